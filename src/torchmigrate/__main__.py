@@ -1,0 +1,6 @@
+"""`python -m torchmigrate`."""
+
+from torchmigrate.cli import main
+
+if __name__ == "__main__":
+    main()

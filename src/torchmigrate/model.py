@@ -1,0 +1,108 @@
+"""The nouns that every layer shares: findings, fixes and edits.
+
+Offsets are characters of the decoded text (not bytes, not `ast` columns), 0-based, end exclusive.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+class Severity(enum.IntEnum):
+    """How bad a finding is at the target version, mildest first."""
+
+    INFO = 1  # outdated or worth adopting; works without a warning
+    WARNING = 2  # warns at the target, or changed its behaviour silently
+    ERROR = 3  # gone at the target
+
+    @property
+    def label(self) -> str:
+        return self.name.lower()
+
+
+class Applicability(enum.IntEnum):
+    """Who may apply a fix, strictest first, so that `min()` of several is the one that holds."""
+
+    DISPLAY = 1  # shown as advice, never applied
+    UNSAFE = 2  # valid code that may change results; applied when asked for
+    SAFE = 3  # same results on every version in the range
+
+    @property
+    def label(self) -> str:
+        return self.name.lower()
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Edit:
+    """Replace `text[start:end]` by `text`.
+
+    A `mergeable` edit (an import that several fixes ask for) may be part of any number of fixes: it is
+    applied once, and several mergeable insertions at one place are applied one after the other.
+    """
+
+    start: int
+    end: int
+    text: str
+    mergeable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """A fix no longer uses this import binding at these places (offsets of the names)."""
+
+    binding: int  # id of the Binding in Names.bindings
+    places: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """All edits of one rewrite: applied together or not at all.
+
+    Findings may share one Fix object (an import line and the uses of what it binds).
+    """
+
+    title: str
+    applicability: Applicability
+    edits: tuple[Edit, ...]
+    reason: str | None = None  # why it is not safe, one line; None exactly when it is safe
+    releases: tuple[Release, ...] = ()
+    code: str = ""  # of the rule that made it, for messages
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One outdated place."""
+
+    code: str
+    name: str
+    message: str
+    severity: Severity
+    start: int
+    end: int
+    help: str | None = None  # what to do by hand, where no fix says it
+    fix: Fix | None = None
+    url: str | None = None
+    symbol: str | None = None  # the qualified name that was found
+
+
+@dataclass(slots=True)
+class Problem:
+    """Why a file (or a place in it) could not be done: one line on stderr, exit code 2."""
+
+    path: Path
+    reason: str
+    line: int | None = None
+
+
+@dataclass(slots=True)
+class FileResult:
+    """What became of one file."""
+
+    path: Path
+    findings: list[Finding] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    fixed: dict[str, int] = field(default_factory=dict)  # code -> how many fixes were applied
+    old_text: str | None = None
+    new_text: str | None = None  # set when fixes were applied

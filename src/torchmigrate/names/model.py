@@ -1,0 +1,194 @@
+"""What the resolver says about a file: scopes, bindings, values and uses of library names."""
+
+from __future__ import annotations
+
+import ast
+import enum
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Union
+
+if TYPE_CHECKING:
+    from torchmigrate.names.guards import Formula
+
+
+class Kind(enum.Enum):
+    """How a name is bound."""
+
+    IMPORT = "import"  # import a.b [as c]
+    FROM_IMPORT = "from-import"  # from a import b [as c]
+    STAR_IMPORT = "star-import"
+    ASSIGNMENT = "assignment"
+    PARAMETER = "parameter"
+    DEFINITION = "definition"  # def, class
+    DELETION = "deletion"
+    OTHER = "other"  # for, with, except, match, walrus, comprehension, type parameter
+
+
+# ---- values: what an expression may evaluate to, as far as the resolver cares -----------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Qual:
+    """A module, class or function of a library, by its qualified name."""
+
+    name: str
+    sure: bool = True  # False: star import, attribute of self, loop-carried
+    via: str = "import"  # import | alias (t = torch) | star | getattr | self
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """An object of a library class; `cls` is the qualified name, such as `torch.Tensor`."""
+
+    cls: str
+    sure: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Const:
+    """A literal: str, int, float, bool, None, or a tuple of those."""
+
+    value: object
+
+
+@dataclass(frozen=True, slots=True)
+class VersionOf:
+    """The version of a library, or a part of it.
+
+    part: "full" (string, Version object, tuple of parts) | "major" | "minor" | "float" (`float(v[:3])`).
+    """
+
+    library: str
+    part: str = "full"
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """The outcome of a test that was assigned to a name."""
+
+    formula: Formula
+
+
+@dataclass(frozen=True, slots=True)
+class Local:
+    """A function or class of this file."""
+
+    name: str
+    node: ast.AST = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Opaque:
+    """Anything else."""
+
+
+OPAQUE = Opaque()
+Candidate = Union[Qual, Instance, Const, VersionOf, Flag, Local, Opaque]
+Value = tuple[Candidate, ...]  # every candidate, in a fixed order; empty: not bound at that place
+
+
+# ---- scopes, bindings, uses -------------------------------------------------------------------------
+
+
+@dataclass(eq=False, slots=True)
+class Scope:
+    """A module, class, function, lambda or comprehension."""
+
+    kind: str  # "module" | "class" | "function" | "comprehension"
+    node: ast.AST
+    parent: Scope | None
+    bindings: dict[str, list[Binding]] = field(default_factory=dict)  # in source order
+    globals: set[str] = field(default_factory=set)
+    nonlocals: set[str] = field(default_factory=set)
+
+
+@dataclass(eq=False, slots=True)
+class Binding:
+    """One place where a name is bound."""
+
+    id: int
+    name: str
+    kind: Kind
+    scope: Scope
+    node: ast.AST  # the ast.alias, target, def, ...
+    statement: ast.stmt
+    block: list[ast.stmt]  # the statement list that holds `statement`
+    target: str | None = None  # imports: the qualified name that the local name means
+    module: str | None = None  # imports: the module that the statement names
+    conditional: bool = False  # inside if, try, a loop or a function that may not run
+    type_checking: bool = False  # inside `if TYPE_CHECKING:`
+    uses: list[int] = field(default_factory=list)  # offsets of every name that may load this binding
+    exported: bool = False  # in `__all__`, or `import x as x`, or any import of an `__init__.py`
+    in_string: bool = False  # used inside a string annotation
+
+    @property
+    def is_import(self) -> bool:
+        return self.kind in (Kind.IMPORT, Kind.FROM_IMPORT)
+
+
+class Role(enum.Enum):
+    """In which syntactic place a library name is used."""
+
+    CALL = "call"  # the function of a call
+    DECORATOR = "decorator"  # bare decorator; `@f(...)` is CALL
+    BASE = "base"  # in a class's bases
+    ANNOTATION = "annotation"
+    IMPORT = "import"  # an alias of an import statement
+    STRING = "string"  # a dotted name in a string: mock.patch("torch.qr")
+    REFERENCE = "reference"  # anything else
+
+
+@dataclass(eq=False, slots=True)
+class Use:
+    """A place where a library name is used; the full chain only (`torch.qr`, not also its `torch`)."""
+
+    node: ast.AST  # ast.Name | ast.Attribute | ast.Call (getattr) | ast.alias | ast.Constant
+    candidates: tuple[str, ...]  # qualified names it may be, canonical, in a fixed order
+    sure: bool  # exactly one candidate, surely bound here
+    role: Role
+    start: int  # offsets of the whole expression (of the alias for imports)
+    end: int
+    statement: ast.stmt
+    block: list[ast.stmt]
+    scope: Scope
+    guards: Guards
+    call: ast.Call | None = None  # the call whose function (or, for getattr, callee) this is
+    decorates: ast.AST | None = None  # the function or class, when this (or its call) is a decorator
+    binding: Binding | None = None  # the sole import binding of the chain's first name
+    rest: str = ""  # the attributes after that first name, such as "linalg.qr"
+    method: bool = False  # an attribute of an Instance: candidates are like "torch.Tensor.symeig"
+    in_string: bool = False  # inside a string annotation
+    via: str = "import"
+
+
+@dataclass(eq=False, slots=True)
+class TryGuard:
+    """A try statement whose handlers catch a missing import or attribute."""
+
+    node: ast.Try
+    names: dict[str, set[str]] = field(default_factory=dict)  # part -> qualified names used in it
+
+
+@dataclass(frozen=True, slots=True)
+class Guards:
+    """Under which conditions a place runs: a linked list, innermost first."""
+
+    formula: Formula | None = None  # holds here (already negated for an else branch)
+    attempt: TryGuard | None = None
+    part: str = ""  # of the attempt: "body" | "handler" | "else"
+    outer: Guards | None = None
+
+
+NO_GUARDS = Guards()
+
+
+@dataclass(eq=False, slots=True)
+class Names:
+    """Everything that the resolver found in one file."""
+
+    tree: ast.Module
+    module: Scope
+    uses: list[Use]  # in source order
+    bindings: list[Binding]  # by id
+    scopes: list[Scope]
+    all_names: frozenset[str] = frozenset()  # strings in `__all__`
