@@ -1,0 +1,1 @@
+"""What a name means at a place: scopes, imports, values, guards."""
