@@ -143,7 +143,7 @@ class Use:
     """A place where a library name is used; the full chain only (`torch.qr`, not also its `torch`)."""
 
     node: ast.AST  # ast.Name | ast.Attribute | ast.Call (getattr) | ast.alias | ast.Constant
-    candidates: tuple[str, ...]  # qualified names it may be, canonical, in a fixed order
+    candidates: tuple[str, ...]  # qualified names it may be, as spelled, in a fixed order
     sure: bool  # exactly one candidate, surely bound here
     role: Role
     start: int  # offsets of the whole expression (of the alias for imports)
@@ -157,8 +157,9 @@ class Use:
     binding: Binding | None = None  # the sole import binding of the chain's first name
     rest: str = ""  # the attributes after that first name, such as "linalg.qr"
     method: bool = False  # an attribute of an Instance: candidates are like "torch.Tensor.symeig"
-    in_string: bool = False  # inside a string annotation
-    via: str = "import"
+    in_string: bool = False  # inside a string annotation, or the string itself
+    in_fstring: bool = False  # inside an f-string whose inner positions are unreliable (Python < 3.12)
+    via: str = "import"  # import | alias | star | getattr | self | method
 
 
 @dataclass(eq=False, slots=True)

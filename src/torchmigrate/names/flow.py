@@ -1,0 +1,106 @@
+"""Slots, environments and frames: the state of the flow-sensitive walk."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+
+from torchmigrate.names.model import OPAQUE, Binding, Const, Guards, Instance, Qual, Scope, Value
+
+UNKNOWN: Value = (OPAQUE,)
+NOTHING: Value = ()
+
+# What a name may hold at a place, and the bindings that may have put it there.
+Slot = tuple[Value, tuple[Binding, ...]]
+UNKNOWN_SLOT: Slot = (UNKNOWN, ())
+UNBOUND_SLOT: Slot = (NOTHING, ())
+Env = dict[str, Slot]
+
+
+def join_values(left: Value, right: Value) -> Value:
+    """Every candidate of both, in order, each once."""
+    if left == right:
+        return left
+    return left + tuple(item for item in right if item not in left)
+
+
+def join_slots(left: Slot, right: Slot) -> Slot:
+    """The slot after two paths meet."""
+    if left is right:
+        return left
+    value = join_values(left[0], right[0])
+    if left[1] == right[1]:
+        return value, left[1]
+    return value, left[1] + tuple(binding for binding in right[1] if binding not in left[1])
+
+
+def join_envs(left: Env, right: Env) -> Env:
+    """The environment after two paths meet; a name bound on one path only keeps what it has there.
+
+    Not being bound on the other path does not make a name unsure: using it there would raise.
+    """
+    if left is right:
+        return left
+    joined = dict(left)
+    for name, slot in right.items():
+        other = joined.get(name)
+        if other is None:
+            joined[name] = slot
+        elif other is not slot:
+            joined[name] = join_slots(other, slot)
+    return joined
+
+
+def weaken(slot: Slot) -> Slot:
+    """The slot of a name that a loop rebinds: what it holds may be something else on a later round."""
+    value = slot[0]
+    if value == UNKNOWN or not value:
+        return slot
+    weak = tuple(
+        Qual(item.name, False, item.via)
+        if isinstance(item, Qual)
+        else Instance(item.cls, False)
+        if isinstance(item, Instance)
+        else item
+        for item in value
+        if not isinstance(item, Const)
+    )
+    return (weak if OPAQUE in weak else (*weak, OPAQUE)), slot[1]
+
+
+@dataclass(eq=False, slots=True)
+class ClassInfo:
+    """What is known of a class of this file."""
+
+    name: str
+    bases: tuple[str, ...] = ()  # qualified names
+    attributes: dict[str, Value] = field(default_factory=dict)  # values assigned to `self.NAME`
+
+    def derives(self, *names: str) -> bool:
+        """Whether one of the bases is one of these qualified names."""
+        return any(base in names for base in self.bases)
+
+
+@dataclass(eq=False, slots=True)
+class Frame:
+    """One scope while it is walked."""
+
+    scope: Scope
+    env: Env
+    parent: Frame | None
+    local: frozenset[str]  # names that the scope binds anywhere (functions only)
+    live: bool  # runs where it stands (class body), so that it sees its parent's state at that moment
+    every: Env = field(default_factory=dict)  # all that each name ever held; what nested functions see
+    owner: ClassInfo | None = None  # the class whose body or method this is
+    self_name: str | None = None  # the name of the first parameter of a method
+
+
+@dataclass(slots=True)
+class Deferred:
+    """A function body that is walked after the scope around it."""
+
+    node: ast.FunctionDef | ast.AsyncFunctionDef
+    parent: Frame
+    guards: Guards
+    owner: ClassInfo | None
+    conditional: bool

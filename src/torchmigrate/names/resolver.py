@@ -1,0 +1,666 @@
+"""The statement half of the walk: scopes, bindings, branches and guards of a whole file.
+
+Statements are walked in the order in which they run; each name holds, at each place, the candidates that
+may have reached it. Function bodies are walked after the scope around them, and see everything that the
+outer names ever hold, since nobody knows when they are called.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import deque
+from collections.abc import Callable, Iterable
+
+from torchmigrate.names import types
+from torchmigrate.names.bound import bound_names, pattern_names, target_names, walrus_names
+from torchmigrate.names.expressions import Expressions, SourceLike, all_arguments
+from torchmigrate.names.flow import (
+    UNKNOWN,
+    ClassInfo,
+    Deferred,
+    Env,
+    Frame,
+    Slot,
+    join_envs,
+    join_slots,
+    join_values,
+    weaken,
+)
+from torchmigrate.names.guard_tests import catches_missing, evaluate_special, parse_test, unpack_version
+from torchmigrate.names.guards import TryWorked, negate
+from torchmigrate.names.model import (
+    Binding,
+    Const,
+    Flag,
+    Guards,
+    Instance,
+    Kind,
+    Local,
+    Names,
+    Qual,
+    Role,
+    Scope,
+    TryGuard,
+    Value,
+)
+
+LIBRARY_ROOTS = frozenset(
+    ["torch", "torchvision", "torchaudio", "torchtext", "torchdata", "functorch", "apex", "torchao"]
+)
+_MODULES = ("torch.nn.Module", "torch.nn.modules.module.Module", "torch.nn.modules.Module")
+_FUNCTIONS = ("torch.autograd.Function", "torch.autograd.function.Function")
+
+
+def resolve(
+    tree: ast.Module, source: SourceLike, *, roots: frozenset[str] = LIBRARY_ROOTS, package: str | None = None
+) -> Names:
+    """Resolve every library name in a file.
+
+    Args:
+        tree: the parsed file.
+        source: its text and the way from `ast` places to offsets.
+        roots: top-level packages whose names are recorded.
+        package: unused for files outside of a package; relative imports are never a library's.
+
+    Raises:
+        RecursionError: for expressions nested deeper than the interpreter can walk.
+    """
+    resolver = Resolver(source, roots)
+    return resolver.run(tree)
+
+
+class Resolver(Expressions):
+    """Walks one file. Use `resolve`."""
+
+    def __init__(self, source: SourceLike, roots: frozenset[str]) -> None:
+        super().__init__(source, roots)
+        self.queue: deque[Deferred] = deque()
+        self.conditional = 0  # depth of if, try and loops around the statement
+        self.type_checking = 0
+        self.has_walrus = ":=" in source.text
+        self.exports: set[str] = set()
+        self.tries: list[tuple[TryGuard, str]] = []
+
+    def run(self, tree: ast.Module) -> Names:
+        module = Scope("module", tree, None)
+        self.scopes.append(module)
+        local = frozenset(bound_names(tree.body))
+        self.frame = Frame(module, {}, None, local, live=True)
+        self.visit_block(tree.body)
+        while self.queue:
+            self._function_body(self.queue.popleft())
+        for name in self.exports:
+            for binding in module.bindings.get(name, ()):
+                binding.exported = True
+        self.uses.sort(key=lambda use: (use.start, use.end))
+        return Names(tree, module, self.uses, self.bindings, self.scopes, frozenset(self.exports))
+
+    # ---- binding -------------------------------------------------------------------------------------
+
+    def new_binding(self, name: str, kind: Kind, node: ast.AST) -> Binding:
+        scope = self.frame.scope
+        binding = Binding(
+            len(self.bindings), name, kind, scope, node, self.statement, self.block,
+            conditional=self.conditional > 0, type_checking=self.type_checking > 0,
+        )  # fmt: skip
+        self.bindings.append(binding)
+        held = scope.bindings.get(name)
+        if held is None:
+            scope.bindings[name] = [binding]
+        else:
+            held.append(binding)
+        return binding
+
+    def bind(self, name: str, value: Value, kind: Kind, node: ast.AST) -> Binding:
+        frame = self.frame
+        binding = self.new_binding(name, kind, node)
+        slot: Slot = (value, (binding,))
+        if name in frame.scope.globals or name in frame.scope.nonlocals:
+            outer = frame.parent
+            while outer is not None and (
+                outer.scope.kind == "class"
+                or (name in frame.scope.globals and outer.parent is not None)
+                or (name in frame.scope.nonlocals and name not in outer.local)
+            ):
+                outer = outer.parent
+            if outer is not None:
+                outer.scope.bindings.setdefault(name, []).append(binding)
+                old = outer.every.get(name)
+                outer.every[name] = slot if old is None else join_slots(old, slot)
+        frame.env[name] = slot
+        every = frame.every
+        old = every.get(name)
+        every[name] = slot if old is None else join_slots(old, slot)
+        return binding
+
+    def assign(self, target: ast.expr, value: Value, kind: Kind, source: ast.expr | None = None) -> None:
+        """Bind an assignment target to a value; `source` is the expression, where there is one."""
+        if isinstance(target, ast.Name):
+            self.bind(target.id, value, kind, target)
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            self._unpack(target, value, kind, source)
+        elif isinstance(target, ast.Starred):
+            self.assign(target.value, UNKNOWN, kind)
+        elif isinstance(target, ast.Attribute):
+            frame = self.frame
+            if (
+                isinstance(target.value, ast.Name)
+                and frame.owner is not None
+                and target.value.id == frame.self_name
+            ):
+                held = frame.owner.attributes.get(target.attr)
+                frame.owner.attributes[target.attr] = value if held is None else join_values(held, value)
+                self.lookup_self(target.value)
+            else:
+                self.eval(target.value)
+        else:
+            self.eval(target)
+
+    def lookup_self(self, node: ast.Name) -> None:
+        """`self` is a parameter: nothing to record."""
+
+    def _unpack(self, target: ast.Tuple | ast.List, value: Value, kind: Kind, source: ast.expr | None) -> None:
+        elements = target.elts
+        starred = any(isinstance(element, ast.Starred) for element in elements)
+        values: list[Value] | None = None
+        if source is not None and not starred:
+            if isinstance(source, (ast.Tuple, ast.List)) and len(source.elts) == len(elements):
+                values = [self._special(item) or self.peek(item) for item in source.elts]
+            else:
+                values = unpack_version(source, self.peek, len(elements))
+        if values is None and len(value) == 1 and isinstance(value[0], Instance):
+            values = [(types.element(value[0].cls, value[0].sure),)] * len(elements)
+        for number, element in enumerate(elements):
+            self.assign(element, values[number] if values else UNKNOWN, kind)
+
+    def _special(self, node: ast.expr) -> Value | None:
+        return evaluate_special(node, self.peek)
+
+    # ---- blocks and branches -------------------------------------------------------------------------
+
+    def visit_block(self, block: list[ast.stmt]) -> bool:
+        """Walk statements in order; True when the end of the block is never reached."""
+        guards, outer_block = self.guards, self.block
+        ended = False
+        for statement in block:
+            self.statement, self.block = statement, block
+            handler = _VISIT.get(statement.__class__)
+            if handler is not None:
+                ended = bool(handler(self, statement)) or ended
+            else:
+                self._children(statement)
+        self.guards, self.block = guards, outer_block
+        return ended
+
+    def _children(self, statement: ast.stmt) -> None:
+        for child in ast.iter_child_nodes(statement):
+            if isinstance(child, ast.expr):
+                self.eval(child)
+
+    def _branch(self, block: list[ast.stmt], env: Env, guards: Guards) -> tuple[Env, bool]:
+        """Walk a block from a state of its own; the state after it, and whether its end is never reached."""
+        outer_env, outer_guards, statement = self.frame.env, self.guards, self.statement
+        self.frame.env, self.guards = dict(env), guards
+        self.conditional += 1
+        ended = self.visit_block(block)
+        self.conditional -= 1
+        after = self.frame.env
+        self.frame.env, self.guards, self.statement = outer_env, outer_guards, statement
+        return after, ended
+
+    def _if(self, node: ast.If) -> bool:
+        # `elif` chains are walked in a loop: some are thousands long.
+        chain = [node]
+        while len(chain[-1].orelse) == 1 and isinstance(chain[-1].orelse[0], ast.If):
+            chain.append(chain[-1].orelse[0])
+        outer = self.guards
+        guards = outer
+        rest = outer
+        ends: list[Env] = []
+        all_ended = True
+        for branch in chain:
+            self.guards = guards
+            if branch is not node:
+                self.statement = branch
+            self.eval(branch.test)
+            test = parse_test(branch.test, self.peek)
+            checking = self._is_type_checking(branch.test)
+            self.type_checking += checking
+            after, ended = self._branch(branch.body, self.frame.env, Guards(formula=test, outer=guards))
+            self.type_checking -= checking
+            if not ended:
+                ends.append(after)
+                all_ended = False
+            else:
+                rest = Guards(formula=negate(test), outer=rest)
+            guards = Guards(formula=negate(test), outer=guards)
+        last = chain[-1]
+        after, ended = self._branch(last.orelse, self.frame.env, guards)
+        self.statement = node
+        if not ended:
+            ends.append(after)
+            all_ended = False
+        self._join(ends)
+        # After `if old: return ...`, the rest of the block runs under the negated test.
+        self.guards = rest if not all_ended else outer
+        if last.orelse and ended and len(ends) == 1 and len(chain) == 1:
+            test = parse_test(node.test, self.peek)
+            self.guards = Guards(formula=test, outer=outer)
+        return all_ended
+
+    def _join(self, ends: list[Env]) -> None:
+        if ends:
+            joined = ends[0]
+            for other in ends[1:]:
+                joined = join_envs(joined, other)
+            self.frame.env = joined
+
+    def _is_type_checking(self, test: ast.expr) -> bool:
+        name = test.attr if isinstance(test, ast.Attribute) else test.id if isinstance(test, ast.Name) else ""
+        return name == "TYPE_CHECKING"
+
+    def _loop_start(self, body: list[ast.stmt]) -> None:
+        env = self.frame.env
+        for name in bound_names(body):
+            slot = env.get(name)
+            if slot is not None:
+                env[name] = weaken(slot)
+
+    def _for(self, node: ast.For | ast.AsyncFor) -> None:
+        value = self.eval(node.iter)
+        env = dict(self.frame.env)
+        self._loop_start(node.body)
+        item: Value = UNKNOWN
+        if len(value) == 1 and isinstance(value[0], Instance):
+            item = (types.element(value[0].cls, False),)
+        start = dict(self.frame.env)
+        self.frame.env = start
+        self.conditional += 1
+        self.assign(node.target, item, Kind.OTHER)
+        self.conditional -= 1
+        after, _ = self._branch(node.body, start, self.guards)
+        self.frame.env = join_envs(env, after)
+        if node.orelse:
+            after, _ = self._branch(node.orelse, self.frame.env, self.guards)
+            self.frame.env = after
+
+    def _while(self, node: ast.While) -> None:
+        env = dict(self.frame.env)
+        self._loop_start(node.body)
+        self.eval(node.test)
+        test = parse_test(node.test, self.peek)
+        after, _ = self._branch(node.body, self.frame.env, Guards(formula=test, outer=self.guards))
+        self.frame.env = join_envs(env, after)
+        if node.orelse:
+            after, _ = self._branch(node.orelse, self.frame.env, self.guards)
+            self.frame.env = after
+
+    def _with(self, node: ast.With | ast.AsyncWith) -> bool:
+        for item in node.items:
+            value = self.eval(item.context_expr)
+            if item.optional_vars is not None:
+                self.assign(item.optional_vars, value if _is_instance(value) else UNKNOWN, Kind.OTHER)
+        return self.visit_block(node.body)
+
+    def _try(self, node: ast.Try) -> bool:
+        outer = self.guards
+        guard = TryGuard(node) if catches_missing(node) else None
+
+        def under(part: str) -> Guards:
+            return Guards(attempt=guard, part=part, outer=outer) if guard is not None else outer
+
+        before = dict(self.frame.env)
+        if guard is not None:
+            self.tries.append((guard, "body"))
+        after_body, body_ended = self._branch(node.body, before, under("body"))
+        if guard is not None:
+            self.tries.pop()
+        raised = join_envs(before, after_body)
+        ends: list[Env] = []
+        handlers_ended = True
+        for handler in node.handlers:
+            if handler.type is not None:
+                self.eval(handler.type)
+            start = dict(raised)
+            if handler.name:
+                self.frame.env, kept = start, self.frame.env
+                self.bind(handler.name, UNKNOWN, Kind.OTHER, handler)
+                self.frame.env = kept
+            if guard is not None:
+                self.tries.append((guard, "handler"))
+            after, ended = self._branch(handler.body, start, under("handler"))
+            if guard is not None:
+                self.tries.pop()
+            if not ended:
+                ends.append(after)
+                handlers_ended = False
+        ended = body_ended
+        if node.orelse:
+            if guard is not None:
+                self.tries.append((guard, "body"))
+            after_body, ended = self._branch(node.orelse, after_body, under("else"))
+            if guard is not None:
+                self.tries.pop()
+            ended = ended or body_ended
+        if not ended:
+            ends.insert(0, after_body)
+        self._join(ends)
+        if node.finalbody:
+            after, final_ended = self._branch(node.finalbody, self.frame.env if ends else raised, outer)
+            self.frame.env = after
+            if final_ended:
+                return True
+        if ended and not handlers_ended and guard is not None:
+            # `try: return new(); except ImportError: pass`: what follows belongs to the handler.
+            self.guards = Guards(attempt=guard, part="handler", outer=outer)
+        return ended and handlers_ended
+
+    def _match(self, node: ast.Match) -> bool:
+        self.eval(node.subject)
+        ends = [self.frame.env]
+        for case in node.cases:
+            start = dict(self.frame.env)
+            self.frame.env, kept = start, self.frame.env
+            self._pattern(case.pattern)
+            for name in pattern_names(case.pattern):
+                self.bind(name, UNKNOWN, Kind.OTHER, case.pattern)
+            if case.guard is not None:
+                self.eval(case.guard)
+            start, self.frame.env = self.frame.env, kept
+            after, ended = self._branch(case.body, start, self.guards)
+            if not ended:
+                ends.append(after)
+        self._join(ends)
+        return False
+
+    def _pattern(self, pattern: ast.pattern) -> None:
+        for child in ast.walk(pattern):
+            if isinstance(child, ast.MatchValue):
+                self.eval(child.value)
+            elif isinstance(child, ast.MatchClass):
+                self.eval(child.cls)
+
+    # ---- simple statements ---------------------------------------------------------------------------
+
+    def _expr(self, node: ast.Expr) -> bool:
+        value = node.value
+        self.eval(value)
+        if isinstance(value, ast.Call):
+            func = value.func
+            if isinstance(func, ast.Attribute):
+                if isinstance(func.value, ast.Name) and func.value.id == "__all__" and value.args:
+                    self._export(value.args[0])
+                return func.attr == "exit" and isinstance(func.value, ast.Name) and func.value.id == "sys"
+            return isinstance(func, ast.Name) and func.id in ("exit", "quit")
+        return False
+
+    def _assign(self, node: ast.Assign) -> None:
+        value = self.eval(node.value)
+        special = self._special(node.value)
+        if special is None and self.tries and isinstance(node.value, ast.Constant):
+            special = self._try_flag(node.value.value)
+        if special is not None:
+            value = special
+        elif isinstance(node.value, (ast.Tuple, ast.List)):
+            value = self.peek(node.value)
+        for target in node.targets:
+            self.assign(target, value, Kind.ASSIGNMENT, node.value)
+            if isinstance(target, ast.Name) and target.id == "__all__":
+                self._export(node.value)
+
+    def _try_flag(self, value: object) -> Value | None:
+        """`HAS_X = True` in a try body and `False` in its handler: a flag that the body worked."""
+        if not isinstance(value, bool):
+            return None
+        guard, part = self.tries[-1]
+        worked: Flag = Flag(TryWorked(guard))
+        if (part == "body") == value:
+            return (worked,)
+        return (Flag(negate(TryWorked(guard))),)
+
+    def _aug_assign(self, node: ast.AugAssign) -> None:
+        value = self.eval(node.value)
+        if isinstance(node.target, ast.Name):
+            held = self.lookup(node.target.id)
+            for binding in held[1]:
+                if binding.is_import:
+                    binding.uses.append(self.offset(node.target))
+            kept = held[0] if _is_instance(held[0]) else value if _is_instance(value) else UNKNOWN
+            self.bind(node.target.id, kept, Kind.ASSIGNMENT, node.target)
+            if node.target.id == "__all__":
+                self._export(node.value)
+        else:
+            self.eval(node.target)
+
+    def _ann_assign(self, node: ast.AnnAssign) -> None:
+        promised = self.annotation(node.annotation)
+        value = self.eval(node.value) if node.value is not None else UNKNOWN
+        if node.value is not None:
+            value = self._special(node.value) or value
+            if value == UNKNOWN:
+                value = promised
+            self.assign(node.target, value, Kind.ASSIGNMENT, node.value)
+        elif isinstance(node.target, ast.Name):
+            self.bind(node.target.id, promised, Kind.ASSIGNMENT, node.target)
+
+    def _export(self, node: ast.expr) -> None:
+        for item in ast.walk(node):
+            if isinstance(item, ast.Constant) and isinstance(item.value, str) and self.frame.parent is None:
+                self.exports.add(item.value)
+
+    def _delete(self, node: ast.Delete) -> None:
+        for target in node.targets:
+            if isinstance(target, ast.Name):
+                for binding in self.lookup(target.id)[1]:
+                    if binding.is_import:
+                        binding.uses.append(self.offset(target))
+                self.new_binding(target.id, Kind.DELETION, target)
+                self.frame.env.pop(target.id, None)
+            else:
+                self.eval(target)
+
+    def _leave(self, node: ast.stmt) -> bool:
+        self._children(node)
+        return True
+
+    def _global(self, node: ast.Global) -> None:
+        self.frame.scope.globals.update(node.names)
+
+    def _nonlocal(self, node: ast.Nonlocal) -> None:
+        self.frame.scope.nonlocals.update(node.names)
+
+    # ---- imports -------------------------------------------------------------------------------------
+
+    def _import(self, node: ast.Import) -> None:
+        for alias in node.names:
+            name = alias.asname or alias.name.partition(".")[0]
+            target = alias.name if alias.asname else name
+            self._bind_import(name, target, alias.name, Kind.IMPORT, alias)
+
+    def _import_from(self, node: ast.ImportFrom) -> None:
+        module = "." * node.level + (node.module or "")
+        for alias in node.names:
+            if alias.name == "*":
+                self._star_import(node, module)
+                continue
+            target = f"{module}.{alias.name}" if node.module else f"{module}{alias.name}"
+            self._bind_import(alias.asname or alias.name, target, module, Kind.FROM_IMPORT, alias)
+
+    def _star_import(self, node: ast.ImportFrom, module: str) -> None:
+        binding = self.new_binding("*", Kind.STAR_IMPORT, node)
+        binding.module = module
+        if module.partition(".")[0] in self.roots:
+            self.stars.append((module, self.offset(node)))
+            self.imports_torch = self.imports_torch or module.startswith("torch")
+            self._record(node, (module,), False, Role.IMPORT, None, None, None, "", "star")
+        elif self.stars:
+            self.unknown_star = True  # it may have brought any of the names that follow
+
+    def _bind_import(self, name: str, target: str, module: str, kind: Kind, alias: ast.alias) -> None:
+        root = target.partition(".")[0]
+        sure = not target.startswith(".")
+        binding = self.bind(name, (Qual(target),) if sure else UNKNOWN, kind, alias)
+        binding.target, binding.module = target, module
+        if alias.asname is not None and alias.asname == alias.name:
+            binding.exported = True
+        if root in self.roots:
+            if root == "torch":
+                self.imports_torch = True
+            full = alias.name if kind is Kind.IMPORT else target
+            self._record(alias, (full,), True, Role.IMPORT, None, None, binding, "", "import")
+
+    # ---- definitions ---------------------------------------------------------------------------------
+
+    def _decorators(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> None:
+        for mark in node.decorator_list:
+            if isinstance(mark, (ast.Name, ast.Attribute)):
+                self.chain(mark, Role.DECORATOR, None, node)
+            elif isinstance(mark, ast.Call):
+                first = len(self.uses)
+                self.eval(mark)
+                for use in self.uses[first:]:
+                    if use.call is mark:
+                        use.decorates = node
+            else:
+                self.eval(mark)
+
+    def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        self._decorators(node)
+        arguments = node.args
+        for default in (*arguments.defaults, *(item for item in arguments.kw_defaults if item)):
+            self.eval(default)
+        self._type_parameters(node)
+        owner = self.frame.owner if self.frame.scope.kind == "class" else None
+        inner = Deferred(node, self.frame, self.guards, owner, self.conditional > 0)
+        self.bind(node.name, (Local(node.name, node),), Kind.DEFINITION, node)
+        if owner is not None and node.name in ("__init__", "setUp", "setup"):
+            self.queue.appendleft(inner)  # what it puts on `self` is known before the other methods
+        else:
+            self.queue.append(inner)
+
+    def _function_body(self, item: Deferred) -> None:
+        node, parent = item.node, item.parent
+        scope = Scope("function", node, parent.scope)
+        self.scopes.append(scope)
+        arguments = all_arguments(node.args)
+        local = bound_names(node.body, {argument.arg for argument in arguments})
+        if self.has_walrus:
+            local |= walrus_names(node)
+        frame = Frame(scope, {}, parent, frozenset(local), live=False)
+        static = any(isinstance(mark, ast.Name) and mark.id == "staticmethod" for mark in node.decorator_list)
+        if item.owner is not None and not static and arguments:
+            frame.owner, frame.self_name = item.owner, arguments[0].arg
+        elif parent.owner is not None and parent.scope.kind == "function":
+            frame.owner = parent.owner
+            frame.self_name = parent.self_name if parent.self_name not in local else None
+        self.statement, self.block = node, node.body
+        self.guards = item.guards
+        self.conditional = 0
+        self.frame = parent
+        promised = [self.annotation(argument.annotation) for argument in arguments]
+        self.annotation(node.returns)
+        self.frame = frame
+        maybe_tensors = item.owner is not None and (
+            (node.name == "forward" and item.owner.derives(*_MODULES, *_FUNCTIONS))
+            or (node.name == "backward" and item.owner.derives(*_FUNCTIONS))
+        )
+        for number, argument in enumerate(arguments):
+            value = promised[number]
+            if value == UNKNOWN and maybe_tensors and number and argument in node.args.args:
+                value = (Instance(types.TENSOR, False),)
+            if argument is node.args.vararg or argument is node.args.kwarg:
+                value = UNKNOWN
+            self.bind(argument.arg, value, Kind.PARAMETER, argument)
+        self.visit_block(node.body)
+
+    def _class(self, node: ast.ClassDef) -> None:
+        self._decorators(node)
+        self._type_parameters(node)
+        bases: list[str] = []
+        for base in node.bases:
+            if isinstance(base, (ast.Name, ast.Attribute)):
+                value = self.chain(base, Role.BASE)
+                for item in value:
+                    if isinstance(item, Qual):
+                        bases.append(item.name)
+                    elif isinstance(item, Local) and item.name in self._classes:
+                        bases.extend(self._classes[item.name].bases)
+            else:
+                self.eval(base)
+        for keyword in node.keywords:
+            self.eval(keyword.value)
+        info = ClassInfo(node.name, tuple(bases))
+        self._classes[node.name] = info
+        outer = self.frame
+        scope = Scope("class", node, outer.scope)
+        self.scopes.append(scope)
+        self.frame = Frame(scope, {}, outer, frozenset(), live=True, owner=info)
+        self.visit_block(node.body)
+        for name, slot in self.frame.every.items():
+            info.attributes.setdefault(name, slot[0])
+        self.frame = outer
+        self.statement = node
+        self.bind(node.name, (Local(node.name, node),), Kind.DEFINITION, node)
+
+    def _type_parameters(self, node: ast.AST) -> None:
+        for parameter in getattr(node, "type_params", ()):
+            self.bind(parameter.name, UNKNOWN, Kind.OTHER, parameter)
+
+    def _type_alias(self, node: ast.AST) -> None:
+        names: set[str] = set()
+        target_names(node.name, names)  # type: ignore[attr-defined]
+        for name in sorted(names):
+            self.bind(name, UNKNOWN, Kind.ASSIGNMENT, node)
+        before, self.role = self.role, Role.ANNOTATION
+        self.eval(node.value)  # type: ignore[attr-defined]
+        self.role = before
+
+    @property
+    def _classes(self) -> dict[str, ClassInfo]:
+        return self.__dict__.setdefault("_class_infos", {})  # type: ignore[no-any-return]
+
+
+def _is_instance(value: Value) -> bool:
+    return bool(value) and isinstance(value[0], Instance)
+
+
+def constant(value: Value) -> Const | None:
+    """The sole literal that a value is."""
+    return value[0] if len(value) == 1 and isinstance(value[0], Const) else None
+
+
+def import_bindings(bindings: Iterable[Binding]) -> list[Binding]:
+    """Those that an import statement made."""
+    return [binding for binding in bindings if binding.is_import]
+
+
+_VISIT: dict[type, Callable[..., bool | None]] = {
+    ast.If: Resolver._if,
+    ast.For: Resolver._for,
+    ast.AsyncFor: Resolver._for,
+    ast.While: Resolver._while,
+    ast.With: Resolver._with,
+    ast.AsyncWith: Resolver._with,
+    ast.Try: Resolver._try,
+    ast.Match: Resolver._match,
+    ast.Expr: Resolver._expr,
+    ast.Assign: Resolver._assign,
+    ast.AugAssign: Resolver._aug_assign,
+    ast.AnnAssign: Resolver._ann_assign,
+    ast.Delete: Resolver._delete,
+    ast.Return: Resolver._leave,
+    ast.Raise: Resolver._leave,
+    ast.Global: Resolver._global,
+    ast.Nonlocal: Resolver._nonlocal,
+    ast.Import: Resolver._import,
+    ast.ImportFrom: Resolver._import_from,
+    ast.FunctionDef: Resolver._function,
+    ast.AsyncFunctionDef: Resolver._function,
+    ast.ClassDef: Resolver._class,
+    ast.Break: Resolver._leave,
+    ast.Continue: Resolver._leave,
+}
+if hasattr(ast, "TryStar"):
+    _VISIT[ast.TryStar] = Resolver._try
+if hasattr(ast, "TypeAlias"):
+    _VISIT[ast.TypeAlias] = Resolver._type_alias
