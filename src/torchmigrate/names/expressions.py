@@ -113,24 +113,25 @@ class Expressions:
             base = base.value  # type: ignore[attr-defined]
         bindings: tuple[Binding, ...] = ()
         if base.__class__ is ast.Name:
-            value, bindings = self.lookup(base.id)  # type: ignore[attr-defined]
-            for binding in bindings:
-                if binding.is_import:
-                    binding.uses.append(self.offset(base))
-                    if self.string_base is not None:
-                        binding.in_string = True
-            if attrs and self.frame.self_name == base.id and self.frame.owner is not None:  # type: ignore[attr-defined]
+            name: str = base.id  # type: ignore[attr-defined]
+            value, bindings = self.lookup(name)
+            if attrs and self.frame.self_name == name and self.frame.owner is not None:
                 held = self.frame.owner.attributes.get(attrs[-1])
                 if held is not None:
                     value, bindings = _unsure(held), ()
                     attrs.pop()
         else:
             value = self.eval(base)
-        attrs.reverse()
-        if value == UNKNOWN:
-            if call is not None and attrs and attrs[-1] in types.ONLY_TENSOR_METHODS and self.imports_torch:
-                self._record(node, (f"torch.Tensor.{attrs[-1]}",), False, role, call, decorates, None, "", "method")
+        if value is UNKNOWN:
+            if call is not None and attrs and attrs[0] in types.ONLY_TENSOR_METHODS and self.imports_torch:
+                self._record(node, (f"torch.Tensor.{attrs[0]}",), False, role, call, decorates, None, "", "method")
             return UNKNOWN
+        for binding in bindings:
+            if binding.target is not None:
+                binding.uses.append(self.offset(base))
+                if self.string_base is not None:
+                    binding.in_string = True
+        attrs.reverse()
         if not value:
             return NOTHING
         return self._follow(node, value, attrs, role, call, decorates, bindings)
@@ -170,11 +171,11 @@ class Expressions:
                     names.append(held.name)
                 sure = sure and held.sure
                 via = held.via
-        if via == "import" and bindings and not any(binding.is_import for binding in bindings):
+        if via == "import" and bindings and not any(binding.target is not None for binding in bindings):
             via = "alias"
         if names:
             rest = ".".join(attrs)
-            imports = [binding for binding in bindings if binding.is_import]
+            imports = [binding for binding in bindings if binding.target is not None]
             sole = imports[0] if len(imports) == 1 and len(bindings) == 1 else None
             self._record(node, tuple(names), sure and len(names) == 1, role, call, decorates, sole, rest, via)
         return tuple(out) or UNKNOWN

@@ -1,0 +1,53 @@
+"""Other spellings of one public name: where a library defines it against where it publishes it."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+# (pattern, replacement), tried in order, each at the start of the name; the first that changes it wins.
+# Checked against torch 2.13.0 by tests/test_canonical.py.
+_SPELLINGS = [
+    (re.compile(pattern), new)
+    for pattern, new in (
+        (r"torch\.functional\.(?=\w)", "torch."),
+        (r"torch\.nn\.modules\.\w+\.(?=[A-Z])", "torch.nn."),
+        (r"torch\.nn\.modules\.(?=[A-Z])", "torch.nn."),
+        (r"torch\.nn\.parameter\.(?=[A-Z])", "torch.nn."),
+        (r"torch\.nn\.parallel\.distributed\.(?=[A-Z])", "torch.nn.parallel."),
+        (r"torch\.nn\.parallel\.data_parallel\.(?=[A-Z])", "torch.nn.parallel."),
+        (r"torch\.utils\.data\.(?:dataloader|dataset|sampler|_utils\.collate)\.(?=\w)", "torch.utils.data."),
+        (r"torch\.utils\.data\.distributed\.(?=D)", "torch.utils.data."),
+        (r"torch\.autograd\.variable\.(?=V)", "torch.autograd."),
+        (r"torch\.autograd\.function\.(?=F)", "torch.autograd."),
+        (r"torch\.optim\.(?:adadelta|adagrad|adam|adamax|adamw|asgd|lbfgs|nadam|optimizer|radam|rmsprop|rprop|"
+         r"sgd|sparse_adam)\.(?=[A-Z])", "torch.optim."),
+        (r"torch\.serialization\.(?=(?:load|save)\b)", "torch."),
+        (r"torch\.tensor\.Tensor\b", "torch.Tensor"),
+        (r"torch\._tensor\.Tensor\b", "torch.Tensor"),
+        (r"torch\.cuda\.amp\.(?:autocast_mode|grad_scaler)\.(?=\w)", "torch.cuda.amp."),
+        (r"torch\.amp\.(?:autocast_mode|grad_scaler)\.(?=[A-Za-z])", "torch.amp."),
+        (r"torch\.distributed\.distributed_c10d\.(?=\w)", "torch.distributed."),
+        (r"torch\.cuda\.memory\.(?=\w)", "torch.cuda."),
+        (r"torch\.testing\._comparison\.(?=\w)", "torch.testing."),
+        (r"torchvision\.transforms\.transforms\.(?=\w)", "torchvision.transforms."),
+        (r"torchvision\.models\.(?:alexnet|convnext|densenet|efficientnet|googlenet|inception|maxvit|mnasnet|"
+         r"mobilenet|mobilenetv2|mobilenetv3|regnet|resnet|shufflenetv2|squeezenet|swin_transformer|vgg|"
+         r"vision_transformer)\.(?=[A-Za-z])", "torchvision.models."),
+        (r"torchvision\.models\.(detection|segmentation|video)\.(?:faster_rcnn|fcos|keypoint_rcnn|mask_rcnn|"
+         r"retinanet|ssd|ssdlite|deeplabv3|fcn|lraspp|resnet|s3d|mvit|swin_transformer)\.(?=[A-Za-z])",
+         r"torchvision.models.\1."),
+        (r"torchaudio\.functional\.functional\.(?=\w)", "torchaudio.functional."),
+        (r"torchaudio\.transforms\._transforms\.(?=\w)", "torchaudio.transforms."),
+    )
+]  # fmt: skip
+
+
+@lru_cache(maxsize=8192)
+def canonical(name: str) -> str:
+    """The public spelling of a qualified name; the name itself where there is no other."""
+    for pattern, new in _SPELLINGS:
+        changed = pattern.sub(new, name, count=1)
+        if changed != name:
+            return changed
+    return name

@@ -1,0 +1,140 @@
+"""From uses to hits: which rule says something about which use, guards and places considered."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from torchmigrate.canonical import canonical
+from torchmigrate.catalogue.model import Catalogue, Rule
+from torchmigrate.match.matching import Match, matches
+from torchmigrate.match.place import Place
+from torchmigrate.names import types
+from torchmigrate.names.guards import is_handled
+from torchmigrate.names.model import Names, Role, Use
+from torchmigrate.places import Surroundings
+from torchmigrate.source import Source
+from torchmigrate.versions.range import VersionRange
+
+
+@dataclass(eq=False, slots=True)
+class Hit:
+    """A rule that applies to a use."""
+
+    rule: Rule
+    symbol: str  # the rule's symbol or moved module by which it matched
+    name: str  # the qualified name of the use
+    use: Use
+    place: Place
+    match: Match
+    sole: bool  # no other candidate could mean something else here
+
+
+def cannot_spell(_: str) -> str | None:
+    """The `spell` of a place before imports are planned."""
+    return None
+
+
+class HitFinder:
+    """Looks up every use of a file in the catalogue."""
+
+    def __init__(self, catalogue: Catalogue, versions: VersionRange) -> None:
+        self.catalogue = catalogue
+        self.versions = versions
+        self._rules: dict[str, list[tuple[Rule, str]]] = {}
+
+    def rules_for(self, name: str) -> list[tuple[Rule, str]]:
+        """The rules for a name in any of its spellings, with the symbol of each."""
+        found = self._rules.get(name)
+        if found is None:
+            found = list(self.catalogue.for_name(name))
+            public = canonical(name)
+            if public != name:
+                known = {id(rule) for rule, _ in found}
+                found += [item for item in self.catalogue.for_name(public) if id(item[0]) not in known]
+            self._rules[name] = found
+        return found
+
+    def find(self, names: Names, source: Source) -> list[Hit]:
+        """Every hit of a file, in source order."""
+        surroundings = Surroundings(names)
+        hits: list[Hit] = []
+        for use in names.uses:
+            if use.method and not use.sure and use.candidates[0].rpartition(".")[2] not in types.DISTINCTIVE_METHODS:
+                continue
+            seen: set[int] = set()
+            for name in use.candidates:
+                for rule, symbol in self.rules_for(name):
+                    if id(rule) in seen:
+                        continue
+                    seen.add(id(rule))
+                    hit = self._hit(use, name, rule, symbol, surroundings, source)
+                    if hit is not None:
+                        hits.append(hit)
+        return hits
+
+    def _hit(
+        self, use: Use, name: str, rule: Rule, symbol: str, surroundings: Surroundings, source: Source
+    ) -> Hit | None:
+        calls_only = bool(rule.parameters or rule.missing or rule.match)
+        if use.via == "alias" and not use.rest and not calls_only:
+            return None  # `f = torch.ger` was found; `f(...)` follows it
+        if calls_only and use.call is None and use.role is not Role.DECORATOR:
+            return None
+        if use.role is Role.STRING and calls_only:
+            return None
+        place = make_place(use, source, surroundings, cannot_spell)
+        match = matches(rule, place)
+        if match is None:
+            return None
+        if is_handled(use.guards, target=self._target, old=(name, symbol, *rule.symbols), new=new_names(rule, symbol)):
+            return None
+        return Hit(rule, symbol, name, use, place, match, len(use.candidates) == 1)
+
+    def _target(self, library: str) -> tuple[int, ...] | None:
+        return self.versions.of(library)[0]
+
+
+def new_names(rule: Rule, symbol: str) -> tuple[str, ...]:
+    """The qualified names that stand for the new side of a rule."""
+    variables = rule.symbols.get(symbol, {})
+    found = list(rule.replaced_by)
+    if variables.get("new"):
+        found.append(variables["new"])
+    module = rule.modules.get(symbol)
+    if module:
+        found.append(module)
+    for case in rule.cases:
+        for text in (case.rename, case.template):
+            if text:
+                found.extend(dotted_names(text, variables))
+    return tuple(dict.fromkeys(found))
+
+
+def dotted_names(text: str, variables: object = None) -> Iterable[str]:
+    """Dotted names in a template: `torch.linalg.solve($A, $B)` holds `torch.linalg.solve`."""
+    try:
+        tree = ast.parse(text.replace("$", "__"), mode="eval")
+    except SyntaxError:
+        return []
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute):
+            dotted = ast.unparse(node)
+            if dotted.partition(".")[0] in ("torch", "torchvision", "torchaudio", "torchtext", "torchao"):
+                found.append(dotted)
+    return found
+
+
+def make_place(use: Use, source: Source, around: Surroundings, spell: Callable[[str], str | None]) -> Place:
+    """The matcher's view of a use."""
+    return Place(
+        use=use,
+        source=source,
+        spell=spell,
+        value=lambda node: around.value(node, use.scope),
+        qualified=around.qualified,
+        parents=lambda node: around.parent(node, use.statement),
+        unused=lambda target: around.unused(target, use.scope),
+    )
