@@ -241,7 +241,7 @@ def _subscript(node: ast.Subscript, evaluate: Evaluate) -> VersionOf | None:
     elif base.part == "chunks":
         part = "text" if index == 0 else None
     elif base.part in _WHOLE and end is not None:
-        part = {1: "major", 3: "float"}.get(end, "text" if end > 3 else "")
+        part = {1: "major", 2: "parts2", 3: "float"}.get(end, "text")  # [:2] only makes sense for a sequence
     elif base.part in _WHOLE:
         part = {0: "major", 2: "digit"}.get(index or 0)
     return VersionOf(base.library, part) if part else None
@@ -308,7 +308,8 @@ def literal_value(value: object) -> VersionLiteral | None:
         return version_text(value)
     if isinstance(value, (int, float)):
         inner = version_text(repr(value))
-        return VersionLiteral(inner.release, "number") if inner and not inner.pre else None
+        exact = inner is not None and ".".join(map(str, inner.release)) == repr(value)  # not 2.05
+        return VersionLiteral(inner.release, "number") if inner and exact else None
     if isinstance(value, tuple) and value:
         if all(type(element) is int for element in value):
             return VersionLiteral(value, "tuple")
