@@ -1,29 +1,292 @@
-"""Reading tests into formulas (first form; the whole set follows)."""
+"""From the test of an `if` to a formula about library versions and names."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+import re
 
-from torchmigrate.names.guards import UNKNOWN, Formula
-from torchmigrate.names.model import Value
+from torchmigrate.names import guard_names
+from torchmigrate.names.guard_helpers import against, helper_call, requirement
+from torchmigrate.names.guards import (
+    UNKNOWN,
+    Formula,
+    HasName,
+    Known,
+    VersionTest,
+    all_of,
+    any_of,
+    negate,
+)
+from torchmigrate.names.model import Const, Flag, Instance, Qual, Value, VersionOf
+from torchmigrate.names.version_values import (
+    Evaluate,
+    last_name,
+    literal,
+    makes_version,
+    sole,
+    unknown_name,
+    unpack_version,
+    version_attribute,
+    version_call,
+    version_of,
+    version_text,
+)
+
+__all__ = ["catches_missing", "evaluate_special", "parse_test", "unpack_version"]
+
+_OPERATORS: dict[type[ast.cmpop], str] = {
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+}
+_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 
 
-def parse_test(node: ast.expr, evaluate: Callable[[ast.expr], Value]) -> Formula:
-    """What a test says."""
+def parse_test(node: ast.expr, evaluate: Evaluate) -> Formula:
+    """What a test says about library versions and names; `UNKNOWN` if nothing.
+
+    `evaluate` gives the value of a name, attribute or call at the place of the test.
+    """
+    if isinstance(node, ast.BoolOp):
+        join = all_of if isinstance(node.op, ast.And) else any_of
+        return join(parse_test(value, evaluate) for value in node.values)
+    if isinstance(node, ast.UnaryOp):
+        return negate(parse_test(node.operand, evaluate)) if isinstance(node.op, ast.Not) else UNKNOWN
+    if isinstance(node, ast.Compare):
+        lefts = [node.left, *node.comparators]
+        pairs = zip(lefts, node.ops, node.comparators, strict=False)
+        return all_of(_comparison(left, op, right, evaluate) for left, op, right in pairs)
+    if isinstance(node, ast.Call):
+        return _call(node, evaluate)
+    if isinstance(node, (ast.Name, ast.Attribute)):
+        return _name(node, evaluate)
+    if isinstance(node, ast.Constant):
+        return Known(bool(node.value))
+    if isinstance(node, ast.NamedExpr):
+        return parse_test(node.value, evaluate)
     return UNKNOWN
 
 
-def evaluate_special(node: ast.expr, evaluate: Callable[[ast.expr], Value]) -> Value | None:
-    """The value of an expression about versions."""
+def evaluate_special(node: ast.expr, evaluate: Evaluate) -> Value | None:
+    """The value of an expression that is about versions or the presence of names; None for all others.
+
+    `getattr(torch, "x", None)` is both the name, not surely bound, and the flag that it exists. The
+    value of `Version("1.8")` is a `Const` with a `VersionLiteral`. `evaluate` is never asked about `node`
+    itself.
+    """
+    if isinstance(node, ast.Call):
+        return _special_call(node, evaluate)
+    version: VersionOf | None = None
+    if isinstance(node, ast.Attribute):
+        version = version_attribute(node, evaluate)
+    elif isinstance(node, (ast.Subscript, ast.ListComp, ast.GeneratorExp, ast.Tuple, ast.List)):
+        version = version_of(node, evaluate)
+    elif isinstance(node, (ast.Compare, ast.BoolOp, ast.UnaryOp)):
+        formula = parse_test(node, evaluate)
+        return None if formula == UNKNOWN or isinstance(formula, Known) else (Flag(formula),)
+    return (version,) if version else None
+
+
+def _special_call(node: ast.Call, evaluate: Evaluate) -> Value | None:
+    formula = _call(node, evaluate)
+    if formula != UNKNOWN:
+        if isinstance(formula, HasName) and last_name(node.func) == "getattr":
+            return Qual(formula.qualified, sure=False, via="getattr"), Flag(formula)
+        return (Flag(formula),)
+    version = version_call(node, evaluate)
+    if version:
+        return (version,)
+    if makes_version(last_name(node.func)):
+        written = literal(node, evaluate)
+        return (Const(written),) if written else None
     return None
 
 
-def unpack_version(node: ast.expr, evaluate: Callable[[ast.expr], Value], count: int) -> list[Value] | None:
-    """The values of `major, minor = ...`."""
-    return None
+# ---- names and presence -----------------------------------------------------------------------------
+
+
+def _name(node: ast.Name | ast.Attribute, evaluate: Evaluate) -> Formula:
+    value = evaluate(node)
+    only = sole(value)
+    if isinstance(only, Flag):
+        return only.formula
+    if len(value) > 1:
+        return _maybe_none(value)
+    if "torch" in last_name(node).lower() or isinstance(only, Qual):
+        name = unknown_name(node, evaluate)
+        promise = guard_names.constant_test(name) if name else None
+        if promise:
+            return VersionTest(*promise)
+    return UNKNOWN
+
+
+def _maybe_none(value: Value) -> Formula:
+    """`vmap` after `try: from torch.func import vmap / except ImportError: vmap = None`."""
+    names = {candidate.name for candidate in value if isinstance(candidate, Qual)}
+    presence = HasName(next(iter(names))) if len(names) == 1 else None
+    for candidate in value:
+        none = isinstance(candidate, Const) and candidate.value is None
+        if not isinstance(candidate, Qual) and not none and candidate != Flag(presence or UNKNOWN):
+            return UNKNOWN
+    return presence or UNKNOWN
+
+
+def _presence(node: ast.expr, evaluate: Evaluate) -> Formula:
+    """What `node is not None` says."""
+    if isinstance(node, (ast.Call, ast.Name, ast.Attribute, ast.NamedExpr)):
+        formula = parse_test(node, evaluate)
+        # A test that gives True or False is never None; a name that may be missing is.
+        if isinstance(formula, HasName) and not _is_hasattr(node):
+            return formula
+    return UNKNOWN
+
+
+def _is_hasattr(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and last_name(node.func) == "hasattr"
+
+
+def _member(owner: ast.expr, name: ast.expr, evaluate: Evaluate) -> Formula:
+    """The attribute called `name` of `owner` exists."""
+    only = sole(evaluate(name)) if isinstance(name, (ast.Constant, ast.Name, ast.Attribute)) else None
+    attribute = only.value if isinstance(only, Const) else None
+    if not isinstance(attribute, str):
+        return UNKNOWN
+    holder = sole(evaluate(owner))
+    if isinstance(holder, Qual):
+        return HasName(f"{holder.name}.{attribute}")
+    if isinstance(holder, Instance):
+        return HasName(f"{holder.cls}.{attribute}")
+    return UNKNOWN
+
+
+# ---- calls ------------------------------------------------------------------------------------------
+
+
+def _call(node: ast.Call, evaluate: Evaluate) -> Formula:
+    name, arguments = last_name(node.func), node.args
+    if name == "hasattr":
+        return _member(arguments[0], arguments[1], evaluate) if len(arguments) == 2 else UNKNOWN
+    if name == "getattr":
+        default = arguments[2] if len(arguments) == 3 else None
+        if isinstance(default, ast.Constant) and default.value in (None, False):
+            return _member(arguments[0], arguments[1], evaluate)
+        return UNKNOWN
+    if name in ("bool", "callable"):
+        return parse_test(arguments[0], evaluate) if len(arguments) == 1 else UNKNOWN
+    if name == "startswith":
+        return _starts_with(node, evaluate)
+    if not arguments:
+        return UNKNOWN
+    if name.endswith("RequirementCache") or name == "_RequirementAvailable":
+        return requirement(arguments[0])
+    spelled = name.lower()
+    if "version" in spelled or "torch" in spelled:
+        return helper_call(node, evaluate)
+    if guard_names.asks_for_module(name):
+        asked = arguments[0].value if isinstance(arguments[0], ast.Constant) else None
+        return HasName(asked) if isinstance(asked, str) else UNKNOWN
+    return UNKNOWN
+
+
+# ---- comparisons ------------------------------------------------------------------------------------
+
+
+def _comparison(left: ast.expr, op: ast.cmpop, right: ast.expr, evaluate: Evaluate) -> Formula:
+    if isinstance(op, (ast.In, ast.NotIn)):
+        formula = _membership(left, right, evaluate)
+        return negate(formula) if isinstance(op, ast.NotIn) else formula
+    if isinstance(right, ast.Constant) and (right.value is None or isinstance(right.value, bool)):
+        if right.value is None:
+            formula = negate(_presence(left, evaluate))
+        else:
+            formula = parse_test(left, evaluate)
+            formula = formula if right.value else negate(formula)
+        return negate(formula) if isinstance(op, (ast.IsNot, ast.NotEq)) else formula
+    sign = _OPERATORS.get(type(op))
+    if sign is None:
+        return UNKNOWN
+    written = literal(right, evaluate)
+    if written:
+        version = version_of(left, evaluate)
+    else:
+        written = literal(left, evaluate)
+        version = version_of(right, evaluate) if written else None
+        sign = _MIRRORED[sign]
+    return against(version, sign, written) if version else UNKNOWN
+
+
+def _membership(left: ast.expr, right: ast.expr, evaluate: Evaluate) -> Formula:
+    if isinstance(right, (ast.Tuple, ast.List, ast.Set)):
+        version = None if isinstance(left, ast.Constant) else version_of(left, evaluate)
+        if version is None:
+            return UNKNOWN
+        options = [against(version, "==", literal(element, evaluate)) for element in right.elts]
+        return UNKNOWN if UNKNOWN in options else any_of(options)
+    if not isinstance(left, ast.Constant) or not isinstance(left.value, str):
+        return UNKNOWN
+    if isinstance(right, ast.Call) and last_name(right.func) in ("dir", "vars") and len(right.args) == 1:
+        return _member(right.args[0], left, evaluate)
+    if isinstance(right, ast.Attribute) and right.attr in ("__dict__", "__all__"):
+        return _member(right.value, left, evaluate)
+    version = version_of(right, evaluate)
+    if version is None or version.part not in ("full", "text"):
+        return UNKNOWN
+    written = version_text(left.value)
+    if written is None or written.pre or len(written.release) < 2:
+        return UNKNOWN
+    return VersionTest(version.library, "contains", written.release)
+
+
+_PREFIX = re.compile(r"\d+(?:\.\d+)*(\.?)")
+
+
+def _starts_with(node: ast.Call, evaluate: Evaluate) -> Formula:
+    """`torch.__version__.startswith("1.")`, or with a tuple of prefixes."""
+    if not isinstance(node.func, ast.Attribute) or len(node.args) != 1:
+        return UNKNOWN
+    given = node.args[0]
+    prefixes = given.elts if isinstance(given, ast.Tuple) else [given]
+    texts = [prefix.value if isinstance(prefix, ast.Constant) else None for prefix in prefixes]
+    matches = [_PREFIX.fullmatch(text) if isinstance(text, str) else None for text in texts]
+    if not all(matches):
+        return UNKNOWN
+    version = version_of(node.func.value, evaluate)
+    if version is None or version.part not in ("full", "text"):
+        return UNKNOWN
+    options = []
+    for match in matches:
+        assert match is not None
+        release = tuple(int(number) for number in match[0].strip(".").split("."))
+        options.append(VersionTest(version.library, "series" if match[1] else "startswith", release))
+    return any_of(options)
+
+
+# ---- try ---------------------------------------------------------------------------------------------
+
+_MISSING = frozenset(
+    (
+        "ImportError",
+        "ModuleNotFoundError",
+        "AttributeError",
+        "RuntimeError",
+        "TypeError",
+        "Exception",
+        "BaseException",
+    )
+)
 
 
 def catches_missing(node: ast.Try) -> bool:
-    """Whether a try catches a missing import or attribute."""
-    return True
+    """Whether a handler of this `try` would run where an import or an attribute is missing."""
+    for handler in node.handlers:
+        if handler.type is None:
+            return True
+        kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+        for kind in kinds:
+            name = kind.id if isinstance(kind, ast.Name) else getattr(kind, "attr", "")
+            if name in _MISSING:
+                return True
+    return False

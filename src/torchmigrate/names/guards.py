@@ -1,38 +1,314 @@
-"""Guard formulas (first form; the whole set follows)."""
+"""Conditions under which code runs, and whether they show that a place is already taken care of.
+
+A `Formula` is what an `if` test says, as far as it concerns library versions and names. It is evaluated
+with three values: True, False, and None where the test depends on something else.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Union
 
-from torchmigrate.names.model import TryGuard
+from torchmigrate.canonical import canonical
+from torchmigrate.names.model import Guards, TryGuard
+from torchmigrate.names.version_order import Release, holds
+
+# ---- formulas ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class Unknown:
-    """A test that says nothing."""
+class Known:
+    """A literal: `if True:`."""
+
+    value: bool
+
+
+@dataclass(frozen=True, slots=True)
+class HasName:
+    """The attribute or module `qualified` exists."""
+
+    qualified: str
+
+
+@dataclass(frozen=True, slots=True)
+class VersionTest:
+    """The version of `library`, or the `part` of it that was compared, against `version`.
+
+    op: "<" | "<=" | ">" | ">=" | "==" | "!=", or for strings "startswith" ("1.1" also holds for 1.10),
+    "series" ("1.1." does not) and "contains".
+    part: one of those of `VersionOf`, or "number" (a number made of major and minor in an unknown way).
+    """
+
+    library: str
+    op: str
+    version: Release
+    part: str = "full"
 
 
 @dataclass(frozen=True, slots=True)
 class TryWorked:
-    """The body of this try ran to its end."""
+    """The body of this `try` ran to its end (a flag set there, and reset in the handler)."""
 
     attempt: TryGuard
 
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """The opposite."""
+    """The negation of an atom; `negate` keeps it from wrapping anything else."""
 
-    inner: Formula
+    formula: Formula
 
 
-Formula = Union[Unknown, TryWorked, Not]
-UNKNOWN = Unknown()
+@dataclass(frozen=True, slots=True)
+class All:
+    """Every part holds."""
+
+    parts: tuple[Formula, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Any_:
+    """At least one part holds."""
+
+    parts: tuple[Formula, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """A test of something else."""
+
+
+Formula = Known | HasName | VersionTest | TryWorked | Not | All | Any_ | Unknown
+TRUE, FALSE, UNKNOWN = Known(True), Known(False), Unknown()
 
 
 def negate(formula: Formula) -> Formula:
-    """The opposite of a formula."""
-    if formula is UNKNOWN:
-        return UNKNOWN
-    return formula.inner if isinstance(formula, Not) else Not(formula)
+    """The opposite, with negations pushed down to the atoms."""
+    if isinstance(formula, Unknown):
+        return formula
+    if isinstance(formula, Known):
+        return Known(not formula.value)
+    if isinstance(formula, Not):
+        return formula.formula
+    if isinstance(formula, All):
+        return any_of(negate(part) for part in formula.parts)
+    if isinstance(formula, Any_):
+        return all_of(negate(part) for part in formula.parts)
+    return Not(formula)
+
+
+def both(first: Formula, second: Formula) -> Formula:
+    """Both hold."""
+    return all_of((first, second))
+
+
+def all_of(formulas: Iterable[Formula]) -> Formula:
+    """Every one of `formulas` holds; flattened, without repetitions; of none: `TRUE`."""
+    parts: dict[Formula, None] = {}
+    for formula in formulas:
+        if formula == FALSE:
+            return FALSE
+        if isinstance(formula, All):
+            parts.update(dict.fromkeys(formula.parts))
+        elif formula != TRUE:
+            parts[formula] = None
+    if not parts:
+        return TRUE
+    return next(iter(parts)) if len(parts) == 1 else All(tuple(parts))
+
+
+def any_of(formulas: Iterable[Formula]) -> Formula:
+    """At least one of `formulas` holds; flattened, without repetitions; of none: `FALSE`."""
+    parts: dict[Formula, None] = {}
+    for formula in formulas:
+        if formula == TRUE:
+            return TRUE
+        if isinstance(formula, Any_):
+            parts.update(dict.fromkeys(formula.parts))
+        elif formula != FALSE:
+            parts[formula] = None
+    if not parts:
+        return FALSE
+    return next(iter(parts)) if len(parts) == 1 else Any_(tuple(parts))
+
+
+# ---- evaluation -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """What is known of the target.
+
+    version: the target release of a library; (2, 6) means any 2.6.x. None: not known.
+    exists: whether a qualified name exists there. worked: whether the body of a `try` runs to its end.
+    """
+
+    version: Callable[[str], Release | None]
+    exists: Callable[[str], bool | None]
+    worked: Callable[[TryGuard], bool | None]
+
+
+def outcome(formula: Formula, lookup: Lookup) -> bool | None:
+    """Whether `formula` holds at the target; None when that cannot be told."""
+    if isinstance(formula, VersionTest):
+        target = lookup.version(formula.library)
+        return None if target is None else holds(formula.op, formula.part, formula.version, target)
+    if isinstance(formula, HasName):
+        return lookup.exists(formula.qualified)
+    if isinstance(formula, TryWorked):
+        return lookup.worked(formula.attempt)
+    if isinstance(formula, Not):
+        inner = outcome(formula.formula, lookup)
+        return None if inner is None else not inner
+    if isinstance(formula, Known):
+        return formula.value
+    if isinstance(formula, (All, Any_)):
+        decisive = isinstance(formula, Any_)  # one True settles an Any_, one False an All
+        answers = {outcome(part, lookup) for part in formula.parts}
+        if decisive in answers:
+            return decisive
+        return None if None in answers else not decisive
+    return None
+
+
+# ---- is a place taken care of? ----------------------------------------------------------------------
+
+# The release of its own library from which a name that people test for surely exists (earlier: unknown).
+_EXISTS_SINCE: dict[str, Release] = {
+    **dict.fromkeys(
+        (
+            "torch.amp",
+            "torch.amp.autocast",
+            "torch.ao",
+            "torch.ao.quantization",
+            "torch.autocast",
+            "torch.backends.mps",
+            "torch.compile",
+            "torch.complex",
+            "torch.cuda.amp",
+            "torch.cuda.amp.GradScaler",
+            "torch.cuda.amp.autocast",
+            "torch.distributed.all_gather_into_tensor",
+            "torch.distributed.fsdp",
+            "torch.distributed.reduce_scatter_tensor",
+            "torch.fft",
+            "torch.func",
+            "torch.inference_mode",
+            "torch.linalg",
+            "torch.nn.functional.scaled_dot_product_attention",
+            "torch.nn.functional.silu",
+            "torch.nn.utils.parametrizations",
+            "torch.nn.utils.parametrize",
+            "torch.nn.utils.stateless",
+            "torch.no_grad",
+            "torch.optim.lr_scheduler.LRScheduler",
+            "torch.set_default_device",
+            "torch.set_float32_matmul_precision",
+            "torch.special",
+            "torch.testing.assert_close",
+            "torch.use_deterministic_algorithms",
+            "torch.view_as_complex",
+            "torch.view_as_real",
+            "torch.vmap",
+        ),
+        (2, 0),
+    ),
+    "torch.compiler": (2, 1),
+    "torch.export": (2, 1),
+    "torch.amp.GradScaler": (2, 3),
+    "torch.nn.attention": (2, 3),
+    "torch.amp.custom_bwd": (2, 4),
+    "torch.amp.custom_fwd": (2, 4),
+    "torch.serialization.add_safe_globals": (2, 4),
+    "torch.serialization.safe_globals": (2, 5),
+    "torchvision.transforms.InterpolationMode": (0, 10),
+    "torchvision.transforms.v2": (0, 16),
+}
+# A test for one of these is about an optional dependency, not about a version of torch.
+_OPTIONAL_PACKAGES = frozenset(("apex", "functorch"))
+
+
+def is_handled(
+    guards: Guards,
+    *,
+    target: Callable[[str], Release | None],
+    old: Iterable[str],
+    new: Iterable[str],
+    exists: Callable[[str], bool | None] | None = None,
+) -> bool:
+    """Whether a use of `old` under these guards is none of the target's business.
+
+    It is where the code does not run at the target, where it is the other side of a `try` that uses one
+    of `new`, or where the code first asks whether the old name is there.
+
+    target: the release of a library that is aimed at, (2, 6) for any 2.6.x, None where it is not known.
+    old, new: qualified names of what is used and of what replaces it (modules stand for their members).
+    exists: whether a qualified name exists at the target, for names of which the guards know nothing.
+    """
+    if guards.formula is None and guards.attempt is None and guards.outer is None:
+        return False
+    wanted = frozenset(new)
+
+    def name_exists(name: str) -> bool | None:
+        name = canonical(name)
+        if name in wanted or any(other.startswith(name + ".") for other in wanted):
+            return True
+        since, release = _EXISTS_SINCE.get(name), target(name.partition(".")[0])
+        if since and release and release >= since:
+            return True
+        return exists(name) if exists else None
+
+    def worked(attempt: TryGuard) -> bool | None:
+        used = attempt.names.get("body", set()) | attempt.names.get("else", set())
+        if _uses(used, wanted):
+            return True
+        return True if used & _EXISTS_SINCE.keys() and all(map(name_exists, used)) else None
+
+    lookup = Lookup(target, name_exists, worked)
+    tested = frozenset(
+        name for name in old if name.partition(".")[0] not in _OPTIONAL_PACKAGES and not name_exists(name)
+    )
+    for guard in _outwards(guards):
+        if guard.formula is not None and (
+            outcome(guard.formula, lookup) is False or _asserts(guard.formula, tested)
+        ):
+            return True
+        if guard.attempt is not None and any(
+            _uses(guard.attempt.names.get(part, ()), wanted) for part in _OTHER_SIDE.get(guard.part, ())
+        ):
+            return True
+    return False
+
+
+# What runs instead of a part of a `try`: body and else belong together.
+_OTHER_SIDE = {"body": ("handler",), "else": ("handler",), "handler": ("body", "else")}
+
+
+def _outwards(guards: Guards) -> Iterator[Guards]:
+    level: Guards | None = guards
+    while level is not None:
+        yield level
+        level = level.outer
+
+
+def _uses(used: Iterable[str], wanted: frozenset[str]) -> bool:
+    """Whether one of the used names is wanted, or is in a wanted module, or imports its module."""
+    for spelled in used:
+        name = canonical(spelled)
+        if name in wanted or any(name.startswith(other + ".") for other in wanted):
+            return True
+        # Only for modules that came late: importing `torch.nn` says nothing.
+        if name in _EXISTS_SINCE and any(other.startswith(name + ".") for other in wanted):
+            return True
+    return False
+
+
+def _asserts(formula: Formula, names: frozenset[str]) -> bool:
+    """Whether the formula can only hold where one of `names` exists."""
+    if isinstance(formula, HasName):
+        return formula.qualified in names or canonical(formula.qualified) in names
+    if isinstance(formula, All):
+        return any(_asserts(part, names) for part in formula.parts)
+    if isinstance(formula, Any_):
+        return all(_asserts(part, names) for part in formula.parts)
+    return False

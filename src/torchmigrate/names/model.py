@@ -46,7 +46,7 @@ class Instance:
 
 @dataclass(frozen=True, slots=True)
 class Const:
-    """A literal: str, int, float, bool, None, or a tuple of those."""
+    """A literal: str, int, float, bool, None, or a tuple of those; a VersionLiteral for `Version("1.8")`."""
 
     value: object
 
@@ -55,7 +55,9 @@ class Const:
 class VersionOf:
     """The version of a library, or a part of it.
 
-    part: "full" (string, Version object, tuple of parts) | "major" | "minor" | "float" (`float(v[:3])`).
+    part: "full" (a version object, `torch.__version__`) | "text" (a string) | "parts", "parts1", "parts2" (a
+    sequence, such as the first two) | "major" | "minor" | "micro" | "float" (`v[:3]` or its float) |
+    "decimal" (float of major.minor) | "digit" (`v[2]`) | "chunks" (`v.split("+")`) | "distribution".
     """
 
     library: str

@@ -1,0 +1,128 @@
+"""What names like `TORCH_GE_1_8` and `is_torch_min_version("1.8")` promise.
+
+Projects define such constants and helpers in one module and test them in all others, where only the name
+is to be seen. The patterns ask for the library's name, a comparison in words and, for constants, digits
+that are set apart: `TORCH_1_8` says nothing (at least, or exactly?), nor does `TORCH_GE_18`.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from torchmigrate.names.model import VersionOf
+
+# Comparison in words -> operator.
+_WORDS = {
+    ">=": "ge gte geq greater_equal greater_equal_than greater_or_equal greater_or_equal_than"
+    " greater_or_equal_to greater_than_or_equal greater_than_or_equal_to higher_equal higher_or_equal"
+    " equal_or_greater equal_or_newer equal_or_higher newer_or_equal at_least after since",
+    ">": "gt greater greater_than higher higher_than newer newer_than later_than",
+    "<=": "le lte leq less_equal less_equal_than less_or_equal less_or_equal_than less_than_or_equal"
+    " lower_equal lower_or_equal at_most",
+    "<": "lt less less_than lesser lesser_than lower lower_than older older_than below before",
+}
+_OPERATORS = {word: op for op, words in _WORDS.items() for word in words.split()}
+_WORD = "(?P<word>" + "|".join(sorted(_OPERATORS, key=len, reverse=True)) + ")"
+_LIBRARY = "(?P<library>pytorch|torchvision|torchaudio|torchtext|torchdata|torch)"
+_NUMBERS = r"(?P<numbers>\d+(?:_\d+){0,3})"
+
+_OWNER = rf"_*(?:is_|has_|use_|check_)?{_LIBRARY}_"
+
+# Patterns of lower-case names; compiled when the first candidate shows up, since that takes a while.
+_CONSTANTS = (
+    # _TORCH_GREATER_EQUAL_1_8, TORCH_VERSION_GE_2_4, is_torch_less_than_1_8, TORCHVISION_LT_0_13
+    rf"{_OWNER}(?:version_)?(?:is_)?{_WORD}_{_NUMBERS}(?:_dev)?_*",
+    # TORCH_2_0_OR_NEWER, IS_TORCH_2_PLUS
+    rf"{_OWNER}{_NUMBERS}_(?:plus|(?:or|and)_(?:newer|later|above|higher|up))_*",
+)
+_HELPERS = (
+    # torch_version_ge, pytorch_after, is_torch_greater_or_equal_than
+    rf"{_OWNER}(?:version_)?(?:is_)?{_WORD}(?:_version)?_*",
+    # is_torch_min_version, min_torch_version
+    rf"{_OWNER}min(?:imum)?_version_*",
+    rf"_*(?:is_|has_|check_)?min(?:imum)?_{_LIBRARY}_version_*",
+)
+_WITH_OPERATOR = rf"_*(?:is|check|compare)?_*{_LIBRARY}_version_*"
+_TWO_SIDED = (rf"_*{_WORD}_version_*", rf"_*version_{_WORD}_*")
+_COMPARE = r"_*compare_versions?_*"
+_CHECK = r"_*check_versions?_*"
+_VERSION = (
+    rf"_*(?:get_|installed_|current_|cur_|base_)*{_LIBRARY}_*ver(?:sions?|s)?"
+    r"(?:_(?:tuple|info|parsed|str|string|number|num|float))?_*"
+)
+_PART = rf"_*(?:get_)?{_LIBRARY}_(?:ver_|version_)?(?P<part>major|minor)(?:_ver|_version)?_*"
+_AVAILABLE = r"_*(?:is_|has_)?_*(?:module|package)_(?:is_)?(?:available|installed|exists)_*"
+
+_DISTRIBUTIONS = {
+    name: name for name in ("torch", "torchvision", "torchaudio", "torchtext", "torchdata", "functorch")
+} | {"pytorch": "torch"}
+
+
+_compiled = cache(re.compile)
+
+
+def _match(name: str, *patterns: str) -> dict[str, str] | None:
+    """The groups of the first pattern that the whole name matches, whatever its case."""
+    for pattern in patterns:
+        if match := _compiled(pattern).fullmatch(name.lower()):
+            return match.groupdict()
+    return None
+
+
+def distribution(name: object) -> str | None:
+    """The library that a distribution name such as "torch" or "pytorch" means."""
+    return _DISTRIBUTIONS.get(name) if isinstance(name, str) else None
+
+
+def constant_test(name: str) -> tuple[str, str, tuple[int, ...]] | None:
+    """What a constant promises: library, operator, version. `TORCH_GE_1_8`: ("torch", ">=", (1, 8))."""
+    found = _match(name, *_CONSTANTS)
+    if found is None:
+        return None
+    numbers = tuple(int(number) for number in found["numbers"].split("_"))
+    if len(numbers) == 1 and numbers[0] > 9:  # TORCH_GE_18
+        return None
+    return _DISTRIBUTIONS[found["library"]], _OPERATORS.get(found.get("word", ""), ">="), numbers
+
+
+def helper_test(name: str) -> tuple[str, str] | None:
+    """What a function that is given a version compares: library and operator."""
+    found = _match(name, *_HELPERS)
+    return (_DISTRIBUTIONS[found["library"]], _OPERATORS.get(found.get("word", ""), ">=")) if found else None
+
+
+def operator_helper(name: str) -> str | None:
+    """The library of a function that is given an operator and a version: `is_torch_version(">=", "1.9")`."""
+    found = _match(name, _WITH_OPERATOR)
+    return _DISTRIBUTIONS[found["library"]] if found else None
+
+
+def two_sided_helper(name: str) -> str | None:
+    """The operator of a function that is given two versions: `version_ge(torch.__version__, "1.8")`.
+
+    "compare": the operator is the second of three arguments; "check": `>=`, or what the text says.
+    """
+    if _match(name, _COMPARE) is not None:
+        return "compare"
+    if _match(name, _CHECK) is not None:
+        return "check"
+    found = _match(name, *_TWO_SIDED)
+    return _OPERATORS[found["word"]] if found else None
+
+
+def version_named(name: str) -> VersionOf | None:
+    """The version that a name such as `TORCH_VERSION` or `torchaudio_major` stands for."""
+    if found := _match(name, _VERSION):
+        return VersionOf(_DISTRIBUTIONS[found["library"]], "text")
+    if found := _match(name, _PART):
+        return VersionOf(_DISTRIBUTIONS[found["library"]], found["part"])
+    return None
+
+
+def asks_for_module(name: str) -> bool:
+    """Whether a function is one that is given a module's name and says whether it is there."""
+    return name in ("find_spec", "find_loader") or (
+        ("available" in name or "installed" in name or "exists" in name)
+        and _match(name, _AVAILABLE) is not None
+    )
