@@ -43,7 +43,10 @@ class Engine:
         self.enabled = frozenset(rule.code for rule in rules)
 
     def _wanted(self, rule: Rule) -> bool:
-        return self.settings.selects(rule.code, rule.name, rule.opt_in) and severity(rule, self.versions) is not None
+        return (
+            self.settings.selects(rule.code, rule.name, rule.opt_in)
+            and severity(rule, self.versions) is not None
+        )
 
     # ---- files ---------------------------------------------------------------------------------------
 
@@ -106,7 +109,11 @@ class Engine:
         found: list[Finding] = []
         if hits or self.codemods:
             planner = FixPlanner(
-                names, source, self.versions, self.settings, is_init=path.name in ("__init__.py", "__init__.pyi")
+                names,
+                source,
+                self.versions,
+                self.settings,
+                is_init=path.name in ("__init__.py", "__init__.pyi"),
             )
             found = planner.findings([hit for hit in hits if not hit.rule.codemod])
             for rule in self.codemods:
@@ -170,7 +177,10 @@ class Engine:
                 guilty.append(fix.code)
         codes = ", ".join(dict.fromkeys(guilty)) or "several together"
         result.problems.append(
-            Problem(path, f"the fixes ({codes}) gave code that does not parse; the file was left as it was (please report)")
+            Problem(
+                path,
+                f"the fixes ({codes}) gave code that does not parse; the file was left as it was (please report)",
+            )
         )
 
     def _released(self, source: Source, fixes: Iterable[Fix]) -> Iterator[str]:

@@ -61,7 +61,11 @@ class HitFinder:
         surroundings = Surroundings(names)
         hits: list[Hit] = []
         for use in names.uses:
-            if use.method and not use.sure and use.candidates[0].rpartition(".")[2] not in types.DISTINCTIVE_METHODS:
+            if (
+                use.method
+                and not use.sure
+                and use.candidates[0].rpartition(".")[2] not in types.DISTINCTIVE_METHODS
+            ):
                 continue
             seen: set[int] = set()
             for name in use.candidates:
@@ -88,7 +92,9 @@ class HitFinder:
         match = matches(rule, place)
         if match is None:
             return None
-        if is_handled(use.guards, target=self._target, old=(name, symbol, *rule.symbols), new=new_names(rule, symbol)):
+        if is_handled(
+            use.guards, target=self._target, old=(name, symbol, *rule.symbols), new=new_names(rule, symbol)
+        ):
             return None
         return Hit(rule, symbol, name, use, place, match, len(use.candidates) == 1)
 

@@ -3,261 +3,22 @@
 from __future__ import annotations
 
 import ast
-import builtins
 import re
-import sys
 from collections.abc import Callable
-from typing import Protocol
 
 from torchmigrate.names import types
 from torchmigrate.names.bound import target_names
-from torchmigrate.names.flow import NOTHING, UNBOUND_SLOT, UNKNOWN, UNKNOWN_SLOT, Frame, Slot, join_values
+from torchmigrate.names.chains import Chains
+from torchmigrate.names.flow import NOTHING, UNKNOWN, join_values
 from torchmigrate.names.guard_tests import parse_test
 from torchmigrate.names.guards import negate
-from torchmigrate.names.model import (
-    OPAQUE,
-    Binding,
-    Candidate,
-    Const,
-    Flag,
-    Guards,
-    Instance,
-    Kind,
-    Local,
-    Qual,
-    Role,
-    Scope,
-    Use,
-    Value,
-)
+from torchmigrate.names.model import OPAQUE, Const, Guards, Instance, Kind, Qual, Role, Scope, Value
 
-DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+\Z")
-FSTRINGS_HAVE_PLACES = sys.version_info >= (3, 12)
+_DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+\Z")
 
 
-class SourceLike(Protocol):
-    """The part of `Source` that the resolver needs."""
-
-    text: str
-
-    def offset(self, line: int, column: int) -> int: ...
-
-
-class Expressions:
-    """Evaluates expressions in the current frame and records the uses of library names."""
-
-    def __init__(self, source: SourceLike, roots: frozenset[str]) -> None:
-        self.source = source
-        self.roots = roots
-        self.uses: list[Use] = []
-        self.bindings: list[Binding] = []
-        self.scopes: list[Scope] = []
-        self.guards = Guards()
-        self.statement: ast.stmt = ast.Pass()
-        self.block: list[ast.stmt] = []
-        self.frame: Frame
-        self.stars: list[tuple[str, int]] = []  # star-imported modules of the file, and where
-        self.unknown_star = False
-        self.imports_torch = False
-        self.role = Role.REFERENCE  # what a name is used for where nothing else says so
-        self.string_base: int | None = None  # offset of a string annotation that is being read
-        self.fstring: ast.AST | None = None
-
-    # ---- names ---------------------------------------------------------------------------------------
-
-    def offset(self, node: ast.AST) -> int:
-        if self.string_base is not None:
-            return self.string_base + node.col_offset  # type: ignore[attr-defined, no-any-return]
-        return self.source.offset(node.lineno, node.col_offset)  # type: ignore[attr-defined]
-
-    def end_offset(self, node: ast.AST) -> int:
-        if self.string_base is not None:
-            return self.string_base + node.end_col_offset  # type: ignore[attr-defined, no-any-return]
-        return self.source.offset(node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
-
-    def lookup(self, name: str) -> Slot:
-        """What a name holds here, by Python's rules for scopes."""
-        frame: Frame | None = self.frame
-        assert frame is not None
-        slot = frame.env.get(name)
-        if slot is not None:
-            return slot
-        if name in frame.local and name not in frame.scope.globals and name not in frame.scope.nonlocals:
-            return UNBOUND_SLOT
-        live = frame.live
-        to_module = name in frame.scope.globals
-        frame = frame.parent
-        while frame is not None:
-            outer = frame.parent
-            if not (to_module and outer is not None) and frame.scope.kind != "class":
-                slot = (frame.env if live else frame.every).get(name)
-                if slot is not None:
-                    return slot
-                if name in frame.local and outer is not None:
-                    return UNBOUND_SLOT
-            live = live and frame.live
-            frame = outer
-        return self._star(name)
-
-    def _star(self, name: str) -> Slot:
-        if not self.stars or self.unknown_star or name in _BUILTINS:
-            return UNKNOWN_SLOT
-        return tuple(Qual(f"{module}.{name}", False, "star") for module, _ in self.stars), ()
-
-    def chain(self, node: ast.expr, role: Role, call: ast.Call | None = None, decorates: ast.AST | None = None) -> Value:
-        """The value of a name or attribute chain; records its use where it is a library's."""
-        attrs: list[str] = []
-        base: ast.expr = node
-        while base.__class__ is ast.Attribute:
-            attrs.append(base.attr)  # type: ignore[attr-defined]
-            base = base.value  # type: ignore[attr-defined]
-        bindings: tuple[Binding, ...] = ()
-        if base.__class__ is ast.Name:
-            name: str = base.id  # type: ignore[attr-defined]
-            value, bindings = self.lookup(name)
-            if attrs and self.frame.self_name == name and self.frame.owner is not None:
-                held = self.frame.owner.attributes.get(attrs[-1])
-                if held is not None:
-                    value, bindings = _unsure(held), ()
-                    attrs.pop()
-        else:
-            value = self.eval(base)
-        if value is UNKNOWN:
-            if call is not None and attrs and attrs[0] in types.ONLY_TENSOR_METHODS and self.imports_torch:
-                self._record(node, (f"torch.Tensor.{attrs[0]}",), False, role, call, decorates, None, "", "method")
-            return UNKNOWN
-        for binding in bindings:
-            if binding.target is not None:
-                binding.uses.append(self.offset(base))
-                if self.string_base is not None:
-                    binding.in_string = True
-        attrs.reverse()
-        if not value:
-            return NOTHING
-        return self._follow(node, value, attrs, role, call, decorates, bindings)
-
-    def _follow(
-        self,
-        node: ast.expr,
-        value: Value,
-        attrs: list[str],
-        role: Role,
-        call: ast.Call | None,
-        decorates: ast.AST | None,
-        bindings: tuple[Binding, ...],
-    ) -> Value:
-        """Apply the attributes to each candidate of the chain's base, and record the use."""
-        out: list[Candidate] = []
-        names: list[str] = []
-        used = [item for item in value if not (isinstance(item, Const) and item.value is None)]
-        sure = len(used) == 1
-        via = "import"
-        for item in used:
-            held: Candidate = item
-            for attr in attrs:
-                if isinstance(held, Qual):
-                    if held.name.startswith("torch.Tensor.") and held.via == "method":
-                        held = OPAQUE
-                    else:
-                        held = Qual(f"{held.name}.{attr}", held.sure, held.via)
-                elif isinstance(held, Instance):
-                    held = types.attribute(held.cls, attr, held.sure)
-                else:
-                    held = OPAQUE
-                    break
-            out.append(held)
-            if isinstance(held, Qual) and "." in held.name and held.name.partition(".")[0] in self.roots:
-                if held.name not in names:
-                    names.append(held.name)
-                sure = sure and held.sure
-                via = held.via
-        if via == "import" and bindings and not any(binding.target is not None for binding in bindings):
-            via = "alias"
-        if names:
-            rest = ".".join(attrs)
-            imports = [binding for binding in bindings if binding.target is not None]
-            sole = imports[0] if len(imports) == 1 and len(bindings) == 1 else None
-            self._record(node, tuple(names), sure and len(names) == 1, role, call, decorates, sole, rest, via)
-        return tuple(out) or UNKNOWN
-
-    def _record(
-        self,
-        node: ast.AST,
-        names: tuple[str, ...],
-        sure: bool,
-        role: Role,
-        call: ast.Call | None,
-        decorates: ast.AST | None,
-        binding: Binding | None,
-        rest: str,
-        via: str,
-    ) -> None:
-        place = node
-        in_fstring = self.fstring is not None and not FSTRINGS_HAVE_PLACES
-        if in_fstring and self.fstring is not None:
-            place = self.fstring
-        if role is Role.REFERENCE:
-            role = self.role
-        self.uses.append(
-            Use(
-                node=node,
-                candidates=names,
-                sure=sure,
-                role=role,
-                start=self.offset(place),
-                end=self.end_offset(place),
-                statement=self.statement,
-                block=self.block,
-                scope=self.frame.scope,
-                guards=self.guards,
-                call=call,
-                decorates=decorates,
-                binding=binding,
-                rest=rest,
-                method=via == "method",
-                in_string=self.string_base is not None,
-                in_fstring=in_fstring,
-                via=via,
-            )
-        )
-        guards: Guards | None = self.guards
-        while guards is not None:
-            if guards.attempt is not None:
-                guards.attempt.names.setdefault(guards.part, set()).update(names)
-            guards = guards.outer
-
-    def peek(self, node: ast.expr) -> Value:
-        """The value of a simple expression, without recording a use: what guards ask for."""
-        kind = node.__class__
-        if kind is ast.Name:
-            value = self.lookup(node.id)[0]  # type: ignore[attr-defined]
-            if len(value) > 1:
-                # `HAS_X = False` before a try that sets it: the try decides.
-                flags = tuple(item for item in value if isinstance(item, Flag))
-                if flags and all(isinstance(item, (Flag, Const)) for item in value):
-                    return flags
-            return value
-        if kind is ast.Attribute:
-            out: list[Candidate] = []
-            for item in self.peek(node.value):  # type: ignore[attr-defined]
-                if isinstance(item, Qual):
-                    out.append(Qual(f"{item.name}.{node.attr}", item.sure, item.via))  # type: ignore[attr-defined]
-                elif isinstance(item, Local) or item is OPAQUE:
-                    out.append(OPAQUE)
-            return tuple(out) or UNKNOWN
-        if kind is ast.Constant:
-            return (Const(node.value),)  # type: ignore[attr-defined]
-        if kind is ast.Tuple or kind is ast.List:
-            parts: list[object] = []
-            for element in node.elts:  # type: ignore[attr-defined]
-                value = self.peek(element)
-                if len(value) != 1 or not isinstance(value[0], Const):
-                    return UNKNOWN
-                parts.append(value[0].value)
-            return (Const(tuple(parts)),)
-        return UNKNOWN
-
-    # ---- expressions ---------------------------------------------------------------------------------
+class Expressions(Chains):
+    """Evaluates expressions in the current frame."""
 
     def eval(self, node: ast.expr) -> Value:
         """What `node` may be; every name inside it is visited exactly once."""
@@ -282,6 +43,7 @@ class Expressions:
 
     def _string_annotation(self, node: ast.Constant) -> Value:
         text = node.value
+        assert isinstance(text, str), "the caller looked"
         if self.string_base is not None or node.lineno != node.end_lineno or not text.isascii():
             return UNKNOWN
         start = self.offset(node)
@@ -344,37 +106,54 @@ class Expressions:
         name = func.id if isinstance(func, ast.Name) else func.attr if isinstance(func, ast.Attribute) else ""
         if name == "getattr" and 2 <= len(node.args) <= 3 and not node.keywords:
             second = node.args[1]
-            if isinstance(second, ast.Constant) and isinstance(second.value, str) and second.value.isidentifier():
+            if (
+                isinstance(second, ast.Constant)
+                and isinstance(second.value, str)
+                and second.value.isidentifier()
+            ):
                 value = self.eval(node.args[0])
                 if len(node.args) == 3:
                     self.eval(node.args[2])
                 out = tuple(
-                    Qual(f"{item.name}.{second.value}", item.sure, "getattr") if isinstance(item, Qual) else OPAQUE
+                    Qual(f"{item.name}.{second.value}", item.sure, "getattr")
+                    if isinstance(item, Qual)
+                    else OPAQUE
                     for item in value
                 )
                 names = tuple(
-                    item.name for item in out if isinstance(item, Qual) and item.name.partition(".")[0] in self.roots
+                    item.name
+                    for item in out
+                    if isinstance(item, Qual) and item.name.partition(".")[0] in self.roots
                 )
                 if names and len(node.args) == 2:
                     self._record(node, names, False, Role.REFERENCE, None, None, None, "", "getattr")
                 return out or UNKNOWN
         elif name in ("patch", "setattr") and node.args:
             first = node.args[0]
-            if isinstance(first, ast.Constant) and isinstance(first.value, str) and DOTTED.match(first.value):
-                if first.value.partition(".")[0] in self.roots:
-                    self._record(first, (first.value,), False, Role.STRING, None, None, None, "", "import")
+            if (
+                isinstance(first, ast.Constant)
+                and isinstance(first.value, str)
+                and _DOTTED.match(first.value)
+                and first.value.partition(".")[0] in self.roots
+            ):
+                self._record(first, (first.value,), False, Role.STRING, None, None, None, "", "import")
         return None
 
     def _bin_op(self, node: ast.BinOp) -> Value:
-        # Long chains (a + b + c + ...) lean to the left: walked in a loop, so that they cannot exhaust the stack.
+        # Long sums lean to the left: walked in a loop, so that they cannot exhaust the stack.
         rights: list[ast.expr] = []
         left: ast.expr = node
         while left.__class__ is ast.BinOp:
-            rights.append(left.right)  # type: ignore[attr-defined]
-            left = left.left  # type: ignore[attr-defined]
+            rights.append(left.right)
+            left = left.left
         values = [self.eval(left)]
         values.extend(self.eval(right) for right in reversed(rights))
-        tensors = [item for value in values for item in value if isinstance(item, Instance) and item.cls == types.TENSOR]
+        tensors = [
+            item
+            for value in values
+            for item in value
+            if isinstance(item, Instance) and item.cls == types.TENSOR
+        ]
         if tensors:
             return (Instance(types.TENSOR, any(item.sure for item in tensors)),)
         return UNKNOWN
@@ -385,17 +164,26 @@ class Expressions:
             item = value[0]
             if isinstance(item, Instance) and item.cls == types.TENSOR and not isinstance(node.op, ast.Not):
                 return value
-            if isinstance(item, Const) and isinstance(node.op, ast.USub) and isinstance(item.value, (int, float)):
+            if (
+                isinstance(item, Const)
+                and isinstance(node.op, ast.USub)
+                and isinstance(item.value, (int, float))
+            ):
                 return (Const(-item.value),)
         return UNKNOWN
 
     def _compare(self, node: ast.Compare) -> Value:
         values = [self.eval(node.left)]
         values.extend(self.eval(right) for right in node.comparators)
+        elementwise = not any(isinstance(op, (ast.Is, ast.IsNot, ast.In, ast.NotIn)) for op in node.ops)
         for value in values:
-            if len(value) == 1 and isinstance(value[0], Instance) and value[0].cls == types.TENSOR:
-                if not any(isinstance(op, (ast.Is, ast.IsNot, ast.In, ast.NotIn)) for op in node.ops):
-                    return value
+            if (
+                len(value) == 1
+                and isinstance(value[0], Instance)
+                and value[0].cls == types.TENSOR
+                and elementwise
+            ):
+                return value
         return UNKNOWN
 
     def _bool_op(self, node: ast.BoolOp) -> Value:
@@ -475,7 +263,11 @@ class Expressions:
         def body() -> None:
             for number, generator in enumerate(generators):
                 value = self.eval(generator.iter) if number else first
-                if isinstance(generator.target, ast.Name) and len(value) == 1 and isinstance(value[0], Instance):
+                if (
+                    isinstance(generator.target, ast.Name)
+                    and len(value) == 1
+                    and isinstance(value[0], Instance)
+                ):
                     item = types.element(value[0].cls, value[0].sure)
                     self.frame.env[generator.target.id] = ((item,), self.frame.env[generator.target.id][1])
                 for test in generator.ifs:
@@ -508,25 +300,6 @@ class Expressions:
             else:
                 env[name] = slot
 
-    # ---- binding -------------------------------------------------------------------------------------
-
-    def new_binding(self, name: str, kind: Kind, node: ast.AST) -> Binding:
-        raise NotImplementedError  # the statement half knows more about where a binding stands
-
-    def bind(self, name: str, value: Value, kind: Kind, node: ast.AST) -> Binding:
-        raise NotImplementedError
-
-
-def _unsure(value: Value) -> Value:
-    return tuple(
-        Qual(item.name, False, "self")
-        if isinstance(item, Qual)
-        else Instance(item.cls, False)
-        if isinstance(item, Instance)
-        else item
-        for item in value
-    )
-
 
 def all_arguments(arguments: ast.arguments) -> list[ast.arg]:
     """Every parameter, in order."""
@@ -538,8 +311,6 @@ def all_arguments(arguments: ast.arguments) -> list[ast.arg]:
         found.append(arguments.kwarg)
     return found
 
-
-_BUILTINS = frozenset(dir(builtins))
 
 _EVALUATE: dict[type, Callable[..., Value]] = {
     ast.Name: Expressions._name,

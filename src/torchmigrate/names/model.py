@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import enum
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Union
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from torchmigrate.names.guards import Formula
@@ -85,7 +85,7 @@ class Opaque:
 
 
 OPAQUE = Opaque()
-Candidate = Union[Qual, Instance, Const, VersionOf, Flag, Local, Opaque]
+Candidate = Qual | Instance | Const | VersionOf | Flag | Local | Opaque
 Value = tuple[Candidate, ...]  # every candidate, in a fixed order; empty: not bound at that place
 
 
