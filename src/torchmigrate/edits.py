@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from torchmigrate.model import Edit, Fix
-from torchmigrate.source import SourceError, explain_os_error
+from torchmigrate.source import Source, SourceError, explain_os_error
 
 _Key = tuple[int, int, bool, str]
 
@@ -239,6 +239,18 @@ def _header(side: str, name: str) -> str:
         return '"' + re.sub(r"[\x00-\x1f\x7f]", lambda found: f"\\{ord(found[0]):03o}", quoted) + '"'
     # A tab tells patch where a name with a space ends.
     return f"{full}\t" if " " in full else full
+
+
+def save(path: Path, old: str, new: str) -> None:
+    """Write the text `new` to a file whose text is `old`, in its encoding; nothing else changes.
+
+    Raises SourceError if the file is not `old` any more, if its encoding cannot express `new`, or as
+    `write_atomic` does.
+    """
+    source = Source.read(path)
+    if source.text != old:
+        raise SourceError("changed while it was being checked: not written")
+    write_atomic(path, source.encode(new))
 
 
 def write_atomic(path: Path, data: bytes) -> None:

@@ -116,6 +116,10 @@ class Source:
         bom = text.startswith("\ufeff")
         return cls(path, text[1:] if bom else text, text.encode("utf-8", "surrogatepass"), "utf-8", bom)
 
+    def with_text(self, text: str) -> Source:
+        """The same file with another text (after edits): same encoding, and `data` as it was read."""
+        return Source(self.path, text, self.data, self.encoding, self.bom)
+
     def encode(self, text: str) -> bytes:
         """The bytes of a changed `text` in the encoding of this file, with its byte order mark.
 
@@ -126,7 +130,7 @@ class Source:
         body = self.data[3:] if self.bom else self.data
         try:
             data = text.encode(self.encoding)
-            if self.text.encode(self.encoding) != body:
+            if body.decode(self.encoding).encode(self.encoding) != body:
                 raise SourceError(f"decoding and encoding {self.encoding} again changes the file")
         except UnicodeEncodeError as error:
             character = error.object[error.start]
