@@ -1,11 +1,19 @@
-"""A rule as the engine sees it: immutable, already checked, independent of YAML."""
+"""Rules as the engine sees them: immutable, already checked, independent of YAML; and their index."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from torchmigrate.model import Applicability
+
+_IDENTIFIER = re.compile(r"[^\W\d]\w*")
+_CHUNK = 16_384  # characters that `screen` looks at before it asks whether it may stop
+
+# Every syntactic place that a rename fits; the values of names.model.Role without "string".
+ALL_ROLES = ("call", "decorator", "base", "annotation", "reference", "import")
 
 # What a `when:` clause may say about a parameter besides a literal value.
 GIVEN, ABSENT, LITERAL, ANY = "given", "absent", "literal", "any"
@@ -63,7 +71,8 @@ class Case:
     result: ResultUse | None = None
     pattern: str | None = None  # enclosing expression, headed by the symbol: "torch.svd($x)[2]"
     template: str | None = None
-    map: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # param -> old source -> new source
+    # param -> old source, as ast.unparse writes it -> new source; an argument not in it: does not fit
+    map: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     rename: str | None = None
     drop: tuple[str, ...] = ()
     keywords: Mapping[str, str] = field(default_factory=dict)
@@ -71,7 +80,8 @@ class Case:
     insert: tuple[str, ...] = ()
     set: Mapping[str, str] = field(default_factory=dict)
     to_keyword: tuple[str, ...] = ()
-    requires: str | None = None  # first version of the rule's library in which the new code works
+    # First release in which the new code works: of the rule's library ("0.13") or another ("torch 1.6").
+    requires: str | None = None
     applicability: Applicability = Applicability.SAFE
     reason: str | None = None  # why it is not safe
     title: str | None = None
@@ -104,40 +114,195 @@ class Rule:
     codemod: str | None = None  # module in torchmigrate.codemods
     opt_in: bool = False  # off unless selected (adoption)
     references: tuple[str, ...] = ()
-    path: str = ""  # where it was defined
+    path: str = ""  # where it was defined: below rules/ for our own, as given for a user's
     line: int = 0
 
 
-@dataclass(slots=True)
-class Catalogue:
-    """All rules of a run, and where to find the ones for a name."""
+@dataclass(frozen=True, slots=True)
+class RuleHead:
+    """What selecting and indexing rules needs to know of one, without building it."""
 
-    rules: list[Rule]
-    by_symbol: dict[str, list[Rule]] = field(default_factory=dict)
-    by_module: dict[str, list[Rule]] = field(default_factory=dict)
+    code: str
+    name: str
+    library: str
+    symbols: tuple[str, ...]
+    modules: tuple[str, ...]
+    outdated: str | None
+    deprecated: str | None
+    changed: str | None
+    removed: str | None
+    codemod: str | None
+    opt_in: bool
 
     @classmethod
-    def of(cls, rules: list[Rule]) -> Catalogue:
-        """Index rules by qualified name, keeping their order."""
-        catalogue = cls(rules)
-        for rule in rules:
-            for symbol in rule.symbols:
-                catalogue.by_symbol.setdefault(symbol, []).append(rule)
-            for module in rule.modules:
-                catalogue.by_module.setdefault(module, []).append(rule)
-        return catalogue
+    def of(cls, rule: Rule) -> RuleHead:
+        return cls(
+            code=rule.code,
+            name=rule.name,
+            library=rule.library,
+            symbols=tuple(rule.symbols),
+            modules=tuple(rule.modules),
+            outdated=rule.outdated,
+            deprecated=rule.deprecated,
+            changed=rule.changed,
+            removed=rule.removed,
+            codemod=rule.codemod,
+            opt_in=rule.opt_in,
+        )
+
+
+class RulesByName(Mapping[str, list[Rule]]):
+    """Qualified name -> its rules, which are built when they are read."""
+
+    def __init__(self, numbers: Mapping[str, list[int]], rule: Callable[[int], Rule]) -> None:
+        self._numbers = numbers
+        self._rule = rule
+
+    def __getitem__(self, name: str) -> list[Rule]:
+        return [self._rule(number) for number in self._numbers[name]]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._numbers
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._numbers)
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+
+class Catalogue:
+    """All rules of a run, and where to find the ones for a name.
+
+    Made by `Catalogue.of(rules)`, `compiled.load` or `store.default_catalogue`. A rule is built when it
+    is first asked for, so that code with three outdated names does not pay for five hundred rules.
+    """
+
+    def __init__(self, heads: Iterable[tuple[int, RuleHead]], build: Callable[[int], Rule]) -> None:
+        """Index rules by their heads, numbered as `build` knows them; it is called once per rule."""
+        self._heads = list(heads)
+        self._build = build
+        self._built: dict[int, Rule] = {}
+        self._symbols: dict[str, list[int]] = {}
+        self._modules: dict[str, list[int]] = {}
+        for number, head in self._heads:
+            for symbol in head.symbols:
+                self._symbols.setdefault(symbol, []).append(number)
+            for module in head.modules:
+                self._modules.setdefault(module, []).append(number)
+        self._found: dict[str, list[tuple[Rule, str]]] = {}
+
+    @classmethod
+    def of(cls, rules: Iterable[Rule]) -> Catalogue:
+        """Index rules that are built already, keeping their order."""
+        rules = list(rules)
+        return cls(enumerate(map(RuleHead.of, rules)), rules.__getitem__)
+
+    def where(self, wanted: Callable[[RuleHead], bool]) -> Catalogue:
+        """The rules whose head is wanted, in the same order; builds none."""
+        return Catalogue([item for item in self._heads if wanted(item[1])], self._rule)
+
+    @property
+    def heads(self) -> list[RuleHead]:
+        """The head of every rule, in order; builds none."""
+        return [head for _, head in self._heads]
+
+    @property
+    def rules(self) -> list[Rule]:
+        """Every rule; builds those that nobody asked for yet."""
+        return [self._rule(number) for number, _ in self._heads]
+
+    @property
+    def by_symbol(self) -> Mapping[str, list[Rule]]:
+        return RulesByName(self._symbols, self._rule)
+
+    @property
+    def by_module(self) -> Mapping[str, list[Rule]]:
+        return RulesByName(self._modules, self._rule)
+
+    def find(self, code_or_name: str) -> Rule | None:
+        """The rule with this code or name."""
+        for number, head in self._heads:
+            if code_or_name in (head.code, head.name):
+                return self._rule(number)
+        return None
+
+    def __len__(self) -> int:
+        return len(self._heads)
 
     def for_name(self, name: str) -> list[tuple[Rule, str]]:
-        """The rules for a qualified name, each with the symbol or moved module by which it matched."""
-        found = [(rule, name) for rule in self.by_symbol.get(name, ())]
-        if self.by_module:
-            head = name
-            while True:
-                for rule in self.by_module.get(head, ()):
-                    member = name[len(head) + 1 :].partition(".")[0]
-                    if rule.members is None or not member or member in rule.members:
-                        found.append((rule, head))
-                head, dot, _ = head.rpartition(".")
-                if not dot:
-                    break
+        """The rules for a qualified name, each with the symbol or moved module by which it matched.
+
+        Remembered per name, names without a rule as well; the list is not the caller's to change.
+        """
+        found = self._found.get(name)
+        if found is None:
+            found = self._found[name] = self._find(name)
         return found
+
+    def _find(self, name: str) -> list[tuple[Rule, str]]:
+        found = [(self._rule(number), name) for number in self._symbols.get(name, ())]
+        modules = self._modules
+        head = name
+        while modules and head:
+            for number in modules.get(head, ()):
+                rule = self._rule(number)
+                member = name[len(head) + 1 :].partition(".")[0]
+                if rule.members is None or not member or member in rule.members:
+                    found.append((rule, head))
+            head = head.rpartition(".")[0]
+        return found
+
+    @cached_property
+    def last_parts(self) -> frozenset[str]:
+        """The last dotted part of every symbol and module: one of them is in any file with a finding."""
+        return frozenset(
+            name.rpartition(".")[2] for names in (self._symbols, self._modules) for name in names
+        )
+
+    def screen(self, text: str) -> bool:
+        """Whether one of `last_parts` occurs in a source text as a whole name.
+
+        Stops at the first one. Unlike `screen_pattern` it has nothing to compile.
+        """
+        parts = self.last_parts
+        start, size = 0, len(text)
+        while start < size:
+            end = text.find("\n", start + _CHUNK)
+            end = size if end < 0 else end
+            if not parts.isdisjoint(_IDENTIFIER.findall(text, start, end)):
+                return True
+            start = end
+        return False
+
+    def screen_pattern(self) -> re.Pattern[bytes]:
+        """A pattern that finds any of `last_parts` as a whole name in undecoded source.
+
+        Compiling it takes about 0.1 ms per name, which is why `screen` is there.
+        """
+        tree = _Letters()
+        for part in sorted(self.last_parts):
+            node = tree
+            for letter in part:
+                node = node.setdefault(letter, _Letters())
+            node[""] = _Letters()
+        return re.compile(rf"\b(?:{tree.pattern() or '(?!)'})\b".encode())
+
+    def _rule(self, number: int) -> Rule:
+        rule = self._built.get(number)
+        if rule is None:
+            rule = self._built[number] = self._build(number)
+        return rule
+
+
+class _Letters(dict[str, "_Letters"]):
+    """Names as a tree of their letters; the key "" marks the end of one."""
+
+    def pattern(self) -> str:
+        """A pattern for the names that looks at every character of the text once."""
+        choices = [re.escape(letter) + below.pattern() for letter, below in self.items() if letter]
+        if not choices:
+            return ""
+        if "" in self:
+            return f"(?:{'|'.join(choices)})?"
+        return choices[0] if len(choices) == 1 else f"(?:{'|'.join(choices)})"

@@ -1,0 +1,212 @@
+"""Makes a `Rule` of one entry of a rule file and checks what its parts say about each other."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from torchmigrate.catalogue.cases import read_case, read_conditions
+from torchmigrate.catalogue.model import ALL_ROLES, Case, Rule
+from torchmigrate.catalogue.problems import KeyPath, did_you_mean, listed
+from torchmigrate.catalogue.yaml_source import YamlFile
+from torchmigrate.model import Applicability
+from torchmigrate.versions.releases import LIBRARIES, RELEASES, parse_version
+
+_STATUS = ("outdated", "deprecated", "changed", "removed")
+_PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")
+_CODEMODS = Path(__file__).parent.parent / "codemods"
+
+
+@dataclass(slots=True)
+class Vocabulary:
+    """What the templates and conditions of a rule may name."""
+
+    file: YamlFile
+    path: KeyPath  # of the rule
+    symbols: Mapping[str, Mapping[str, str]]
+    parameters: tuple[str, ...] = ()
+    variables: frozenset[str] = frozenset()
+    has_signature: bool = False
+    defaults: dict[str, Any] = field(default_factory=dict)  # requires, applicability, reason of the rule
+
+    def problem(self, path: KeyPath, text: str) -> None:
+        self.file.problem(path, text)
+
+    def check_parameters(self, names: Iterable[str], path: KeyPath, known: Collection[str] = ()) -> None:
+        """Report those `names` that are neither parameters of the signature nor `known`."""
+        for name in names:
+            if name in self.parameters or name in known:
+                continue
+            allowed = (*self.parameters, *known)
+            if not self.has_signature:
+                self.problem((*path, name), f"`{name}` needs a `signature` that has it")
+            else:
+                hint = did_you_mean(name, allowed)
+                has = listed(allowed, last="and")
+                self.problem((*path, name), f"`{name}` is not in the signature{hint}; it has {has}")
+
+
+def read_rule(raw: dict[str, Any], number: int, file: YamlFile, shown_path: str) -> Rule:
+    """The rule of entry `number` of a file, whose shape is checked; mistakes are reported to `file`."""
+    path: KeyPath = (number,)
+    symbols = _symbols(raw.get("symbols", []))
+    modules: dict[str, str | None] = raw.get("modules", {})
+    words = Vocabulary(file, path, symbols, variables=_variables(symbols, modules, path, file))
+    if "signature" in raw:
+        words.has_signature = True
+        words.parameters = _parameters(raw["signature"], (*path, "signature"), words)
+    words.defaults = {key: raw[key] for key in ("requires", "applicability", "reason") if key in raw}
+    _check_reason(words.defaults, path, words)
+    for key in ("parameters", "missing"):
+        words.check_parameters(raw.get(key, ()), (*path, key))
+    rule = Rule(
+        code=raw.get("code", ""),
+        name=raw.get("name", ""),
+        summary=_one_line(raw.get("summary", "")),
+        library=raw.get("library", ""),
+        symbols=symbols,
+        why=raw.get("why", "").strip(),
+        modules=modules,
+        members=frozenset(raw["members"]) if "members" in raw else None,
+        signature=_one_line(raw["signature"]) if "signature" in raw else None,
+        roles=tuple(raw.get("roles", ())),
+        parameters=tuple(raw.get("parameters", ())),
+        missing=tuple(raw.get("missing", ())),
+        match=read_conditions(raw.get("match", {}), (*path, "match"), words),
+        cases=_cases(raw, path, words),
+        outdated=raw.get("outdated"),
+        deprecated=raw.get("deprecated"),
+        changed=raw.get("changed"),
+        removed=raw.get("removed"),
+        advice=raw["advice"].strip() if "advice" in raw else None,
+        replaced_by=tuple(raw.get("replaced_by", ())),
+        codemod=raw.get("codemod"),
+        opt_in=raw.get("opt_in", False),
+        references=tuple(raw.get("references", ())),
+        path=shown_path,
+        line=file.line(path),
+    )
+    _check_versions(rule, path, file)
+    _check_names(rule, path, words)
+    _check_texts(raw, path, words)
+    return rule
+
+
+def _symbols(raw: Any) -> dict[str, dict[str, str]]:
+    if isinstance(raw, list):
+        return {symbol: {} for symbol in raw}
+    return {symbol: {"new": value} if isinstance(value, str) else value for symbol, value in raw.items()}
+
+
+def _variables(
+    symbols: Mapping[str, Mapping[str, str]], modules: Mapping[str, str | None], path: KeyPath, file: YamlFile
+) -> frozenset[str]:
+    """The variables that all symbols have; a module that moved has `new`."""
+    sets = [frozenset(variables) for variables in symbols.values()]
+    sets += [frozenset(["new"] if new else []) for new in modules.values()]
+    every = frozenset().union(*sets)
+    for symbol, variables in symbols.items():
+        lost = sorted(every - frozenset(variables))
+        if lost and variables:
+            names = listed(lost, last="and")
+            file.problem((*path, "symbols", symbol), f"`{symbol}` lacks the variable {names}")
+    return sets[0].intersection(*sets) if sets else frozenset()
+
+
+def _parameters(signature: str, path: KeyPath, words: Vocabulary) -> tuple[str, ...]:
+    try:
+        tree = ast.parse(f"def f{signature.strip()}: pass")
+    except SyntaxError as error:
+        words.problem(path, f"`signature` does not parse as Python: {error.msg}")
+        return ()
+    function = tree.body[0]
+    assert isinstance(function, ast.FunctionDef)
+    names = function.args
+    found = [arg.arg for arg in (*names.posonlyargs, *names.args, *names.kwonlyargs)]
+    found += [arg.arg for arg in (names.vararg, names.kwarg) if arg is not None]
+    for name in sorted(words.variables & set(found)):
+        words.problem(path, f"`{name}` is a parameter and a variable of the symbols: rename the variable")
+    return tuple(found)
+
+
+def _check_reason(values: Mapping[str, str], path: KeyPath, words: Vocabulary) -> None:
+    level = values.get("applicability", "safe")
+    if level != "safe" and "reason" not in values:
+        words.problem((*path, "applicability"), f"applicability {level} needs a `reason`, one line")
+    if level == "safe" and "reason" in values:
+        words.problem((*path, "reason"), "`reason` says why a fix is not safe: it needs `applicability`")
+
+
+def _cases(raw: Mapping[str, Any], path: KeyPath, words: Vocabulary) -> tuple[Case, ...]:
+    calls_only = any(key in raw for key in ("parameters", "missing", "match"))
+    if "cases" in raw:
+        return tuple(
+            read_case(case, (*path, "cases", number), words, calls_only=calls_only)
+            for number, case in enumerate(raw["cases"])
+        )
+    requires = words.defaults.get("requires")
+    level = Applicability[words.defaults.get("applicability", "safe").upper()]
+    reason = words.defaults.get("reason")
+    if "new" in words.variables or any(raw.get("modules", {}).values()):
+        roles = ("call",) if calls_only else ALL_ROLES
+        return (Case(roles=roles, rename="$new", requires=requires, applicability=level, reason=reason),)
+    if words.defaults and "codemod" in raw:
+        # Fits nowhere by itself: the codemod asks it how safe the fix is, and `explain` shows it.
+        return (Case(roles=(), requires=requires, applicability=level, reason=reason),)
+    for key in words.defaults:
+        words.problem((*path, key), f"`{key}` is about a fix, and the rule has no `cases`")
+    return ()
+
+
+def _check_versions(rule: Rule, path: KeyPath, file: YamlFile) -> None:
+    given = [(status, getattr(rule, status)) for status in _STATUS if getattr(rule, status)]
+    if not given:
+        file.problem(path, f"a rule needs a release in {listed(_STATUS)}")
+    for status, text in given:
+        version = parse_version(text)
+        if rule.library == "torch" and version < RELEASES[-1] and version not in RELEASES:
+            file.problem((*path, status), f"there is no torch {text}")
+    order = [(status, text) for status, text in given if status != "changed"]
+    for (early, first), (late, second) in itertools.pairwise(order):
+        if parse_version(first) > parse_version(second):
+            file.problem((*path, late), f"`{late}` {second} is before `{early}` {first}")
+
+
+def _check_names(rule: Rule, path: KeyPath, words: Vocabulary) -> None:
+    if not rule.symbols and not rule.modules:
+        words.problem(path, "a rule needs `symbols` or `modules`")
+    roots = LIBRARIES.get(rule.library, (rule.library,))
+    for key, names in (("symbols", rule.symbols), ("modules", rule.modules)):
+        for name in names:
+            if rule.library and name.partition(".")[0] not in roots:
+                known = f"its names start with {listed(roots)}"
+                words.problem((*path, key, name), f"`{name}` is not of library `{rule.library}`: {known}")
+    if rule.members is not None and not rule.modules:
+        words.problem((*path, "members"), "`members` needs `modules`")
+    if rule.codemod is not None:
+        modules = sorted(file.stem for file in _CODEMODS.glob("[a-z]*.py"))
+        if rule.codemod not in modules:
+            hint = did_you_mean(rule.codemod, modules)
+            names = listed(modules, last="and")
+            words.problem((*path, "codemod"), f"no codemod `{rule.codemod}`{hint}; there is {names}")
+
+
+def _check_texts(raw: Mapping[str, Any], path: KeyPath, words: Vocabulary) -> None:
+    """Report placeholders such as `{new}` that not every symbol can fill in."""
+    allowed = ("name", *sorted(words.variables))
+    texts: list[tuple[KeyPath, str]] = [((key,), raw.get(key, "")) for key in ("summary", "advice")]
+    for number, case in enumerate(raw.get("cases", [])):
+        texts.append((("cases", number, "title"), case.get("title", "")))
+    for key, text in texts:
+        for name in _PLACEHOLDER.findall(text):
+            if name not in allowed:
+                words.problem((*path, *key), f"`{{{name}}}` is not known here; allowed: {listed(allowed)}")
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

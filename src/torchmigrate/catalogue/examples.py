@@ -1,0 +1,119 @@
+"""The examples of a rule: its documentation and its tests."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from torchmigrate.catalogue.model import Rule
+from torchmigrate.catalogue.problems import KeyPath
+from torchmigrate.catalogue.yaml_source import YamlFile
+from torchmigrate.model import Applicability
+
+FIX, REPORT_ONLY, CLEAN = "fix", "report-only", "clean"
+_KINDS = {"before": FIX, "report_only": REPORT_ONLY, "clean": CLEAN}
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A piece of code and what the rule makes of it.
+
+    kind: "fix" (`before` becomes `after`), "report-only" (found, without a fix) or "clean" (not found).
+    """
+
+    kind: str
+    before: str
+    after: str | None = None
+    applicability: Applicability = Applicability.SAFE  # of the fix; unsafe: only with --unsafe-fixes
+    prove: Mapping[str, str] | None = field(default=None)  # variable -> source; None: not to be run
+    no_proof: str | None = None  # why it is not run
+    target: str | None = None  # torch release; None: the newest
+    minimum: str | None = None
+    line: int = 0
+
+
+def read_examples(raw: list[dict[str, Any]], path: KeyPath, file: YamlFile) -> tuple[Example, ...]:
+    """The examples of one rule, whose shape is checked already; mistakes are reported to `file`."""
+    found = []
+    for number, item in enumerate(raw):
+        example = _read(item, (*path, number), file)
+        if example is not None:
+            found.append(example)
+    return tuple(found)
+
+
+def _read(raw: dict[str, Any], path: KeyPath, file: YamlFile) -> Example | None:
+    kinds = [key for key in _KINDS if key in raw]
+    if len(kinds) != 1:
+        file.problem(path, "an example has one of `before` (with `after`), `report_only` and `clean`")
+        return None
+    key = kinds[0]
+    if (key == "before") != ("after" in raw):
+        file.problem(path, "`before` and `after` go together")
+        return None
+    for extra in ("applicability", "prove", "no_proof"):
+        if extra in raw and key != "before":
+            file.problem((*path, extra), f"`{extra}` needs `before` and `after`")
+    if "prove" in raw and "no_proof" in raw:
+        file.problem((*path, "no_proof"), "an example has either `prove` or `no_proof`")
+    if key == "before":
+        if raw["before"] == raw["after"]:
+            file.problem((*path, "after"), "`after` is the same as `before`")
+        _parse_module(raw["after"], (*path, "after"), file)
+    prove = raw.get("prove")
+    if prove is not None:
+        prove = {name: source if isinstance(source, str) else repr(source) for name, source in prove.items()}
+        for name, source in prove.items():
+            check_source(source, (*path, "prove", name), file)
+    return Example(
+        kind=_KINDS[key],
+        before=raw[key],
+        after=raw.get("after"),
+        applicability=Applicability[raw.get("applicability", "safe").upper()],
+        prove=prove,
+        no_proof=raw.get("no_proof"),
+        target=raw.get("target"),
+        minimum=raw.get("minimum"),
+        line=file.line(path),
+    )
+
+
+def check_kinds(rule: Rule, examples: tuple[Example, ...], path: KeyPath, file: YamlFile) -> None:
+    """Report the kinds of example that a rule lacks."""
+    kinds = {example.kind for example in examples}
+    wanted: tuple[str, ...]
+    fixes = any(case.applicability is not Applicability.DISPLAY and case.roles for case in rule.cases)
+    if fixes:
+        wanted = (FIX, REPORT_ONLY, CLEAN)
+    elif rule.codemod:
+        wanted = (CLEAN,)
+        if not kinds & {FIX, REPORT_ONLY}:
+            file.problem(path, "no example with `before` and `after`, or `report_only`")
+    else:
+        wanted = (REPORT_ONLY, CLEAN)
+        if FIX in kinds:
+            file.problem(path, "an example has `before` and `after`, but no case of the rule makes a fix")
+    names = {FIX: "`before` and `after`", REPORT_ONLY: "`report_only`", CLEAN: "`clean`"}
+    for kind in wanted:
+        if kind not in kinds:
+            file.problem(path, f"no example with {names[kind]}")
+
+
+def check_source(source: str, path: KeyPath, file: YamlFile) -> ast.expr | None:
+    """The expression that a piece of Python source is; reported when it is none."""
+    try:
+        return ast.parse(source, mode="eval").body
+    except (SyntaxError, ValueError) as error:
+        reason = error.msg if isinstance(error, SyntaxError) else error
+        file.problem(path, f"`{source}` is not a Python expression: {reason}")
+        return None
+
+
+def _parse_module(source: str, path: KeyPath, file: YamlFile) -> None:
+    try:
+        ast.parse(source)
+    except (SyntaxError, ValueError) as error:
+        reason = f"{error.msg}, line {error.lineno} of it" if isinstance(error, SyntaxError) else error
+        file.problem(path, f"`after` does not parse: {reason}")

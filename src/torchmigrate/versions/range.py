@@ -1,0 +1,106 @@
+"""The range of torch releases that code is for, and what it means for rules and fixes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Protocol
+
+from torchmigrate.catalogue.model import Case
+from torchmigrate.model import Applicability, Severity
+from torchmigrate.versions.releases import (
+    ABSENT,
+    COUNTED_AS_TORCH,
+    NEWEST,
+    UNKNOWN,
+    Version,
+    companion,
+    parse_version,
+    show_version,
+)
+
+__all__ = ["VersionRange", "Versioned", "applicability", "parse_version", "requirement", "severity"]
+
+_version = lru_cache(maxsize=None)(parse_version)
+
+
+class Versioned(Protocol):
+    """A rule, or the head of one."""
+
+    @property
+    def library(self) -> str: ...
+    @property
+    def outdated(self) -> str | None: ...
+    @property
+    def deprecated(self) -> str | None: ...
+    @property
+    def changed(self) -> str | None: ...
+    @property
+    def removed(self) -> str | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class VersionRange:
+    """`minimum`..`target`: the oldest torch that the code must run on, and the one that it moves to.
+
+    Raises:
+        ValueError: one of them is not a release, or the minimum is newer than the target.
+    """
+
+    target: str = NEWEST
+    minimum: str | None = None  # None: not known, only the target counts
+
+    def __post_init__(self) -> None:
+        if self.minimum is not None and parse_version(self.minimum) > parse_version(self.target):
+            raise ValueError(
+                f"the minimum, torch {self.minimum}, is newer than the target, torch {self.target}"
+            )
+        parse_version(self.target)
+
+    def of(self, library: str) -> tuple[Version, Version | None]:
+        """Target and minimum in releases of `library`, the minimum None if it is not known."""
+        minimum = None if self.minimum is None else companion(library, _version(self.minimum))
+        return companion(library, _version(self.target)), None if minimum == UNKNOWN else minimum
+
+
+def severity(rule: Versioned, versions: VersionRange) -> Severity | None:
+    """How bad a finding of `rule` is at the target; None: nothing happened yet, not to be reported."""
+    target, _ = versions.of(rule.library)
+
+    def reached(version: str | None) -> bool:
+        return version is not None and _version(version) <= target
+
+    if reached(rule.removed):
+        return Severity.ERROR
+    if reached(rule.changed) or reached(rule.deprecated):
+        return Severity.WARNING
+    return Severity.INFO if reached(rule.outdated) else None
+
+
+def applicability(case: Case, rule: Versioned, versions: VersionRange) -> tuple[Applicability, str | None]:
+    """Who may apply a fix of `case` in this range, and why it is not safe (None when it is).
+
+    What the target lacks cannot be applied at all; what only the minimum lacks is not safe.
+    """
+    level, reason = case.applicability, case.reason
+    if case.requires is None:
+        return level, reason
+    library, needed = requirement(case.requires, rule.library)
+    target, minimum = versions.of(library)
+    needs = f"needs {_named(library, needed)}"
+    if needed > target:
+        return Applicability.DISPLAY, f"{needs}, and the target is {_named(library, target)}"
+    if minimum is not None and needed > minimum and level is Applicability.SAFE:
+        return Applicability.UNSAFE, f"{needs}, and the project supports {_named(library, minimum)}"
+    return level, reason
+
+
+def requirement(text: str, library: str) -> tuple[str, Version]:
+    """The library and release of `Case.requires`: "0.13", of the rule's library, or "torch 1.6"."""
+    name, _, version = text.rpartition(" ")
+    name = name or library
+    return "torch" if name in COUNTED_AS_TORCH else name, _version(version)
+
+
+def _named(library: str, version: Version) -> str:
+    return f"no {library}" if version == ABSENT else f"{library} {show_version(version)}"

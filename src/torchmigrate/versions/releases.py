@@ -1,0 +1,115 @@
+"""The releases of torch, and which release of a companion library goes with each.
+
+The table was read from the metadata of the published wheels (`Requires-Dist: torch==...`); where a wheel pins
+nothing, from the compatibility tables in the libraries' READMEs and on the PyTorch wiki ("PyTorch Versions").
+"""
+
+from __future__ import annotations
+
+import re
+
+Version = tuple[int, ...]  # (2, 6); patch releases do not change the API
+
+_VERSION = re.compile(
+    r"v?(\d+)\.(\d+)(?:\.\d+)*(?:[-_.]?(?:a|b|rc|post|dev|alpha|beta|nightly)[-_.]?\d*)*(?:\+[\w.-]+)?"
+)
+
+RELEASES: tuple[Version, ...] = (*((1, minor) for minor in range(14)), *((2, minor) for minor in range(16)))
+NEWEST = "2.15"
+
+# The packages that a library installs.
+LIBRARIES: dict[str, tuple[str, ...]] = {
+    "torch": ("torch", "caffe2"),  # caffe2 was part of the torch wheel up to 2.3
+    "torchvision": ("torchvision",),
+    "torchaudio": ("torchaudio",),
+    "torchtext": ("torchtext",),
+    "torchdata": ("torchdata",),
+    "functorch": ("functorch",),
+    "apex": ("apex",),
+    "torchao": ("torchao",),
+}
+
+# These have no releases of their own that would tell anything: their rules count in releases of torch.
+# apex is installed from its repository; torchao supports several torch releases with each of its own.
+COUNTED_AS_TORCH = frozenset({"torch", "apex", "torchao"})
+
+# Not yet released, or not for this torch: older than every version that a rule can name.
+ABSENT: Version = (0,)
+# Of libraries that nobody told us about: whatever a rule says has been reached.
+UNKNOWN: Version = (10**9,)
+
+
+def _lines(first: Version, companions: str) -> dict[Version, Version]:
+    """Companion releases, in words, for `first` and the torch releases after it."""
+    start = RELEASES.index(first)
+    versions = [parse_version(word) for word in companions.split()]
+    # The last release of a library that has ended stays for every later torch.
+    versions += versions[-1:] * (len(RELEASES) - start - len(versions))
+    return dict(zip(RELEASES[start:], versions, strict=True))
+
+
+def parse_version(text: str) -> Version:
+    """Major and minor number of "2.6", "1.10", "2.6.1+cu118", "2.1.0a0+git123" or "1.8.0.dev20210101".
+
+    Raises:
+        ValueError: it is not a release; the message says what is allowed.
+    """
+    match = _VERSION.fullmatch(text.strip())
+    if match is None:
+        raise ValueError(f"`{text}` is not a release such as 2.6, 1.10 or 2.6.1+cu118")
+    return int(match[1]), int(match[2])
+
+
+def show_version(version: Version) -> str:
+    """(2, 6) -> "2.6"."""
+    return ".".join(map(str, version))
+
+
+_FIRST = RELEASES[0]
+COMPANIONS: dict[str, dict[Version, Version]] = {
+    # Wheels 0.3.0 (torch>=1.1), 0.4.0 (1.2.0), 0.4.2 (1.3.1), 0.5.0 (1.4.0), 0.6.0 (1.5.0), 0.14.1 (1.13.1),
+    # 0.15.1 (2.0.0), 0.16.0 (2.1.0), 0.25.0 (2.10.0), 0.27.0 (2.12.0), 0.28.0 (2.13.0), 0.29.0 (2.14.0) and
+    # 0.29.2 (torch>=2.14, so that it serves 2.15 as well); README: 1.0 -> 0.2, and those between.
+    "torchvision": _lines(
+        _FIRST,
+        "0.2 0.3 0.4 0.4 0.5 0.6 0.7 0.8 0.9 0.10 0.11 0.12 0.13 0.14"
+        " 0.15 0.16 0.17 0.18 0.19 0.20 0.21 0.22 0.23 0.24 0.25 0.26 0.27 0.28 0.29 0.29",
+    ),
+    # Wheels 0.3.0 (torch 1.2.0), 0.3.2 (1.3.1), 0.4.0 (1.4.0), 0.5.0 (1.5.0), 0.13.1 (1.13.1), 2.0.1
+    # (2.0.0), 2.1.0, 2.8.0, 2.9.1 and 2.10.0 (the same number), 2.11.0 (no requirement; the last one); wiki:
+    # those between.
+    "torchaudio": _lines(
+        (1, 2),
+        "0.3 0.3 0.4 0.5 0.6 0.7 0.8 0.9 0.10 0.11 0.12 0.13"
+        " 2.0 2.1 2.2 2.3 2.4 2.5 2.6 2.7 2.8 2.9 2.10 2.11",
+    ),
+    # Wheels 0.9.0 (torch 1.8.0), 0.14.1 (1.13.1), 0.15.1 (2.0.0), 0.16.0 (2.1.0), 0.17.0 (2.2.0),
+    # 0.18.0 (torch>=2.3; the last one); README: 1.4 -> 0.5 ... 1.7 -> 0.8. Before 1.4 by date of release.
+    "torchtext": _lines(
+        _FIRST, "0.3 0.3 0.4 0.4 0.5 0.6 0.7 0.8 0.9 0.10 0.11 0.12 0.13 0.14 0.15 0.16 0.17 0.18"
+    ),
+    # Wheels 0.3.0 (torch 1.11.0), 0.4.0 (1.12.0), 0.5.1 (1.13.1), 0.6.0 (2.0.0), 0.7.0 (2.1.0); 0.7.1 and
+    # later ask for torch>=2 only: from here on the release that came out with that torch. 0.11 is the last.
+    "torchdata": _lines((1, 11), "0.3 0.4 0.5 0.6 0.7 0.7 0.7 0.8 0.9 0.10 0.11"),
+    # Wheels 0.1.0 (torch 1.11), 0.2.0 (1.12), 1.13.0 (1.13); since then it is part of the torch wheel, and
+    # `functorch.__version__` is torch's. The wheel 2.0.0 is empty and asks for torch 2.0.
+    "functorch": _lines(
+        (1, 11), " ".join(["0.1 0.2", *(show_version(release) for release in RELEASES[13:])])
+    ),
+}
+
+
+def companion(library: str, torch: Version) -> Version:
+    """The release of `library` that goes with a release of torch, in which its rules count.
+
+    Before the first release it is `ABSENT`; for a library that is not known, `UNKNOWN`. A torch that is
+    newer than every release known here counts as the newest one, but for libraries that follow its number.
+    """
+    if library in COUNTED_AS_TORCH:
+        return torch
+    table = COMPANIONS.get(library)
+    if table is None:
+        return UNKNOWN
+    if torch > RELEASES[-1]:
+        return torch if library == "functorch" else table[RELEASES[-1]]
+    return table.get(torch, ABSENT)
