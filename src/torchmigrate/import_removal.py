@@ -1,0 +1,126 @@
+"""Deleting the imports that fixes left without a use."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Collection, Iterable
+
+from torchmigrate import import_edits as editing
+from torchmigrate.import_edits import ImportStatement, SourceText
+from torchmigrate.import_scopes import ImportScopes
+from torchmigrate.model import Edit, Release
+from torchmigrate.names.model import Binding, Names, Role
+
+_KEPT_BY_LINTER = re.compile(r"noqa\s*:[^#]*\bF401\b|pylint\s*:\s*disable", re.IGNORECASE)
+_TYPE_NODES = (ast.Expression, ast.expr, ast.expr_context, ast.operator)
+_TAKES_TYPE = frozenset(["cast", "ForwardRef", "NewType", "TypeVar"])
+
+
+def removals(
+    names: Names,
+    source: SourceText,
+    scopes: ImportScopes,
+    releases: Iterable[Release],
+    *,
+    keep: Collection[int],
+    is_init: bool,
+) -> tuple[Edit, ...]:
+    """See `ImportPlanner.removals`; bindings whose id is in `keep` stay."""
+    places: dict[int, set[int]] = {}
+    for release in releases:
+        places.setdefault(release.binding, set()).update(release.places)
+    gone: dict[int, list[Binding]] = {}
+    for number in sorted(places):
+        binding = names.bindings[number]
+        unused = set(binding.uses) <= places[number] and number not in keep and not is_init
+        if unused and _removable(binding, names, scopes, places[number]):
+            gone.setdefault(id(binding.statement), []).append(binding)
+    edits: list[Edit] = []
+    whole: dict[int, tuple[list[ast.stmt], list[ast.stmt]]] = {}
+    for bindings in gone.values():
+        statement, block = bindings[0].statement, bindings[0].block
+        assert isinstance(statement, (ast.Import, ast.ImportFrom)), "only imports are removable"
+        aliases = {id(binding.node) for binding in bindings}
+        indices = [number for number, alias in enumerate(statement.names) if id(alias) in aliases]
+        line = editing.logical_line(source, block, statement)
+        layout = ImportStatement(source, statement)
+        if any(_KEPT_BY_LINTER.search(comment) for comment in (line.comment, *layout.comments)):
+            continue
+        if len(indices) < len(statement.names):
+            cut = layout.cut(indices)
+            if not cut.text_lost():
+                edits.extend(cut.edits)
+        elif all(map(editing.is_marker, editing.comments_of(source, block, statement))):
+            whole.setdefault(id(block), (block, []))[1].append(statement)
+    for block, statements in whole.values():
+        edits.extend(editing.remove_statements(source, block, statements, module=block is names.tree.body))
+    return tuple(sorted(edits))
+
+
+def _removable(binding: Binding, names: Names, scopes: ImportScopes, places: Collection[int]) -> bool:
+    """Whether nothing but its uses speaks for the import."""
+    return (
+        binding.is_import
+        and not binding.exported
+        and binding.name not in names.all_names
+        and binding.name not in scopes.declared
+        and binding.scope.kind != "class"  # an attribute of the class
+        and not scopes.in_try(binding)
+        and not _loads_submodule(binding, names, places)
+        and not _in_type_string(names.tree, binding.name)
+    )
+
+
+def _loads_submodule(binding: Binding, names: Names, places: Collection[int]) -> bool:
+    """Whether `import a.b` loads a module that is reached through another import of `a`."""
+    module = binding.module or ""
+    if binding.target == module or "." not in module or not isinstance(binding.statement, ast.Import):
+        return False
+    return any(
+        candidate.startswith(module + ".")
+        for use in names.uses
+        if use.role is not Role.IMPORT and use.binding is not binding and use.start not in places
+        for candidate in use.candidates
+    )
+
+
+def _in_type_string(tree: ast.Module, name: str) -> bool:
+    """Whether a string that stands for a type names it: `cast("Tensor", x)`, `List["Tensor"]`."""
+    for node in ast.walk(tree):
+        found: list[ast.expr | None] = []
+        if isinstance(node, ast.arg):
+            found = [node.annotation]
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            found = [node.returns]
+        elif isinstance(node, ast.AnnAssign):
+            found = [node.annotation]
+        elif isinstance(node, ast.Call):
+            called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            if called in _TAKES_TYPE:
+                found = [*node.args, *(keyword.value for keyword in node.keywords)]
+        elif isinstance(node, ast.Subscript) and name[:1].isupper():
+            found = [node.slice]
+        if any(item is not None and _names_type(item, name) for item in found):
+            return True
+    return False
+
+
+def _names_type(node: ast.expr, name: str) -> bool:
+    return any(
+        isinstance(item, ast.Constant) and isinstance(item.value, str) and _mentions(item.value, name)
+        for item in ast.walk(node)
+    )
+
+
+def _mentions(text: str, name: str) -> bool:
+    if name not in text:
+        return False
+    try:
+        tree = ast.parse(text.strip(), mode="eval")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    nodes = list(ast.walk(tree))
+    return all(isinstance(node, _TYPE_NODES) for node in nodes) and any(
+        isinstance(node, ast.Name) and node.id == name for node in nodes
+    )

@@ -1,0 +1,266 @@
+"""Making an import bind another qualified name: `from torch import ger` -> `from torch import outer`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from torchmigrate import import_edits as editing
+from torchmigrate.import_edits import ImportStatement, SourceText, end_of, spell_alias, start_of
+from torchmigrate.import_scopes import ImportScopes
+from torchmigrate.model import Edit
+from torchmigrate.names.model import Binding, Kind, Names
+from torchmigrate.submodules import module_of
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why no import can be made, one line; the finding is report-only."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Swap:
+    """An import that binds the new qualified name.
+
+    local_name: the name that it binds afterwards, to be written at the uses.
+    lossy: a comment of the old import goes.
+    """
+
+    edits: tuple[Edit, ...]
+    local_name: str
+    lossy: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Move:
+    """One name of a from-import that is to come from `module` as `name`."""
+
+    index: int
+    module: str
+    name: str
+    local: str
+    held: bool  # an earlier import of the same block already binds exactly this
+
+
+class Swaps:
+    """Swaps import bindings of one file, for one round of fixes."""
+
+    def __init__(self, names: Names, source: SourceText, scopes: ImportScopes, *, is_init: bool) -> None:
+        self.names = names
+        self.source = source
+        self.scopes = scopes
+        self.is_init = is_init
+        self.extended: set[int] = set()  # statements (by id) that were given one more name
+        self._replaced: set[int] = set()  # statements that go, or come from another module
+
+    def extensible(self, statement: ast.stmt, module: str) -> bool:
+        """Whether a statement is a from-import of the module that may be given one more name."""
+        return (
+            isinstance(statement, ast.ImportFrom)
+            and statement.module == module
+            and not statement.level
+            and statement.names[0].name != "*"
+            and id(statement) not in self._replaced
+        )
+
+    def swap(self, moves: Sequence[tuple[Binding, str]], *, keep_name: bool) -> list[Swap | Refusal]:
+        """See `ImportPlanner.swap_all`."""
+        first = moves[0][0].statement
+        if any(binding.statement is not first for binding, _ in moves):
+            raise ValueError("the bindings are of several statements")
+        results: list[Swap | Refusal | None] = []
+        planned: list[_Move] = []
+        for binding, new in moves:
+            answer = self._plan(binding, new, keep_name)
+            if isinstance(answer, _Move):
+                planned.append(answer)
+            results.append(None if isinstance(answer, _Move) else answer)
+        if not planned:
+            return [item if item is not None else Refusal("nothing to move") for item in results]
+        block = moves[0][0].block
+        assert isinstance(first, ast.ImportFrom), "only names of from-imports move"
+        done = self._apply(block, first, planned, [binding for binding, _ in moves])
+        locals_ = iter(move.local for move in planned)
+        if isinstance(done, Refusal):
+            return [item if item is not None else done for item in results]
+        edits, lossy = done
+        return [item if item is not None else Swap(edits, next(locals_), lossy) for item in results]
+
+    # ---- what is to be bound -------------------------------------------------------------------------
+
+    def _plan(self, binding: Binding, new: str, keep_name: bool) -> _Move | Swap | Refusal:
+        alias, statement = binding.node, binding.statement
+        if not binding.is_import or not isinstance(alias, ast.alias):
+            return Refusal(f"`{binding.name}` is not an import")
+        if (binding.target or ".").startswith("."):
+            return Refusal("relative imports are not a library's")
+        index = next(number for number, item in enumerate(statement.names) if item is alias)  # type: ignore[attr-defined]
+        if isinstance(statement, ast.Import):
+            return self._module(binding, alias, statement, index, new)
+        module, _, name = new.rpartition(".")
+        if not module or module_of(new) != module:
+            return Refusal(f"`{new}` cannot be imported from a module")
+        local, held = self._local(binding, alias, name, new, keep_name)
+        return _Move(index, module, name, local, held)
+
+    def _module(
+        self, binding: Binding, alias: ast.alias, statement: ast.Import, index: int, new: str
+    ) -> Swap | Refusal:
+        """`import a.b as c`: the same with the new module; `import a.b` only if nothing uses it."""
+        if not alias.asname:
+            root = new.partition(".")[0]
+            if root != binding.name:
+                if binding.uses or binding.exported or self.is_init or binding.scope.kind == "class":
+                    return Refusal(f"`{binding.name}` is still used")
+                if not self.scopes.free(root, root, binding.scope, [], ignore=binding):
+                    return Refusal(f"`{root}` means something else here")
+            elif self._used_module(binding, alias.name):
+                return Refusal(f"`{alias.name}` is still used")
+        edits = ImportStatement(self.source, statement).rename(index, new, alias.asname or new)
+        return Swap(edits, alias.asname or new.partition(".")[0])
+
+    def _used_module(self, binding: Binding, module: str) -> bool:
+        """Whether a place other than the import itself needs the module."""
+        return any(
+            candidate == module or candidate.startswith(module + ".")
+            for use in self.names.uses
+            if use.node is not binding.node
+            for candidate in use.candidates
+        )
+
+    def _local(
+        self, binding: Binding, alias: ast.alias, name: str, new: str, keep_name: bool
+    ) -> tuple[str, bool]:
+        """The local name, and whether an earlier import of the block binds it to the same thing already."""
+        old = binding.name
+        others = [item for item in binding.scope.bindings[old] if item is not binding]
+        fixed = (
+            keep_name
+            or alias.asname is not None
+            or bool(others)
+            or binding.exported
+            or binding.in_string
+            or self.is_init
+            or old in self.names.all_names
+            or old in self.scopes.declared
+            or binding.scope.kind == "class"
+        )
+        local = old
+        if not fixed and name != old:
+            free = self.scopes.free(name, new, binding.scope, binding.uses, ignore=binding)
+            taken = self.scopes.stars_may_bind(name, binding.scope)
+            local = name if free and not taken else old
+        return local, self._held(binding, local, new)
+
+    def _held(self, binding: Binding, local: str, new: str) -> bool:
+        here = start_of(self.source, binding.statement)
+        return not self.is_init and any(
+            item is not binding
+            and item.kind is Kind.FROM_IMPORT
+            and item.target == new
+            and item.block is binding.block
+            and start_of(self.source, item.statement) <= here
+            for item in binding.scope.bindings.get(local, ())
+        )
+
+    # ---- the statement -------------------------------------------------------------------------------
+
+    def _apply(
+        self, block: list[ast.stmt], statement: ast.ImportFrom, moves: list[_Move], bindings: list[Binding]
+    ) -> tuple[tuple[Edit, ...], bool] | Refusal:
+        """Edits that make the names of one statement come from where they are now."""
+        layout = ImportStatement(self.source, statement)
+        comments = editing.comments_of(self.source, block, statement)
+        away: dict[str, list[_Move]] = {}
+        edits: list[Edit] = []
+        gone: list[int] = []
+        for move in moves:
+            if move.held and not (len(moves) == len(statement.names) and comments):
+                gone.append(move.index)
+            elif move.module == statement.module:
+                edits.extend(layout.rename(move.index, move.name, move.local))
+            else:
+                away.setdefault(move.module, []).append(move)
+        leaving = [*gone, *(move.index for group in away.values() for move in group)]
+        targets = {module: self._target(block, statement, module, bindings) for module in away}
+        if len(leaving) == len(statement.names):
+            if id(statement) in self.extended:
+                return Refusal("another fix adds a name to this import")
+            self._replaced.add(id(statement))
+            stays = next((module for module in away if comments or targets[module] is None), None)
+            if stays is None:
+                gone_edits = editing.remove_statements(
+                    self.source, block, [statement], module=block is self.names.tree.body
+                )
+                for module, group in away.items():
+                    edits.extend(self._extend(targets[module], group))
+                return (*edits, *gone_edits), False
+            edits.append(layout.change_module(stays))
+            for move in away.pop(stays):
+                leaving.remove(move.index)
+                edits.extend(layout.rename(move.index, move.name, move.local))
+        lossy = False
+        carried = ""
+        if leaving:
+            cut = layout.cut(leaving)
+            edits.extend(cut.edits)
+            lossy = cut.text_lost()
+            if len(cut.comments) == len(leaving) == 1 and not cut.lost:
+                carried = cut.comments[0][1]
+        for module, group in away.items():
+            target = targets[module]
+            if target is not None:
+                edits.extend(self._extend(target, group))
+                continue
+            added, kept = self._add(block, statement, module, group, carried)
+            edits.append(added)
+            lossy = lossy and not kept
+        return tuple(dict.fromkeys(edits)), lossy
+
+    def _target(
+        self, block: list[ast.stmt], statement: ast.ImportFrom, module: str, bindings: Sequence[Binding]
+    ) -> ast.ImportFrom | None:
+        """A from-import of the module in the same block that runs before every use of the bindings."""
+        uses = [offset for binding in bindings for offset in binding.uses]
+        here = start_of(self.source, statement)
+        for item in block:
+            if item is statement or not self.extensible(item, module):
+                continue
+            assert isinstance(item, ast.ImportFrom)
+            if start_of(self.source, item) < here or all(use > end_of(self.source, item) for use in uses):
+                return item
+        return None
+
+    def _extend(self, target: ast.ImportFrom | None, group: Sequence[_Move]) -> list[Edit]:
+        assert target is not None
+        self.extended.add(id(target))
+        layout = ImportStatement(self.source, target)
+        held = {(alias.name, alias.asname or alias.name) for alias in target.names}
+        wanted = [spell_alias(move.name, move.local) for move in group if (move.name, move.local) not in held]
+        edits = [edit for alias in wanted for edit in layout.extend(alias)]
+        return list(dict.fromkeys(edits))
+
+    def _add(
+        self,
+        block: list[ast.stmt],
+        statement: ast.ImportFrom,
+        module: str,
+        group: Sequence[_Move],
+        carried: str,
+    ) -> tuple[Edit, bool]:
+        """A new from-import next to the old one; and whether it has the comment that was carried over."""
+        line = editing.logical_line(self.source, block, statement)
+        names = [spell_alias(move.name, move.local) for move in group]
+        if line.indent is None or line.statements[-1] is not statement:
+            code = editing.from_import(self.source, module, names, None)
+            return editing.add_before(self.source, statement, code), not carried
+        code = editing.from_import(self.source, module, names, line.indent)
+        comment = carried if len(group) == 1 else ""
+        if not comment and line.comment and editing.is_marker(line.comment):
+            comment = line.comment
+        if comment:
+            code += f"  {comment}"
+        return editing.add_line_after(self.source, line, code), bool(carried)
