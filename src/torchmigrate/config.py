@@ -135,7 +135,7 @@ def combine(
         settings = replace(
             settings, **given, extend_exclude=(*settings.extend_exclude, *layer.extend_exclude)
         )
-    if settings.minimum is not None and _parts(settings.minimum) > _parts(settings.target):
+    if settings.minimum is not None and is_newer(settings.minimum, settings.target):
         raise ConfigError(f"minimum {settings.minimum} is newer than target {settings.target}")
     return replace(
         settings,
@@ -151,6 +151,11 @@ def _check(layer: Layer, key: str, selectors: Iterable[str], rules: Sequence[Sel
         union(selectors, rules)
     except SelectorError as error:
         raise layer.fail(key.replace("_", "-"), str(error)) from None
+
+
+def is_newer(version: str, than: str) -> bool:
+    """Whether a release is newer than another; 2.9 and 2.9.0 are the same."""
+    return _parts(version) > _parts(than)
 
 
 def _parts(version: str) -> tuple[int, ...]:
@@ -243,7 +248,7 @@ def read_config(path: Path) -> Layer:
         reader = _READERS.get(key)
         if reader is None:
             known = ", ".join(sorted(_READERS))
-            raise empty.fail(key, f"unknown key{did_you_mean(key, _READERS)}; allowed are {known}")
+            raise empty.fail(key, f"unknown key{did_you_mean(key, _READERS) or '.'} Allowed are {known}")
         try:
             values[key.replace("-", "_")] = reader(value)
         except ValueError as error:

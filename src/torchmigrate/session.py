@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,9 +16,11 @@ from torchmigrate.config import (
     Settings,
     combine,
     find_config,
+    is_newer,
     read_config,
 )
 from torchmigrate.console import Console
+from torchmigrate.selection import Selectable
 
 if TYPE_CHECKING:
     from torchmigrate.catalogue.model import Catalogue, Rule
@@ -36,7 +38,7 @@ class Session:
     console: Console
     catalogue: Catalogue
     settings: Settings
-    rules: Sequence[Rule]
+    known: Sequence[Selectable]
 
     @classmethod
     def open(
@@ -62,17 +64,23 @@ class Session:
             elif not isolated and (found := find_config(start)) is not None:
                 layer = read_config(found)
             console.detail(f"configuration: {layer.origin or 'none'}")
-            catalogue, rules = load_rules(layer)
-            layers = [layer, command_line or Layer()]
-            if detect and not isolated and all(each.minimum is None for each in layers):
-                layers.insert(0, _detected(start, layers, console))
+            catalogue, known = load_rules(layer)
             root = Path(layer.origin).absolute().parent if layer.origin else start
-            settings = combine(layers, rules, root=root, fix=fix)
+            settings = combine([layer, command_line or Layer()], known, root=root, fix=fix)
         except ConfigError as error:
             raise click.ClickException(str(error)) from None
+        if detect and not isolated and settings.minimum is None:
+            settings = replace(settings, minimum=_detect_minimum(start, settings.target, console))
         console.detail(f"target: torch {settings.target}; minimum: {settings.minimum or 'unknown'}")
-        console.detail(f"{len(settings.codes)} of {len(rules)} rules selected")
-        return cls(console, catalogue, settings, rules)
+        console.detail(f"{len(settings.codes)} of {len(known)} rules selected")
+        return cls(console, catalogue, settings, known)
+
+    @property
+    def rules(self) -> list[Rule]:
+        """Every rule, those about comments too."""
+        from torchmigrate.suppress import RULES
+
+        return [*self.catalogue.rules, *RULES]
 
     def rule(self, key: str) -> Rule:
         """A rule by code or name. Raises click.ClickException with a suggestion."""
@@ -86,8 +94,8 @@ class Session:
         raise click.ClickException(f"unknown rule `{key}`{did_you_mean(key, known)}")
 
 
-def load_rules(layer: Layer) -> tuple[Catalogue, Sequence[Rule]]:
-    """Our rules with those in the directories of the configuration; the second adds those about comments."""
+def load_rules(layer: Layer) -> tuple[Catalogue, Sequence[Selectable]]:
+    """Our rules with those in the directories of the configuration; and what there is to select."""
     from torchmigrate.catalogue.problems import CatalogueError
     from torchmigrate.catalogue.store import default_catalogue, load_user_rules
     from torchmigrate.suppress import RULES
@@ -101,18 +109,21 @@ def load_rules(layer: Layer) -> tuple[Catalogue, Sequence[Rule]]:
             catalogue = load_user_rules(layer.rules)
         except CatalogueError as error:
             raise ConfigError(str(error)) from None
-    return catalogue, [*catalogue.rules, *RULES]
+    return catalogue, [*catalogue.heads, *RULES]
 
 
-def _detected(start: Path, layers: Sequence[Layer], console: Console) -> Layer:
-    """The minimum that the project's own dependencies say."""
+def _detect_minimum(start: Path, target: str, console: Console) -> str | None:
+    """The oldest release that the project's own dependencies allow."""
     from torchmigrate.versions.detect import find_minimum
 
     found = find_minimum(start)
     if found is None:
-        return Layer()
+        return None
+    if is_newer(found.minimum, target):
+        console.detail(f"minimum: torch {found.minimum} in {found.path} is newer than the target: not used")
+        return None
     console.detail(f"minimum: torch {found.minimum}, from {found.path}")
-    return Layer(origin=str(found.path), minimum=found.minimum)
+    return found.minimum
 
 
 def common_directory(paths: Sequence[Path]) -> Path:

@@ -54,6 +54,8 @@ _NOQA = re.compile(
 )
 _NOQA_LINE = re.compile(r"#\s*noqa:([^\n]*)", re.IGNORECASE)
 _CODE = re.compile(r"[A-Z]+[0-9]+", re.IGNORECASE)
+_BLANKS = re.compile(r"[ \t\f]*")
+_NEWLINE = re.compile(r"\r\n|\r|\n|\Z")
 _ITEM = re.compile(r"[^\s,]+")
 
 
@@ -161,15 +163,15 @@ class Suppressions:
             written = self.source.text[start:end]
             between = re.search(r"[,\s]+", written)
             return Edit(start, end, (between.group() if between else ", ").join(item.text for item in kept))
-        start, end = comment.start, comment.end
-        rest_of_line = re.compile(r"[^\S\r\n]*(?=\r|\n|\Z)").match(self.source.text, end)
-        before = len(self.source.text[:start].rstrip(" \t\f"))
-        if rest_of_line is None:  # another comment follows on this line
+        start = comment.start
+        end = _BLANKS.match(self.source.text, comment.end).end()  # type: ignore[union-attr]  # matches always
+        newline = _NEWLINE.match(self.source.text, end)
+        if newline is None:  # another comment follows on this line
             return Edit(start, end, "")
-        if before == 0 or self.source.text[before - 1] in "\r\n":  # nothing else in this line: it goes as a whole
-            newline = re.compile(r"\r\n|\r|\n").match(self.source.text, rest_of_line.end())
-            return Edit(before, newline.end() if newline else rest_of_line.end(), "")
-        return Edit(before, rest_of_line.end(), "")
+        start = len(self.source.text[:start].rstrip(" \t\f"))
+        if start == 0 or self.source.text[start - 1] in "\r\n":  # nothing else in this line: all of it goes
+            end = newline.end()
+        return Edit(start, end, "")
 
     def _concern_us(self, known: Collection[str]) -> bool:
         """Whether a comment may name a rule of ours; most files with a noqa are spared the tokenizer."""
