@@ -1,0 +1,311 @@
+"""What a run is asked to do: the configuration file, the command line, and what they come to together."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from torchmigrate.selection import Selectable, SelectorError, apply_layer, default_codes, did_you_mean, union
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
+
+DEFAULT_TARGET = "2.15"
+FILE_NAME = "torchmigrate.toml"
+TABLE = "tool.torchmigrate"
+_VERSION = re.compile(r"\d+\.\d+(\.\d+)?")
+
+
+class ConfigError(Exception):
+    """A configuration or option that cannot be used; the message is one line for a person."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """The options of one origin: a configuration file or the command line. None: not given there.
+
+    origin: how messages name it; option: how they name one of its keys, with `{}` for the key.
+    Paths in `rules` are absolute; patterns are as they were written.
+    """
+
+    origin: str = ""
+    option: str = "{}"
+    target: str | None = None
+    minimum: str | None = None
+    select: tuple[str, ...] | None = None
+    extend_select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    exclude: tuple[str, ...] | None = None
+    extend_exclude: tuple[str, ...] = ()
+    extend_safe_fixes: tuple[str, ...] = ()
+    extend_unsafe_fixes: tuple[str, ...] = ()
+    rules: tuple[Path, ...] = ()
+    unsafe_fixes: bool | None = None
+    respect_gitignore: bool | None = None
+    force_exclude: bool | None = None
+
+    def fail(self, key: str, what: str) -> ConfigError:
+        """The error to raise about one of the keys."""
+        name = self.option.format(key)
+        return ConfigError(f"{self.origin}: {name}: {what}" if self.origin else f"{name}: {what}")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What to look for, for which versions, and what to fix. Can be sent to another process.
+
+    target, minimum: releases of torch such as "2.15"; minimum None: unknown, only the target matters.
+    codes: of the selected rules. known: the code of every rule that exists, by code and by name.
+    per_file_ignores: pattern relative to `root` (`!` in front: files that do not match) -> codes.
+    root: directory of the configuration, or of the project; patterns are relative to it.
+    """
+
+    codes: frozenset[str] = frozenset()
+    known: Mapping[str, str] = field(default_factory=dict)
+    target: str = DEFAULT_TARGET
+    minimum: str | None = None
+    fix: bool = False
+    unsafe_fixes: bool = False
+    per_file_ignores: tuple[tuple[str, frozenset[str]], ...] = ()
+    safe_fixes: frozenset[str] = frozenset()
+    unsafe_codes: frozenset[str] = frozenset()
+    root: Path = Path()
+    exclude: tuple[str, ...] | None = None
+    extend_exclude: tuple[str, ...] = ()
+    respect_gitignore: bool = True
+    force_exclude: bool = False
+
+    def selects(self, code: str) -> bool:
+        """Whether a rule is looked for."""
+        return code in self.codes
+
+    def ignored_in(self, path: Path) -> frozenset[str]:
+        """Codes that `per-file-ignores` turns off for a file."""
+        if not self.per_file_ignores:
+            return frozenset()
+        inside = _relative(path, self.root)
+        ignored: set[str] = set()
+        for pattern, codes in self.per_file_ignores:
+            if _spec(pattern.removeprefix("!")).match_file(inside) is not pattern.startswith("!"):
+                ignored |= codes
+        return frozenset(ignored)
+
+    def promotes(self, code: str) -> bool:
+        """Whether an unsafe fix of this rule counts as safe."""
+        return code in self.safe_fixes
+
+    def demotes(self, code: str) -> bool:
+        """Whether a safe fix of this rule counts as unsafe."""
+        return code in self.unsafe_codes
+
+
+def combine(
+    layers: Sequence[Layer], rules: Sequence[Selectable], *, root: Path, fix: bool = False
+) -> Settings:
+    """The settings of a run. Later layers win.
+
+    Raises ConfigError, naming origin and key, for a selector that fits no rule or an impossible range.
+    """
+    codes = default_codes(rules)
+    per_file: list[tuple[str, frozenset[str]]] = []
+    safe: frozenset[str] = frozenset()
+    unsafe: frozenset[str] = frozenset()
+    settings = Settings(root=root, fix=fix, known={key: rule.code for rule in rules for key in (rule.code, rule.name)})
+    for layer in layers:
+        for key in ("select", "extend_select", "ignore", "extend_safe_fixes", "extend_unsafe_fixes"):
+            _check(layer, key, getattr(layer, key) or (), rules)
+        codes = apply_layer(
+            codes, rules, select=layer.select, extend_select=layer.extend_select, ignore=layer.ignore
+        )
+        for pattern, selectors in layer.per_file_ignores:
+            _check(layer, "per_file_ignores", selectors, rules)
+            per_file.append((pattern, union(selectors, rules)))
+        safe |= union(layer.extend_safe_fixes, rules)
+        unsafe |= union(layer.extend_unsafe_fixes, rules)
+        given = {
+            key: value
+            for key in ("target", "minimum", "exclude", "unsafe_fixes", "respect_gitignore", "force_exclude")
+            if (value := getattr(layer, key)) is not None
+        }
+        settings = replace(
+            settings, **given, extend_exclude=(*settings.extend_exclude, *layer.extend_exclude)
+        )
+    if settings.minimum is not None and is_newer(settings.minimum, settings.target):
+        raise ConfigError(f"minimum {settings.minimum} is newer than target {settings.target}")
+    return replace(
+        settings,
+        codes=codes,
+        per_file_ignores=tuple(per_file),
+        safe_fixes=safe - unsafe,
+        unsafe_codes=unsafe,
+    )
+
+
+def _check(layer: Layer, key: str, selectors: Iterable[str], rules: Sequence[Selectable]) -> None:
+    try:
+        union(selectors, rules)
+    except SelectorError as error:
+        raise layer.fail(key.replace("_", "-"), str(error)) from None
+
+
+def is_newer(version: str, than: str) -> bool:
+    """Whether a release is newer than another; 2.9 and 2.9.0 are the same."""
+    return _parts(version) > _parts(than)
+
+
+def _parts(version: str) -> tuple[int, ...]:
+    parts = [int(part) for part in version.split(".")]
+    return tuple(parts + [0] * (3 - len(parts)))
+
+
+def check_version(value: str) -> str:
+    """A release of torch as given by a person. Raises ValueError with what is allowed."""
+    if not _VERSION.fullmatch(value):
+        raise ValueError(f'must be a release of torch such as "2.13" or "1.8.1", not {value!r}')
+    return value
+
+
+def _relative(path: Path, root: Path) -> str:
+    """The path as patterns see it: relative to the root, or absolute without its first slash."""
+    absolute = path.absolute()
+    try:
+        return absolute.relative_to(root.absolute()).as_posix()
+    except ValueError:
+        return absolute.relative_to(absolute.anchor).as_posix()
+
+
+@functools.lru_cache(maxsize=256)
+def _spec(pattern: str) -> GitIgnoreSpec:
+    from pathspec import GitIgnoreSpec
+
+    return GitIgnoreSpec.from_lines([pattern])
+
+
+# ---- the configuration file ---------------------------------------------------------------------------
+
+
+def find_config(start: Path) -> Path | None:
+    """The nearest configuration file at or above a directory.
+
+    That is `torchmigrate.toml`, or a `pyproject.toml` with a [tool.torchmigrate] table. Raises ConfigError
+    for a `pyproject.toml` that mentions the table but is not TOML.
+    """
+    start = start.absolute()
+    for directory in (start, *start.parents):
+        own = directory / FILE_NAME
+        if own.is_file():
+            return own
+        project = directory / "pyproject.toml"
+        if project.is_file() and _has_table(project):
+            return project
+    return None
+
+
+def _has_table(path: Path) -> bool:
+    try:
+        mentioned = b"torchmigrate" in path.read_bytes()
+    except OSError:
+        return False
+    return mentioned and _table(path) is not None
+
+
+def _table(path: Path) -> Any:
+    """The table of ours in a TOML file, None without one."""
+    try:
+        import tomllib
+    except ModuleNotFoundError:  # Python 3.10
+        import tomli as tomllib
+
+    try:
+        with path.open("rb") as file:
+            data: Any = tomllib.load(file)
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot read: {error.strerror or error}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: not TOML: {error}") from None
+    if path.name != "pyproject.toml":
+        return data
+    tool = data.get("tool", {})
+    return tool.get("torchmigrate") if isinstance(tool, dict) else None
+
+
+def read_config(path: Path) -> Layer:
+    """The options in a configuration file. Raises ConfigError that names the file and the key."""
+    table = _table(path)
+    inside = path.name == "pyproject.toml"
+    empty = Layer(origin=str(path), option=f"[{TABLE}] {{}}" if inside else "{}")
+    if table is None:
+        raise ConfigError(f"{path}: there is no [{TABLE}] table in it")
+    if not isinstance(table, dict):
+        raise ConfigError(f"{path}: [{TABLE}] must be a table")
+    values: dict[str, object] = {}
+    for key, value in table.items():
+        reader = _READERS.get(key)
+        if reader is None:
+            known = ", ".join(sorted(_READERS))
+            raise empty.fail(key, f"unknown key{did_you_mean(key, _READERS) or '.'} Allowed are {known}")
+        try:
+            values[key.replace("-", "_")] = reader(value)
+        except ValueError as error:
+            raise empty.fail(key, str(error)) from None
+    layer = replace(empty, **values)  # type: ignore[arg-type]  # each reader gives its field's type
+    return replace(layer, rules=tuple((path.absolute().parent / item) for item in layer.rules))
+
+
+def _read_version(value: object) -> str:
+    if isinstance(value, float | int) and not isinstance(value, bool):
+        raise ValueError(f'must be quoted, such as "{value}" (unquoted, 1.10 would be the number 1.1)')
+    if not isinstance(value, str):
+        raise ValueError(f'must be a release of torch such as "2.13", not {value!r}')
+    return check_version(value)
+
+
+def _read_flag(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError(f"must be true or false, not {value!r}")
+    return value
+
+
+def _read_strings(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise ValueError(f"must be a list of strings, not {value!r}")
+    return tuple(value)
+
+
+def _read_paths(value: object) -> tuple[Path, ...]:
+    return tuple(Path(item) for item in _read_strings(value))
+
+
+def _read_table(value: object) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    if not isinstance(value, dict):
+        raise ValueError(f'must be a table such as {{"tests/*" = ["TM131"]}}, not {value!r}')
+    entries = []
+    for pattern, selectors in value.items():
+        try:
+            entries.append((pattern, _read_strings(selectors)))
+        except ValueError as error:
+            raise ValueError(f"{pattern!r} {error}") from None
+    return tuple(entries)
+
+
+_READERS: dict[str, Callable[[object], object]] = {
+    "target": _read_version,
+    "minimum": _read_version,
+    "select": _read_strings,
+    "extend-select": _read_strings,
+    "ignore": _read_strings,
+    "per-file-ignores": _read_table,
+    "exclude": _read_strings,
+    "extend-exclude": _read_strings,
+    "extend-safe-fixes": _read_strings,
+    "extend-unsafe-fixes": _read_strings,
+    "rules": _read_paths,
+    "unsafe-fixes": _read_flag,
+    "respect-gitignore": _read_flag,
+    "force-exclude": _read_flag,
+}

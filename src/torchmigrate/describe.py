@@ -1,0 +1,195 @@
+"""Rules as text for people and programs: `explain` and `rules`."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from torchmigrate.catalogue.model import Case, Rule
+from torchmigrate.model import Applicability
+from torchmigrate.style import Style, printable
+
+if TYPE_CHECKING:
+    from torchmigrate.catalogue.examples import Example
+
+_WIDTH = 100
+_STATUS = ("outdated", "deprecated", "changed", "removed")
+_MOST_SYMBOLS = 40  # that `explain` lists
+
+
+def generic(rule: Rule, text: str) -> str:
+    """A text of a rule for all of its symbols: `{name}` is the symbol, or what the symbols have in common."""
+    if "{" not in text:
+        return text
+    names = list(rule.symbols) or list(rule.modules)
+    text = text.replace("{name}", _common(names))
+    news = [{"new": new} for new in rule.modules.values() if new]
+    values: dict[str, list[str]] = {}
+    for variables in (*rule.symbols.values(), *news):
+        for key, value in variables.items():
+            values.setdefault(key, []).append(value)
+    for key, found in values.items():
+        text = text.replace("{" + key + "}", _common(found))
+    return text
+
+
+def _common(names: Sequence[str]) -> str:
+    distinct = list(dict.fromkeys(names))
+    if len(distinct) <= 1:
+        return "".join(distinct)
+    parts: list[str] = []
+    for column in zip(*(name.split(".") for name in distinct), strict=False):
+        if len(set(column)) > 1:
+            break
+        parts.append(column[0])
+    return ".".join([*parts, "*"]) if parts else f"{distinct[0]}, …"
+
+
+def versions(rule: Rule) -> str:
+    """ "deprecated in 1.9, removed in 2.0". """
+    return ", ".join(f"{status} in {version}" for status in _STATUS if (version := getattr(rule, status)))
+
+
+def fix_level(rule: Rule) -> str:
+    """The best that the rule can do: "safe", "unsafe", "advice" (its own code, not applied) or "none"."""
+    levels = [case.applicability for case in rule.cases]
+    if not levels:
+        return "rewrite" if rule.codemod else "none"
+    return {Applicability.DISPLAY: "advice"}.get(max(levels), max(levels).label)
+
+
+# ---- rules --------------------------------------------------------------------------------------------
+
+
+def rules_table(rules: Iterable[Rule], style: Style, width: int | None) -> str:
+    """One line for each rule. width: columns of the terminal, where the last column is cut."""
+    rows = [
+        (
+            rule.code,
+            rule.name,
+            f"{rule.library}: {versions(rule)}" if versions(rule) else rule.library,
+            fix_level(rule),
+            generic(rule, rule.summary) + (" (off unless selected)" if rule.opt_in else ""),
+        )
+        for rule in sorted(rules, key=lambda rule: rule.code)
+    ]
+    heads = ("CODE", "NAME", "VERSIONS", "FIX", "SUMMARY")
+    widths = [max(len(row[column]) for row in (heads, *rows)) for column in range(4)]
+    lines = []
+    for row in (heads, *rows):
+        cells = [f"{cell:{size}}" for cell, size in zip(row, widths, strict=False)]
+        room = None if width is None else max(20, width - sum(widths) - 8)
+        last = row[4] if room is None or len(row[4]) <= room else row[4][: room - 1] + "…"
+        line = "  ".join([*cells, last]).rstrip()
+        lines.append(style.bold(line) if row is heads else line)
+    return "\n".join(lines) + "\n"
+
+
+def rules_json(rules: Iterable[Rule]) -> str:
+    """A list of objects, one for each rule."""
+    import json
+
+    table = [
+        {
+            "code": rule.code,
+            "name": rule.name,
+            "summary": generic(rule, rule.summary),
+            "why": rule.why,
+            "library": rule.library,
+            **{status: getattr(rule, status) for status in _STATUS},
+            "symbols": list(rule.symbols),
+            "modules": list(rule.modules),
+            "fix": fix_level(rule),
+            "opt_in": rule.opt_in,
+            "advice": None if rule.advice is None else generic(rule, rule.advice),
+            "references": list(rule.references),
+        }
+        for rule in sorted(rules, key=lambda rule: rule.code)
+    ]
+    return json.dumps(table, indent=2) + "\n"
+
+
+# ---- explain ------------------------------------------------------------------------------------------
+
+
+def explanation(rule: Rule, examples: Sequence[Example], style: Style) -> str:
+    """Everything about a rule."""
+    parts = [f"{style.heading(rule.code)} {style.bold(rule.name)}\n\n{_wrap(generic(rule, rule.summary))}"]
+    about = f"{rule.library}: {versions(rule)}" if versions(rule) else ""
+    if rule.opt_in:
+        about += "\nOff unless selected." if about else "Off unless selected."
+    if about:
+        parts.append(about)
+
+    def section(title: str, text: str) -> None:
+        if text:
+            parts.append(f"{style.heading(title)}\n{textwrap.indent(text, '  ')}")
+
+    section("Why", _wrap(rule.why))
+    section("What is found", _symbols(rule))
+    section("What the fix does", "\n".join(_fixes(rule)))
+    for example in examples:
+        if example.kind == "fix":
+            note = f" ({example.applicability.label})" if example.applicability is not Applicability.SAFE else ""
+            section(f"Before{note}", example.before.rstrip())
+            section("After", (example.after or "").rstrip())
+    kept = [example.before.rstrip() for example in examples if example.kind == "report-only"]
+    section("Found, not rewritten", "\n\n".join(kept))
+    if rule.advice:
+        section("By hand", _wrap(generic(rule, rule.advice)))
+    section("Links", "\n".join(rule.references))
+    section("To suppress it", f"# torchmigrate: ignore[{rule.code}] reason")
+    return "\n\n".join(parts) + "\n"
+
+
+def _symbols(rule: Rule) -> str:
+    lines = []
+    for names in (rule.symbols, {name: {"new": new} if new else {} for name, new in rule.modules.items()}):
+        for name, variables in names.items():
+            new = variables.get("new")
+            lines.append(f"{name} -> {new}" if new else name)
+    rest = len(lines) - _MOST_SYMBOLS
+    if rest > 1:
+        lines = [*lines[:_MOST_SYMBOLS], f"... and {rest} more"]
+    if rule.parameters:
+        lines.append(f"only with {_names(rule.parameters)}")
+    if rule.missing:
+        lines.append(f"only without {_names(rule.missing)}")
+    return "\n".join(lines)
+
+
+def _names(names: Sequence[str]) -> str:
+    return " or ".join(f"`{name}=`" for name in names)
+
+
+def _fixes(rule: Rule) -> list[str]:
+    """How safe each way to rewrite is, and why; equal ones once."""
+    if not rule.cases:
+        return ["It rewrites several places together."] if rule.codemod else ["Nothing: it only reports."]
+    lines = []
+    for case in rule.cases:
+        text = f"{case.applicability.label}{_needs(case, rule)}"
+        if case.title:
+            text += f": {generic(rule, case.title)}"
+        if case.reason:
+            text += f" ({case.reason})" if case.title else f": {case.reason}"
+        lines.append(_wrap(printable(text), 2))
+    return list(dict.fromkeys(lines))
+
+
+def _needs(case: Case, rule: Rule) -> str:
+    if case.requires is None:
+        return ""
+    needs = case.requires if " " in case.requires else f"{rule.library} {case.requires}"
+    return f", where the code need not run on less than {needs}"
+
+
+def _wrap(text: str, hanging: int = 0) -> str:
+    return textwrap.fill(
+        text,
+        _WIDTH - 2,
+        subsequent_indent=" " * hanging,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

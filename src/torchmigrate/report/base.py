@@ -1,0 +1,100 @@
+"""What every output format gets, and has to give."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from torchmigrate.model import Applicability, Finding, Severity
+from torchmigrate.source import Source
+from torchmigrate.style import printable
+
+
+@dataclass(frozen=True, slots=True)
+class FileFindings:
+    """The findings that are left in one file, in order of place, and the text that they are in.
+
+    shown: the path as messages name it. least: the least applicability that `--fix` would apply.
+    """
+
+    path: Path
+    shown: str
+    source: Source
+    findings: Sequence[Finding]
+    least: Applicability = Applicability.SAFE
+
+    def mark(self, finding: Finding) -> str:
+        """ruff's sign for a finding that `--fix`, with the settings of this run, would fix."""
+        return "[*]" if fixable(finding, self.least) else ""
+
+
+class Reporter(Protocol):
+    """One output format. Files are given one at a time, so that their text need not be kept."""
+
+    def piece(self, file: FileFindings) -> str:
+        """The part of the output for one file with at least one finding."""
+        ...
+
+    def whole(self, pieces: Sequence[str]) -> str:
+        """The output, from the pieces in order of path; empty or ending with a newline."""
+        ...
+
+
+@dataclass(slots=True)
+class RuleCount:
+    """How often one rule was found."""
+
+    name: str
+    found: int = 0
+    fixable: int = 0
+
+
+@dataclass(slots=True)
+class Tally:
+    """What a run found and fixed, over all files."""
+
+    least: Applicability = Applicability.SAFE
+    by_severity: Counter[Severity] = field(default_factory=Counter)
+    rules: dict[str, RuleCount] = field(default_factory=dict)
+    fixable: int = 0
+    unsafe: int = 0  # fixable with --unsafe-fixes only
+    fixed: dict[str, Counter[str]] = field(default_factory=dict)  # shown path -> code -> how many
+
+    @property
+    def found(self) -> int:
+        return sum(self.by_severity.values())
+
+    @property
+    def fixes(self) -> int:
+        return sum(sum(codes.values()) for codes in self.fixed.values())
+
+    def add(self, findings: Sequence[Finding]) -> None:
+        for finding in findings:
+            self.by_severity[finding.severity] += 1
+            count = self.rules.setdefault(finding.code, RuleCount(finding.name))
+            count.found += 1
+            if fixable(finding, self.least):
+                self.fixable += 1
+                count.fixable += 1
+            elif fixable(finding, Applicability.UNSAFE):
+                self.unsafe += 1
+
+
+def fixable(finding: Finding, least: Applicability) -> bool:
+    """Whether there is a fix that is at least that applicable."""
+    return finding.fix is not None and finding.fix.applicability >= least
+
+
+def shown_path(path: Path, directory: Path) -> str:
+    """A path for messages: relative to the directory when it is below it, and always on one line."""
+    absolute = os.path.abspath(path)  # noqa: PTH100 (Path.absolute keeps `..`)
+    inside = os.path.relpath(absolute, directory) if _below(absolute, str(directory)) else str(path)
+    return printable(inside)
+
+
+def _below(path: str, directory: str) -> bool:
+    return path == directory or path.startswith(directory.rstrip(os.sep) + os.sep)

@@ -1,0 +1,32 @@
+"""One line for each finding."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torchmigrate.model import Finding
+from torchmigrate.report.base import FileFindings
+from torchmigrate.style import Style, printable
+
+
+class ConciseReporter:
+    """`path:row:column: CODE [*] message`."""
+
+    def __init__(self, style: Style) -> None:
+        self.style = style
+
+    def piece(self, file: FileFindings) -> str:
+        return "".join(header(file, finding, self.style) + "\n" for finding in file.findings)
+
+    def whole(self, pieces: Sequence[str]) -> str:
+        return "".join(pieces)
+
+
+def header(file: FileFindings, finding: Finding, style: Style) -> str:
+    """The line that says where and what."""
+    row, column = file.source.position(finding.start)
+    where = f"{style.bold(file.shown)}{style.gutter(':')}{row}{style.gutter(':')}{column}{style.gutter(':')}"
+    parts = [where, style.severity(finding.severity, finding.code)]
+    if file.mark(finding):
+        parts.append(style.gutter(file.mark(finding)))
+    return " ".join([*parts, printable(finding.message)])

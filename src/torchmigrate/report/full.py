@@ -1,0 +1,114 @@
+"""Findings with the source around them, marked, and what to do."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator, Sequence
+
+from torchmigrate.model import Applicability, Finding
+from torchmigrate.report.base import FileFindings
+from torchmigrate.report.concise import header
+from torchmigrate.style import Style, printable
+
+WIDTH = 110  # columns of source that are shown of a longer line
+CONTEXT = 1  # rows before and after
+MOST_ROWS = 5  # of a long finding; its other rows are left out
+_TAB = 4
+_CUT = "…"
+
+
+class FullReporter:
+    """A header line, an excerpt with a caret range, and a help line for each finding."""
+
+    def __init__(self, style: Style) -> None:
+        self.style = style
+
+    def piece(self, file: FileFindings) -> str:
+        return "".join("\n".join(self._lines(file, finding)) + "\n\n" for finding in file.findings)
+
+    def whole(self, pieces: Sequence[str]) -> str:
+        return "".join(pieces)
+
+    def _lines(self, file: FileFindings, finding: Finding) -> Iterator[str]:
+        style = self.style
+        yield header(file, finding, style)
+        first, start = file.source.position(finding.start)
+        last, end = file.source.position(max(finding.end, finding.start + 1))
+        top = max(1, first - CONTEXT)
+        bottom = min(file.source.line_count, last + CONTEXT)
+        gutter = len(str(bottom))
+        bar = style.gutter(f"{'':{gutter}} |")
+        yield bar
+        for row in range(top, bottom + 1):
+            if MOST_ROWS <= row - first < last - first:
+                if row - first == MOST_ROWS:
+                    yield style.gutter(f"{'':{gutter}} {_CUT}")
+                continue
+            text = file.source.line_text(row)
+            marked = first <= row <= last
+            left = start - 1 if row == first else len(text) - len(text.lstrip())
+            right = end - 1 if row == last else len(text.rstrip())
+            if not marked:
+                left = right = 0
+            shown, before, width = excerpt(text, left, right)
+            yield f"{style.gutter(f'{row:{gutter}} |')} {shown}".rstrip()
+            if marked and (width or row == first):
+                label = f" {finding.severity.label}" if row == last else ""
+                carets = style.severity(finding.severity, "^" * max(width, 1) + label)
+                yield f"{bar} {' ' * before}{carets}"
+        yield bar
+        for kind, text in advice(finding):
+            yield f"{'':{gutter}} {style.gutter('=')} {style.bold(kind + ':')} {printable(text)}"
+
+
+def advice(finding: Finding) -> Iterator[tuple[str, str]]:
+    """What can be done about a finding: ("fix" | "help", text)."""
+    fix = finding.fix
+    if fix is not None:
+        kind = {Applicability.SAFE: "fix", Applicability.UNSAFE: "unsafe fix", Applicability.DISPLAY: "suggestion"}
+        yield kind[fix.applicability], f"{fix.title} ({fix.reason})" if fix.reason else fix.title
+    if finding.help and (fix is None or finding.help != fix.title):
+        yield "help", finding.help
+
+
+def excerpt(text: str, left: int, right: int) -> tuple[str, int, int]:
+    """A line as it is shown, and where a range of it (character offsets) begins there and how wide it is.
+
+    Tabs become spaces, control characters visible; of a line that is too long a window around the range.
+    """
+    if text.isascii() and text.isprintable():
+        cells = [(character, 1) for character in text]
+    else:
+        cells = [_cell(character) for character in text]
+    total = sum(width for _, width in cells)
+    before = sum(width for _, width in cells[:left])
+    marked = sum(width for _, width in cells[left:right])
+    if total <= WIDTH:
+        return "".join(shown for shown, _ in cells), before, marked
+    # As much of the range as fits, with what stands before it rather than after it.
+    begin = 0
+    while begin < left and before + min(marked, WIDTH // 2) > WIDTH - 20:
+        before -= cells[begin][1]
+        begin += 1
+    shown_text, width, at = "", 0, begin
+    while at < len(cells) and width + cells[at][1] <= WIDTH:
+        shown_text += cells[at][0]
+        width += cells[at][1]
+        at += 1
+    head = _CUT if begin else ""
+    tail = _CUT if at < len(cells) else ""
+    return head + shown_text + tail, before + len(head), max(0, min(marked, width - before))
+
+
+def _cell(character: str) -> tuple[str, int]:
+    """What is shown for a character, and its width in columns."""
+    if character == "\t":
+        return " " * _TAB, _TAB
+    shown = printable(character)
+    if shown != character:
+        return shown, len(shown)
+    if character.isascii():
+        return character, 1
+    if unicodedata.combining(character) or unicodedata.category(character) in ("Mn", "Me", "Cf"):
+        return character, 0
+    return character, 2 if unicodedata.east_asian_width(character) in "WF" else 1

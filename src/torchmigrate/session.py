@@ -1,0 +1,135 @@
+"""What every command starts with: configuration, catalogue, settings and console."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from torchmigrate.config import (
+    ConfigError,
+    Layer,
+    Settings,
+    combine,
+    find_config,
+    is_newer,
+    read_config,
+)
+from torchmigrate.console import Console
+from torchmigrate.selection import Selectable
+
+if TYPE_CHECKING:
+    from torchmigrate.catalogue.model import Catalogue, Rule
+
+
+def open_console(colour: str, *, quiet: bool = False, verbose: bool = False) -> Console:
+    """The console of a command."""
+    return Console(colour, quiet=quiet, verbose=verbose)
+
+
+@dataclass(slots=True)
+class Session:
+    """One command's surroundings. Errors of the user's making are raised as click.ClickException."""
+
+    console: Console
+    catalogue: Catalogue
+    settings: Settings
+    known: Sequence[Selectable]
+
+    @classmethod
+    def open(
+        cls,
+        paths: Sequence[Path],
+        *,
+        config: Path | None,
+        isolated: bool,
+        command_line: Layer | None = None,
+        detect: bool = True,
+        fix: bool = False,
+        colour: str = "auto",
+        quiet: bool = False,
+        verbose: bool = False,
+    ) -> Session:
+        """Read the configuration that is nearest to the paths, load the rules and combine all options."""
+        console = open_console(colour, quiet=quiet, verbose=verbose)
+        start = common_directory(paths)
+        try:
+            layer = Layer()
+            if config is not None:
+                layer = read_config(config)
+            elif not isolated and (found := find_config(start)) is not None:
+                layer = read_config(found)
+            console.detail(f"configuration: {layer.origin or 'none'}")
+            catalogue, known = load_rules(layer)
+            root = Path(layer.origin).absolute().parent if layer.origin else start
+            settings = combine([layer, command_line or Layer()], known, root=root, fix=fix)
+        except ConfigError as error:
+            raise click.ClickException(str(error)) from None
+        if detect and not isolated and settings.minimum is None:
+            settings = replace(settings, minimum=_detect_minimum(start, settings.target, console))
+        console.detail(f"target: torch {settings.target}; minimum: {settings.minimum or 'unknown'}")
+        console.detail(f"{len(settings.codes)} of {len(known)} rules selected")
+        return cls(console, catalogue, settings, known)
+
+    @property
+    def rules(self) -> list[Rule]:
+        """Every rule, those about comments too."""
+        from torchmigrate.suppress import RULES
+
+        return [*self.catalogue.rules, *RULES]
+
+    def rule(self, key: str) -> Rule:
+        """A rule by code or name. Raises click.ClickException with a suggestion."""
+        folded = key.lower()
+        for rule in self.rules:
+            if folded in (rule.code.lower(), rule.name):
+                return rule
+        from torchmigrate.selection import did_you_mean
+
+        known = [word for rule in self.rules for word in (rule.code, rule.name)]
+        raise click.ClickException(f"unknown rule `{key}`{did_you_mean(key, known)}")
+
+
+def load_rules(layer: Layer) -> tuple[Catalogue, Sequence[Selectable]]:
+    """Our rules with those in the directories of the configuration; and what there is to select."""
+    from torchmigrate.catalogue.problems import CatalogueError
+    from torchmigrate.catalogue.store import default_catalogue, load_user_rules
+    from torchmigrate.suppress import RULES
+
+    catalogue = default_catalogue()
+    if layer.rules:
+        for directory in layer.rules:
+            if not directory.exists():
+                raise layer.fail("rules", f"there is no {directory}")
+        try:
+            catalogue = load_user_rules(layer.rules)
+        except CatalogueError as error:
+            raise ConfigError(str(error)) from None
+    return catalogue, [*catalogue.heads, *RULES]
+
+
+def _detect_minimum(start: Path, target: str, console: Console) -> str | None:
+    """The oldest release that the project's own dependencies allow."""
+    from torchmigrate.versions.detect import find_minimum
+
+    found = find_minimum(start)
+    if found is None:
+        return None
+    if is_newer(found.minimum, target):
+        console.detail(f"minimum: torch {found.minimum} in {found.path} is newer than the target: not used")
+        return None
+    console.detail(f"minimum: torch {found.minimum}, from {found.path}")
+    return found.minimum
+
+
+def common_directory(paths: Sequence[Path]) -> Path:
+    """The directory that holds all of the paths; they need not exist."""
+    places = [path.absolute() if path.is_dir() else path.absolute().parent for path in paths]
+    try:
+        return Path(os.path.commonpath([os.path.normpath(place) for place in places]))
+    except ValueError:  # different drives
+        return Path.cwd()

@@ -1,0 +1,258 @@
+"""Comments that hide findings, and the rules about these comments.
+
+`# torchmigrate: ignore[TM131, other-name] reason` hides the listed rules on its logical line: all lines
+of a statement without a body, the header of one with a body. `# torchmigrate: ignore-file[...]` hides
+them in the whole file. `# noqa: TM131` and a bare `# noqa` work as in flake8.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from torchmigrate.catalogue.model import Rule
+from torchmigrate.model import Applicability, Edit, Finding, Fix, Severity
+from torchmigrate.source import Source
+
+INVALID, UNUSED = "TM010", "TM011"
+
+RULES = (
+    Rule(
+        code=INVALID,
+        name="invalid-suppression",
+        summary="A `torchmigrate:` comment that suppresses nothing, because it is not understood",
+        library="torchmigrate",
+        symbols={},
+        why="A suppression has to name the rules that it hides, by code or by name. One that names none would "
+        "also hide what is found in later years, and a misspelt one hides nothing; both are refused.",
+        advice="write `# torchmigrate: ignore[CODE] reason` at the end of the line, "
+        "or `# torchmigrate: ignore-file[CODE] reason` anywhere in the file",
+    ),
+    Rule(
+        code=UNUSED,
+        name="unused-suppression",
+        summary="A suppression of a rule that finds nothing there",
+        library="torchmigrate",
+        symbols={},
+        why="A suppression that outlived its finding would silently hide the next one. It is only reported "
+        "when the rule that it names is selected in this run.",
+        advice="remove the suppression",
+    ),
+)
+
+EXAMPLES: dict[str, tuple[str, str | None]] = {
+    INVALID: ("torch.ger(a, b)  # torchmigrate: ignore", None),
+    UNUSED: ("torch.outer(a, b)  # torchmigrate: ignore[TM100] old name", "torch.outer(a, b)"),
+}
+
+_OURS = re.compile(r"#\s*torchmigrate:\s*(?P<kind>[\w-]*)\s*(?:\[(?P<items>[^\]#]*)\])?[^#]*")
+# flake8's own form: what does not look like a list of codes makes a bare noqa.
+_NOQA = re.compile(
+    r"#\s*noqa(?::\s?(?P<items>[A-Z]+[0-9]+(?:[,\s]+[A-Z]+[0-9]+)*)[^#]*)?(?![\w-])", re.IGNORECASE
+)
+_NOQA_LINE = re.compile(r"#\s*noqa:([^\n]*)", re.IGNORECASE)
+_CODE = re.compile(r"[A-Z]+[0-9]+", re.IGNORECASE)
+_BLANKS = re.compile(r"[ \t\f]*")
+_NEWLINE = re.compile(r"\r\n|\r|\n|\Z")
+_ITEM = re.compile(r"[^\s,]+")
+
+
+@dataclass(slots=True)
+class _Item:
+    text: str
+    used: bool = False
+
+
+@dataclass(slots=True)
+class _Comment:
+    """One directive. `noqa` compares codes by prefix and without case, as flake8 does."""
+
+    kind: str  # "ignore" | "ignore-file" | "noqa" | whatever was written
+    items: list[_Item] | None  # None: no list was written
+    items_span: tuple[int, int]
+    start: int
+    end: int
+    first: int  # rows of the logical line
+    last: int
+    alone: bool  # no code on its logical line
+
+    def hides(self, code: str, name: str) -> bool:
+        if self.kind == "noqa" and self.items is None:
+            return True
+        hidden = False
+        for item in self.items or ():
+            if self.kind == "noqa":
+                fits = code.upper().startswith(item.text.upper())
+            else:
+                fits = item.text in (code, name)
+            if fits:
+                item.used = hidden = True
+        return hidden
+
+
+@dataclass(slots=True)
+class Suppressions:
+    """The suppressions of one file. Its comments are only looked for when somebody needs them."""
+
+    source: Source
+    _comments: list[_Comment] | None = field(default=None, repr=False)
+
+    @classmethod
+    def of(cls, source: Source) -> Suppressions:
+        """The suppressions of a source that parses as Python."""
+        text = source.text
+        # Any mixture of cases is a noqa; folding a whole file to find it costs less than one regex over it.
+        return cls(source, None if "torchmigrate:" in text or "noqa" in text.lower() else [])
+
+    def hides(self, code: str, name: str, row: int) -> bool:
+        """Whether a finding of this rule that begins in this row is suppressed; marks what does it."""
+        hidden = False
+        for comment in self._read():
+            here = comment.kind == "ignore-file" or comment.first <= row <= comment.last
+            if here and comment.kind in ("ignore", "ignore-file", "noqa") and comment.hides(code, name):
+                hidden = True
+        return hidden
+
+    def filter(self, found: list[Finding], enabled: Collection[str], known: Mapping[str, str]) -> list[Finding]:
+        """The findings that are not hidden, and those about the suppressions themselves.
+
+        enabled: codes of the rules that were looked for in this file; known: the code of every rule that
+        exists, by code and by name.
+        """
+        left = [
+            finding
+            for finding in found
+            if not self.hides(finding.code, finding.name, self.source.position(finding.start)[0])
+        ]
+        return [*left, *self.findings(enabled, known)]
+
+    def findings(self, enabled: Collection[str], known: Mapping[str, str]) -> list[Finding]:
+        """What is wrong with the suppressions. To be called after every `hides`; arguments as in `filter`."""
+        if self._comments is None and not self._concern_us(known):
+            return []
+        found: list[Finding] = []
+        for comment in self._read():
+            if comment.kind != "noqa":
+                message = _fault(comment, known)
+                if message is not None:
+                    if INVALID in enabled:
+                        found.append(_finding(INVALID, Severity.WARNING, comment, message))
+                    continue
+            if UNUSED in enabled:
+                found.extend(self._unused(comment, enabled, known))
+        return found
+
+    def _unused(
+        self, comment: _Comment, enabled: Collection[str], known: Mapping[str, str]
+    ) -> Iterator[Finding]:
+        items = comment.items or []
+        unused = [item for item in items if not item.used and known.get(_key(comment, item)) in enabled]
+        if not unused:
+            return
+        kept = [item for item in items if item not in unused]
+        listed = ", ".join(f"`{item.text}`" for item in unused)
+        where = "in this file" if comment.kind == "ignore-file" else "on this line"
+        fix = Fix("Remove the unused suppression", Applicability.SAFE, (self._removal(comment, kept),), code=UNUSED)
+        yield _finding(UNUSED, Severity.INFO, comment, f"nothing to suppress for {listed} {where}", fix)
+
+    def _removal(self, comment: _Comment, kept: list[_Item]) -> Edit:
+        if kept:
+            start, end = comment.items_span
+            written = self.source.text[start:end]
+            between = re.search(r"[,\s]+", written)
+            return Edit(start, end, (between.group() if between else ", ").join(item.text for item in kept))
+        start = comment.start
+        end = _BLANKS.match(self.source.text, comment.end).end()  # type: ignore[union-attr]  # matches always
+        newline = _NEWLINE.match(self.source.text, end)
+        if newline is None:  # another comment follows on this line
+            return Edit(start, end, "")
+        start = len(self.source.text[:start].rstrip(" \t\f"))
+        if start == 0 or self.source.text[start - 1] in "\r\n":  # nothing else in this line: all of it goes
+            end = newline.end()
+        return Edit(start, end, "")
+
+    def _concern_us(self, known: Collection[str]) -> bool:
+        """Whether a comment may name a rule of ours; most files with a noqa are spared the tokenizer."""
+        if "torchmigrate:" in self.source.text:
+            return True
+        return any(
+            code.upper() in known
+            for match in _NOQA_LINE.finditer(self.source.text)
+            for code in _CODE.findall(match.group(1))
+        )
+
+    def _read(self) -> list[_Comment]:
+        if self._comments is None:
+            self._comments = list(_comments(self.source))
+        return self._comments
+
+
+def _key(comment: _Comment, item: _Item) -> str:
+    return item.text.upper() if comment.kind == "noqa" else item.text
+
+
+def _finding(
+    code: str, severity: Severity, comment: _Comment, message: str, fix: Fix | None = None
+) -> Finding:
+    rule = next(rule for rule in RULES if rule.code == code)
+    help_text = None if fix else rule.advice
+    return Finding(code, rule.name, message, severity, comment.start, comment.end, help=help_text, fix=fix)
+
+
+def _fault(comment: _Comment, known: Collection[str]) -> str | None:
+    """Why a comment of ours is refused."""
+    if comment.kind not in ("ignore", "ignore-file"):
+        return f"`{comment.kind or 'torchmigrate:'}` is not a suppression; this comment suppresses nothing"
+    if not comment.items:
+        return f"`{comment.kind}` without a code suppresses nothing; name what it should hide"
+    unknown = [item.text for item in comment.items if item.text not in known]
+    if unknown:
+        from torchmigrate.selection import did_you_mean
+
+        return f"unknown rule `{unknown[0]}` in a suppression{did_you_mean(unknown[0], known)}"
+    if comment.kind == "ignore" and comment.alone:
+        return "a suppression on a line of its own hides nothing; put it at the end of the line it is meant for"
+    return None
+
+
+def _comments(source: Source) -> Iterator[_Comment]:
+    """Every directive in the comments of a source that parses as Python."""
+    import tokenize
+
+    plain = source.text.replace("\r\n", "\n").replace("\r", "\n")  # tokenize knows only these; columns stay
+    waiting: list[tuple[int, str]] = []  # comments of the logical line being read
+    first, code_seen = 1, False
+    skipped = (tokenize.INDENT, tokenize.DEDENT, tokenize.NL, tokenize.ENCODING, tokenize.ENDMARKER)
+    try:
+        for token in tokenize.generate_tokens(io.StringIO(plain).readline):
+            if token.type == tokenize.COMMENT:
+                if not code_seen and not waiting:
+                    first = token.start[0]
+                waiting.append((source.line_start(token.start[0]) + token.start[1], token.string))
+            elif token.type == tokenize.NEWLINE or (token.type == tokenize.NL and not code_seen):
+                for start, comment in waiting:
+                    yield from _directives(start, comment, first, token.start[0], not code_seen)
+                waiting, code_seen = [], False
+            elif token.type not in skipped and not code_seen:
+                first, code_seen = token.start[0], True
+    except (tokenize.TokenError, IndentationError):
+        return  # ast accepted the file, so this is a form that only the tokenizer minds, such as a NUL
+
+
+def _directives(offset: int, comment: str, first: int, last: int, alone: bool) -> Iterator[_Comment]:
+    for pattern in (_OURS, _NOQA):
+        for match in pattern.finditer(comment):
+            written = match.group("items")
+            span = (match.start("items"), match.end("items"))
+            yield _Comment(
+                kind="noqa" if pattern is _NOQA else match.group("kind"),
+                items=None if written is None else [_Item(part) for part in _ITEM.findall(written)],
+                items_span=(offset + span[0], offset + span[1]),
+                start=offset + match.start(),
+                end=offset + len(comment[: match.end()].rstrip()),
+                first=first,
+                last=last,
+                alone=alone,
+            )
