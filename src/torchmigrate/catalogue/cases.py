@@ -40,12 +40,12 @@ def _condition(raw: Any, path: KeyPath, words: Vocabulary) -> Condition:
         ((kind, value),) = raw.items()
         if kind == "type":
             return Condition("type", _types(value, (*path, kind), words))
-        if kind == "name":
+        if kind in ("name", "call"):
             names = tuple(value) if isinstance(value, list) else (value,)
             for name in names:
                 if not isinstance(name, str) or not all(map(str.isidentifier, name.split("."))):
                     words.problem((*path, kind), f"`{name}` is not a qualified name such as torch.float32")
-            return Condition("name", names)
+            return Condition(kind, names)
         values = _literals(value)
         if kind == "not":
             _refuse_words(values, path, words)
@@ -238,4 +238,9 @@ def _result(raw: Mapping[str, Any], path: KeyPath, words: Vocabulary) -> ResultU
         check_source(text.replace("$", "__"), (*path, "adjust", name), words.file)
         adjust[number(name, "adjust")] = text
     take = number(raw["take"], "take") if "take" in raw else None
-    return ResultUse(fields=fields, take=take, adjust=adjust, plain=raw.get("plain", False))
+    new_fields: tuple[str, ...] = tuple(raw.get("new_fields", ()))
+    if new_fields and len(new_fields) != len(fields):
+        words.problem((*path, "new_fields"), f"`new_fields` needs as many names as `fields`: {len(fields)}")
+    return ResultUse(
+        fields=fields, take=take, adjust=adjust, plain=raw.get("plain", False), new_fields=new_fields
+    )

@@ -57,9 +57,17 @@ def read_rule(raw: dict[str, Any], number: int, file: YamlFile, shown_path: str)
     symbols = _symbols(raw.get("symbols", []))
     modules: dict[str, str | None] = raw.get("modules", {})
     words = Vocabulary(file, path, symbols, variables=_variables(symbols, modules, path, file))
+    signatures: dict[KeyPath, str] = {
+        (*path, "symbols", symbol, "signature"): values["signature"]
+        for symbol, values in symbols.items()
+        if "signature" in values
+    }
     if "signature" in raw:
+        signatures[(*path, "signature")] = raw["signature"]
+    for where, text in signatures.items():
         words.has_signature = True
-        words.parameters = _parameters(raw["signature"], (*path, "signature"), words)
+        found = _parameters(text, where, words)
+        words.parameters = (*words.parameters, *(name for name in found if name not in words.parameters))
     words.defaults = {key: raw[key] for key in ("requires", "applicability", "reason") if key in raw}
     _check_reason(words.defaults, path, words)
     for key in ("parameters", "missing"):
@@ -107,12 +115,12 @@ def _variables(
     symbols: Mapping[str, Mapping[str, str]], modules: Mapping[str, str | None], path: KeyPath, file: YamlFile
 ) -> frozenset[str]:
     """The variables that all symbols have; a module that moved has `new`."""
-    sets = [frozenset(variables) for variables in symbols.values()]
+    sets = [frozenset(variables) - {"signature"} for variables in symbols.values()]
     sets += [frozenset(["new"] if new else []) for new in modules.values()]
     every = frozenset().union(*sets)
     for symbol, variables in symbols.items():
         lost = sorted(every - frozenset(variables))
-        if lost and variables:
+        if lost and variables.keys() - {"signature"}:
             names = listed(lost, last="and")
             file.problem((*path, "symbols", symbol), f"`{symbol}` lacks the variable {names}")
     return sets[0].intersection(*sets) if sets else frozenset()

@@ -29,6 +29,7 @@ class Example:
     applicability: Applicability = Applicability.SAFE  # of the fix; unsafe: only with --unsafe-fixes
     prove: Mapping[str, str] | None = field(default=None)  # variable -> source; None: not to be run
     no_proof: str | None = None  # why it is not run
+    gradients: bool = True  # the proof compares gradients as well
     target: str | None = None  # torch release; None: the newest
     minimum: str | None = None
     line: int = 0
@@ -53,7 +54,7 @@ def _read(raw: dict[str, Any], path: KeyPath, file: YamlFile) -> Example | None:
     if (key == "before") != ("after" in raw):
         file.problem(path, "`before` and `after` go together")
         return None
-    for extra in ("applicability", "prove", "no_proof"):
+    for extra in ("applicability", "prove", "no_proof", "gradients"):
         if extra in raw and key != "before":
             file.problem((*path, extra), f"`{extra}` needs `before` and `after`")
     if "prove" in raw and "no_proof" in raw:
@@ -74,6 +75,7 @@ def _read(raw: dict[str, Any], path: KeyPath, file: YamlFile) -> Example | None:
         applicability=Applicability[raw.get("applicability", "safe").upper()],
         prove=prove,
         no_proof=raw.get("no_proof"),
+        gradients=raw.get("gradients", True),
         target=raw.get("target"),
         minimum=raw.get("minimum"),
         line=file.line(path),

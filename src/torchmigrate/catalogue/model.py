@@ -25,8 +25,8 @@ class Condition:
 
     kind: "value" (equal to one of `values`, a missing argument counts as its default), "given",
     "absent", "literal" (any literal), "type" (the literal's type is one of `values`: "str", "int",
-    "float", "bool", "none", "tuple", "list"), "not-value", or "name" (a reference to one of the
-    qualified names in `values`).
+    "float", "bool", "none", "tuple", "list"), "not-value", "name" (a reference to one of the qualified
+    names in `values`), or "call" (a call of one of them).
     """
 
     kind: str
@@ -41,12 +41,14 @@ class ResultUse:
     this field is used (`call[take]`, `call.name`, or unpacked with the others unused or `_`), and the new
     call returns it alone. `adjust`: the new call returns a tuple as well, but these fields need a
     template around them (`$` is the field): `V` -> `$.mH`. `plain`: the call's value is used whole.
+    `new_fields`: what the fields are called in the new result, where that differs.
     """
 
     fields: tuple[str, ...] = ()
     take: int | None = None
     adjust: Mapping[int, str] = field(default_factory=dict)
     plain: bool = False
+    new_fields: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +97,8 @@ class Rule:
     name: str
     summary: str
     library: str
-    symbols: Mapping[str, Mapping[str, str]]  # qualified name -> variables (`new` for a plain rename)
+    # qualified name -> variables: `new` for a plain rename, `signature` where it has one of its own
+    symbols: Mapping[str, Mapping[str, str]]
     why: str = ""
     modules: Mapping[str, str | None] = field(default_factory=dict)  # moved module -> new one, None: gone
     members: frozenset[str] | None = None  # which members of `modules`; None: all

@@ -83,13 +83,18 @@ _CONDITIONS = _mapping(
                 "minItems": 1,
                 "allowed": "a qualified name or a list of them",
             },
+            "call": {
+                "type": ["string", "array"],
+                "minItems": 1,
+                "allowed": "a qualified name or a list of them",
+            },
             "not": {**_LITERAL, "minItems": 1, "allowed": "a literal or a list of literals"},
             "value": {**_LITERAL, "minItems": 1, "allowed": "a literal or a list of literals"},
         },
         "additionalProperties": False,
         "title": "a condition",
         "allowed": "a literal, a list of literals, given, absent, literal, any, or one of "
-        "{type: [...]}, {not: ...}, {name: [...]}, {value: ...}",
+        "{type: [...]}, {not: ...}, {name: [...]}, {call: [...]}, {value: ...}",
     },
     "a mapping of parameters to conditions",
 )
@@ -114,6 +119,7 @@ _RESULT = _record(
         "fields": _list_of(_IDENTIFIER, "a list of the result's fields"),
         "take": {"type": ["string", "integer"], "allowed": "a field"},
         "adjust": _mapping(_IDENTIFIER, _TEXT, "a mapping of fields to templates such as $.mH"),
+        "new_fields": _list_of(_IDENTIFIER, "a list of the new result's fields"),
         "plain": _TRUE,
     },
 )
@@ -159,6 +165,7 @@ EXAMPLE: Schema = _record(
             "allowed": "a mapping of variables to Python source",
         },
         "no_proof": _LINE,
+        "gradients": {"const": False, "allowed": "false"},
         "target": _VERSION,
         "minimum": _VERSION,
     },
@@ -184,7 +191,7 @@ RULE: Schema = _record(
             "items": _QUALIFIED,
             "propertyNames": _QUALIFIED,
             "additionalProperties": {
-                **_QUALIFIED,
+                **_MODULE,
                 "type": ["string", "object"],
                 "minProperties": 1,
                 "propertyNames": _IDENTIFIER,
