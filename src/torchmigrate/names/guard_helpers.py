@@ -66,8 +66,12 @@ def helper_call(node: ast.Call, evaluate: Evaluate) -> Formula:
     promise = guard_names.helper_test(name)
     if promise:
         return against(VersionOf(promise[0]), promise[1], _version_arguments(node.args, evaluate))
+    bounds = {keyword.arg: keyword.value for keyword in node.keywords}
+    library = guard_names.bounds_helper(name)
+    if library and not node.args:
+        return _between(VersionOf(library), bounds, evaluate)
     library = guard_names.operator_helper(name)
-    if library:
+    if library and node.args:
         return _operator_call(VersionOf(library), node.args, evaluate)
     compares = guard_names.two_sided_helper(name)
     if compares is None or len(node.args) < 2:
@@ -85,6 +89,18 @@ def helper_call(node: ast.Call, evaluate: Evaluate) -> Formula:
     if isinstance(text, str) and text[:1] in ("<", ">", "=", "!"):
         return _specifier(version, text)
     return against(version, ">=", _version_arguments(node.args[1:], evaluate))
+
+
+def _between(version: VersionOf, bounds: dict[str | None, ast.expr], evaluate: Evaluate) -> Formula:
+    """`min_version="1.8", max_version="2.0"`; numbers count as the version that they look like."""
+    tests = []
+    for name, value in bounds.items():
+        op = {"min_version": ">=", "max_version": "<="}.get(name or "")
+        written = literal(value, evaluate)
+        if op is None or written is None:
+            return UNKNOWN
+        tests.append(against(version, op, VersionLiteral(written.release, "version", written.pre)))
+    return all_of(tests) if tests else UNKNOWN
 
 
 def _version_arguments(arguments: list[ast.expr], evaluate: Evaluate) -> VersionLiteral | None:

@@ -43,6 +43,9 @@ _HELPERS = (
     rf"{_OWNER}min(?:imum)?_version_*",
     rf"_*(?:is_|has_|check_)?min(?:imum)?_{_LIBRARY}_version_*",
 )
+# required_torch_version(min_version=1.8), obsolete_torch_version(TORCH_VERSION, (1, 4))
+_WITH_BOUNDS = rf"_*(?:is_|has_|check_)?(?:requires?_|required_)?{_LIBRARY}_version(?:_range)?_*"
+_OBSOLETE = rf"_*(?:is_)?obsolete_{_LIBRARY}_version_*"
 _WITH_OPERATOR = rf"_*(?:is|check|compare)?_*{_LIBRARY}_version_*"
 _TWO_SIDED = (rf"_*{_WORD}_version_*", rf"_*version_{_WORD}_*")
 _COMPARE = r"_*compare_versions?_*"
@@ -98,6 +101,12 @@ def operator_helper(name: str) -> str | None:
     return _DISTRIBUTIONS[found["library"]] if found else None
 
 
+def bounds_helper(name: str) -> str | None:
+    """The library of a function that is given bounds: `required_torch_version(min_version=1.8)`."""
+    found = _match(name, _WITH_BOUNDS)
+    return _DISTRIBUTIONS[found["library"]] if found else None
+
+
 def two_sided_helper(name: str) -> str | None:
     """The operator of a function that is given two versions: `version_ge(torch.__version__, "1.8")`.
 
@@ -107,6 +116,8 @@ def two_sided_helper(name: str) -> str | None:
         return "compare"
     if _match(name, _CHECK) is not None:
         return "check"
+    if _match(name, _OBSOLETE) is not None:
+        return "<="
     found = _match(name, *_TWO_SIDED)
     return _OPERATORS[found["word"]] if found else None
 

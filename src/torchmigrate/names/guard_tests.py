@@ -51,11 +51,15 @@ def parse_test(node: ast.expr, evaluate: Evaluate) -> Formula:
     `evaluate` gives the value of a name, attribute or call at the place of the test.
     """
     if isinstance(node, ast.BoolOp):
-        join = all_of if isinstance(node.op, ast.And) else any_of
-        return join(parse_test(value, evaluate) for value in node.values)
+        parts = [parse_test(value, evaluate) for value in node.values]
+        if all(part is UNKNOWN for part in parts):  # most tests
+            return UNKNOWN
+        return all_of(parts) if isinstance(node.op, ast.And) else any_of(parts)
     if isinstance(node, ast.UnaryOp):
         return negate(parse_test(node.operand, evaluate)) if isinstance(node.op, ast.Not) else UNKNOWN
     if isinstance(node, ast.Compare):
+        if len(node.ops) == 1:
+            return _comparison(node.left, node.ops[0], node.comparators[0], evaluate)
         lefts = [node.left, *node.comparators]
         pairs = zip(lefts, node.ops, node.comparators, strict=False)
         return all_of(_comparison(left, op, right, evaluate) for left, op, right in pairs)
@@ -86,13 +90,13 @@ def evaluate_special(node: ast.expr, evaluate: Evaluate) -> Value | None:
         version = version_of(node, evaluate)
     elif isinstance(node, (ast.Compare, ast.BoolOp, ast.UnaryOp)):
         formula = parse_test(node, evaluate)
-        return None if formula == UNKNOWN or isinstance(formula, Known) else (Flag(formula),)
+        return None if formula is UNKNOWN or isinstance(formula, Known) else (Flag(formula),)
     return (version,) if version else None
 
 
 def _special_call(node: ast.Call, evaluate: Evaluate) -> Value | None:
     formula = _call(node, evaluate)
-    if formula != UNKNOWN:
+    if formula is not UNKNOWN:
         if isinstance(formula, HasName) and last_name(node.func) == "getattr":
             return Qual(formula.qualified, sure=False, via="getattr"), Flag(formula)
         return (Flag(formula),)
@@ -154,6 +158,9 @@ def _member(owner: ast.expr, name: ast.expr, evaluate: Evaluate) -> Formula:
     attribute = only.value if isinstance(only, Const) else None
     if not isinstance(attribute, str):
         return UNKNOWN
+    if isinstance(owner, ast.Call):  # getattr(getattr(torch, "compiler", None), "disable", None)
+        inner = _call(owner, evaluate) if last_name(owner.func) == "getattr" else UNKNOWN
+        return HasName(f"{inner.qualified}.{attribute}") if isinstance(inner, HasName) else UNKNOWN
     holder = sole(evaluate(owner))
     if isinstance(holder, Qual):
         return HasName(f"{holder.name}.{attribute}")
@@ -178,13 +185,13 @@ def _call(node: ast.Call, evaluate: Evaluate) -> Formula:
         return parse_test(arguments[0], evaluate) if len(arguments) == 1 else UNKNOWN
     if name == "startswith":
         return _starts_with(node, evaluate)
+    spelled = name.lower()
+    if "version" in spelled or "torch" in spelled:
+        return helper_call(node, evaluate) if arguments or node.keywords else UNKNOWN
     if not arguments:
         return UNKNOWN
     if name.endswith("RequirementCache") or name == "_RequirementAvailable":
         return requirement(arguments[0])
-    spelled = name.lower()
-    if "version" in spelled or "torch" in spelled:
-        return helper_call(node, evaluate)
     if guard_names.asks_for_module(name):
         asked = arguments[0].value if isinstance(arguments[0], ast.Constant) else None
         return HasName(asked) if isinstance(asked, str) else UNKNOWN
@@ -211,11 +218,21 @@ def _comparison(left: ast.expr, op: ast.cmpop, right: ast.expr, evaluate: Evalua
     written = literal(right, evaluate)
     if written:
         version = version_of(left, evaluate)
+    elif isinstance(right, ast.Constant) and isinstance(right.value, str):
+        return _unlike_a_version(left, sign, right.value, evaluate)
     else:
         written = literal(left, evaluate)
         version = version_of(right, evaluate) if written else None
         sign = _MIRRORED[sign]
     return against(version, sign, written) if version else UNKNOWN
+
+
+def _unlike_a_version(left: ast.expr, sign: str, text: str, evaluate: Evaluate) -> Formula:
+    """`torch.__version__ == "parrots"`: another framework that poses as torch."""
+    if sign not in ("==", "!=") or not text.isalpha():
+        return UNKNOWN
+    version = version_of(left, evaluate)
+    return Known(sign == "!=") if version and version.part in ("full", "text") else UNKNOWN
 
 
 def _membership(left: ast.expr, right: ast.expr, evaluate: Evaluate) -> Formula:

@@ -75,7 +75,7 @@ class Any_:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """A test of something else."""
+    """A test of something else; `UNKNOWN` is the only one."""
 
 
 Formula = Known | HasName | VersionTest | TryWorked | Not | All | Any_ | Unknown
@@ -106,11 +106,12 @@ def all_of(formulas: Iterable[Formula]) -> Formula:
     """Every one of `formulas` holds; flattened, without repetitions; of none: `TRUE`."""
     parts: dict[Formula, None] = {}
     for formula in formulas:
-        if formula == FALSE:
-            return FALSE
-        if isinstance(formula, All):
+        if isinstance(formula, Known):
+            if not formula.value:
+                return FALSE
+        elif isinstance(formula, All):
             parts.update(dict.fromkeys(formula.parts))
-        elif formula != TRUE:
+        else:
             parts[formula] = None
     if not parts:
         return TRUE
@@ -121,11 +122,12 @@ def any_of(formulas: Iterable[Formula]) -> Formula:
     """At least one of `formulas` holds; flattened, without repetitions; of none: `FALSE`."""
     parts: dict[Formula, None] = {}
     for formula in formulas:
-        if formula == TRUE:
-            return TRUE
-        if isinstance(formula, Any_):
+        if isinstance(formula, Known):
+            if formula.value:
+                return TRUE
+        elif isinstance(formula, Any_):
             parts.update(dict.fromkeys(formula.parts))
-        elif formula != FALSE:
+        else:
             parts[formula] = None
     if not parts:
         return FALSE

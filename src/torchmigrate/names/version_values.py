@@ -240,10 +240,11 @@ def _subscript(node: ast.Subscript, evaluate: Evaluate) -> VersionOf | None:
         part = _PARTS[index] if index is not None else f"parts{end}" if end in (1, 2) else "parts"
     elif base.part == "chunks":
         part = "text" if index == 0 else None
+    # Of a name such as TORCH_VERSION it is not known whether it is text; [1] and [:2] show a sequence.
     elif base.part in _WHOLE and end is not None:
-        part = {1: "major", 2: "parts2", 3: "float"}.get(end, "text")  # [:2] only makes sense for a sequence
+        part = {1: "major", 2: "parts2", 3: "float"}.get(end, "text")
     elif base.part in _WHOLE:
-        part = {0: "major", 2: "digit"}.get(index or 0)
+        part = {0: "major", 1: "minor", 2: "digit"}.get(index or 0)
     return VersionOf(base.library, part) if part else None
 
 
