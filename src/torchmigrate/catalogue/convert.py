@@ -200,8 +200,8 @@ def _check_names(rule: Rule, path: KeyPath, words: Vocabulary) -> None:
         modules = sorted(file.stem for file in _CODEMODS.glob("[a-z]*.py"))
         if rule.codemod not in modules:
             hint = did_you_mean(rule.codemod, modules)
-            names = listed(modules, last="and")
-            words.problem((*path, "codemod"), f"no codemod `{rule.codemod}`{hint}; there is {names}")
+            there = listed(modules, last="and")
+            words.problem((*path, "codemod"), f"no codemod `{rule.codemod}`{hint}; there is {there}")
 
 
 def _check_texts(raw: Mapping[str, Any], path: KeyPath, words: Vocabulary) -> None:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from torchmigrate.catalogue.convert import read_rule
 from torchmigrate.catalogue.examples import Example, check_kinds, read_examples
+from torchmigrate.catalogue.files import directory_files
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.catalogue.problems import CatalogueError, RuleProblem
 from torchmigrate.catalogue.shape import check_shape
@@ -26,19 +27,6 @@ class LoadedRule(NamedTuple):
     examples: tuple[Example, ...]
 
 
-def rule_paths(directory: Path) -> list[Path]:
-    """The rule files below a directory, in a fixed order; hidden ones are left out."""
-    found = [path for pattern in ("*.yaml", "*.yml") for path in directory.rglob(pattern)]
-    return sorted(
-        (
-            path
-            for path in found
-            if not any(part.startswith(".") for part in path.relative_to(directory).parts)
-        ),
-        key=lambda path: path.relative_to(directory).as_posix(),
-    )
-
-
 def load_directory(directory: Path, *, relative: bool = False) -> list[LoadedRule]:
     """Load every rule file below a directory.
 
@@ -49,12 +37,7 @@ def load_directory(directory: Path, *, relative: bool = False) -> list[LoadedRul
     Raises:
         CatalogueError: one of them cannot be loaded; holds the mistakes of all files.
     """
-    if not directory.is_dir():
-        raise CatalogueError([RuleProblem(directory, 0, "is not a directory of rules")])
-    paths = rule_paths(directory)
-    if not paths:
-        raise CatalogueError([RuleProblem(directory, 0, "holds no rule files (*.yaml)")])
-    return load_files(paths, directory if relative else None)
+    return load_files(directory_files(directory), directory if relative else None)
 
 
 def load_files(paths: Iterable[Path], base: Path | None = None) -> list[LoadedRule]:

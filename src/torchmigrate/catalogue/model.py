@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 from torchmigrate.model import Applicability
 
-_IDENTIFIER = re.compile(r"[^\W\d]\w*")
-_CHUNK = 16_384  # characters that `screen` looks at before it asks whether it may stop
+_CHUNK = 32_768  # bytes that `screen` looks at before it asks whether it may stop
+# Keeps what names are made of; everything else becomes a space.
+_WORDS = bytes(b if b < 128 and (chr(b).isalnum() or chr(b) == "_") else 32 for b in range(256))
 
 # Every syntactic place that a rename fits; the values of names.model.Role without "string".
 ALL_ROLES = ("call", "decorator", "base", "annotation", "reference", "import")
@@ -121,8 +122,7 @@ class Rule:
     line: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class RuleHead:
+class RuleHead(NamedTuple):
     """What selecting and indexing rules needs to know of one, without building it."""
 
     code: str
@@ -263,49 +263,29 @@ class Catalogue:
             name.rpartition(".")[2] for names in (self._symbols, self._modules) for name in names
         )
 
-    def screen(self, text: str) -> bool:
-        """Whether one of `last_parts` occurs in a source text as a whole name.
+    @cached_property
+    def _last_parts_bytes(self) -> frozenset[bytes]:
+        return frozenset(part.encode() for part in self.last_parts)
 
-        Stops at the first one. Unlike `screen_pattern` it has nothing to compile.
+    def screen(self, source: str | bytes) -> bool:
+        """Whether one of `last_parts` occurs in a source (text, or bytes that contain ASCII) as a word.
+
+        Splitting reads 50 MB/s; a regular expression for 1,500 names reads 10 and takes 100 ms to compile.
         """
-        parts = self.last_parts
-        start, size = 0, len(text)
-        while start < size:
-            end = text.find("\n", start + _CHUNK)
-            end = size if end < 0 else end
-            if not parts.isdisjoint(_IDENTIFIER.findall(text, start, end)):
+        data = source if isinstance(source, bytes) else source.encode("utf-8", "replace")
+        data = data.translate(_WORDS)
+        parts = self._last_parts_bytes
+        start = 0
+        while start < len(data):
+            end = data.find(b" ", start + _CHUNK)
+            end = len(data) if end < 0 else end
+            if not parts.isdisjoint(data[start:end].split()):
                 return True
             start = end
         return False
-
-    def screen_pattern(self) -> re.Pattern[bytes]:
-        """A pattern that finds any of `last_parts` as a whole name in undecoded source.
-
-        Compiling it takes about 0.1 ms per name, which is why `screen` is there.
-        """
-        tree = _Letters()
-        for part in sorted(self.last_parts):
-            node = tree
-            for letter in part:
-                node = node.setdefault(letter, _Letters())
-            node[""] = _Letters()
-        return re.compile(rf"\b(?:{tree.pattern() or '(?!)'})\b".encode())
 
     def _rule(self, number: int) -> Rule:
         rule = self._built.get(number)
         if rule is None:
             rule = self._built[number] = self._build(number)
         return rule
-
-
-class _Letters(dict[str, "_Letters"]):
-    """Names as a tree of their letters; the key "" marks the end of one."""
-
-    def pattern(self) -> str:
-        """A pattern for the names that looks at every character of the text once."""
-        choices = [re.escape(letter) + below.pattern() for letter, below in self.items() if letter]
-        if not choices:
-            return ""
-        if "" in self:
-            return f"(?:{'|'.join(choices)})?"
-        return choices[0] if len(choices) == 1 else f"(?:{'|'.join(choices)})"

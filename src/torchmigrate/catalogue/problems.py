@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
@@ -40,5 +39,7 @@ def listed(names: Iterable[str], *, last: str = "or") -> str:
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """A suggestion to put behind an unknown word, or nothing."""
+    import difflib
+
     close = difflib.get_close_matches(word, list(known), n=1)
     return f"; did you mean `{close[0]}`?" if close else ""

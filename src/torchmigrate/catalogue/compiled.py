@@ -1,0 +1,146 @@
+"""The compiled form of the catalogue: JSON that is read without checking, built into rules on demand."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import MISSING, Field, fields, is_dataclass
+from typing import Any
+
+from torchmigrate.catalogue.model import Case, Catalogue, Condition, ResultUse, Rule, RuleHead
+from torchmigrate.model import Applicability
+
+FORMAT = 1  # raised when files of an older torchmigrate can no longer be read
+
+
+class StaleError(ValueError):
+    """A compiled file that this version cannot read."""
+
+
+def dump(rules: Iterable[Rule], made_from: object = None) -> bytes:
+    """Rules as bytes, the same for the same rules; `made_from` (JSON data) comes back from `made_from()`."""
+    data = {"format": FORMAT, "made_from": made_from, "rules": [_encode(rule) for rule in rules]}
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+
+
+def load(data: bytes) -> Catalogue:
+    """The catalogue that `dump` wrote; no rule is built before it is asked for.
+
+    Raises:
+        StaleError: it is damaged, or of another format.
+    """
+    return parse(data)[0]
+
+
+def parse(data: bytes) -> tuple[Catalogue, object]:
+    """The catalogue that `dump` wrote, and the `made_from` that it was given.
+
+    Raises:
+        StaleError: it is damaged, or of another format.
+    """
+    try:
+        content = json.loads(data)
+        if content["format"] != FORMAT:
+            raise StaleError(f"format {content['format']}, not {FORMAT}")
+        raw: list[dict[str, Any]] = content["rules"]
+        heads = [_head(item) for item in raw]
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise StaleError(str(error)) from None
+    return Catalogue(enumerate(heads), _Builder(raw)), content.get("made_from")
+
+
+class _Builder:
+    """Builds rules by number; a class, so that a catalogue can be sent to another process."""
+
+    def __init__(self, raw: list[dict[str, Any]]) -> None:
+        self.raw = raw
+
+    def __call__(self, number: int) -> Rule:
+        return _rule(self.raw[number])
+
+
+# ---- writing: what differs from the default ---------------------------------------------------------
+
+
+def _encode(value: Any) -> Any:
+    if isinstance(value, Applicability):
+        return value.label
+    if is_dataclass(value) and not isinstance(value, type):
+        pairs = ((item, getattr(value, item.name)) for item in fields(value))
+        return {item.name: _encode(found) for item, found in pairs if found != _default(item)}
+    if isinstance(value, Mapping):
+        return {str(key): _encode(item) for key, item in value.items()}
+    if isinstance(value, frozenset):
+        return sorted(value)
+    if isinstance(value, tuple | list):
+        return [_encode(item) for item in value]
+    return value
+
+
+def _default(item: Field[Any]) -> object:
+    if item.default_factory is not MISSING:
+        return item.default_factory()
+    return item.default
+
+
+# ---- reading ----------------------------------------------------------------------------------------
+
+
+def _head(raw: Mapping[str, Any]) -> RuleHead:
+    get = raw.get
+    return RuleHead(
+        raw["code"],
+        raw["name"],
+        raw["library"],
+        tuple(raw["symbols"]),
+        tuple(get("modules", ())),
+        get("outdated"),
+        get("deprecated"),
+        get("changed"),
+        get("removed"),
+        get("codemod"),
+        get("opt_in", False),
+    )
+
+
+def _rule(raw: Mapping[str, Any]) -> Rule:
+    values = dict(raw)
+    for key in ("roles", "parameters", "missing", "replaced_by", "references"):
+        if key in values:
+            values[key] = tuple(values[key])
+    if "members" in values:
+        values["members"] = frozenset(values["members"])
+    if "match" in values:
+        values["match"] = _conditions(values["match"])
+    if "cases" in values:
+        values["cases"] = tuple(map(_case, values["cases"]))
+    return Rule(**values)
+
+
+def _case(raw: Mapping[str, Any]) -> Case:
+    values = dict(raw)
+    for key in ("roles", "drop", "insert", "to_keyword"):
+        if key in values:
+            values[key] = tuple(values[key])
+    if "when" in values:
+        values["when"] = _conditions(values["when"])
+    if "applicability" in values:
+        values["applicability"] = Applicability[values["applicability"].upper()]
+    if "result" in values:
+        result = values["result"]
+        values["result"] = ResultUse(
+            fields=tuple(result.get("fields", ())),
+            take=result.get("take"),
+            adjust={int(field): text for field, text in result.get("adjust", {}).items()},
+            plain=result.get("plain", False),
+        )
+    return Case(**values)
+
+
+def _conditions(raw: Mapping[str, Any]) -> dict[str, Condition]:
+    return {name: Condition(item["kind"], _values(item.get("values", ()))) for name, item in raw.items()}
+
+
+def _values(raw: Iterable[Any]) -> tuple[object, ...]:
+    """JSON has no tuples: in conditions every list is one."""
+    return tuple(_values(item) if isinstance(item, list) else item for item in raw)

@@ -1,0 +1,159 @@
+"""Where the rules come from: the compiled file of a wheel, the YAML of a checkout, a user's directories."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from torchmigrate.catalogue import compiled
+from torchmigrate.catalogue.model import Catalogue, Rule
+from torchmigrate.catalogue.problems import CatalogueError, RuleProblem
+
+if TYPE_CHECKING:
+    from torchmigrate.catalogue.examples import Example
+    from torchmigrate.catalogue.loader import LoadedRule
+
+COMPILED = Path(__file__).with_name("_compiled.json")
+_PACKAGE = Path(__file__).parent.parent
+_INSTALLED_RULES = _PACKAGE / "rules"  # where the wheel has them
+_CHECKOUT_RULES = _PACKAGE.parent.parent / "rules"
+
+Stamp = list[list[object]]  # name, mtime in ns and size of every file that the compiled one depends on
+
+
+def rules_directory() -> Path:
+    """The directory of our own rules.
+
+    Raises:
+        CatalogueError: there is none, the installation is broken.
+    """
+    for directory in (_INSTALLED_RULES, _CHECKOUT_RULES):
+        if directory.is_dir():
+            return directory
+    raise CatalogueError(
+        [RuleProblem(_INSTALLED_RULES, 0, "the rules are missing: install torchmigrate again")]
+    )
+
+
+def rule_files() -> list[Path]:
+    """Our own rule files, in the order of the catalogue."""
+    from torchmigrate.catalogue.files import rule_paths
+
+    return rule_paths(rules_directory())
+
+
+def default_catalogue() -> Catalogue:
+    """Our own rules: compiled, or from YAML where that is newer (in a checkout).
+
+    Raises:
+        CatalogueError: the YAML cannot be loaded.
+    """
+    try:
+        catalogue, made_from = compiled.parse(COMPILED.read_bytes())
+    except (OSError, compiled.StaleError):
+        catalogue, made_from = None, None
+    if _INSTALLED_RULES.is_dir():
+        return catalogue if catalogue is not None else Catalogue.of(_own_rules())
+    stamp = _stamp()
+    if catalogue is not None and made_from == stamp:
+        return catalogue
+    rules = _own_rules()
+    # Where nothing can be written (a read-only checkout), every run reads the YAML again.
+    _write(COMPILED, compiled.dump(rules, stamp))
+    return Catalogue.of(rules)
+
+
+def merge(catalogue: Catalogue, rules: Iterable[LoadedRule]) -> Catalogue:
+    """The catalogue with a user's rules after its own.
+
+    Raises:
+        CatalogueError: a code or name is used already.
+    """
+    more = [item.rule for item in rules]
+    taken = {word: head for head in catalogue.heads for word in (head.code, head.name)}
+    problems = []
+    for rule in more:
+        for kind, word in (("code", rule.code), ("name", rule.name)):
+            if word in taken:
+                other = f"{taken[word].code} ({taken[word].name})"
+                text = f"{kind} `{word}` is used already, by torchmigrate's own {other}"
+                problems.append(RuleProblem(Path(rule.path), rule.line, text))
+    if problems:
+        raise CatalogueError(problems)
+    return Catalogue.of([*catalogue.rules, *more]) if more else catalogue
+
+
+def load_user_rules(paths: Sequence[Path]) -> list[LoadedRule]:
+    """Load a user's own rules from directories (or single files).
+
+    Raises:
+        CatalogueError: something in them is wrong, or a directory holds no rules.
+    """
+    from torchmigrate.catalogue.files import directory_files
+    from torchmigrate.catalogue.loader import load_files
+
+    files: dict[Path, Path] = {}  # a file that is reached twice is loaded once
+    for path in paths:
+        for file in [path] if path.is_file() else directory_files(path):
+            files.setdefault(file.resolve(), file)
+    return load_files(files.values())
+
+
+def examples_of(rule: Rule) -> tuple[Example, ...]:
+    """The examples of a rule, read from where it was defined.
+
+    Raises:
+        CatalogueError: its file is gone or was broken since it was loaded.
+    """
+    path, _ = source_of(rule)
+    for loaded in _loaded_file(path):
+        if loaded.rule.code == rule.code:
+            return loaded.examples
+    raise CatalogueError([RuleProblem(path, 0, f"rule {rule.code} is no longer there")])
+
+
+def source_of(rule: Rule) -> tuple[Path, int]:
+    """The file in which a rule was defined, and the line on which it starts."""
+    own = rules_directory() / rule.path
+    return (own if own.is_file() else Path(rule.path)), rule.line
+
+
+@lru_cache(maxsize=8)
+def _loaded_file(path: Path) -> list[LoadedRule]:
+    from torchmigrate.catalogue.loader import load_file
+
+    return load_file(path)
+
+
+def _own_rules() -> list[Rule]:
+    from torchmigrate.catalogue.loader import load_directory
+
+    return [item.rule for item in load_directory(rules_directory(), relative=True)]
+
+
+def _stamp() -> Stamp:
+    """What the compiled file of a checkout depends on: rules, and the code that makes it of them."""
+    code = [path for name in ("catalogue", "versions") for path in sorted((_PACKAGE / name).glob("*.py"))]
+    stamp: Stamp = []
+    for path in [*rule_files(), *code, _PACKAGE / "codemods"]:
+        found = path.stat()
+        stamp.append([path.name, found.st_mtime_ns, found.st_size])
+    return stamp
+
+
+def _write(path: Path, data: bytes) -> None:
+    """Write a file at once or not at all, so that no other run reads half of it."""
+    import tempfile  # costs 10 ms, and most runs write nothing
+
+    temporary = None
+    try:
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f"{path.name}.", delete=False) as file:
+            temporary = Path(file.name)
+            file.write(data)
+        temporary.chmod(0o644)
+        temporary.replace(path)
+    except OSError:
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
