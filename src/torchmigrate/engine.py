@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from torchmigrate import edits as editing
-from torchmigrate.catalogue.model import Catalogue, Rule
+from torchmigrate.catalogue.model import Catalogue, RuleHead
 from torchmigrate.config import Settings
 from torchmigrate.fixes import FixPlanner
 from torchmigrate.hits import HitFinder
@@ -18,7 +18,7 @@ from torchmigrate.model import Applicability, FileResult, Finding, Fix, Problem,
 from torchmigrate.names.model import Names
 from torchmigrate.names.resolver import LIBRARY_ROOTS, resolve
 from torchmigrate.source import Source, SourceError
-from torchmigrate.suppress import Suppressions
+from torchmigrate.suppress import RULES, Suppressions
 from torchmigrate.versions.range import VersionRange, severity
 
 MAX_ROUNDS = 10
@@ -36,17 +36,15 @@ class Engine:
     def __init__(self, catalogue: Catalogue, settings: Settings) -> None:
         self.settings = settings
         self.versions = VersionRange(settings.target, settings.minimum)
-        rules = [rule for rule in catalogue.rules if self._wanted(rule)]
-        self.catalogue = Catalogue.of(rules)
+        self.catalogue = catalogue.where(self._wanted)
         self.finder = HitFinder(self.catalogue, self.versions)
-        self.codemods = [rule for rule in rules if rule.codemod]
-        self.enabled = frozenset(rule.code for rule in rules)
+        has_codemods = any(head.codemod for head in self.catalogue.heads)
+        self.codemods = [rule for rule in self.catalogue.rules if rule.codemod] if has_codemods else []
+        own = {rule.code for rule in RULES if settings.selects(rule.code)}
+        self.enabled = own.union(head.code for head in self.catalogue.heads)
 
-    def _wanted(self, rule: Rule) -> bool:
-        return (
-            self.settings.selects(rule.code, rule.name, rule.opt_in)
-            and severity(rule, self.versions) is not None
-        )
+    def _wanted(self, head: RuleHead) -> bool:
+        return self.settings.selects(head.code) and severity(head, self.versions) is not None
 
     # ---- files ---------------------------------------------------------------------------------------
 
@@ -84,17 +82,12 @@ class Engine:
             RecursionError: it is nested too deeply.
         """
         found: list[Finding] = []
-        tree = None
         if self.screen(source.text):
-            tree = source.parse()
-            names = resolve(tree, source, roots=LIBRARY_ROOTS - own_packages(path))
+            names = resolve(source.parse(), source, roots=LIBRARY_ROOTS - own_packages(path))
             found = self._findings(names, source, path)
-        if Suppressions.concern(source.text):
-            if tree is None:
-                tree = source.parse()
-            found = Suppressions.of(source, tree).filter(found, source, self.enabled, self.settings, path)
         ignored = self.settings.ignored_in(path)
-        found = [item for item in found if not ignored(item.code, item.name)]
+        found = [item for item in found if item.code not in ignored]
+        found = Suppressions.of(source).filter(found, self.enabled - ignored, self.settings.known)
         found.sort(key=lambda item: (item.start, item.end, item.code))
         return found
 

@@ -124,9 +124,9 @@ class FixPlanner:
         edits: Iterable[Edit],
         releases: tuple[Release, ...] = (),
     ) -> Fix:
-        if level is Applicability.UNSAFE and self.settings.promotes(rule.code, rule.name):
+        if level is Applicability.UNSAFE and self.settings.promotes(rule.code):
             level, reason = Applicability.SAFE, None
-        elif level is Applicability.SAFE and self.settings.demotes(rule.code, rule.name):
+        elif level is Applicability.SAFE and self.settings.demotes(rule.code):
             level, reason = Applicability.UNSAFE, "made unsafe by the configuration"
         if level is Applicability.SAFE:
             reason = None
@@ -232,6 +232,3 @@ def fill(text: str, name: str, values: Mapping[str, str]) -> str:
     return text
 
 
-def owner(binding: Binding) -> str:
-    """How a binding is written in messages."""
-    return f"{binding.module}.{binding.name}" if binding.module else binding.name

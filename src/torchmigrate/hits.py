@@ -53,7 +53,7 @@ class HitFinder:
             if public != name:
                 known = {id(rule) for rule, _ in found}
                 found += [item for item in self.catalogue.for_name(public) if id(item[0]) not in known]
-            self._rules[name] = found
+            found = self._rules[name] = _most_specific(found)
         return found
 
     def find(self, names: Names, source: Source) -> list[Hit]:
@@ -81,7 +81,7 @@ class HitFinder:
     def _hit(
         self, use: Use, name: str, rule: Rule, symbol: str, surroundings: Surroundings, source: Source
     ) -> Hit | None:
-        calls_only = bool(rule.parameters or rule.missing or rule.match)
+        calls_only = about_arguments(rule)
         if use.via == "alias" and not use.rest and not calls_only:
             return None  # `f = torch.ger` was found; `f(...)` follows it
         if calls_only and use.call is None and use.role is not Role.DECORATOR:
@@ -100,6 +100,18 @@ class HitFinder:
 
     def _target(self, library: str) -> tuple[int, ...] | None:
         return self.versions.of(library)[0]
+
+
+def _most_specific(found: list[tuple[Rule, str]]) -> list[tuple[Rule, str]]:
+    """Without the rules on a whole module, where one is about the name itself."""
+    if any(symbol in rule.symbols and not about_arguments(rule) for rule, symbol in found):
+        return [(rule, symbol) for rule, symbol in found if symbol in rule.symbols]
+    return found
+
+
+def about_arguments(rule: Rule) -> bool:
+    """Whether a rule is about some calls of its symbols only."""
+    return bool(rule.parameters or rule.missing or rule.match)
 
 
 def new_names(rule: Rule, symbol: str) -> tuple[str, ...]:

@@ -133,6 +133,7 @@ def _case(raw: Mapping[str, Any]) -> Case:
             take=result.get("take"),
             adjust={int(field): text for field, text in result.get("adjust", {}).items()},
             plain=result.get("plain", False),
+            new_fields=tuple(result.get("new_fields", ())),
         )
     return Case(**values)
 
