@@ -90,7 +90,9 @@ class Checker:
                 if result.new_text is not None and not self.output.diff:
                     result = self._write(result)
                 self._add(result)
-        self.console.detail(f"checked {plural(len(found.files), 'file')} in {time.monotonic() - started:.2f} s")
+        self.console.detail(
+            f"checked {plural(len(found.files), 'file')} in {time.monotonic() - started:.2f} s"
+        )
         if self.output.diff:
             for _, diff in sorted(self.diffs):
                 self.console.out_bytes(diff)
@@ -142,7 +144,10 @@ class Checker:
         except SourceError as error:
             problem = Problem(result.path, error.reason, error.line)
             result = Engine(self.catalogue, replace(self.settings, fix=False)).check(result.path)
-            result.problems = [problem, *(other for other in result.problems if other.reason != problem.reason)]
+            result.problems = [
+                problem,
+                *(other for other in result.problems if other.reason != problem.reason),
+            ]
         return result
 
     def _add(self, result: FileResult, source: Source | None = None) -> None:

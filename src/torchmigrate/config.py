@@ -115,7 +115,9 @@ def combine(
     per_file: list[tuple[str, frozenset[str]]] = []
     safe: frozenset[str] = frozenset()
     unsafe: frozenset[str] = frozenset()
-    settings = Settings(root=root, fix=fix, known={key: rule.code for rule in rules for key in (rule.code, rule.name)})
+    settings = Settings(
+        root=root, fix=fix, known={key: rule.code for rule in rules for key in (rule.code, rule.name)}
+    )
     for layer in layers:
         for key in ("select", "extend_select", "ignore", "extend_safe_fixes", "extend_unsafe_fixes"):
             _check(layer, key, getattr(layer, key) or (), rules)

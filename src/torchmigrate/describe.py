@@ -47,7 +47,7 @@ def _common(names: Sequence[str]) -> str:
 
 
 def versions(rule: Rule) -> str:
-    """ "deprecated in 1.9, removed in 2.0". """
+    """ "deprecated in 1.9, removed in 2.0"."""
     return ", ".join(f"{status} in {version}" for status in _STATUS if (version := getattr(rule, status)))
 
 
@@ -131,7 +131,9 @@ def explanation(rule: Rule, examples: Sequence[Example], style: Style) -> str:
     section("What the fix does", "\n".join(_fixes(rule)))
     for example in examples:
         if example.kind == "fix":
-            note = f" ({example.applicability.label})" if example.applicability is not Applicability.SAFE else ""
+            note = (
+                f" ({example.applicability.label})" if example.applicability is not Applicability.SAFE else ""
+            )
             section(f"Before{note}", example.before.rstrip())
             section("After", (example.after or "").rstrip())
     kept = [example.before.rstrip() for example in examples if example.kind == "report-only"]

@@ -82,12 +82,13 @@ class Engine:
             RecursionError: it is nested too deeply.
         """
         found: list[Finding] = []
+        suppressions = Suppressions.of(source)
         if self.screen(source.text):
             names = resolve(source.parse(), source, roots=LIBRARY_ROOTS - own_packages(path))
-            found = self._findings(names, source, path)
+            found = self._findings(names, source, path, suppressions)
         ignored = self.settings.ignored_in(path)
         found = [item for item in found if item.code not in ignored]
-        found = Suppressions.of(source).filter(found, self.enabled - ignored, self.settings.known)
+        found = suppressions.filter(found, self.enabled - ignored, self.settings.known)
         found.sort(key=lambda item: (item.start, item.end, item.code))
         return found
 
@@ -97,8 +98,15 @@ class Engine:
             return False
         return self.catalogue.screen(text) or bool(self.codemods)
 
-    def _findings(self, names: Names, source: Source, path: Path) -> list[Finding]:
-        hits = self.finder.find(names, source)
+    def _findings(
+        self, names: Names, source: Source, path: Path, suppressions: Suppressions
+    ) -> list[Finding]:
+        # Hidden ones must not be part of a fix that an import shares with its uses.
+        hits = [
+            hit
+            for hit in self.finder.find(names, source)
+            if not suppressions.hides(hit.rule.code, hit.rule.name, source.position(hit.match.start)[0])
+        ]
         found: list[Finding] = []
         if hits or self.codemods:
             planner = FixPlanner(

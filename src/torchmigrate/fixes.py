@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from torchmigrate.catalogue.model import Case, Rule
 from torchmigrate.config import Settings
@@ -16,6 +16,30 @@ from torchmigrate.source import Source
 from torchmigrate.versions.range import VersionRange, applicability, severity
 
 _FIXABLE_VIA = ("import", "alias", "method")
+
+
+@dataclass(slots=True)
+class _Move:
+    """An import binding that is to mean the new name, and the uses that change with it."""
+
+    first: Hit  # the import line
+    users: list[Hit]
+    binding: Binding
+    new: str
+    plain: Case | None  # the rule is a rename, whatever the arguments are
+    whole: bool  # every use of the binding is among the users
+    level: Applicability = Applicability.SAFE
+    reason: str | None = None
+    title: str = ""
+
+    def lower(self, level: Applicability, reason: str | None) -> None:
+        if level < self.level:
+            self.level, self.reason = level, reason
+
+    def target(self, hit: Hit, local: str) -> tuple[str, str]:
+        """The new qualified name of a use, and how it is written."""
+        rest = f".{hit.use.rest}" if hit.use.rest else ""
+        return self.new + rest, local + rest
 
 
 class FixPlanner:
@@ -32,21 +56,18 @@ class FixPlanner:
 
     def findings(self, hits: Sequence[Hit]) -> list[Finding]:
         """Every hit as a finding, with the fix where there is one."""
-        fixes: dict[int, Fix | None] = {}
+        fixes: dict[int, Fix] = {}
         unchanged: set[int] = set()
-        for group in self._groups(hits):
-            fix, silent = self._group_fix(*group)
-            if fix is not None:
-                for hit in group[1]:
+        for bundle in self._bundles(hits):
+            for move, fix, silent in self._swap(bundle):
+                for hit in (move.first, *move.users):
                     fixes[id(hit)] = fix
                 unchanged.update(id(hit) for hit in silent)
-        found = []
-        for hit in hits:
-            if id(hit) in unchanged:
-                continue
-            fix = fixes[id(hit)] if id(hit) in fixes else self._single_fix(hit)
-            found.append(self._finding(hit, fix))
-        return found
+        return [
+            self._finding(hit, fixes[id(hit)] if id(hit) in fixes else self._single_fix(hit))
+            for hit in hits
+            if id(hit) not in unchanged
+        ]
 
     def _finding(self, hit: Hit, fix: Fix | None) -> Finding:
         rule = hit.rule
@@ -134,60 +155,77 @@ class FixPlanner:
 
     # ---- an import and what it binds -----------------------------------------------------------------
 
-    def _groups(self, hits: Sequence[Hit]) -> list[tuple[Hit, list[Hit]]]:
-        """Import lines that a rule found, each with all hits of that rule on what it binds."""
+    def _bundles(self, hits: Sequence[Hit]) -> list[list[_Move]]:
+        """The import bindings that can be swapped, those of one statement and one rule together."""
         by_binding: dict[tuple[int, str], list[Hit]] = defaultdict(list)
         for hit in hits:
             if hit.use.binding is not None:
                 by_binding[hit.use.binding.id, hit.rule.code].append(hit)
-        groups = []
+        bundles: dict[tuple[int, str, bool, Applicability], list[_Move]] = defaultdict(list)
         for found in by_binding.values():
-            for hit in found:
-                if hit.use.role is Role.IMPORT and hit.sole:
-                    groups.append((hit, found))
-        return groups
+            first = next((hit for hit in found if hit.use.role is Role.IMPORT and hit.sole), None)
+            move = self._move(first, found) if first is not None else None
+            if move is not None:
+                key = (id(move.binding.statement), move.first.rule.code, move.whole, move.level)
+                bundles[key].append(move)
+        return list(bundles.values())
 
-    def _group_fix(self, first: Hit, hits: list[Hit]) -> tuple[Fix | None, list[Hit]]:
+    def _move(self, first: Hit, found: list[Hit]) -> _Move | None:
+        """How an import and its uses would change together; None where they cannot."""
         binding = first.use.binding
-        assert binding is not None
-        new = self._new_name(first, hits)
-        if new is None:
-            return None, []
-        users = [hit for hit in hits if hit is not first]
+        new = self._new_name(first, found)
+        if binding is None or new is None:
+            return None
+        users = [hit for hit in found if hit is not first]
         plain = self._plain_case(first.rule)
-        loads = set(binding.uses)
-        covered = {hit.use.start for hit in users if self._may_fix(hit)}
-        whole = loads <= covered
-        if not whole and plain is None:
-            return None, []
-        swap = self.imports.swap(binding, new, keep_name=not whole)
-        if isinstance(swap, Refusal):
-            return None, []
-        edits: list[Edit] = list(swap.edits)
-        level, reason = Applicability.SAFE, None
-        title = ""
-        silent: list[Hit] = []
+        whole = set(binding.uses) <= {hit.use.start for hit in users if self._may_fix(hit)}
+        if plain is None and not (whole and users):
+            return None
+        move = _Move(first, users, binding, new, plain, whole)
         if plain is not None:
-            level, reason = applicability(plain, first.rule, self.versions)
-            title = plain.title or f"Import `{new}`"
-        if swap.lossy and level is Applicability.SAFE:
-            level, reason = Applicability.UNSAFE, "a comment would be lost"
+            move.lower(*applicability(plain, first.rule, self.versions))
+            move.title = plain.title or f"Import `{new}`"
+            if not whole:
+                move.users = []
+                return move
         for hit in users:
-            if plain is not None and swap.local_name == binding.name:
-                silent.append(hit)
+            made = self._rewrite(hit, *move.target(hit, ""))
+            if made is None or made[4] != move.target(hit, "")[0]:
+                return None
+            move.lower(made[1], made[2])
+            move.title = move.title or made[3]
+        return move
+
+    def _swap(self, bundle: list[_Move]) -> list[tuple[_Move, Fix, list[Hit]]]:
+        """The fixes of a bundle, each with the hits at which nothing has to change."""
+        moves = [(move.binding, move.new) for move in bundle]
+        if len(bundle) == 1:
+            swaps = [self.imports.swap(*moves[0], keep_name=not bundle[0].whole)]
+        else:
+            swaps = self.imports.swap_all(moves, keep_name=not bundle[0].whole)
+        edits: dict[Edit, None] = {}
+        done: list[tuple[_Move, list[Hit]]] = []
+        for move, swap in zip(bundle, swaps, strict=True):
+            if isinstance(swap, Refusal):
                 continue
-            target = new if not hit.use.rest else f"{new}.{hit.use.rest}"
-            local = swap.local_name if not hit.use.rest else f"{swap.local_name}.{hit.use.rest}"
-            made = self._rewrite(hit, target, local)
-            if made is None or made[4] != target:
-                return None, []
-            edits.extend(made[0])
-            if made[1] < level:
-                level, reason = made[1], made[2]
-            title = title or made[3]
-        if plain is None and not users:
-            return None, []
-        return self._fix(first.rule, title, level, reason, dict.fromkeys(edits)), silent
+            edits.update(dict.fromkeys(swap.edits))
+            if swap.lossy:
+                move.lower(Applicability.UNSAFE, "a comment would be lost")
+            silent: list[Hit] = []
+            for hit in move.users:
+                if move.plain is not None and swap.local_name == move.binding.name:
+                    silent.append(hit)
+                    continue
+                made = self._rewrite(hit, *move.target(hit, swap.local_name))
+                assert made is not None, "it was possible with another spelling"
+                edits.update(dict.fromkeys(made[0]))
+            done.append((move, silent))
+        if not done or not edits:
+            return []
+        strictest = min((move for move, _ in done), key=lambda move: move.level)
+        rule = strictest.first.rule
+        fix = self._fix(rule, strictest.title, strictest.level, strictest.reason, edits)
+        return [(move, fix, silent) for move, silent in done]
 
     def _plain_case(self, rule: Rule) -> Case | None:
         """The case that makes a rule a plain rename, whatever the arguments are."""
@@ -230,5 +268,3 @@ def fill(text: str, name: str, values: Mapping[str, str]) -> str:
     for key, value in (("name", name), *values.items()):
         text = text.replace("{" + key + "}", value)
     return text
-
-

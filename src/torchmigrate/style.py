@@ -41,7 +41,9 @@ class Style:
         return self._in("36", text)
 
     def severity(self, severity: Severity, text: str) -> str:
-        return self._in({Severity.ERROR: "1;31", Severity.WARNING: "1;33", Severity.INFO: "1;34"}[severity], text)
+        return self._in(
+            {Severity.ERROR: "1;31", Severity.WARNING: "1;33", Severity.INFO: "1;34"}[severity], text
+        )
 
 
 def wants_colour(choice: str, stream: TextIO) -> bool:

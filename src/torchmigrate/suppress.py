@@ -115,7 +115,9 @@ class Suppressions:
                 hidden = True
         return hidden
 
-    def filter(self, found: list[Finding], enabled: Collection[str], known: Mapping[str, str]) -> list[Finding]:
+    def filter(
+        self, found: list[Finding], enabled: Collection[str], known: Mapping[str, str]
+    ) -> list[Finding]:
         """The findings that are not hidden, and those about the suppressions themselves.
 
         enabled: codes of the rules that were looked for in this file; known: the code of every rule that
@@ -154,7 +156,9 @@ class Suppressions:
         kept = [item for item in items if item not in unused]
         listed = ", ".join(f"`{item.text}`" for item in unused)
         where = "in this file" if comment.kind == "ignore-file" else "on this line"
-        fix = Fix("Remove the unused suppression", Applicability.SAFE, (self._removal(comment, kept),), code=UNUSED)
+        fix = Fix(
+            "Remove the unused suppression", Applicability.SAFE, (self._removal(comment, kept),), code=UNUSED
+        )
         yield _finding(UNUSED, Severity.INFO, comment, f"nothing to suppress for {listed} {where}", fix)
 
     def _removal(self, comment: _Comment, kept: list[_Item]) -> Edit:
@@ -213,7 +217,9 @@ def _fault(comment: _Comment, known: Collection[str]) -> str | None:
 
         return f"unknown rule `{unknown[0]}` in a suppression{did_you_mean(unknown[0], known)}"
     if comment.kind == "ignore" and comment.alone:
-        return "a suppression on a line of its own hides nothing; put it at the end of the line it is meant for"
+        return (
+            "a suppression on a line of its own hides nothing; put it at the end of the line it is meant for"
+        )
     return None
 
 

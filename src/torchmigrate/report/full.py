@@ -65,7 +65,11 @@ def advice(finding: Finding) -> Iterator[tuple[str, str]]:
     """What can be done about a finding: ("fix" | "help", text)."""
     fix = finding.fix
     if fix is not None:
-        kind = {Applicability.SAFE: "fix", Applicability.UNSAFE: "unsafe fix", Applicability.DISPLAY: "suggestion"}
+        kind = {
+            Applicability.SAFE: "fix",
+            Applicability.UNSAFE: "unsafe fix",
+            Applicability.DISPLAY: "suggestion",
+        }
         yield kind[fix.applicability], f"{fix.title} ({fix.reason})" if fix.reason else fix.title
     if finding.help and (fix is None or finding.help != fix.title):
         yield "help", finding.help

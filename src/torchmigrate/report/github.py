@@ -19,7 +19,13 @@ class GithubReporter:
         for finding in file.findings:
             row, column = file.source.position(finding.start)
             end_row, end_column = file.source.position(finding.end)
-            places = {"file": file.shown, "line": row, "col": column, "endLine": end_row, "endColumn": end_column}
+            places = {
+                "file": file.shown,
+                "line": row,
+                "col": column,
+                "endLine": end_row,
+                "endColumn": end_column,
+            }
             if end_row != row:  # GitHub refuses columns in annotations of several lines
                 del places["col"], places["endColumn"]
             places["title"] = f"torchmigrate ({finding.code})"

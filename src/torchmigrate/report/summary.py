@@ -61,7 +61,8 @@ def statistics_json(tally: Tally) -> str:
 
     rows = sorted(tally.rules.items(), key=lambda item: (-item[1].found, item[0]))
     table = [
-        {"code": code, "name": count.name, "count": count.found, "fixable": count.fixable} for code, count in rows
+        {"code": code, "name": count.name, "count": count.found, "fixable": count.fixable}
+        for code, count in rows
     ]
     return json.dumps(table, indent=2) + "\n"
 
