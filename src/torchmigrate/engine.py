@@ -180,12 +180,12 @@ class Engine:
         result.problems.append(
             Problem(
                 path,
-                f"the fixes ({codes}) gave code that does not parse; the file was left as it was (please report)",
+                f"the fixes ({codes}) gave code that does not parse; the file was left alone (please report)",
             )
         )
 
     def _released(self, source: Source, fixes: Iterable[Fix]) -> Iterator[str]:
-        """What the applied fixes no longer use, as `local name=qualified name`, which survives a new round."""
+        """What the applied fixes no longer use, as `local name=qualified name`: ids change every round."""
         wanted = {release.binding for fix in fixes for release in fix.releases}
         if wanted:
             names = resolve(source.parse(), source)

@@ -185,8 +185,8 @@ class FixPlanner:
         if plain is not None:
             move.lower(*applicability(plain, first.rule, self.versions))
             move.title = plain.title or f"Import `{new}`"
-            if not whole:
-                move.users = []
+            if not whole:  # the import keeps the local name, so that no use has to change
+                move.users = [hit for hit in users if self._may_fix(hit)]
                 return move
         for hit in users:
             made = self._rewrite(hit, *move.target(hit, ""))
