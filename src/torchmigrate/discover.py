@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
 SUFFIXES = (".py", ".pyi")
+OUTSIDE = "../"
 
 DEFAULT_EXCLUDE = (
     ".bzr",
@@ -143,19 +144,26 @@ class _Walker:
 
     def excludes_path(self, real: str, path: Path, is_directory: bool) -> bool:
         """Whether a path, or a directory above it and below the root, is excluded."""
-        inside = self._below_root(real)
-        parts = path.parts if inside is None else tuple(inside.split("/"))
+        below = self._below_root(real)
+        if below.startswith(OUTSIDE):
+            return self.excludes(OUTSIDE, path.name, is_directory)
         prefix = ""
+        parts = below.split("/") if below else []
         for index, part in enumerate(parts):
             if self.excludes(prefix, part, is_directory or index < len(parts) - 1):
                 return True
             prefix += part + "/"
         return False
 
-    def _below_root(self, real: str) -> str | None:
-        """Path relative to the root, with slashes; None if it is the root or outside."""
+    def _below_root(self, real: str) -> str:
+        """Path relative to the root, with slashes, "" for the root itself.
+
+        Outside it is OUTSIDE: a pattern without a slash matches there too, one with a slash does not.
+        """
+        if real == self.root:
+            return ""
         head = _slash(self.root)
-        return real[len(head) :].replace(os.sep, "/") if real.startswith(head) else None
+        return real[len(head) :].replace(os.sep, "/") if real.startswith(head) else OUTSIDE
 
     # ---- what is found -----------------------------------------------------------------------------
 
@@ -184,7 +192,7 @@ class _Walker:
         """Take everything below a directory, which `start` names and whose real path is `real`."""
         start = "" if start == os.curdir else _slash(start)
         below = self._below_root(real)
-        prefix = f"{below}/" if below else ""
+        prefix = f"{below.rstrip('/')}/" if below else ""
         chain = self.gitignores_above(real) if self.respect_gitignore else ()
         stack = [(start, _slash(real), prefix, chain)]
         while stack:
@@ -349,7 +357,7 @@ class _Patterns:
             if known is None:
                 known = self._seen[last] = self._by_name.match(last) is not None
             maybe = known
-        if not maybe and (self._by_path is None or self._by_path.match(prefix + last) is None):
+        if not maybe and (self._by_path is None or self._by_path.search(prefix + last) is None):
             return None
         return self._decide(prefix + last)
 
@@ -361,6 +369,7 @@ class _Patterns:
                 found = pattern.match_file(path)
                 if found is not None:
                     mark = found.match.groupdict().get("ps_d") and found.match.end("ps_d")
-                    if not mark or mark == len(path):
+                    anywhere = mark and not found.match.re.pattern.startswith("^")  # `*/`: any directory
+                    if not mark or mark == len(path) or (anywhere and path.endswith("/")):
                         return pattern.include
         return None

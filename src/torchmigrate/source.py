@@ -98,7 +98,7 @@ class Source:
         if bom and encoding != "utf-8":
             raise SourceError(f"UTF-8 byte order mark, but the encoding is declared as {encoding}", 1)
         try:
-            text = body.decode(encoding)
+            text = body.decode() if encoding == "utf-8" else _decode(body, encoding)
         except LookupError:
             raise SourceError(f"unknown encoding: {encoding}", _line_of_cookie(body)) from None
         except UnicodeDecodeError as error:
@@ -130,7 +130,7 @@ class Source:
         body = self.data[3:] if self.bom else self.data
         try:
             data = text.encode(self.encoding)
-            if body.decode(self.encoding).encode(self.encoding) != body:
+            if _decode(body, self.encoding).encode(self.encoding) != body:
                 raise SourceError(f"decoding and encoding {self.encoding} again changes the file")
         except UnicodeEncodeError as error:
             character = error.object[error.start]
@@ -255,6 +255,12 @@ def explain_os_error(error: OSError) -> str:
     if isinstance(error, FileNotFoundError):
         return "no such file or directory"
     return (error.strerror or type(error).__name__).lower()
+
+
+def _decode(data: bytes, encoding: str) -> str:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # `unicode_escape` warns of what it does not know
+        return data.decode(encoding)
 
 
 def _one_line(error: BaseException) -> str:
