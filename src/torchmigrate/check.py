@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.config import Settings
 from torchmigrate.console import Console
-from torchmigrate.model import Applicability, FileResult, Finding, Problem
+from torchmigrate.model import FileResult, Finding, Problem
 from torchmigrate.report import reporter_for
 from torchmigrate.report.base import FileFindings, Tally, shown_path
 from torchmigrate.report.summary import (
@@ -60,8 +60,7 @@ class Checker:
         self.console = console
         self.here = here
         self.engine = Engine(catalogue, settings)
-        self.least = Applicability.UNSAFE if settings.unsafe_fixes else Applicability.SAFE
-        self.tally = Tally(self.least)
+        self.tally = Tally(settings.least)
         self.problems: list[Problem] = []
         self.pieces: list[tuple[str, str]] = []  # path, its part of the report
         self.diffs: list[tuple[str, bytes]] = []
@@ -165,7 +164,7 @@ class Checker:
                 if result.new_text is not None:
                     source = Source.from_text(result.new_text, result.path)
                 source = source or Source.read(result.path)
-                self._render(FileFindings(result.path, shown, source, _sorted(result.findings), self.least))
+                self._render(FileFindings(result.path, shown, source, _sorted(result.findings), self.settings.least))
         except SourceError as error:  # it was there a moment ago
             self.problems.append(Problem(result.path, error.reason, error.line))
 

@@ -14,7 +14,6 @@ from torchmigrate import __version__
 
 if TYPE_CHECKING:
     from torchmigrate.config import Layer
-    from torchmigrate.session import Session
 
 INTERRUPTED = 130
 _SELECTION = "Rule selection"
@@ -40,7 +39,7 @@ class _Command(click.Command):
         groups: dict[str, list[tuple[str, str]]] = {}
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx)
-            if record is not None:
+            if record is not None and isinstance(parameter, click.Option):  # arguments are in the text
                 groups.setdefault(getattr(parameter, "group", "Options"), []).append(record)
         for heading, records in groups.items():
             with formatter.section(heading):
@@ -65,6 +64,12 @@ def _version(ctx: click.Context, parameter: click.Parameter, value: str | None) 
         return check_version(value)
     except ValueError as error:
         raise click.BadParameter(str(error)) from None
+
+
+def _positive(ctx: click.Context, parameter: click.Parameter, value: int | None) -> int | None:
+    if value is not None and value < 1:
+        raise click.BadParameter(f"must be at least 1, not {value}.")
+    return value
 
 
 def _list_option(name: str, metavar: str, group: str, help: str) -> Callable[[F], F]:
@@ -98,9 +103,7 @@ _COLOUR: Callable[[Any], Any] = _option(
     group=_OUTPUT,
     help="When to use colour. auto: on a terminal, unless NO_COLOR or FORCE_COLOR says otherwise.",
 )
-_QUIET: Callable[[Any], Any] = _option(
-    "-q", "--quiet", is_flag=True, group=_OUTPUT, help="Findings and errors only."
-)
+_QUIET: Callable[[Any], Any] = _option("-q", "--quiet", is_flag=True, group=_OUTPUT, help="Findings and errors only.")
 _VERBOSE: Callable[[Any], Any] = _option(
     "-v",
     "--verbose",
@@ -131,10 +134,15 @@ def commands() -> None:
 @_option("--show-fixes", is_flag=True, help="List what was fixed, by file and rule.")
 @_option("-e", "--exit-zero", is_flag=True, help="Exit with 0 even if there are findings.")
 @_option("--exit-non-zero-on-fix", is_flag=True, help="Exit with 1 if anything was fixed.")
-@_option("-j", "--jobs", type=click.IntRange(min=1), help="Number of processes. [default: as many as help]")
-@_list_option(
-    "--select", "RULES", _SELECTION, "Look for these only: codes, prefixes such as TM1, names, or ALL."
+@_option(
+    "-j",
+    "--jobs",
+    type=int,
+    callback=_positive,
+    metavar="NUMBER",
+    help="How many processes work. [default: as many as pay off]",
 )
+@_list_option("--select", "RULES", _SELECTION, "Look for these only: codes, prefixes such as TM1, names, or ALL.")
 @_list_option("--extend-select", "RULES", _SELECTION, "Look for these, too.")
 @_list_option("--ignore", "RULES", _SELECTION, "Don't look for these.")
 @_list_option("--extend-ignore", "RULES", _SELECTION, "The same as --ignore.")
@@ -152,9 +160,7 @@ def commands() -> None:
     group=_VERSIONS,
     help="The oldest torch release that the code must still run on. [default: what the project requires]",
 )
-@_list_option(
-    "--exclude", "PATTERNS", _FILES, "Leave out these instead of the default ones (.venv, build, ...)."
-)
+@_list_option("--exclude", "PATTERNS", _FILES, "Leave out these instead of the default ones (.venv, build, ...).")
 @_list_option("--extend-exclude", "PATTERNS", _FILES, "Leave out these, too.")
 @_option(
     "--force-exclude/--no-force-exclude",
@@ -260,24 +266,26 @@ def _from_here(patterns: Sequence[str]) -> tuple[str, ...]:
     """Patterns with a directory in them are relative to the current one, not to that of a configuration."""
     here = Path.cwd().as_posix().rstrip("/")
     return tuple(
-        f"{here}/{pattern.removeprefix('./')}"
-        if "/" in pattern.rstrip("/") and not os.path.isabs(pattern)
-        else pattern
+        f"{here}/{pattern.removeprefix('./')}" if "/" in pattern.rstrip("/") and not os.path.isabs(pattern) else pattern
         for pattern in patterns
     )
 
 
 @commands.command(cls=_Command, short_help="Say all about one rule.")
-@click.argument("rule", metavar="CODE|NAME")
+@click.argument("rule", metavar="CODE|NAME|SYMBOL")
 @_COLOUR
 @_CONFIG_OPTIONS
 def explain(rule: str, colour: str, config: Path | None, isolated: bool) -> int:
-    """Why a rule exists, which releases it is about, what it does to code, how safe that is, and links."""
+    """Why a rule exists, which releases it is about, what it does to code, how safe that is, and links.
+
+    The rule is named by its code or name, or by what it finds, such as torch.symeig.
+    """
     from torchmigrate.describe import explanation
-    from torchmigrate.session import Session
+    from torchmigrate.session import Session, examples
 
     session = Session.open([Path()], config=config, isolated=isolated, detect=False, colour=colour)
-    session.console.out(explanation(session.rule(rule), session.examples(rule), session.console.style))
+    found = session.rule(rule)
+    session.console.out(explanation(found, examples(found), session.console.style))
     return 0
 
 
@@ -336,6 +344,15 @@ def main() -> None:
         code = INTERRUPTED
     except BrokenPipeError:  # from click's own output; ours sees to it itself
         code = 0
+    except Exception as error:  # a mistake of ours: one line for the user instead of a traceback
+        if os.environ.get("TORCHMIGRATE_TRACEBACK"):
+            raise
+        text = " ".join(f"{type(error).__name__}: {error}".split())
+        click.echo(
+            f"error: internal error: {text}; please report it (TORCHMIGRATE_TRACEBACK=1 shows where it is)",
+            err=True,
+        )
+        code = 2
     _close_streams()
     sys.exit(code if isinstance(code, int) else 0)
 

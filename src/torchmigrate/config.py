@@ -9,12 +9,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from torchmigrate.model import Applicability
 from torchmigrate.selection import Selectable, SelectorError, apply_layer, default_codes, did_you_mean, union
+from torchmigrate.versions.range import VersionRange
+from torchmigrate.versions.releases import NEWEST
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
-DEFAULT_TARGET = "2.15"
 FILE_NAME = "torchmigrate.toml"
 TABLE = "tool.torchmigrate"
 _VERSION = re.compile(r"\d+\.\d+(\.\d+)?")
@@ -67,7 +69,7 @@ class Settings:
 
     codes: frozenset[str] = frozenset()
     known: Mapping[str, str] = field(default_factory=dict)
-    target: str = DEFAULT_TARGET
+    target: str = NEWEST
     minimum: str | None = None
     fix: bool = False
     unsafe_fixes: bool = False
@@ -79,6 +81,11 @@ class Settings:
     extend_exclude: tuple[str, ...] = ()
     respect_gitignore: bool = True
     force_exclude: bool = False
+
+    @property
+    def least(self) -> Applicability:
+        """How applicable a fix has to be for `--fix` to apply it."""
+        return Applicability.UNSAFE if self.unsafe_fixes else Applicability.SAFE
 
     def selects(self, code: str) -> bool:
         """Whether a rule is looked for."""
@@ -137,8 +144,10 @@ def combine(
         settings = replace(
             settings, **given, extend_exclude=(*settings.extend_exclude, *layer.extend_exclude)
         )
-    if settings.minimum is not None and is_newer(settings.minimum, settings.target):
-        raise ConfigError(f"minimum {settings.minimum} is newer than target {settings.target}")
+    try:
+        VersionRange(settings.target, settings.minimum)
+    except ValueError as error:
+        raise ConfigError(str(error)) from None
     return replace(
         settings,
         codes=codes,
@@ -153,16 +162,6 @@ def _check(layer: Layer, key: str, selectors: Iterable[str], rules: Sequence[Sel
         union(selectors, rules)
     except SelectorError as error:
         raise layer.fail(key.replace("_", "-"), str(error)) from None
-
-
-def is_newer(version: str, than: str) -> bool:
-    """Whether a release is newer than another; 2.9 and 2.9.0 are the same."""
-    return _parts(version) > _parts(than)
-
-
-def _parts(version: str) -> tuple[int, ...]:
-    parts = [int(part) for part in version.split(".")]
-    return tuple(parts + [0] * (3 - len(parts)))
 
 
 def check_version(value: str) -> str:

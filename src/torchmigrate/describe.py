@@ -19,31 +19,24 @@ _MOST_SYMBOLS = 40  # that `explain` lists
 
 
 def generic(rule: Rule, text: str) -> str:
-    """A text of a rule for all of its symbols: `{name}` is the symbol, or what the symbols have in common."""
+    """A text of a rule for all of its symbols: the first ones stand for `{name}` and its like."""
     if "{" not in text:
         return text
-    names = list(rule.symbols) or list(rule.modules)
-    text = text.replace("{name}", _common(names))
-    news = [{"new": new} for new in rule.modules.values() if new]
-    values: dict[str, list[str]] = {}
-    for variables in (*rule.symbols.values(), *news):
+    values: dict[str, list[str]] = {"name": [*rule.symbols, *rule.modules]}
+    moved = [{"new": new} for new in rule.modules.values() if new]
+    for variables in (*rule.symbols.values(), *moved):
         for key, value in variables.items():
             values.setdefault(key, []).append(value)
     for key, found in values.items():
-        text = text.replace("{" + key + "}", _common(found))
+        text = text.replace(f"`{{{key}}}`", _some(found)).replace(f"{{{key}}}", found[0])
     return text
 
 
-def _common(names: Sequence[str]) -> str:
+def _some(names: Sequence[str]) -> str:
     distinct = list(dict.fromkeys(names))
-    if len(distinct) <= 1:
-        return "".join(distinct)
-    parts: list[str] = []
-    for column in zip(*(name.split(".") for name in distinct), strict=False):
-        if len(set(column)) > 1:
-            break
-        parts.append(column[0])
-    return ".".join([*parts, "*"]) if parts else f"{distinct[0]}, …"
+    if len(distinct) > 2:
+        return f"`{distinct[0]}`, …"
+    return ", ".join(f"`{name}`" for name in distinct)
 
 
 def versions(rule: Rule) -> str:

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from torchmigrate.catalogue.model import Catalogue, Rule
-from torchmigrate.config import DEFAULT_TARGET, Settings
+from torchmigrate.config import Settings
 from torchmigrate.engine import Engine
 from torchmigrate.model import Applicability, FileResult
 from torchmigrate.report.summary import plural
 from torchmigrate.source import Source
+from torchmigrate.versions.releases import NEWEST
 
 if TYPE_CHECKING:
     from torchmigrate.catalogue.examples import Example
@@ -23,10 +24,10 @@ _NAME = Path("example.py")
 def test_directory(directory: Path, console: Console) -> int:
     """Run every example below a directory (or in a file); 0: all hold, 1: some don't, 2: cannot load."""
     from torchmigrate.catalogue.problems import CatalogueError
-    from torchmigrate.catalogue.store import load_with_examples
+    from torchmigrate.catalogue.store import load_user_rules
 
     try:
-        loaded = load_with_examples([directory])
+        loaded = load_user_rules([directory])
     except CatalogueError as error:
         for line in str(error).splitlines():
             console.error(line)
@@ -78,7 +79,7 @@ def check_example(rule: Rule, example: Example) -> str | None:
 def _run(rule: Rule, example: Example, text: str, *, fix: bool) -> FileResult:
     settings = Settings(
         codes=frozenset({rule.code}),
-        target=example.target or DEFAULT_TARGET,
+        target=example.target or NEWEST,
         minimum=example.minimum,
         fix=fix,
         unsafe_fixes=example.applicability is Applicability.UNSAFE,

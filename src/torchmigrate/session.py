@@ -16,13 +16,13 @@ from torchmigrate.config import (
     Settings,
     combine,
     find_config,
-    is_newer,
     read_config,
 )
 from torchmigrate.console import Console
 from torchmigrate.selection import Selectable
 
 if TYPE_CHECKING:
+    from torchmigrate.catalogue.examples import Example
     from torchmigrate.catalogue.model import Catalogue, Rule
 
 
@@ -83,43 +83,59 @@ class Session:
         return [*self.catalogue.rules, *RULES]
 
     def rule(self, key: str) -> Rule:
-        """A rule by code or name. Raises click.ClickException with a suggestion."""
+        """A rule by code, name or what it finds. Raises click.ClickException with a suggestion."""
         folded = key.lower()
         for rule in self.rules:
             if folded in (rule.code.lower(), rule.name):
                 return rule
+        for rule, _ in self.catalogue.for_name(key):
+            return rule
         from torchmigrate.selection import did_you_mean
 
         known = [word for rule in self.rules for word in (rule.code, rule.name)]
         raise click.ClickException(f"unknown rule `{key}`{did_you_mean(key, known)}")
 
 
+def examples(rule: Rule) -> Sequence[Example]:
+    """The examples of a rule. Raises click.ClickException if its file is gone."""
+    from torchmigrate.catalogue.examples import FIX, REPORT_ONLY, Example
+    from torchmigrate.catalogue.problems import CatalogueError
+    from torchmigrate.catalogue.store import examples_of
+    from torchmigrate.suppress import EXAMPLES
+
+    if rule.code in EXAMPLES:
+        before, after = EXAMPLES[rule.code]
+        return [Example(FIX if after else REPORT_ONLY, before, after)]
+    try:
+        return examples_of(rule)
+    except CatalogueError as error:
+        raise click.ClickException(str(error)) from None
+
+
 def load_rules(layer: Layer) -> tuple[Catalogue, Sequence[Selectable]]:
     """Our rules with those in the directories of the configuration; and what there is to select."""
     from torchmigrate.catalogue.problems import CatalogueError
-    from torchmigrate.catalogue.store import default_catalogue, load_user_rules
+    from torchmigrate.catalogue.store import default_catalogue, load_user_rules, merge
     from torchmigrate.suppress import RULES
 
-    catalogue = default_catalogue()
-    if layer.rules:
-        for directory in layer.rules:
-            if not directory.exists():
-                raise layer.fail("rules", f"there is no {directory}")
-        try:
-            catalogue = load_user_rules(layer.rules)
-        except CatalogueError as error:
-            raise ConfigError(str(error)) from None
+    try:
+        catalogue = default_catalogue()
+        if layer.rules:
+            catalogue = merge(catalogue, load_user_rules(layer.rules))
+    except CatalogueError as error:
+        raise ConfigError(str(error)) from None
     return catalogue, [*catalogue.heads, *RULES]
 
 
 def _detect_minimum(start: Path, target: str, console: Console) -> str | None:
     """The oldest release that the project's own dependencies allow."""
     from torchmigrate.versions.detect import find_minimum
+    from torchmigrate.versions.releases import parse_version
 
     found = find_minimum(start)
     if found is None:
         return None
-    if is_newer(found.minimum, target):
+    if parse_version(found.minimum) > parse_version(target):
         console.detail(f"minimum: torch {found.minimum} in {found.path} is newer than the target: not used")
         return None
     console.detail(f"minimum: torch {found.minimum}, from {found.path}")

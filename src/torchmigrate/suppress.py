@@ -132,7 +132,7 @@ class Suppressions:
 
     def findings(self, enabled: Collection[str], known: Mapping[str, str]) -> list[Finding]:
         """What is wrong with the suppressions. To be called after every `hides`; arguments as in `filter`."""
-        if self._comments is None and not self._concern_us(known):
+        if self._comments is None and not self.concern(known):
             return []
         found: list[Finding] = []
         for comment in self._read():
@@ -177,8 +177,11 @@ class Suppressions:
             end = newline.end()
         return Edit(start, end, "")
 
-    def _concern_us(self, known: Collection[str]) -> bool:
-        """Whether a comment may name a rule of ours; most files with a noqa are spared the tokenizer."""
+    def concern(self, known: Collection[str]) -> bool:
+        """Whether a comment may name a rule of ours; if not, and nothing was found, there is nothing to do.
+
+        Most files with a noqa are so spared the tokenizer.
+        """
         if "torchmigrate:" in self.source.text:
             return True
         return any(
@@ -243,8 +246,8 @@ def _comments(source: Source) -> Iterator[_Comment]:
                 waiting, code_seen = [], False
             elif token.type not in skipped and not code_seen:
                 first, code_seen = token.start[0], True
-    except (tokenize.TokenError, IndentationError):
-        return  # ast accepted the file, so this is a form that only the tokenizer minds, such as a NUL
+    except (tokenize.TokenError, SyntaxError):
+        return  # not Python, or a form that only the tokenizer minds
 
 
 def _directives(offset: int, comment: str, first: int, last: int, alone: bool) -> Iterator[_Comment]:
