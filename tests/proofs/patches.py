@@ -24,7 +24,7 @@ FUNCTIONS = (
     " btrisolve btriunpack rfft irfft ifft"
 ).split()
 # Their derivative is defined along symmetric changes of the matrix only, since they read one triangle.
-SYMMETRIC = frozenset("symeig potrf potri".split())
+SYMMETRIC = frozenset("symeig potrf".split())
 
 
 class Used(set[str]):

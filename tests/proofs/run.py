@@ -275,8 +275,7 @@ def _against_quotient(
         value = given[name]
         for seed in (1, 2):
             direction = torch.randn(value.shape, dtype=value.dtype, generator=torch.Generator().manual_seed(seed))
-            if symmetric and value.ndim >= 2 and value.shape[-1] == value.shape[-2]:
-                direction = (direction + direction.mH) / 2
+            direction = _in_kind(direction, value, symmetric)
             quotient = (
                 _loss_at(before, {**given, name: value + STEP * direction})
                 - _loss_at(before, {**given, name: value - STEP * direction})
@@ -286,6 +285,20 @@ def _against_quotient(
             if abs(quotient - expected) > 1e-5 * max(1.0, abs(quotient), abs(expected)):
                 yield f"gradient of {name}: the old side changes by {quotient:.8g}, the new one by {expected:.8g}"
                 break
+
+
+def _in_kind(direction: Tensor, value: Tensor, symmetric: bool) -> Tensor:
+    """A change that leaves a symmetric matrix symmetric and a triangular one triangular.
+
+    Functions of such matrices read one triangle, and are free in what the gradient says about the other.
+    """
+    if value.ndim < 2 or value.shape[-1] != value.shape[-2]:
+        return direction
+    if symmetric or torch.equal(value, value.mH):
+        return (direction + direction.mH) / 2
+    if torch.equal(value, value.triu()):
+        return direction.triu()
+    return direction.tril() if torch.equal(value, value.tril()) else direction
 
 
 def _loss_at(code: str, inputs: Mapping[str, Any]) -> float:
