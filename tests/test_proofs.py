@@ -33,4 +33,4 @@ if HAS_TORCH:
     def test_proof(item, example):
         from proofs.run import prove
 
-        assert prove(example.before, example.after, example.prove, example.no_gradients is None) == []
+        assert prove(example.before, example.after, example.prove, example.gradients) == []

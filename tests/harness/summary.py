@@ -33,7 +33,7 @@ def summary(tally: Tally) -> Iterator[str]:
         provable.setdefault(code, [])
         if example.prove is not None:
             provable[code].append(item)
-            without_gradients += example.no_gradients is not None
+            without_gradients += not example.gradients
         else:
             reasons.setdefault(code, []).append(example.no_proof or "no reason is given")
     proofs = sum(len(items) for items in provable.values())
