@@ -146,11 +146,11 @@ class _Checks:
         return inside or bool(names & known) or bool(self.rule.codemod)
 
     def _speaks_of(self, segment: str, symbol: str) -> bool:
-        """Whether the source shows the symbol, one of its arguments, or a local name for it."""
-        words = set(re.findall(r"\w+", segment))
-        if words & {symbol.rpartition(".")[2], *self.rule.parameters}:
+        """Whether the source shows the symbol or a local name for it; an argument may look like anything."""
+        if self.rule.parameters or self.rule.codemod:
             return True
-        return bool(words & _local_names(self.example.before)) or bool(self.rule.codemod)
+        words = set(re.findall(r"\w+", segment))
+        return symbol.rpartition(".")[2] in words or bool(words & _local_names(self.example.before))
 
     # ---- what is fixed -------------------------------------------------------------------------------
 
