@@ -1,0 +1,35 @@
+"""Fixtures and the report about proofs."""
+
+from __future__ import annotations
+
+import pytest
+from harness.summary import HAS_TORCH, Tally, summary
+
+# Tests of the proofs themselves; they import torch at their top.
+NEEDS_TORCH = ["test_proof_harness.py"]
+collect_ignore = [] if HAS_TORCH else NEEDS_TORCH
+TALLY = pytest.StashKey[Tally]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[TALLY] = Tally(left_out=0 if HAS_TORCH else len(NEEDS_TORCH))
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]):
+    outcome = yield
+    report = outcome.get_result()
+    if report.when == "call" and item.get_closest_marker("proof"):
+        tally = item.config.stash[TALLY]
+        (tally.proven if report.passed else tally.failed).append(item.name)
+
+
+def pytest_terminal_summary(terminalreporter, config: pytest.Config) -> None:
+    from torchmigrate.catalogue.problems import CatalogueError
+
+    terminalreporter.section("proofs")
+    try:
+        for line in summary(config.stash[TALLY]):
+            terminalreporter.write_line(line)
+    except CatalogueError as error:  # the tests that load the catalogue have failed, with the details
+        terminalreporter.write_line(f"the rules do not load: {error}")

@@ -1,0 +1,53 @@
+"""What the test run says about proofs at its end."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from harness.catalogue import LoadedRule, fix_examples
+
+HAS_TORCH = importlib.util.find_spec("torch") is not None
+
+
+@dataclass
+class Tally:
+    """What became of the proofs: example ids, by outcome."""
+
+    proven: list[str] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+    left_out: int = 0  # other tests that need torch
+
+
+def summary(tally: Tally) -> Iterator[str]:
+    """Lines about all rules with a fix, whatever subset of the proofs was run."""
+    provable: dict[str, list[LoadedRule]] = {}
+    reasons: dict[str, list[str]] = {}
+    without_gradients = 0
+    examples = 0
+    for item, _, example in fix_examples():
+        code = item.rule.code
+        examples += 1
+        provable.setdefault(code, [])
+        if example.prove is not None:
+            provable[code].append(item)
+            without_gradients += not example.gradients
+        else:
+            reasons.setdefault(code, []).append(example.no_proof or "no reason is given")
+    proofs = sum(len(items) for items in provable.values())
+    with_proof = [code for code, items in provable.items() if items]
+    yield f"{len(provable)} rules have a fix, with {examples} examples of it"
+    yield (
+        f"{len(with_proof)} rules have a proof ({proofs} examples, {without_gradients} of them without gradients); "
+        f"in this run {len(tally.proven)} were proven and {len(tally.failed)} failed"
+    )
+    if not HAS_TORCH:
+        yield f"torch is not installed: {proofs} proofs and {tally.left_out} other tests were left out"
+    none = {code: found for code, found in reasons.items() if not provable[code]}
+    yield f"{len(none)} rules have no proof:"
+    by_reason = Counter(reason for found in none.values() for reason in dict.fromkeys(found))
+    for reason, _ in by_reason.most_common():
+        codes = [code for code, found in sorted(none.items()) if reason in found]
+        yield f"  {', '.join(codes)}: {reason}"

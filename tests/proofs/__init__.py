@@ -1,0 +1,1 @@
+"""Old code against new code, executed on real torch."""

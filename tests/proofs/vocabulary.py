@@ -1,0 +1,242 @@
+"""The words in which a rule's `prove:` describes its inputs.
+
+Each value is a Python expression over the functions below, `torch`, `np` and the variables before it:
+
+    prove: {A: "symmetric(5)", B: "tensor(5, 2)", model: "linear(3, 4)"}
+
+Every variable has a seed of its own, taken from its name, so that a new variable changes no other. Tensors
+are float64 on the CPU unless the expression converts them; leading sizes are batch sizes.
+"""
+
+from __future__ import annotations
+
+import copy
+import zlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+WORDS: dict[str, Any] = {"torch": torch, "np": np, "copy": copy, "nn": nn}
+
+
+def word(function: Any) -> Any:
+    """Make a function available to `prove:`."""
+    WORDS[function.__name__] = function
+    return function
+
+
+def evaluate(prove: Mapping[str, str]) -> dict[str, Any]:
+    """The input variables of an example, in the order in which they are written.
+
+    Raises:
+        Exception: whatever an expression raises; the caller names the example.
+    """
+    values: dict[str, Any] = {}
+    for name, expression in prove.items():
+        seed_all(zlib.crc32(name.encode()))
+        values[name] = eval(expression, dict(WORDS), values)
+    return values
+
+
+def seed_all(seed: int = 0) -> None:
+    """Reset every random generator that code on the CPU draws from."""
+    import random
+
+    random.seed(seed)
+    np.random.seed(seed % 2**32)
+    torch.manual_seed(seed)
+
+
+# ---- numbers -----------------------------------------------------------------------------------------
+
+
+@word
+def tensor(*shape: int) -> Tensor:
+    """Normally distributed: no symmetry, no order, negative numbers too."""
+    return torch.randn(*shape, dtype=torch.float64)
+
+
+@word
+def uniform(*shape: int, low: float = 0.0, high: float = 1.0) -> Tensor:
+    return torch.rand(*shape, dtype=torch.float64) * (high - low) + low
+
+
+@word
+def positive(*shape: int) -> Tensor:
+    """Between 0.1 and 2.1: safe for logarithms, roots and divisions."""
+    return uniform(*shape, low=0.1, high=2.1)
+
+
+@word
+def complex_(*shape: int) -> Tensor:
+    return torch.randn(*shape, dtype=torch.complex128)
+
+
+@word
+def pairs(*shape: int) -> Tensor:
+    """Complex numbers as they were before complex tensors: a real tensor with a last dimension of 2."""
+    return tensor(*shape, 2)
+
+
+@word
+def integers(*shape: int, low: int = 0, high: int = 10) -> Tensor:
+    return torch.randint(low, high, shape)
+
+
+@word
+def booleans(*shape: int) -> Tensor:
+    """A boolean mask with both values in it, where there is room for both."""
+    mask = torch.rand(*shape) < 0.5
+    flat = mask.view(-1)
+    if flat.numel() > 1:
+        flat[0], flat[-1] = True, False
+    return mask
+
+
+@word
+def with_nan(*shape: int) -> Tensor:
+    values = tensor(*shape)
+    values.view(-1)[0] = float("nan")
+    return values
+
+
+# ---- matrices ----------------------------------------------------------------------------------------
+
+
+@word
+def square(*shape: int) -> Tensor:
+    """Well-conditioned, with no symmetry: `square(4)`, `square(2, 4)` for a batch of two."""
+    n = shape[-1]
+    return tensor(*shape, n) / n**0.5 + 2 * torch.eye(n, dtype=torch.float64)
+
+
+@word
+def symmetric(*shape: int) -> Tensor:
+    """Symmetric with distinct eigenvalues of both signs."""
+    a = tensor(*shape, shape[-1])
+    spread = torch.diag(torch.arange(shape[-1], dtype=torch.float64) - 1)
+    return (a + a.mT) / 2 + spread
+
+
+@word
+def hermitian(*shape: int) -> Tensor:
+    a = complex_(*shape, shape[-1])
+    return (a + a.mH) / 2 + torch.diag(torch.arange(shape[-1], dtype=torch.float64) - 1)
+
+
+@word
+def spd(*shape: int) -> Tensor:
+    """Symmetric, positive definite."""
+    a = tensor(*shape, shape[-1])
+    return a @ a.mT + torch.eye(shape[-1], dtype=torch.float64)
+
+
+@word
+def hpd(*shape: int) -> Tensor:
+    """Hermitian, positive definite, complex."""
+    a = complex_(*shape, shape[-1])
+    return a @ a.mH + torch.eye(shape[-1], dtype=torch.complex128)
+
+
+@word
+def lower(*shape: int) -> Tensor:
+    """Lower triangular with a positive diagonal: a Cholesky factor."""
+    return square(*shape).tril() + torch.eye(shape[-1], dtype=torch.float64)
+
+
+@word
+def upper(*shape: int) -> Tensor:
+    return lower(*shape).mT.contiguous()
+
+
+@word
+def low_rank(m: int, n: int, rank: int) -> Tensor:
+    return tensor(m, rank) @ tensor(rank, n)
+
+
+@word
+def real_spectrum(n: int) -> Tensor:
+    """Not symmetric, with real and distinct eigenvalues."""
+    q = square(n)
+    return q @ torch.diag(torch.arange(1, n + 1, dtype=torch.float64)) @ torch.linalg.inv(q)
+
+
+# ---- signals, classes --------------------------------------------------------------------------------
+
+
+@word
+def signal(*shape: int) -> Tensor:
+    """Two sines and some noise along the last dimension."""
+    t = torch.arange(shape[-1], dtype=torch.float64)
+    return torch.sin(t / 3) + 0.5 * torch.cos(t / 7) + 0.1 * tensor(*shape)
+
+
+@word
+def window(n: int) -> Tensor:
+    return torch.hann_window(n, dtype=torch.float64)
+
+
+@word
+def labels(n: int, classes: int) -> Tensor:
+    return integers(n, high=classes)
+
+
+@word
+def signs(*shape: int) -> Tensor:
+    """Targets of margin losses: 1.0 and -1.0."""
+    return booleans(*shape).double() * 2 - 1
+
+
+@word
+def probabilities(*shape: int) -> Tensor:
+    return torch.softmax(tensor(*shape), -1)
+
+
+@word
+def log_probabilities(*shape: int) -> Tensor:
+    return torch.log_softmax(tensor(*shape), -1)
+
+
+@word
+def images(*shape: int) -> Tensor:
+    """N, C, H, W between 0 and 1."""
+    return uniform(*shape)
+
+
+# ---- modules, optimisers -----------------------------------------------------------------------------
+
+
+@word
+def linear(inputs: int = 3, outputs: int = 2) -> nn.Module:
+    return nn.Linear(inputs, outputs).double()
+
+
+@word
+def conv(inputs: int = 3, outputs: int = 4, kernel: int = 3) -> nn.Module:
+    return nn.Conv2d(inputs, outputs, kernel).double()
+
+
+@word
+def batch_norm_model(channels: int = 3) -> nn.Module:
+    return nn.Sequential(nn.Conv2d(channels, 4, 3), nn.BatchNorm2d(4), nn.ReLU()).double()
+
+
+@word
+def parameters(*shape: int) -> list[nn.Parameter]:
+    return [nn.Parameter(tensor(*(shape or (3,))))]
+
+
+@word
+def with_gradients(items: Any) -> Any:
+    """The same parameters (or module), each with a gradient larger than 1 in norm."""
+    for item in items.parameters() if isinstance(items, nn.Module) else items:
+        item.grad = torch.randn_like(item) * 5
+    return items
+
+
+@word
+def sgd(items: Any = None, lr: float = 0.1) -> torch.optim.Optimizer:
+    return torch.optim.SGD(parameters() if items is None else items, lr=lr)

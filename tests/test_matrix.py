@@ -1,0 +1,165 @@
+"""Every rule that is a plain rename, in every way in which Python lets a name be used."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+
+import pytest
+from harness.catalogue import catalogue, example_id, loaded_rules
+from harness.fakes import Fake, fake_libraries
+from harness.matrix import FIXED, SILENT, shapes
+from harness.summary import HAS_TORCH
+
+from torchmigrate.canonical import canonical
+from torchmigrate.catalogue.check_examples import EXAMPLE_PATH
+from torchmigrate.config import Settings
+from torchmigrate.engine import Engine
+from torchmigrate.names.resolver import LIBRARY_ROOTS
+from torchmigrate.source import Source
+
+
+def plain_case(rule):
+    """The case by which every use of the rule's symbols becomes another name, whatever the arguments are."""
+    if rule.match or rule.parameters or rule.missing or not rule.cases:
+        return None
+    case = rule.cases[0]
+    changes = (case.when, case.result, case.pattern, case.map, case.drop, case.keywords, case.add, case.insert, case.set)
+    if case.rename is None or case.template or case.to_keyword or any(changes):
+        return None
+    return case if {"call", "import", "reference"} <= set(case.roles) else None
+
+
+def renames():
+    """(rule, old name, new name) of every plain rename; one member stands for all of a moved module."""
+    for item in loaded_rules():
+        rule = item.rule
+        case = plain_case(rule)
+        if case is None:
+            continue
+        for symbol, variables in rule.symbols.items():
+            new = variables.get("new") if case.rename == "$new" else case.rename
+            if new and not symbol.startswith("torch.Tensor."):
+                yield item, symbol, new
+        for module, new in rule.modules.items():
+            if new and case.rename == "$new":
+                member = min(rule.members) if rule.members else "member"
+                yield item, f"{module}.{member}", f"{new}.{member}"
+
+
+RENAMES = [pytest.param(*entry, id=f"{example_id(entry[0])}-{entry[1]}") for entry in renames()]
+
+
+def test_there_are_renames():
+    assert len(RENAMES) > 20
+
+
+@pytest.mark.parametrize(("item", "old", "new"), RENAMES)
+def test_every_use(item, old, new):
+    rule, case = item.rule, plain_case(item.rule)
+    roles = set(case.roles) & set(rule.roles or case.roles) | ({"string"} if not rule.roles else set())
+    faults = []
+    for shape in shapes(old, new):
+        if shape.role in roles or shape.expect == SILENT:
+            faults += [f"{shape.name}: {fault}\n{shape.code}" for fault in use_faults(rule, old, new, shape)]
+    assert not faults, "\n\n".join(faults)
+
+
+def use_faults(rule, old, new, shape):
+    settings = Settings(codes=frozenset([rule.code]), known={rule.code: rule.code}, fix=True, unsafe_fixes=True)
+    found = check(shape.code, Settings(codes=frozenset([rule.code]), known={rule.code: rule.code}))
+    result = check(shape.code, settings)
+    if result.problems:
+        return [problem.reason for problem in result.problems]
+    if shape.expect == SILENT:
+        return ["reported"] if found.findings else []
+    if not found.findings:
+        return ["not found"]
+    if shape.expect != FIXED:
+        return ["rewritten to\n" + result.new_text] if result.new_text is not None else []
+    if result.new_text is None:
+        return ["not rewritten"]
+    return [f"{fault}, in\n{result.new_text}" for fault in text_faults(result, old, new)]
+
+
+def text_faults(result, old, new):
+    text = result.new_text
+    if result.findings:
+        yield "found again after the fix"
+    yield from unused_imports(text)
+    if text.count("# keep") != result.old_text.count("# keep"):
+        yield "a comment was lost"
+    if new.partition(".")[0] not in LIBRARY_ROOTS:
+        return  # a name of the standard library: it is compared as a reference, below
+    with fake_libraries(LIBRARY_ROOTS) as used:
+        space = {"__name__": "example"}
+        try:
+            exec(compile(text, "example.py", "exec"), space)
+        except Exception as error:
+            yield f"running it raised {type(error).__name__}: {error}"
+            return
+    names = {*used, *(value.name for value in values_of(space))}
+    wanted = {name for name in names if canonical(name) == canonical(new) or name == new}
+    if not wanted:
+        yield f"`{new}` is not used, but {sorted(names)}"
+    if old in names and old != new:
+        yield f"`{old}` is still used"
+
+
+def values_of(space):
+    """The fakes that code left behind: as variables, defaults, annotations and class attributes."""
+    for value in list(space.values()):
+        if isinstance(value, Fake):
+            yield value
+        elif isinstance(value, type):
+            yield from (item for item in vars(value).values() if isinstance(item, Fake))
+        elif callable(value):
+            held = [*(getattr(value, "__defaults__", None) or ()), *getattr(value, "__annotations__", {}).values()]
+            yield from (item for item in held if isinstance(item, Fake))
+
+
+def unused_imports(text):
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            for alias in node.names:
+                name = (alias.asname or alias.name).partition(".")[0]
+                if len(re.findall(rf"\b{name}\b", text)) < 2:
+                    yield f"`{name}` is imported and not used"
+
+
+def check(code, settings):
+    return Engine(catalogue(), settings).check_source(Source.from_text(code, EXAMPLE_PATH), EXAMPLE_PATH)
+
+
+def resolve(name):
+    """The object of a qualified name, importing as much of it as is a module."""
+    parts = name.split(".")
+    for count in range(len(parts), 0, -1):
+        try:
+            value = importlib.import_module(".".join(parts[:count]))
+        except ModuleNotFoundError:
+            continue
+        for part in parts[count:]:
+            value = getattr(value, part)
+        return value
+    raise ModuleNotFoundError(name)
+
+
+def is_testable(new):
+    """Whether the new name can be imported here: of the standard library, or of torch if that is installed."""
+    root = new.partition(".")[0]
+    return root not in LIBRARY_ROOTS or (HAS_TORCH and root == "torch")
+
+
+@pytest.mark.parametrize(
+    ("item", "old", "new"), [entry for entry in RENAMES if is_testable(entry.values[2]) and not entry.values[2].endswith(".member")]
+)
+def test_the_new_name_is_reached_by_the_imports(item, old, new):
+    code = f"import {old.partition('.')[0]}\nf = {old}\n"
+    settings = Settings(codes=frozenset([item.rule.code]), known={}, fix=True, unsafe_fixes=True)
+    text = check(code, settings).new_text
+    assert text is not None
+    space = {}
+    exec(text, space)
+    assert space["f"] is resolve(new)
