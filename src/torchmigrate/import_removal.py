@@ -23,17 +23,16 @@ def removals(
     scopes: ImportScopes,
     releases: Iterable[Release],
     *,
-    keep: Collection[int],
     is_init: bool,
 ) -> tuple[Edit, ...]:
-    """See `ImportPlanner.removals`; bindings whose id is in `keep` stay."""
+    """See `ImportPlanner.removals`."""
     places: dict[int, set[int]] = {}
     for release in releases:
         places.setdefault(release.binding, set()).update(release.places)
     gone: dict[int, list[Binding]] = {}
     for number in sorted(places):
         binding = names.bindings[number]
-        unused = set(binding.uses) <= places[number] and number not in keep and not is_init
+        unused = set(binding.uses) <= places[number] and number not in scopes.relied_on and not is_init
         if unused and _removable(binding, names, scopes, places[number]):
             gone.setdefault(id(binding.statement), []).append(binding)
     edits: list[Edit] = []

@@ -12,8 +12,8 @@ from torchmigrate.submodules import FAMILY, is_standard
 
 BUILTINS = frozenset(dir(builtins))
 
-# A statement list that runs on the way to a place, and the offset before which its statements have run.
-Step = tuple[list[ast.stmt], int]
+# A statement list on the way to a place, and the statement of it that holds the place; None: all have run.
+Step = tuple[list[ast.stmt], ast.stmt | None]
 
 
 class ImportScopes:
@@ -26,7 +26,16 @@ class ImportScopes:
         self.declared: set[str] = set()
         for scope in names.scopes:
             self.declared |= scope.globals | scope.nonlocals
+        # Bindings (by id) that a fix makes mean something else, and those that spellings rely on.
+        self.moved: set[int] = set()
+        self.relied_on: set[int] = set()
         self.stars = [binding for binding in names.bindings if binding.kind is Kind.STAR_IMPORT]
+        self._by_target: dict[str, list[Binding]] = {}
+        self._by_root: dict[str, list[Binding]] = {}
+        for binding in names.bindings:
+            if binding.is_import:
+                self._by_target.setdefault(binding.target or "", []).append(binding)
+                self._by_root.setdefault(_root(binding.module or ""), []).append(binding)
         self._owners: dict[int, tuple[ast.stmt, list[ast.stmt], list[ast.stmt] | None]] = {}
         self._read_blocks()
 
@@ -45,32 +54,30 @@ class ImportScopes:
 
     def steps(self, use: Use) -> list[Step]:
         """The statement lists around a use, innermost first."""
-        found: list[Step] = [(use.block, start_of(self.source, use.statement))]
+        found: list[Step] = [(use.block, use.statement)]
         owner = self._owners.get(id(use.block))
         while owner is not None:
             statement, block, ran = owner
             if ran is not None:  # the else of a try runs after the whole of its body
-                found.append((ran, len(self.source.text)))
-            found.append((block, start_of(self.source, statement)))
+                found.append((ran, None))
+            found.append((block, statement))
             owner = self._owners.get(id(block))
         return found
 
     def statement_in(self, block: list[ast.stmt], use: Use) -> ast.stmt | None:
         """The statement of `block` that holds the use."""
-        for statement in block:
-            if start_of(self.source, statement) <= use.start < end_of(self.source, statement):
-                return statement
-        return None
+        return next((statement for here, statement in self.steps(use) if here is block), None)
 
     def top_statement(self, use: Use) -> ast.stmt:
         """The statement of the module that holds the use."""
-        statement = self.statement_in(self.names.tree.body, use)
-        return use.statement if statement is None else statement
+        return self.steps(use)[-1][1] or use.statement
 
     def precedes(self, binding: Binding, use: Use) -> bool:
         """Whether the import has surely run when the use runs."""
-        for block, limit in self.steps(use):
-            if block is binding.block and start_of(self.source, binding.statement) < limit:
+        for block, user in self.steps(use):
+            if block is binding.block and (
+                user is None or start_of(self.source, binding.statement) < start_of(self.source, user)
+            ):
                 return True
         return self.unconditional(binding) and self.deferred(use.scope, binding.scope)
 
@@ -123,8 +130,8 @@ class ImportScopes:
     def visible(self, target: str, use: Use) -> list[Binding]:
         """Import bindings that surely mean `target` at the use, the nearest scope first."""
         found: list[tuple[int, int, Binding]] = []
-        for binding in self.names.bindings:
-            if binding.is_import and binding.target == target and self.sees(binding, use):
+        for binding in self._by_target.get(target, ()):
+            if self.sees(binding, use):
                 found.append((self._distance(use.scope, binding.scope), binding.id, binding))
         return [binding for _, _, binding in sorted(found, key=lambda item: item[:2])]
 
@@ -141,7 +148,7 @@ class ImportScopes:
         if name in self.declared or self.scope_of(name, use.scope) is not scope:
             return False
         same = [item for item in scope.bindings[name] if not item.type_checking]
-        if any(not item.is_import or item.target != binding.target for item in same):
+        if any(not item.is_import or item.target != binding.target or item.id in self.moved for item in same):
             return False
         if self._star_after(binding, use):
             return False
@@ -225,14 +232,14 @@ class ImportScopes:
 
     def unconditional_root(self, root: str) -> Binding | None:
         """An import of a library (or of something in it) that always runs with the module."""
-        for binding in self.names.bindings:
-            top = binding.scope is self.names.module and self.imports_root(binding, root)
-            if top and self.unconditional(binding):
+        for binding in self.imports_of(root):
+            if binding.scope is self.names.module and self.unconditional(binding):
                 return binding
         return None
 
-    def imports_root(self, binding: Binding, root: str) -> bool:
-        return binding.is_import and _root(binding.module or "") == root
+    def imports_of(self, root: str) -> list[Binding]:
+        """The imports of a library, and of anything in it."""
+        return self._by_root.get(root, [])
 
 
 def _root(module: str) -> str:

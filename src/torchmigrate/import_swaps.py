@@ -71,6 +71,14 @@ class Swaps:
         first = moves[0][0].statement
         if any(binding.statement is not first for binding, _ in moves):
             raise ValueError("the bindings are of several statements")
+        answers = self._swap(moves, keep_name=keep_name)
+        for (binding, _), answer in zip(moves, answers, strict=True):
+            if isinstance(answer, Swap):
+                self.scopes.moved.add(binding.id)
+        return answers
+
+    def _swap(self, moves: Sequence[tuple[Binding, str]], *, keep_name: bool) -> list[Swap | Refusal]:
+        first = moves[0][0].statement
         results: list[Swap | Refusal | None] = []
         planned: list[_Move] = []
         for binding, new in moves:
@@ -95,6 +103,8 @@ class Swaps:
         alias, statement = binding.node, binding.statement
         if not binding.is_import or not isinstance(alias, ast.alias):
             return Refusal(f"`{binding.name}` is not an import")
+        if binding.id in self.scopes.relied_on:
+            return Refusal("another fix relies on this import")
         if (binding.target or ".").startswith("."):
             return Refusal("relative imports are not a library's")
         index = next(number for number, item in enumerate(statement.names) if item is alias)  # type: ignore[attr-defined]

@@ -62,9 +62,14 @@ class ImportPlanner:
         self.source = source
         self.is_init = is_init
         self.scopes = ImportScopes(names, source)
+        self._top_imports = [
+            statement
+            for statement in names.tree.body
+            if isinstance(statement, (ast.Import, ast.ImportFrom))
+            and not editing.is_header(names.tree.body, statement)
+        ]
         self._swaps = Swaps(names, source, self.scopes, is_init=is_init)
         self._made: dict[tuple[str, int], tuple[Edit, ...]] = {}  # new imports by code and block
-        self._spelled: set[int] = set()  # bindings that spellings rely on
 
     # ---- spelling a name -----------------------------------------------------------------------------
 
@@ -90,7 +95,7 @@ class ImportPlanner:
 
     def _through(self, binding: Binding, qualified: str) -> Spelling:
         """A name written with an import binding of itself or of a parent."""
-        self._spelled.update(item.id for item in binding.scope.bindings[binding.name])
+        self.scopes.relied_on.update(item.id for item in binding.scope.bindings[binding.name])
         return Spelling(binding.name + qualified[len(binding.target or "") :])
 
     def _parent(self, qualified: str, use: Use) -> Spelling | None:
@@ -101,7 +106,7 @@ class ImportPlanner:
         head = self._head(use)
         if head is not None and self._reaches(head.target, qualified, use):
             if use.binding is not None:
-                self._spelled.add(use.binding.id)
+                self.scopes.relied_on.add(use.binding.id)
             return Spelling(head.text + qualified[len(head.target) :])
         parent = qualified.rpartition(".")[0]
         while parent:
@@ -114,7 +119,7 @@ class ImportPlanner:
     def _head(self, use: Use) -> _Head | None:
         """What the use itself begins with: as good there as the use is."""
         node = _first_name(use.node)
-        if node is None or use.method:
+        if node is None or use.method or (use.binding is not None and use.binding.id in self.scopes.moved):
             return None
         if use.binding is not None and use.binding.target is not None and node.id == use.binding.name:
             return _Head(node.id, use.binding.target)
@@ -145,8 +150,8 @@ class ImportPlanner:
             and (binding.module == module or self._below(binding.module, module))
             and self.scopes.precedes(binding, use)
             and not binding.type_checking
-            for binding in self.names.bindings
-            if binding.is_import and binding.target == module.partition(".")[0]
+            for binding in self.scopes.imports_of(module.partition(".")[0])
+            if binding.target == module.partition(".")[0]
         )
 
     # ---- a new import --------------------------------------------------------------------------------
@@ -187,7 +192,7 @@ class ImportPlanner:
                     return Refusal(f"`{root}` means something else in this function")
                 return _Home(own.scope, own.block, own.statement)
             return Refusal(f"`{own.name}` is imported only under a condition")
-        if any(self.scopes.imports_root(binding, root) for binding in self.names.bindings):
+        if self.scopes.imports_of(root):
             return Refusal(f"`{root}` is imported only under a condition")
         return module
 
@@ -211,20 +216,20 @@ class ImportPlanner:
 
     def _add(self, code: str, root: str, home: _Home, use: Use) -> tuple[Edit, ...] | Refusal:
         """Add an import statement to its home."""
-        held = self._held(code, home, use)
-        if held is not None:
-            return held
-        if home.anchor is not None:
-            user = self.scopes.statement_in(home.block, use)
-            edit: Edit | None = editing.add_after(self.source, home.block, home.anchor, code, user)
-        else:
-            edit = self._place(code, root, use)
-        if edit is None:
-            return Refusal("there is no place for an import before this statement")
-        if self._star_follows(edit.start, root, home, use):
+        edits = self._held(code, home, use)
+        if edits is None:
+            if home.anchor is not None:
+                user = self.scopes.statement_in(home.block, use)
+                edit: Edit | None = editing.add_after(self.source, home.block, home.anchor, code, user)
+            else:
+                edit = self._place(code, root, use)
+            if edit is None:
+                return Refusal("there is no place for an import before this statement")
+            edits = (edit,)
+        if self._star_follows(edits[0].start, root, home, use):
             return Refusal(f"a later star import may rebind `{root}`")
-        self._made[code, id(home.block)] = (edit,)
-        return (edit,)
+        self._made[code, id(home.block)] = edits
+        return edits
 
     def _held(self, code: str, home: _Home, use: Use) -> tuple[Edit, ...] | None:
         """The edits that already make this import, where they come before the use."""
@@ -248,13 +253,7 @@ class ImportPlanner:
         body = self.names.tree.body
         user = self.scopes.top_statement(use)
         limit = start_of(self.source, user)
-        found = [
-            statement
-            for statement in body
-            if isinstance(statement, (ast.Import, ast.ImportFrom))
-            and start_of(self.source, statement) < limit
-            and not editing.is_header(body, statement)
-        ]
+        found = [item for item in self._top_imports if start_of(self.source, item) < limit]
         if not found:
             return editing.add_at_top(self.source, body, code) or self._behind_header(code)
         related = [statement for statement in found if root in _roots(statement)]
@@ -340,9 +339,7 @@ class ImportPlanner:
 
         A release without places is for a binding that has no uses any more.
         """
-        return removals(
-            self.names, self.source, self.scopes, releases, keep=self._spelled, is_init=self.is_init
-        )
+        return removals(self.names, self.source, self.scopes, releases, is_init=self.is_init)
 
 
 def _first_name(node: ast.AST) -> ast.Name | None:
