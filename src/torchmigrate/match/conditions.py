@@ -80,6 +80,9 @@ def holds(condition: Condition, name: str, given: Given, place: Place) -> bool:
     if condition.kind == "name":
         called = place.qualified(node) if state == "given" else _dotted(node)
         return called is not None and called in condition.values
+    if condition.kind == "call":
+        called = place.qualified(node.func) if isinstance(node, ast.Call) and state == "given" else None
+        return called is not None and called in condition.values
     value = place.value(node) if state == "given" else literal(node)
     if condition.kind == "type":
         kind = _DISPLAYS.get(type(node)) if value is NOT_CONSTANT else _TYPES.get(type(value))

@@ -14,7 +14,7 @@ from torchmigrate.match.environment import Environment
 from torchmigrate.match.layout import parse_call, relayout
 from torchmigrate.match.matching import Match, given_by, matches, signature_of
 from torchmigrate.match.operations import has_operations, new_arguments, unchanged
-from torchmigrate.match.pattern import METAVARIABLE, match_pattern
+from torchmigrate.match.pattern import METAVARIABLE, PREFIX, match_pattern
 from torchmigrate.match.place import CannotFix, DoesNotFit, Place, Rewrite
 from torchmigrate.match.precedence import tightness
 from torchmigrate.match.result import Context, context_of, fits, needed_around, result_edits
@@ -238,6 +238,8 @@ class _Rewriting:
         if not edits and self.use.role is not Role.IMPORT:
             raise DoesNotFit("nothing changes")
         edits = tidy(_with_spaces(edits, text, start, end), text)
+        if any(PREFIX in edit.text for edit in edits):
+            raise CannotFix("a metavariable stands for nothing")
         if self.in_string() and any(_TOUCHY.search(edit.text) for edit in edits):
             raise CannotFix("the new code may end the string that it is in")
         reasons: list[str] = []

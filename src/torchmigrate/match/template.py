@@ -152,9 +152,9 @@ class _Filler(cst.CSTTransformer):
         equal = _EQUAL if keyword is not None else cst.MaybeSentinel.DEFAULT
         return cst.Arg(node, keyword=keyword, equal=equal, star=_STARS[item.star])
 
-    def leave_StarredElement(
+    def leave_StarredElement(  # type: ignore[override]
         self, original_node: cst.StarredElement, updated_node: cst.StarredElement
-    ) -> cst.StarredElement | cst.FlattenSentinel[cst.BaseElement]:  # type: ignore[override]
+    ) -> cst.StarredElement | cst.FlattenSentinel[cst.BaseElement]:
         value = updated_node.value
         if not isinstance(value, cst.Name) or not value.value.startswith(_MANY):
             return updated_node
