@@ -60,9 +60,24 @@ class Given:
         return parameter.default if parameter else None
 
 
-def all_hold(conditions: Mapping[str, Condition], given: Given, place: Place) -> bool:
-    """Whether every condition surely holds; what is not known holds nothing."""
-    return all(holds(condition, name, given, place) for name, condition in conditions.items())
+def all_hold(
+    conditions: Mapping[str, Condition], given: Given, place: Place, *, finding: bool = False
+) -> bool:
+    """Whether every condition surely holds, as a fix needs it.
+
+    For a `finding`, an argument whose value is not known counts as different from any literal: `{not: v}`
+    leaves out only what surely is `v`.
+    """
+    return all(
+        holds(condition, name, given, place)
+        or (finding and condition.kind == "not-value" and _is_unknown(name, given, place))
+        for name, condition in conditions.items()
+    )
+
+
+def _is_unknown(name: str, given: Given, place: Place) -> bool:
+    node = given.expression(name) if given.state(name) == "given" else None
+    return node is not None and place.value(node) is NOT_CONSTANT
 
 
 def holds(condition: Condition, name: str, given: Given, place: Place) -> bool:

@@ -32,7 +32,7 @@ def matches(rule: Rule, place: Place) -> Match | None:
     given = given_by(signature_of(rule, symbol), use)
     if any(given.state(name) != "absent" for name in rule.missing):
         return None
-    if not all_hold(rule.match, given, place):
+    if not all_hold(rule.match, given, place, finding=True):
         return None
     if not rule.parameters:
         return Match(use.start, use.end, symbol)

@@ -72,8 +72,8 @@ class Match:
 class Rewrite:
     """A case that fits, as edits.
 
-    edits: sorted, minimal, without overlaps. Empty only for a use in an import statement: what becomes of
-        that is planned elsewhere, by `callee`.
+    edits: sorted, minimal, without overlaps. Empty for a use in an import statement (what becomes of that is
+        planned elsewhere, by `callee`) and where the new name is written like the old one.
     applicability, reason: the case's, lowered where a comment would be lost.
     callee: the qualified name that stands where the old one stood; None where no name does.
     """

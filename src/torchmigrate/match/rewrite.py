@@ -235,7 +235,7 @@ class _Rewriting:
         case, text = self.case, self.place.source.text
         start, end = (self.use.start, self.use.end) if root is self.use.node else self.place.span(root)
         edits = tidy(edits, text)
-        if not edits and self.use.role is not Role.IMPORT:
+        if not edits and callee == self.match.symbol:
             raise DoesNotFit("nothing changes")
         edits = tidy(_with_spaces(edits, text, start, end), text)
         if any(PREFIX in edit.text for edit in edits):

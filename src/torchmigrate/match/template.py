@@ -19,14 +19,15 @@ import libcst as cst
 
 from torchmigrate.canonical import canonical
 from torchmigrate.match.environment import Content, Environment, Item
-from torchmigrate.match.layout import parse_expression
 from torchmigrate.match.pattern import PREFIX, mark
 from torchmigrate.match.place import CannotFix, DoesNotFit
 from torchmigrate.match.precedence import ATOM, BIT_OR, EXPRESSION, Hole, holes, tightness
 
-_ABSENT = "__tm-absent-"  # no identifiers, so that they are no metavariables; never printed
-_MANY = "__tm-many-"
+_ABSENT = "__tma_"  # stand for what is no expression until the node around them is reached
+_MANY = "__tmm_"
 _FILLED = "__tm_0"
+_SPELLED = "__tms_"
+_SPELLING = re.compile(r"__tms_(\d+)_")
 MARK = re.compile(r"__tm_0(\d+)_")
 
 Spell = Callable[[str], "str | None"]
@@ -114,10 +115,10 @@ class _Filler(cst.CSTTransformer):
         name = name[len(PREFIX) :]
         content = self.environment.get(name)
         if content is None:
-            return _raw_name(_ABSENT + name)
+            return cst.Name(_ABSENT + name)
         if isinstance(content, list):
             self.many[name] = content
-            return _raw_name(_MANY + name)
+            return cst.Name(_MANY + name)
         filled = self._mark(name, content, self.template.holes.get(id(original_node), Hole(ATOM)))
         return filled.with_changes(
             lpar=[*updated_node.lpar, *filled.lpar], rpar=[*filled.rpar, *updated_node.rpar]
@@ -202,10 +203,6 @@ class _Filler(cst.CSTTransformer):
         return layout.slots[slot].keyword if slot is not None and layout is not None else None
 
 
-def _raw_name(value: str) -> cst.Name:
-    return cst.Name(value)
-
-
 def _with_commas(items: Sequence[Listed]) -> list[Listed]:
     """Arguments or elements with commas between them, and none after the last."""
     last = len(items) - 1
@@ -253,6 +250,7 @@ class _Speller(cst.CSTTransformer):
         super().__init__()
         self.spell = spell
         self.found: dict[int, str] = {}
+        self.spelled: list[str] = []
         self.bound: set[str] = set()
 
     def visit_Param(self, node: cst.Param) -> None:
@@ -273,8 +271,9 @@ class _Speller(cst.CSTTransformer):
         name = self.found.get(id(original_node))
         if name is None:
             return updated_node
-        spelled = parse_expression(spell_name(name, self.spell))
-        return spelled.with_changes(lpar=updated_node.lpar, rpar=updated_node.rpar)
+        self.spelled.append(spell_name(name, self.spell))
+        mark = cst.Name(f"{_SPELLED}{len(self.spelled) - 1}_")
+        return mark.with_changes(lpar=updated_node.lpar, rpar=updated_node.rpar)
 
 
 def spell_name(name: str, spell: Spell) -> str:
@@ -289,9 +288,11 @@ def spell_name(name: str, spell: Spell) -> str:
 
 def code_of(node: cst.BaseExpression, spell: Spell) -> str:
     """The code of a (part of a) filled template, marks included."""
-    spelled = node.visit(_Speller(spell))
+    speller = _Speller(spell)
+    spelled = node.visit(speller)
     assert isinstance(spelled, cst.BaseExpression), "an expression stays one"
-    return cst.Module([]).code_for_node(spelled)
+    code = cst.Module([]).code_for_node(spelled)
+    return _SPELLING.sub(lambda found: speller.spelled[int(found[1])], code)
 
 
 def source_of(content: Content, spell: Spell) -> str:
