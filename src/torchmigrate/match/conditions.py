@@ -1,0 +1,159 @@
+"""Whether the arguments of a use are what a rule or a case asks for."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from torchmigrate.catalogue.model import Condition
+from torchmigrate.match.place import Place
+from torchmigrate.match.signature import RECEIVER, Argument, Bound, Signature
+from torchmigrate.places import NOT_CONSTANT
+
+_TYPES: dict[type, str] = {
+    str: "str", int: "int", float: "float", bool: "bool", type(None): "none", tuple: "tuple", list: "list",
+}  # fmt: skip
+_DISPLAYS: dict[type, str] = {
+    ast.List: "list",
+    ast.ListComp: "list",
+    ast.Tuple: "tuple",
+    ast.JoinedStr: "str",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What the use gives to the parameters, and to the metavariables of a pattern.
+
+    captures: metavariable -> what it stands for; a list for `*$xs` and `**$kw`.
+    """
+
+    signature: Signature | None
+    arguments: Sequence[Argument]
+    bound: Bound
+    receiver: ast.expr | None = None
+    captures: Mapping[str, ast.expr | list[ast.AST]] = field(default_factory=dict)
+
+    def state(self, name: str) -> str:
+        """Of a parameter: "given", "absent" or "unknown"."""
+        if name in self.captures or name in self.bound.given:
+            return "given" if self.captures.get(name) != [] else "absent"
+        return "absent" if self.bound.understood else "unknown"
+
+    def expression(self, name: str) -> ast.expr | None:
+        """The one expression that is given; None if there is none, or several."""
+        if name in self.captures:
+            captured = self.captures[name]
+            return captured if isinstance(captured, ast.expr) else None
+        indices = self.bound.given.get(name, ())
+        if len(indices) != 1:
+            return None
+        if indices[0] == RECEIVER:
+            return self.receiver
+        argument = self.arguments[indices[0]]
+        return None if argument.star else argument.value
+
+    def default(self, name: str) -> ast.expr | None:
+        """The default of an absent parameter."""
+        parameter = self.signature.by_name.get(name) if self.signature else None
+        return parameter.default if parameter else None
+
+
+def all_hold(
+    conditions: Mapping[str, Condition], given: Given, place: Place, *, finding: bool = False
+) -> bool:
+    """Whether every condition surely holds, as a fix needs it.
+
+    For a `finding`, an argument whose value is not known counts as different from any literal: `{not: v}`
+    leaves out only what surely is `v`.
+    """
+    return all(
+        holds(condition, name, given, place)
+        or (finding and condition.kind == "not-value" and _is_unknown(name, given, place))
+        for name, condition in conditions.items()
+    )
+
+
+def _is_unknown(name: str, given: Given, place: Place) -> bool:
+    node = given.expression(name) if given.state(name) == "given" else None
+    return node is not None and place.value(node) is NOT_CONSTANT
+
+
+def holds(condition: Condition, name: str, given: Given, place: Place) -> bool:
+    """Whether a condition on one parameter surely holds. The default counts for an absent argument."""
+    if condition.kind == "any":
+        return True
+    state = given.state(name)
+    if condition.kind in ("given", "absent"):
+        return state == condition.kind
+    if state == "unknown":
+        return False
+    node = given.expression(name) if state == "given" else given.default(name)
+    if node is None:
+        return False
+    if condition.kind == "name":
+        called = place.qualified(node) if state == "given" else _dotted(node)
+        return called is not None and called in condition.values
+    if condition.kind == "call":
+        called = place.qualified(node.func) if isinstance(node, ast.Call) and state == "given" else None
+        return called is not None and called in condition.values
+    value = place.value(node) if state == "given" else literal(node)
+    if condition.kind == "type":
+        kind = _DISPLAYS.get(type(node)) if value is NOT_CONSTANT else _TYPES.get(type(value))
+        return kind is not None and kind in condition.values
+    if value is NOT_CONSTANT:
+        return False
+    if condition.kind == "literal":
+        return True
+    found = any(same(value, wanted) for wanted in condition.values)
+    if condition.kind == "value":
+        return found
+    if condition.kind == "not-value":
+        return not found
+    raise ValueError(f"unknown kind of condition: {condition.kind}")
+
+
+def literal(node: ast.expr) -> object:
+    """The value of a literal (numbers with a sign, strings, tuples and lists included)."""
+    try:
+        return ast.literal_eval(node)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return NOT_CONSTANT
+
+
+def same(one: object, other: object) -> bool:
+    """Whether two literals are equal. Unlike in Python, True is not 1; a list is equal to a tuple."""
+    if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
+        return len(one) == len(other) and all(map(same, one, other))
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    return bool(one == other)
+
+
+def is_plain(node: ast.expr) -> bool:
+    """A literal, a name or an attribute of one: may be written twice, and evaluated or not, at no risk."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return isinstance(node, ast.Name) or literal(node) is not NOT_CONSTANT
+
+
+def has_effects(node: ast.AST) -> bool:
+    """Whether evaluating an expression may do something that must not be lost."""
+    effects = (ast.Call, ast.Await, ast.NamedExpr, ast.Yield, ast.YieldFrom)
+    return any(isinstance(inner, effects) for inner in ast.walk(node))
+
+
+def binds_or_waits(node: ast.AST) -> bool:
+    """Whether an expression must stay where it is in the order of evaluation."""
+    return any(
+        isinstance(inner, (ast.Await, ast.NamedExpr, ast.Yield, ast.YieldFrom)) for inner in ast.walk(node)
+    )
+
+
+def _dotted(node: ast.expr) -> str | None:
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    return ".".join([node.id, *reversed(parts)]) if isinstance(node, ast.Name) else None

@@ -1,0 +1,77 @@
+"""Whether a rule applies to a use. Works on `ast` alone: LibCST is for those that are rewritten."""
+
+from __future__ import annotations
+
+import ast
+
+from torchmigrate.canonical import canonical
+from torchmigrate.catalogue.model import Rule
+from torchmigrate.match.conditions import Given, all_hold
+from torchmigrate.match.place import Match, Place
+from torchmigrate.match.signature import RECEIVER, Argument, arguments_of, bind, parse_signature
+from torchmigrate.names.model import Role, Use
+
+__all__ = ["Match", "given_by", "matches", "symbol_of"]
+
+_DECORATED = Argument("", None, None, None)  # what a bare decorator is called with
+
+
+def matches(rule: Rule, place: Place) -> Match | None:
+    """Whether a rule applies to a use, by its roles, parameters, missing arguments and conditions.
+
+    What is not certain (`*args`, `**kwargs`, values that are not literal) is no match.
+    """
+    use = place.use
+    if rule.roles and use.role.value not in rule.roles:
+        return None
+    symbol = symbol_of(rule, use)
+    if not (rule.parameters or rule.missing or rule.match):
+        return Match(use.start, use.end, symbol)
+    if use.call is None and use.role is not Role.DECORATOR:
+        return None
+    given = given_by(signature_of(rule, symbol), use)
+    if any(given.state(name) != "absent" for name in rule.missing):
+        return None
+    if not all_hold(rule.match, given, place, finding=True):
+        return None
+    if not rule.parameters:
+        return Match(use.start, use.end, symbol)
+    for name in rule.parameters:
+        if given.state(name) == "given" and use.call is not None:
+            start, end = _span(given, name, place)
+            return Match(start, end, symbol, name)
+    return None
+
+
+def symbol_of(rule: Rule, use: Use) -> str:
+    """The name by which a rule knows a use; the use's own where it is a member of a moved module."""
+    for candidate in use.candidates:
+        for name in (candidate, canonical(candidate)):
+            if name in rule.symbols:
+                return name
+    return use.candidates[0]
+
+
+def signature_of(rule: Rule, symbol: str) -> str | None:
+    """The signature of a symbol: its own, or that of the rule."""
+    return rule.symbols.get(symbol, {}).get("signature", rule.signature)
+
+
+def given_by(signature: str | None, use: Use) -> Given:
+    """What a use gives to the parameters of the signature."""
+    known = parse_signature(signature) if signature is not None else None
+    if use.call is None:
+        arguments = [_DECORATED] if use.role is Role.DECORATOR else []
+    else:
+        arguments = arguments_of(use.call)
+    receiver = use.node.value if use.method and isinstance(use.node, ast.Attribute) else None
+    return Given(known, arguments, bind(known, arguments, method=use.method), receiver)
+
+
+def _span(given: Given, name: str, place: Place) -> tuple[int, int]:
+    """Where the argument for a parameter is; the name of the use where that cannot be pointed at."""
+    index = given.bound.given[name][0]
+    node = given.arguments[index].node if index != RECEIVER else None
+    if node is None or place.use.in_fstring or place.use.in_string:
+        return place.use.start, place.use.end
+    return place.span(node)
