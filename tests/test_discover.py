@@ -213,7 +213,8 @@ def test_pathspec_is_imported_only_when_needed(tree: Path) -> None:
     make("a/x.py")
     code = "import sys; from pathlib import Path; from torchmigrate.discover import discover; "
     command = [sys.executable, "-c", code + "discover([Path()]); print('pathspec' in sys.modules)"]
-    environment = {**os.environ, "PYTHONPATH": str(Path(torchmigrate.__file__).parent.parent)}
+    search = [str(Path(torchmigrate.__file__).parents[1]), *sys.path]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(search)}
     for text, imported in (("# nothing\n", "False\n"), ("b\n", "True\n")):
         ignore(text)
         done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)

@@ -366,17 +366,17 @@ def test_read_only_directory(target: Path) -> None:
 @pytest.mark.parametrize(
     ("function", "number", "reason"),
     [
-        ("fsync", errno.ENOSPC, "cannot write: no space left on device"),
-        ("fsync", errno.EIO, "cannot write: input/output error"),
-        ("replace", errno.EROFS, "cannot write: read-only file system"),
-        ("open", errno.ENOSPC, "cannot write: no space left on device"),
+        ("os.fsync", errno.ENOSPC, "cannot write: no space left on device"),
+        ("os.fsync", errno.EIO, "cannot write: input/output error"),
+        ("pathlib.Path.replace", errno.EROFS, "cannot write: read-only file system"),
+        ("os.open", errno.ENOSPC, "cannot write: no space left on device"),
     ],
 )
 def test_failures_leave_everything(
     target: Path, monkeypatch: pytest.MonkeyPatch, function: str, number: int, reason: str
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(os, function, failing(number))
+        patch.setattr(function, failing(number))
         with pytest.raises(SourceError) as error:
             write_atomic(target, b"new")
     assert error.value.reason == reason

@@ -102,6 +102,8 @@ class Source:
         except LookupError:
             raise SourceError(f"unknown encoding: {encoding}", _line_of_cookie(body)) from None
         except UnicodeDecodeError as error:
+            if error.start >= len(body):  # some codecs count in something else
+                raise SourceError(f"not {encoding} text: {_one_line(error)}") from None
             raise SourceError(
                 f"not {encoding} text: byte 0x{body[error.start]:02x} cannot be decoded",
                 _line_of(body, error.start),
