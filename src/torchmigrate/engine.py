@@ -114,7 +114,7 @@ class Engine:
                 source,
                 self.versions,
                 self.settings,
-                is_init=path.name in ("__init__.py", "__init__.pyi"),
+                is_init=is_init(path),
             )
             found = planner.findings([hit for hit in hits if not hit.rule.codemod])
             for rule in self.codemods:
@@ -155,7 +155,7 @@ class Engine:
             source = after
             found = self.analyse(source, path)
         if released:
-            source = self._remove_imports(source, released)
+            source = self._remove_imports(source, path, released)
             found = self.analyse(source, path)
         if source.text != original.text:
             result.fixed = dict(fixed)
@@ -193,10 +193,10 @@ class Engine:
                 binding = names.bindings[number]
                 yield f"{binding.name}={binding.target}"
 
-    def _remove_imports(self, source: Source, released: set[str]) -> Source:
+    def _remove_imports(self, source: Source, path: Path, released: set[str]) -> Source:
         """Remove the imports that fixes left without a use."""
         names = resolve(source.parse(), source)
-        planner = ImportPlanner(names, source, is_init=False)
+        planner = ImportPlanner(names, source, is_init=is_init(path))
         unused = [
             Release(binding.id, ())
             for binding in names.bindings
@@ -237,3 +237,8 @@ def own_packages(path: Path) -> frozenset[str]:
     directory = path.absolute().parent
     own = _package_of(directory)
     return _shadows(directory) | (frozenset([own]) if own in LIBRARY_ROOTS else frozenset())
+
+
+def is_init(path: Path) -> bool:
+    """Whether other modules use what this file imports."""
+    return path.name in ("__init__.py", "__init__.pyi")

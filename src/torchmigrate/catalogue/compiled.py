@@ -127,14 +127,13 @@ def _case(raw: Mapping[str, Any]) -> Case:
     if "applicability" in values:
         values["applicability"] = Applicability[values["applicability"].upper()]
     if "result" in values:
-        result = values["result"]
-        values["result"] = ResultUse(
-            fields=tuple(result.get("fields", ())),
-            take=result.get("take"),
-            adjust={int(field): text for field, text in result.get("adjust", {}).items()},
-            plain=result.get("plain", False),
-            new_fields=tuple(result.get("new_fields", ())),
-        )
+        result = dict(values["result"])
+        for key in ("fields", "new_fields"):
+            if key in result:
+                result[key] = tuple(result[key])
+        if "adjust" in result:
+            result["adjust"] = {int(number): text for number, text in result["adjust"].items()}
+        values["result"] = ResultUse(**result)
     return Case(**values)
 
 

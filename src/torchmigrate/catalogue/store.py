@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from torchmigrate.catalogue import compiled
+from torchmigrate.catalogue.files import directory_files, rule_paths
 from torchmigrate.catalogue.model import Catalogue, Rule
 from torchmigrate.catalogue.problems import CatalogueError, RuleProblem
 
@@ -39,8 +40,6 @@ def rules_directory() -> Path:
 
 def rule_files() -> list[Path]:
     """Our own rule files, in the order of the catalogue."""
-    from torchmigrate.catalogue.files import rule_paths
-
     return rule_paths(rules_directory())
 
 
@@ -65,8 +64,32 @@ def default_catalogue() -> Catalogue:
     return Catalogue.of(rules)
 
 
+def load_user_rules(paths: Sequence[Path]) -> Catalogue:
+    """Our own rules, followed by those in a user's directories (or single files).
+
+    Raises:
+        CatalogueError: something in them is wrong, or a directory holds no rules.
+    """
+    return merge(default_catalogue(), load_with_examples(paths))
+
+
+def load_with_examples(paths: Sequence[Path]) -> list[LoadedRule]:
+    """The rules in directories (or single files), with their examples.
+
+    Raises:
+        CatalogueError: something in them is wrong, or a directory holds no rules.
+    """
+    from torchmigrate.catalogue.loader import load_files
+
+    files: dict[Path, Path] = {}  # a file that is reached twice is loaded once
+    for path in paths:
+        for file in [path] if path.is_file() else directory_files(path):
+            files.setdefault(file.resolve(), file)
+    return load_files(files.values())
+
+
 def merge(catalogue: Catalogue, rules: Iterable[LoadedRule]) -> Catalogue:
-    """The catalogue with a user's rules after its own.
+    """The catalogue, followed by a user's rules.
 
     Raises:
         CatalogueError: a code or name is used already.
@@ -82,23 +105,7 @@ def merge(catalogue: Catalogue, rules: Iterable[LoadedRule]) -> Catalogue:
                 problems.append(RuleProblem(Path(rule.path), rule.line, text))
     if problems:
         raise CatalogueError(problems)
-    return Catalogue.of([*catalogue.rules, *more]) if more else catalogue
-
-
-def load_user_rules(paths: Sequence[Path]) -> list[LoadedRule]:
-    """Load a user's own rules from directories (or single files).
-
-    Raises:
-        CatalogueError: something in them is wrong, or a directory holds no rules.
-    """
-    from torchmigrate.catalogue.files import directory_files
-    from torchmigrate.catalogue.loader import load_files
-
-    files: dict[Path, Path] = {}  # a file that is reached twice is loaded once
-    for path in paths:
-        for file in [path] if path.is_file() else directory_files(path):
-            files.setdefault(file.resolve(), file)
-    return load_files(files.values())
+    return Catalogue.of([*catalogue.rules, *more])
 
 
 def examples_of(rule: Rule) -> tuple[Example, ...]:

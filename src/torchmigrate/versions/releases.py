@@ -17,6 +17,33 @@ _VERSION = re.compile(
 RELEASES: tuple[Version, ...] = (*((1, minor) for minor in range(14)), *((2, minor) for minor in range(16)))
 NEWEST = "2.15"
 
+# The last patch release of each, where there is one: the wheels on PyPI.
+_LAST_PATCH: dict[Version, int] = {
+    (1, 0): 1,
+    (1, 3): 1,
+    (1, 5): 1,
+    (1, 7): 1,
+    (1, 8): 1,
+    (1, 9): 1,
+    (1, 10): 2,
+    (1, 12): 1,
+    (1, 13): 1,
+    (2, 0): 1,
+    (2, 1): 2,
+    (2, 2): 2,
+    (2, 3): 1,
+    (2, 4): 1,
+    (2, 5): 1,
+    (2, 7): 1,
+    (2, 9): 1,
+    (2, 12): 1,
+    (2, 14): 1,
+}
+# Every release with its patch number, oldest first.
+PATCH_RELEASES: tuple[Version, ...] = tuple(
+    (*release, patch) for release in RELEASES for patch in range(_LAST_PATCH.get(release, 0) + 1)
+)
+
 # The packages that a library installs.
 LIBRARIES: dict[str, tuple[str, ...]] = {
     "torch": ("torch", "caffe2"),  # caffe2 was part of the torch wheel up to 2.3
