@@ -18,7 +18,8 @@ from pathlib import Path
 from torchmigrate.catalogue.examples import CLEAN, FIX, Example
 from torchmigrate.catalogue.loader import LoadedRule
 from torchmigrate.catalogue.model import Catalogue, Rule
-from torchmigrate.config import DEFAULT_TARGET, Settings
+from torchmigrate.config import Settings
+from torchmigrate.versions.releases import NEWEST
 from torchmigrate.engine import Engine
 from torchmigrate.model import Applicability, FileResult, Finding
 from torchmigrate.source import Source, SourceError
@@ -73,7 +74,7 @@ class _Checks:
         settings = Settings(
             codes=frozenset([rule.code]),
             known={rule.code: rule.code, rule.name: rule.code},
-            target=example.target or DEFAULT_TARGET,
+            target=example.target or NEWEST,
             minimum=example.minimum,
         )
         unsafe = example.applicability < Applicability.SAFE
