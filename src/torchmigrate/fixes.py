@@ -239,8 +239,10 @@ class FixPlanner:
         binding = first.use.binding
         if binding is None or first.name != binding.target:
             return None
-        if self._plain_case(first.rule) is not None:
-            return variables(first).get("new")
+        plain = self._plain_case(first.rule)
+        if plain is not None and plain.rename:
+            known = variables(first)
+            return known.get(plain.rename[1:]) if plain.rename.startswith("$") else plain.rename
         callees: set[str | None] = set()
         for hit in hits:
             if hit is first:

@@ -92,9 +92,10 @@ class HitFinder:
         match = matches(rule, place)
         if match is None:
             return None
-        if is_handled(
-            use.guards, target=self._target, old=(name, symbol, *rule.symbols), new=new_names(rule, symbol)
-        ):
+        new = new_names(rule, symbol)
+        if len(use.candidates) > 1 and any(canonical(other) in new for other in use.candidates):
+            return None  # imported from its new home where that exists, from the old one elsewhere
+        if is_handled(use.guards, target=self._target, old=(name, symbol, *rule.symbols), new=new):
             return None
         return Hit(rule, symbol, name, use, place, match, len(use.candidates) == 1)
 
