@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 import torchmigrate
-from torchmigrate.discover import DEFAULT_EXCLUDE, Discovery, discover
+from torchmigrate.config import Settings
+from torchmigrate.discover import DEFAULT_EXCLUDE, Discovery, discover, is_excluded
 
 
 @pytest.fixture
@@ -115,6 +116,15 @@ def test_patterns_are_relative_to_the_root(tree: Path) -> None:
     options = {"root": Path("project"), "extend_exclude": ["docs/*.py"]}
     assert found("project", "other", **options) == ["other/docs/c.py", "project/b.py"]
     assert found("project/docs", **options) == []  # the directory is asked for, the files are excluded
+
+
+def test_excluded_text_of_stdin(tree: Path) -> None:
+    settings = Settings(root=tree, extend_exclude=("docs/*.py",))
+    left_out = ["docs/a.py", "build/a.py", "a/venv/b/c.py", str(tree / "docs/a.py"), "a/../docs/a.py"]
+    assert [name for name in left_out if not is_excluded(Path(name), settings)] == []
+    assert not is_excluded(Path("a.py"), settings)
+    assert not is_excluded(Path("../docs/a.py"), settings)
+    assert not is_excluded(Path("build/a.py"), Settings(root=tree, exclude=("docs",)))
 
 
 def test_invalid_exclude_pattern(tree: Path) -> None:

@@ -22,6 +22,8 @@ from torchmigrate.source import explain_os_error
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
+    from torchmigrate.config import Settings
+
 SUFFIXES = (".py", ".pyi")
 OUTSIDE = "../"
 
@@ -86,6 +88,14 @@ def discover(
     for path in paths:
         walker.take(path, force_exclude)
     return walker.result()
+
+
+def is_excluded(path: Path, settings: Settings) -> bool:
+    """Whether `force_exclude` leaves out a file, which need not exist (the text may come from stdin)."""
+    walker = _Walker(settings.root, settings.respect_gitignore)
+    exclude = DEFAULT_EXCLUDE if settings.exclude is None else settings.exclude
+    walker.exclude([*exclude, *settings.extend_exclude])
+    return walker.excludes_path(os.path.realpath(path), path, False)
 
 
 # A chain of ignore files that hold in a directory, innermost first, each with the directory's path
