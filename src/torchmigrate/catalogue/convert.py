@@ -129,6 +129,7 @@ def _variables(
 def _parameters(signature: str, path: KeyPath, words: Vocabulary) -> tuple[str, ...]:
     try:
         tree = ast.parse(f"def f{signature.strip()}: pass")
+        compile(tree, "<signature>", "exec")  # finds a parameter that is there twice
     except SyntaxError as error:
         words.problem(path, f"`signature` does not parse as Python: {error.msg}")
         return ()

@@ -146,7 +146,7 @@ def _stamp() -> Stamp:
     stamp: Stamp = []
     for path in [*rule_files(), *code, _PACKAGE / "codemods"]:
         found = path.stat()
-        stamp.append([path.name, found.st_mtime_ns, found.st_size])
+        stamp.append([f"{path.parent.name}/{path.name}", found.st_mtime_ns, found.st_size])
     return stamp
 
 

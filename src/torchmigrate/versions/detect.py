@@ -262,7 +262,7 @@ def _strings(node: ast.expr, values: dict[str, list[ast.expr]], seen: tuple[str,
     elif isinstance(node, ast.BinOp):
         yield from _strings(node.left, values, seen)
         yield from _strings(node.right, values, seen)
-    elif isinstance(node, ast.Starred) or isinstance(node, ast.Subscript):
+    elif isinstance(node, ast.Starred | ast.Subscript):
         yield from _strings(node.value, values, seen)
     elif isinstance(node, ast.Name) and node.id not in seen:
         for value in values.get(node.id, ()):

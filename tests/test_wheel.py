@@ -1,0 +1,123 @@
+"""The wheel, built from the sdist and installed in a fresh environment: the catalogue must be in it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parent.parent
+EXAMPLE = """\
+import functorch
+import torch
+
+scaler = torch.cuda.amp.GradScaler()
+y = functorch.vmap(f)(x)
+"""
+
+
+def run(*command: str | Path, cwd: Path, check: bool = True) -> subprocess.CompletedProcess[str]:
+    """Run a command that must not see this checkout."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run(list(map(str, command)), cwd=cwd, env=environment, capture_output=True, text=True)
+    assert not check or done.returncode == 0, done.stdout + done.stderr
+    return done
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("dist")
+    # Builds the sdist, and the wheel from the sdist.
+    run(sys.executable, "-m", "build", "--no-isolation", "--outdir", directory, ROOT, cwd=directory)
+    assert len(list(directory.glob("*.tar.gz"))) == 1
+    (found,) = directory.glob("*.whl")
+    return found
+
+
+@pytest.fixture(scope="module")
+def scripts(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory of programs of an environment that has the wheel, and else only its dependencies."""
+    home = tmp_path_factory.mktemp("environment") / "venv"
+    venv.create(home, with_pip=False)
+    programs = home / ("Scripts" if os.name == "nt" else "bin")
+    run(
+        *(
+            sys.executable,
+            "-m",
+            "pip",
+            "--python",
+            programs / "python",
+            "install",
+            "--quiet",
+            "--no-deps",
+            wheel,
+        ),
+        cwd=home,
+    )
+    own = run(
+        programs / "python", "-c", "import site; print(site.getsitepackages()[0])", cwd=home
+    ).stdout.strip()
+    # The dependencies come from the environment of the tests, behind what is installed in this one.
+    others = {str(Path(module.__file__ or "").parent.parent) for module in (yaml, pytest)}
+    Path(own, "dependencies.pth").write_text("\n".join(sorted(others)) + "\n")
+    where = run(
+        programs / "python", "-c", "import torchmigrate; print(torchmigrate.__file__)", cwd=home
+    ).stdout
+    assert Path(own) in Path(where.strip()).parents
+    return programs
+
+
+def test_contents(wheel: Path) -> None:
+    names = set(zipfile.ZipFile(wheel).namelist())
+    rules = {
+        f"torchmigrate/rules/{path.relative_to(ROOT / 'rules').as_posix()}"
+        for path in ROOT.glob("rules/**/*.yaml")
+    }
+    assert rules
+    assert {name for name in names if name.endswith(".yaml")} == rules
+    assert {"torchmigrate/catalogue/_compiled.json", "torchmigrate/py.typed"} <= names
+    assert not any(name.startswith(("tests/", "rules/", "hatch_build")) for name in names)
+
+
+def test_installed_catalogue(scripts: Path, tmp_path: Path) -> None:
+    codes = sorted(
+        entry["code"]
+        for path in ROOT.glob("rules/**/*.yaml")
+        for entry in yaml.safe_load(path.read_text(encoding="utf-8"))
+    )
+    code = """
+        import json, sys
+        from torchmigrate.catalogue.store import default_catalogue, examples_of, rule_files, source_of
+        catalogue = default_catalogue()
+        codes = sorted(head.code for head in catalogue.heads)
+        compiled = "yaml" not in sys.modules
+        rule = catalogue.find("cuda-amp-autocast")
+        print(json.dumps([codes, compiled, len(examples_of(rule)), str(source_of(rule)[0]), len(rule_files())]))
+    """
+    found = run(
+        scripts / "python", "-c", "\n".join(line.strip() for line in code.splitlines()), cwd=tmp_path
+    ).stdout
+    installed, compiled, examples, source, files = json.loads(found)
+    assert installed == codes
+    assert compiled
+    assert examples >= 3
+    assert source.startswith(str(scripts.parent))
+    assert files == len(list(ROOT.glob("rules/**/*.yaml")))
+
+
+def test_installed_program(scripts: Path, tmp_path: Path) -> None:
+    listed = json.loads(
+        run(scripts / "torchmigrate", "rules", "--output-format", "json", cwd=tmp_path).stdout
+    )
+    assert {"TM201", "TM300"} <= {rule["code"] for rule in listed}
+    (tmp_path / "example.py").write_text(EXAMPLE)
+    checked = run(scripts / "torchmigrate", "check", "--output-format", "json", cwd=tmp_path, check=False)
+    assert checked.returncode == 1, checked.stderr
+    assert {"TM202", "TM300"} <= {finding["code"] for finding in json.loads(checked.stdout)}
