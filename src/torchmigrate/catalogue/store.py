@@ -64,17 +64,8 @@ def default_catalogue() -> Catalogue:
     return Catalogue.of(rules)
 
 
-def load_user_rules(paths: Sequence[Path]) -> Catalogue:
-    """Our own rules, followed by those in a user's directories (or single files).
-
-    Raises:
-        CatalogueError: something in them is wrong, or a directory holds no rules.
-    """
-    return merge(default_catalogue(), load_with_examples(paths))
-
-
-def load_with_examples(paths: Sequence[Path]) -> list[LoadedRule]:
-    """The rules in directories (or single files), with their examples.
+def load_user_rules(paths: Sequence[Path]) -> list[LoadedRule]:
+    """The rules in a user's directories (or single files), with their examples.
 
     Raises:
         CatalogueError: something in them is wrong, or a directory holds no rules.
