@@ -20,6 +20,8 @@ from torchmigrate.catalogue.examples import CLEAN, FIX, REPORT_ONLY
 from torchmigrate.catalogue.loader import load_directory, load_file
 from torchmigrate.catalogue.model import ALL_ROLES, Case, Catalogue, Condition, ResultUse, Rule
 from torchmigrate.catalogue.problems import CatalogueError
+from torchmigrate.catalogue.schema import CASE, EXAMPLE
+from torchmigrate.catalogue.schema import RULE as RULE_SCHEMA
 from torchmigrate.model import Applicability
 
 ROOT = Path(__file__).parent.parent
@@ -743,3 +745,18 @@ def test_a_run_with_compiled_rules_reads_no_yaml() -> None:
             [sys.executable, "-c", code + check], env=environment, capture_output=True, text=True, check=True
         )
         assert expected is None or run.stdout == expected
+
+
+def test_the_example_of_the_contributing_guide(tmp_path: Path) -> None:
+    guide = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    (text,) = re.findall(r"```yaml\n(.*?)```", guide, flags=re.DOTALL)
+    assert one(tmp_path, textwrap.dedent(text)).cases == (
+        Case(rename="$new", roles=ALL_ROLES, requires="1.7"),
+    )
+
+
+def test_the_contributing_guide_names_every_key() -> None:
+    guide = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    keys = {key for part in (RULE_SCHEMA, CASE, EXAMPLE) for key in part["properties"]}
+    keys |= {key for part in ("arguments", "result") for key in CASE["properties"][part]["properties"]}
+    assert [key for key in sorted(keys) if f"`{key}`" not in guide and f"`{key}:" not in guide] == []
