@@ -7,8 +7,9 @@ import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from torchmigrate.catalogue.model import Case, Condition, Rule
+from torchmigrate.catalogue.model import Case, Condition, ResultUse, Rule
 from torchmigrate.edits import splice
 from torchmigrate.hits import make_place
 from torchmigrate.match.matching import matches
@@ -20,15 +21,13 @@ from torchmigrate.source import Source
 
 
 def make_rule(
-    *cases: Case, symbols: Mapping[str, Mapping[str, str]] | list[str] | None = None, **others: object
+    *cases: Case, symbols: Mapping[str, Mapping[str, str]] | list[str] | None = None, **others: Any
 ) -> Rule:
     """A rule for `torch.old(a, b=1, c=None)` unless said otherwise."""
     named = symbols or ["torch.old", "torch.Tensor.symeig"]
+    variables = dict(named) if isinstance(named, Mapping) else {name: {} for name in named}
     others.setdefault("signature", "(a, b=1, c=None)")
-    return Rule(
-        "TM999", "test", "", "torch", dict(named) if isinstance(named, Mapping) else {name: {} for name in named},
-        cases=cases, **others,
-    )  # type: ignore[arg-type]  # fmt: skip
+    return Rule("TM999", "test", "", "torch", variables, cases=cases, **others)
 
 
 def is_(*values: object) -> Condition:
@@ -95,9 +94,9 @@ def fixed(code: str, rule: Rule, spell: Callable[[str], str | None] | None = Non
     return None if found is None else apply(*found)
 
 
-def call(code: str, *cases: Case, **others: object) -> str | None:
+def call(code: str, *cases: Case, **others: Any) -> str | None:
     """The fixed form of one expression or statement, in a file that imports torch and has a tensor `x`."""
-    rule = make_rule(*cases, **others)  # type: ignore[arg-type]
+    rule = make_rule(*cases, **others)
     head = "import torch\nx = torch.zeros(3, 3)\n"
     newline = "\r\n" if "\r\n" in code else "\n"
     head = head.replace("\n", newline)
@@ -109,7 +108,6 @@ def call(code: str, *cases: Case, **others: object) -> str | None:
     return text[len(head) :]
 
 
-def with_result(case: Case, **result: object) -> Case:
-    from torchmigrate.catalogue.model import ResultUse
-
-    return replace(case, result=ResultUse(**result))  # type: ignore[arg-type]
+def with_result(case: Case, **result: Any) -> Case:
+    """A case that is about the use of the result."""
+    return replace(case, result=ResultUse(**result))

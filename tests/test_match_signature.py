@@ -11,7 +11,9 @@ from torchmigrate.match.signature import RECEIVER, arguments_of, bind, parse_sig
 SYMEIG = "(input, eigenvectors=False, upper=True, *, out=None)"
 
 
-def bound(signature: str | None, code: str, *, method: bool = False) -> tuple[dict[str, tuple[int, ...]], bool]:
+def bound(
+    signature: str | None, code: str, *, method: bool = False
+) -> tuple[dict[str, tuple[int, ...]], bool]:
     call = ast.parse(code, mode="eval").body
     assert isinstance(call, ast.Call)
     found = bind(parse_signature(signature) if signature else None, arguments_of(call), method=method)
@@ -64,7 +66,10 @@ def test_keywords_go_to_the_double_star_parameter() -> None:
 
 
 def test_receiver_of_a_method_is_the_first_parameter() -> None:
-    assert bound(SYMEIG, "x.symeig(True)", method=True) == ({"input": (RECEIVER,), "eigenvectors": (0,)}, True)
+    assert bound(SYMEIG, "x.symeig(True)", method=True) == (
+        {"input": (RECEIVER,), "eigenvectors": (0,)},
+        True,
+    )
     assert bound("()", "x.f()", method=True) == ({}, False)
 
 

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 (tables: one case, one line)
 """Templates: new code for a whole call."""
 
 from __future__ import annotations
@@ -367,12 +368,18 @@ def check(template: str, expression: str, surrounding: str) -> bool:
 
 
 def test_parentheses_around_arguments() -> None:
-    done = sum(check(template, expression, "y = {}") for template, expression in itertools.product(TEMPLATES, EXPRESSIONS))
+    done = sum(
+        check(template, expression, "y = {}")
+        for template, expression in itertools.product(TEMPLATES, EXPRESSIONS)
+    )
     assert done > 0.8 * len(TEMPLATES) * len(EXPRESSIONS)
 
 
 def test_parentheses_around_the_whole() -> None:
-    done = sum(check(template, "v", surrounding) for template, surrounding in itertools.product(TEMPLATES, SURROUNDINGS))
+    done = sum(
+        check(template, "v", surrounding)
+        for template, surrounding in itertools.product(TEMPLATES, SURROUNDINGS)
+    )
     assert done > 0.9 * len(TEMPLATES) * len(SURROUNDINGS)
 
 
@@ -389,4 +396,6 @@ def test_parentheses_around_the_whole() -> None:
     ],
 )
 def test_no_parentheses_where_none_are_needed(template: str, code: str, expected: str) -> None:
-    assert fixed(f"import torch\n{code}\n", make_rule(Case(template=template))) == f"import torch\n{expected}\n"
+    assert (
+        fixed(f"import torch\n{code}\n", make_rule(Case(template=template))) == f"import torch\n{expected}\n"
+    )

@@ -186,6 +186,8 @@ class _Rewriting:
         assert case.template is not None, "asked for a template"
         if use.in_string and use.call is not None:
             raise CannotFix("a call inside of a string")
+        if use.method and use.call is None:
+            raise DoesNotFit("a method that is not called keeps its receiver")
         template = parse_template(self.text(case.template))
         own_pattern = case.pattern is not None
         layout = parse_call(use.call, place) if use.call is not None else None
