@@ -65,7 +65,7 @@ class Environment:
         if isinstance(captured, list):
             return [self._item(node) for node in captured]
         if captured is not None:
-            return self._captured(captured)
+            return self._mapped_content(name, self._captured(captured))
         state = self.given.state(name)
         if state == "unknown":
             raise CannotFix("not every argument is understood")
@@ -77,18 +77,22 @@ class Environment:
         if parameter is not None and parameter.kind in ("variadic", "keywords"):
             return [self._argument(index) for index in indices]
         content = self._receiver() if indices[0] == RECEIVER else self._argument(indices[0]).content
-        if name in self.mapping and content.expression is not None:
-            code = self._mapped(name, content.expression, self.place.value(content.expression))
-            if same_code(code, content.expression):
-                return content
-            code = requote(code, content.code)
-            node = parse_expression(mark(code))
-            return Content(code, node, content.expression, content.start, content.end, content.slot, new=True)
-        return content
+        return self._mapped_content(name, content)
 
     def is_optional(self, name: str) -> bool:
         """Whether a parameter has a default, so that an absent argument needs none in the new call."""
         return self.given.default(name) is not None
+
+    def _mapped_content(self, name: str, content: Content) -> Content:
+        """What the case's map makes of an argument."""
+        if name not in self.mapping or content.expression is None:
+            return content
+        code = self._mapped(name, content.expression, self.place.value(content.expression))
+        if same_code(code, content.expression):
+            return content
+        code = requote(code, content.code)
+        node = parse_expression(mark(code))
+        return Content(code, node, content.expression, content.start, content.end, content.slot, new=True)
 
     def _absent(self, name: str) -> Content | list[Item] | None:
         signature = self.given.signature

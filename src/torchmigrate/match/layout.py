@@ -56,6 +56,11 @@ class CallLayout:
         """Offset of the first character of the line."""
         return max(self.text.rfind("\n", 0, offset), self.text.rfind("\r", 0, offset)) + 1
 
+    def begins_line(self, offset: int) -> bool:
+        """Whether only white space is before an offset on its line, and the line begins in the call."""
+        line = self.line_start(offset)
+        return line >= self.open and not self.text[line:offset].strip()
+
     def between(self, index: int) -> str:
         """White space, comments and comma before a slot; before the closing parenthesis for the last."""
         start = self.slots[index - 1].end if index else self.open
@@ -64,9 +69,8 @@ class CallLayout:
     @property
     def one_per_line(self) -> bool:
         """Whether each argument begins a line (the first may stand after the parenthesis)."""
-        if len(self.slots) < 2:
-            return bool(self.slots) and _NEWLINE.search(self.between(0)) is not None
-        return all(_NEWLINE.search(self.between(index)) for index in range(1, len(self.slots)))
+        slots = self.slots[1:] or self.slots
+        return bool(slots) and all(self.begins_line(slot.start) for slot in slots)
 
     @property
     def line_break(self) -> str:
@@ -346,7 +350,7 @@ def _drop_run(layout: CallLayout, first: int, last: int) -> Edit:
     follows = last + 1 < len(slots)
     line = layout.line_start(start)
     rest = _LINE_END.match(text, comma_end, layout.close)
-    if rest and line >= layout.open and not text[line:start].strip():  # alone on its lines
+    if rest and layout.begins_line(start):  # alone on its lines
         if before is None or comma is not None or "#" in text[before.end : start]:
             return Edit(line, rest.end(), "")
         return Edit(before.end, rest.end(1) if rest[1] else end, "")
@@ -356,8 +360,10 @@ def _drop_run(layout: CallLayout, first: int, last: int) -> Edit:
         if rest:  # the last of a line
             return Edit(before.comma + 1, comma_end, "")
         return Edit(start, slots[last + 1].start, "")
-    if "#" in text[before.end : start]:
+    if "#" in text[before.comma : start]:
         return Edit(start, comma_end, "")
+    if "#" in text[before.end : start]:
+        return Edit(before.comma, end, "")
     if comma is not None:
         return Edit(before.comma + 1, comma_end, "")
     return Edit(before.end, end, "")

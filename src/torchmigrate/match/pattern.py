@@ -77,7 +77,10 @@ def dotted(node: ast.AST) -> str | None:
 
 
 def match_pattern(text: str, symbol: str, place: Place) -> tuple[ast.expr, Captures] | None:
-    """The expression around the use that a pattern matches, and what its metavariables stand for."""
+    """The expression around the use that a pattern matches, and what its metavariables stand for.
+
+    Everything that `$_` stands for is a list under `_`.
+    """
     use = place.use
     pattern = compile_pattern(text, symbol, use.method)
     if pattern is None:
@@ -137,6 +140,9 @@ class _Matcher:
     def capture(self, name: str, found: ast.expr | list[ast.AST]) -> bool:
         """Let a metavariable stand for something; it must be the same everywhere."""
         if name == "_":
+            ignored = self.captures.setdefault(name, [])
+            if isinstance(ignored, list):
+                ignored += found if isinstance(found, list) else [found]
             return True
         if name in self.captures:
             return _code(self.captures[name]) == _code(found)

@@ -160,7 +160,7 @@ def outer_needs(node: ast.AST, parent: ast.AST | None, text: str, start: int, en
         ast.withitem, ast.NamedExpr, ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp, ast.Yield,
         ast.YieldFrom,
     )  # fmt: skip
-    return EXPRESSION if isinstance(parent, known) else ATOM
+    return EXPRESSION if isinstance(parent, known) else PRIMARY
 
 
 def has_parentheses(node: ast.AST, parent: ast.AST | None, text: str, start: int, end: int) -> bool:

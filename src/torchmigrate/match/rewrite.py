@@ -16,11 +16,10 @@ from torchmigrate.match.matching import Match, given_by, matches, signature_of
 from torchmigrate.match.operations import has_operations, new_arguments, unchanged
 from torchmigrate.match.pattern import METAVARIABLE, PREFIX, match_pattern
 from torchmigrate.match.place import CannotFix, DoesNotFit, Place, Rewrite
-from torchmigrate.match.precedence import tightness
 from torchmigrate.match.result import Context, context_of, fits, needed_around, result_edits
 from torchmigrate.match.shape import around_arguments, callee_of, core_edits, find_core, whole_edits
 from torchmigrate.match.signature import RECEIVER
-from torchmigrate.match.template import Part, fill, parse_template, spell_name
+from torchmigrate.match.template import Part, binds, fill, parse_template, spell_name
 from torchmigrate.model import Applicability, Edit
 from torchmigrate.names.model import Role
 
@@ -187,6 +186,8 @@ class _Rewriting:
         assert case.template is not None, "asked for a template"
         if use.in_string and use.call is not None:
             raise CannotFix("a call inside of a string")
+        if use.method and use.call is None:
+            raise DoesNotFit("a method that is not called keeps its receiver")
         template = parse_template(self.text(case.template))
         own_pattern = case.pattern is not None
         layout = parse_call(use.call, place) if use.call is not None else None
@@ -194,13 +195,13 @@ class _Rewriting:
         self.check_lost(filled.parts, given, own_pattern)
         check_order(filled.parts)
         start, end = (use.start, use.end) if root is use.node else place.span(root)
-        binds = tightness(filled.node) >= needed_around(case.result, context, root, place)
+        alone = binds(filled) >= needed_around(case.result, context, root, place)
         callee = callee_of(filled.node)
         core = find_core(filled.node) if layout is not None and not own_pattern else None
         if core is None or layout is None:
-            return _Outcome(whole_edits(filled, start, end, place.spell, not binds), callee)
+            return _Outcome(whole_edits(filled, start, end, place.spell, not alone), callee)
         shape = around_arguments(filled, core, layout, place.spell)
-        if not binds:
+        if not alone:
             shape = replace(shape, before="(" + shape.before, after=shape.after + ")")
         edits, misplaced = core_edits(shape, layout, end)
         return _Outcome(edits, callee, misplaced)

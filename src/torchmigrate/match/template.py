@@ -91,6 +91,14 @@ def fill(template: Template, environment: Environment, symbol: str) -> Filled:
     return Filled(node, filler.parts)
 
 
+def binds(filled: Filled) -> int:
+    """How tightly a filled template binds."""
+    index = mark_index(filled.node)
+    if index is not None and not filled.node.lpar:
+        return tightness(filled.parts[index].content.node)
+    return tightness(filled.node)
+
+
 class _Remains(cst.CSTVisitor):
     def __init__(self) -> None:
         self.found = False
