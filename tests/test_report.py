@@ -89,6 +89,20 @@ def test_full_shows_a_suggestion_and_the_advice() -> None:
     assert text.endswith("  = suggestion: Replace with `new` (the order may differ)\n  = help: think first\n\n")
 
 
+def test_full_wraps_long_help() -> None:
+    text = report("full", file(TEXT, finding(TEXT, "torch.symeig", None, help="use `it` " * 20 + "once")))
+    lines = text.splitlines()
+    assert lines[7].startswith("  = help: use `it`") and lines[8].startswith("      `it` use")
+    assert max(map(len, lines)) <= WIDTH + 4
+    assert " ".join(" ".join(lines[7:]).split()) == "= help: " + "use `it` " * 20 + "once"
+
+
+def test_no_help_where_a_safe_fix_says_it() -> None:
+    assert "help" not in report("full", file(TEXT, finding(TEXT, "torch.symeig", help="by hand")))
+    unsafe = finding(TEXT, "torch.symeig", Applicability.UNSAFE, help="by hand")
+    assert "  = help: by hand\n" in report("full", file(TEXT, unsafe))
+
+
 def test_full_over_several_lines() -> None:
     text = "a = f(\n\n    b,\n  )  # c\n"
     assert report("full", file(text, finding(text, "f(\n\n    b,\n  )"))).splitlines()[1:9] == [
@@ -226,13 +240,13 @@ def test_json_of_a_name_that_is_no_text() -> None:
 def test_github() -> None:
     message = "100% gone:\r\nreally"
     found = [
-        finding(TEXT, "torch.symeig", message=message, help="h"),
+        finding(TEXT, "torch.symeig", Applicability.UNSAFE, message=message, help="h"),
         finding(TEXT, "print", None, severity=Severity.WARNING),
         finding(TEXT, "print(e)\n", None, severity=Severity.INFO),
     ]
     assert report("github", file(TEXT, *found, shown="a,b:c.py")) == (
         "::error file=a%2Cb%3Ac.py,line=3,col=8,endLine=3,endColumn=20,title=torchmigrate (TM100)"
-        "::a,b:c.py:3:8: TM100 100%25 gone:%0D%0Areally%0A  fix: Replace with `new`%0A  help: h\n"
+        "::a,b:c.py:3:8: TM100 100%25 gone:%0D%0Areally%0A  unsafe fix: Replace with `new` (the order may differ)%0A  help: h\n"
         "::warning file=a%2Cb%3Ac.py,line=4,col=1,endLine=4,endColumn=6,title=torchmigrate (TM100)"
         "::a,b:c.py:4:1: TM100 `symeig` was removed\n"
         "::notice file=a%2Cb%3Ac.py,line=4,endLine=5,title=torchmigrate (TM100)"

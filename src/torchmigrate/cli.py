@@ -337,7 +337,9 @@ def main() -> None:
     except click.exceptions.Exit as stop:
         code = stop.exit_code
     except click.ClickException as error:
-        error.show()
+        if isinstance(error, click.UsageError) and error.ctx is not None:
+            click.echo(f"{error.ctx.get_usage()}\nTry `{error.ctx.command_path} --help`.\n", err=True)
+        click.echo(f"error: {error.format_message()}", err=True)
         code = 2
     except (click.Abort, KeyboardInterrupt):
         click.echo("\nInterrupted.", err=True)
