@@ -68,14 +68,14 @@ class Checker:
 
     def check(self, paths: Sequence[Path]) -> int:
         """Check files and directories; the exit code."""
-        from torchmigrate.discover import discover
+        from torchmigrate.discover import DEFAULT_EXCLUDE, discover
         from torchmigrate.runner import run
 
         started = time.monotonic()
         settings = self.settings
         found = discover(
             paths,
-            exclude=self._excludes(),
+            exclude=DEFAULT_EXCLUDE if settings.exclude is None else settings.exclude,
             extend_exclude=settings.extend_exclude,
             force_exclude=settings.force_exclude,
             respect_gitignore=settings.respect_gitignore,
@@ -104,9 +104,11 @@ class Checker:
 
         With fixes, stdout gets the text, fixed or not, and stderr the findings.
         """
+        from torchmigrate.discover import is_excluded
+
         rewriting = self.settings.fix and not self.output.diff
         text = data
-        if not self._is_excluded(path):
+        if not (self.settings.force_exclude and is_excluded(path, self.settings)):
             try:
                 source = Source.from_bytes(data, path)
                 result = self.engine.check_source(source, path)
@@ -124,18 +126,6 @@ class Checker:
         else:
             self.console.out(self._report())
         return self._finish()
-
-    def _is_excluded(self, path: Path) -> bool:
-        from torchmigrate.discover import is_excluded
-
-        settings = self.settings
-        patterns = (*self._excludes(), *settings.extend_exclude)
-        return settings.force_exclude and is_excluded(path, patterns, root=settings.root)
-
-    def _excludes(self) -> Sequence[str]:
-        from torchmigrate.discover import DEFAULT_EXCLUDE
-
-        return DEFAULT_EXCLUDE if self.settings.exclude is None else self.settings.exclude
 
     # ---- one file ------------------------------------------------------------------------------------
 
@@ -174,7 +164,9 @@ class Checker:
                 if result.new_text is not None:
                     source = Source.from_text(result.new_text, result.path)
                 source = source or Source.read(result.path)
-                self._render(FileFindings(result.path, shown, source, _sorted(result.findings), self.settings.least))
+                self._render(
+                    FileFindings(result.path, shown, source, _sorted(result.findings), self.settings.least)
+                )
         except SourceError as error:  # it was there a moment ago
             self.problems.append(Problem(result.path, error.reason, error.line))
 

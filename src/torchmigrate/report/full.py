@@ -82,9 +82,7 @@ def _wrap(text: str) -> list[str]:
         return [text]
     import textwrap
 
-    return textwrap.wrap(
-        text, WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
-    )
+    return textwrap.wrap(text, WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
 
 
 def excerpt(text: str, left: int, right: int) -> tuple[str, int, int]:
