@@ -19,7 +19,9 @@ from torchmigrate.style import Style, printable, wants_colour
 PATH = Path("src/train.py")
 
 
-def finding(text: str, marked: str, fix: Applicability | None = Applicability.SAFE, **values: object) -> Finding:
+def finding(
+    text: str, marked: str, fix: Applicability | None = Applicability.SAFE, **values: object
+) -> Finding:
     """A finding at the first place of `marked` in a text, with a fix that makes it `new`."""
     start = text.index(marked)
     end = start + len(marked)
@@ -27,11 +29,18 @@ def finding(text: str, marked: str, fix: Applicability | None = Applicability.SA
     if fix is not None:
         reason = None if fix is Applicability.SAFE else "the order may differ"
         made = Fix("Replace with `new`", fix, (Edit(start, end, "new"),), reason)
-    settings = {"code": "TM100", "name": "symeig", "message": "`symeig` was removed", "severity": Severity.ERROR}
+    settings = {
+        "code": "TM100",
+        "name": "symeig",
+        "message": "`symeig` was removed",
+        "severity": Severity.ERROR,
+    }
     return Finding(**{**settings, "start": start, "end": end, "fix": made, **values})  # type: ignore[arg-type]
 
 
-def file(text: str, *findings: Finding, least: Applicability = Applicability.SAFE, shown: str = "") -> FileFindings:
+def file(
+    text: str, *findings: Finding, least: Applicability = Applicability.SAFE, shown: str = ""
+) -> FileFindings:
     return FileFindings(PATH, shown or str(PATH), Source.from_text(text, PATH), findings, least)
 
 
@@ -86,7 +95,23 @@ def test_full_shows_a_suggestion_and_the_advice() -> None:
     shown = finding(TEXT, "torch.symeig", Applicability.DISPLAY, help="think first", severity=Severity.INFO)
     text = report("full", file(TEXT, shown, least=Applicability.UNSAFE))
     assert "[*]" not in text
-    assert text.endswith("  = suggestion: Replace with `new` (the order may differ)\n  = help: think first\n\n")
+    assert text.endswith(
+        "  = suggestion: Replace with `new` (the order may differ)\n  = help: think first\n\n"
+    )
+
+
+def test_full_wraps_long_help() -> None:
+    text = report("full", file(TEXT, finding(TEXT, "torch.symeig", None, help="use `it` " * 20 + "once")))
+    lines = text.splitlines()
+    assert lines[7].startswith("  = help: use `it`") and lines[8].startswith("      `it` use")
+    assert max(map(len, lines)) <= WIDTH + 4
+    assert " ".join(" ".join(lines[7:]).split()) == "= help: " + "use `it` " * 20 + "once"
+
+
+def test_no_help_where_a_safe_fix_says_it() -> None:
+    assert "help" not in report("full", file(TEXT, finding(TEXT, "torch.symeig", help="by hand")))
+    unsafe = finding(TEXT, "torch.symeig", Applicability.UNSAFE, help="by hand")
+    assert "  = help: by hand\n" in report("full", file(TEXT, unsafe))
 
 
 def test_full_over_several_lines() -> None:
@@ -106,7 +131,14 @@ def test_full_over_several_lines() -> None:
 def test_full_leaves_out_the_middle_of_a_long_finding() -> None:
     text = "a = [\n" + "".join(f"    {number},\n" for number in range(20)) + "]\n"
     lines = report("full", file(text, finding(text, text[4:-1]))).splitlines()
-    assert [line[:3].strip() for line in lines if "|" in line and line[:2].strip()] == ["1", "2", "3", "4", "5", "22"]
+    assert [line[:3].strip() for line in lines if "|" in line and line[:2].strip()] == [
+        "1",
+        "2",
+        "3",
+        "4",
+        "5",
+        "22",
+    ]
     assert sum("…" in line for line in lines) == 1
     assert lines[-5:-3] == ["22 | ]", "   | ^ error"]
 
@@ -178,7 +210,12 @@ def test_concise() -> None:
 def test_json() -> None:
     text = "é = '名'; torch.symeig(A)\r\nx\r\n"
     unsafe = finding(
-        text, "torch.symeig(A)\r\nx", Applicability.UNSAFE, url="https://a.b/", symbol="torch.symeig", help="h"
+        text,
+        "torch.symeig(A)\r\nx",
+        Applicability.UNSAFE,
+        url="https://a.b/",
+        symbol="torch.symeig",
+        help="h",
     )
     (item,) = json.loads(report("json", file(text, unsafe)))
     assert item == {
@@ -226,13 +263,14 @@ def test_json_of_a_name_that_is_no_text() -> None:
 def test_github() -> None:
     message = "100% gone:\r\nreally"
     found = [
-        finding(TEXT, "torch.symeig", message=message, help="h"),
+        finding(TEXT, "torch.symeig", Applicability.UNSAFE, message=message, help="h"),
         finding(TEXT, "print", None, severity=Severity.WARNING),
         finding(TEXT, "print(e)\n", None, severity=Severity.INFO),
     ]
     assert report("github", file(TEXT, *found, shown="a,b:c.py")) == (
         "::error file=a%2Cb%3Ac.py,line=3,col=8,endLine=3,endColumn=20,title=torchmigrate (TM100)"
-        "::a,b:c.py:3:8: TM100 100%25 gone:%0D%0Areally%0A  fix: Replace with `new`%0A  help: h\n"
+        "::a,b:c.py:3:8: TM100 100%25 gone:%0D%0Areally%0A"
+        "  unsafe fix: Replace with `new` (the order may differ)%0A  help: h\n"
         "::warning file=a%2Cb%3Ac.py,line=4,col=1,endLine=4,endColumn=6,title=torchmigrate (TM100)"
         "::a,b:c.py:4:1: TM100 `symeig` was removed\n"
         "::notice file=a%2Cb%3Ac.py,line=4,endLine=5,title=torchmigrate (TM100)"
@@ -274,7 +312,11 @@ BARE = finding(TEXT, "print", None, severity=Severity.WARNING, code="TM101", nam
             "1 fixable with `--fix` (1 more with `--unsafe-fixes`).",
         ),
         ([UNSAFE], Applicability.SAFE, "Found 1 finding (1 warning). 1 fixable with `--fix --unsafe-fixes`."),
-        ([SAFE, UNSAFE], Applicability.UNSAFE, "Found 2 findings (1 error, 1 warning). 2 fixable with `--fix`."),
+        (
+            [SAFE, UNSAFE],
+            Applicability.UNSAFE,
+            "Found 2 findings (1 error, 1 warning). 2 fixable with `--fix`.",
+        ),
     ],
 )
 def test_summary(found: list[Finding], least: Applicability, text: str) -> None:

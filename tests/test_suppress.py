@@ -140,10 +140,16 @@ def test_carriage_returns_and_wide_characters() -> None:
     [
         ("# torchmigrate: ignore", "`ignore` without a code suppresses nothing; name what it should hide"),
         ("# torchmigrate: ignore[ ]", "`ignore` without a code suppresses nothing; name what it should hide"),
-        ("# torchmigrate: ignore-file", "`ignore-file` without a code suppresses nothing; name what it should hide"),
+        (
+            "# torchmigrate: ignore-file",
+            "`ignore-file` without a code suppresses nothing; name what it should hide",
+        ),
         ("# torchmigrate: skip", "`skip` is not a suppression; this comment suppresses nothing"),
         ("# torchmigrate: ignore[TM109]", "unknown rule `TM109` in a suppression; did you mean `TM100`?"),
-        ("# torchmigrate: ignore[symeigs]", "unknown rule `symeigs` in a suppression; did you mean `symeig`?"),
+        (
+            "# torchmigrate: ignore[symeigs]",
+            "unknown rule `symeigs` in a suppression; did you mean `symeig`?",
+        ),
     ],
 )
 def test_refused_with_a_message(comment: str, message: str) -> None:

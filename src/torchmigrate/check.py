@@ -164,7 +164,9 @@ class Checker:
                 if result.new_text is not None:
                     source = Source.from_text(result.new_text, result.path)
                 source = source or Source.read(result.path)
-                self._render(FileFindings(result.path, shown, source, _sorted(result.findings), self.settings.least))
+                self._render(
+                    FileFindings(result.path, shown, source, _sorted(result.findings), self.settings.least)
+                )
         except SourceError as error:  # it was there a moment ago
             self.problems.append(Problem(result.path, error.reason, error.line))
 

@@ -103,7 +103,9 @@ _COLOUR: Callable[[Any], Any] = _option(
     group=_OUTPUT,
     help="When to use colour. auto: on a terminal, unless NO_COLOR or FORCE_COLOR says otherwise.",
 )
-_QUIET: Callable[[Any], Any] = _option("-q", "--quiet", is_flag=True, group=_OUTPUT, help="Findings and errors only.")
+_QUIET: Callable[[Any], Any] = _option(
+    "-q", "--quiet", is_flag=True, group=_OUTPUT, help="Findings and errors only."
+)
 _VERBOSE: Callable[[Any], Any] = _option(
     "-v",
     "--verbose",
@@ -142,7 +144,9 @@ def commands() -> None:
     metavar="NUMBER",
     help="How many processes work. [default: as many as pay off]",
 )
-@_list_option("--select", "RULES", _SELECTION, "Look for these only: codes, prefixes such as TM1, names, or ALL.")
+@_list_option(
+    "--select", "RULES", _SELECTION, "Look for these only: codes, prefixes such as TM1, names, or ALL."
+)
 @_list_option("--extend-select", "RULES", _SELECTION, "Look for these, too.")
 @_list_option("--ignore", "RULES", _SELECTION, "Don't look for these.")
 @_list_option("--extend-ignore", "RULES", _SELECTION, "The same as --ignore.")
@@ -160,7 +164,9 @@ def commands() -> None:
     group=_VERSIONS,
     help="The oldest torch release that the code must still run on. [default: what the project requires]",
 )
-@_list_option("--exclude", "PATTERNS", _FILES, "Leave out these instead of the default ones (.venv, build, ...).")
+@_list_option(
+    "--exclude", "PATTERNS", _FILES, "Leave out these instead of the default ones (.venv, build, ...)."
+)
 @_list_option("--extend-exclude", "PATTERNS", _FILES, "Leave out these, too.")
 @_option(
     "--force-exclude/--no-force-exclude",
@@ -265,10 +271,13 @@ def _layer(options: dict[str, Any]) -> Layer:
 def _from_here(patterns: Sequence[str]) -> tuple[str, ...]:
     """Patterns with a directory in them are relative to the current one, not to that of a configuration."""
     here = Path.cwd().as_posix().rstrip("/")
-    return tuple(
-        f"{here}/{pattern.removeprefix('./')}" if "/" in pattern.rstrip("/") and not os.path.isabs(pattern) else pattern
-        for pattern in patterns
-    )
+
+    def absolute(pattern: str) -> str:
+        if "/" not in pattern.rstrip("/") or Path(pattern).is_absolute():
+            return pattern
+        return f"{here}/{pattern.removeprefix('./')}"
+
+    return tuple(map(absolute, patterns))
 
 
 @commands.command(cls=_Command, short_help="Say all about one rule.")
@@ -337,7 +346,9 @@ def main() -> None:
     except click.exceptions.Exit as stop:
         code = stop.exit_code
     except click.ClickException as error:
-        error.show()
+        if isinstance(error, click.UsageError) and error.ctx is not None:
+            click.echo(f"{error.ctx.get_usage()}\nTry `{error.ctx.command_path} --help`.\n", err=True)
+        click.echo(f"error: {error.format_message()}", err=True)
         code = 2
     except (click.Abort, KeyboardInterrupt):
         click.echo("\nInterrupted.", err=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -217,11 +218,10 @@ def _has_table(path: Path) -> bool:
 
 def _table(path: Path) -> Any:
     """The table of ours in a TOML file, None without one."""
-    try:
+    if sys.version_info >= (3, 11):
         import tomllib
-    except ModuleNotFoundError:  # Python 3.10
+    else:
         import tomli as tomllib
-
     try:
         with path.open("rb") as file:
             data: Any = tomllib.load(file)

@@ -65,7 +65,7 @@ class Session:
                 layer = read_config(found)
             console.detail(f"configuration: {layer.origin or 'none'}")
             catalogue, known = load_rules(layer)
-            root = Path(layer.origin).absolute().parent if layer.origin else start
+            root = Path(layer.origin).absolute().parent if layer.origin else project_directory(start)
             settings = combine([layer, command_line or Layer()], known, root=root, fix=fix)
         except ConfigError as error:
             raise click.ClickException(str(error)) from None
@@ -115,13 +115,11 @@ def examples(rule: Rule) -> Sequence[Example]:
 def load_rules(layer: Layer) -> tuple[Catalogue, Sequence[Selectable]]:
     """Our rules with those in the directories of the configuration; and what there is to select."""
     from torchmigrate.catalogue.problems import CatalogueError
-    from torchmigrate.catalogue.store import default_catalogue, load_user_rules, merge
+    from torchmigrate.catalogue.store import default_catalogue, load_user_rules
     from torchmigrate.suppress import RULES
 
     try:
-        catalogue = default_catalogue()
-        if layer.rules:
-            catalogue = merge(catalogue, load_user_rules(layer.rules))
+        catalogue = load_user_rules(layer.rules) if layer.rules else default_catalogue()
     except CatalogueError as error:
         raise ConfigError(str(error)) from None
     return catalogue, [*catalogue.heads, *RULES]
@@ -132,7 +130,7 @@ def _detect_minimum(start: Path, target: str, console: Console) -> str | None:
     from torchmigrate.versions.detect import find_minimum
     from torchmigrate.versions.releases import parse_version
 
-    found = find_minimum(start)
+    found = find_minimum(start, console.detail)
     if found is None:
         return None
     if parse_version(found.minimum) > parse_version(target):
@@ -140,6 +138,12 @@ def _detect_minimum(start: Path, target: str, console: Console) -> str | None:
         return None
     console.detail(f"minimum: torch {found.minimum}, from {found.path}")
     return found.minimum
+
+
+def project_directory(start: Path) -> Path:
+    """What patterns are relative to without a configuration: where the command runs, if that is above."""
+    here = Path.cwd()
+    return here if start.is_relative_to(here) else start
 
 
 def common_directory(paths: Sequence[Path]) -> Path:

@@ -25,8 +25,8 @@ RULES = (
         summary="A `torchmigrate:` comment that suppresses nothing, because it is not understood",
         library="torchmigrate",
         symbols={},
-        why="A suppression has to name the rules that it hides, by code or by name. One that names none would "
-        "also hide what is found in later years, and a misspelt one hides nothing; both are refused.",
+        why="A suppression has to name the rules that it hides, by code or by name. One that names none "
+        "would also hide what is found in later years, and a misspelt one hides nothing; both are refused.",
         advice="write `# torchmigrate: ignore[CODE] reason` at the end of the line, "
         "or `# torchmigrate: ignore-file[CODE] reason` anywhere in the file",
     ),

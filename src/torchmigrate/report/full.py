@@ -58,7 +58,9 @@ class FullReporter:
                 yield f"{bar} {' ' * before}{carets}"
         yield bar
         for kind, text in advice(finding):
-            yield f"{'':{gutter}} {style.gutter('=')} {style.bold(kind + ':')} {printable(text)}"
+            rows = _wrap(f"{kind}: {printable(text)}")
+            rows[0] = style.bold(rows[0][: len(kind) + 1]) + rows[0][len(kind) + 1 :]
+            yield f"{'':{gutter}} {style.gutter('=')} " + f"\n{'':{gutter + 3}}".join(rows)
 
 
 def advice(finding: Finding) -> Iterator[tuple[str, str]]:
@@ -71,8 +73,16 @@ def advice(finding: Finding) -> Iterator[tuple[str, str]]:
             Applicability.DISPLAY: "suggestion",
         }
         yield kind[fix.applicability], f"{fix.title} ({fix.reason})" if fix.reason else fix.title
-    if finding.help and (fix is None or finding.help != fix.title):
+    if finding.help and (fix is None or fix.applicability is not Applicability.SAFE):
         yield "help", finding.help
+
+
+def _wrap(text: str) -> list[str]:
+    if len(text) <= WIDTH:
+        return [text]
+    import textwrap
+
+    return textwrap.wrap(text, WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
 
 
 def excerpt(text: str, left: int, right: int) -> tuple[str, int, int]:
