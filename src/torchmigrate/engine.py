@@ -8,7 +8,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from torchmigrate import async_argument
 from torchmigrate import edits as editing
+from torchmigrate.builtin import RULES
 from torchmigrate.catalogue.model import Catalogue, RuleHead
 from torchmigrate.config import Settings
 from torchmigrate.fixes import FixPlanner
@@ -18,7 +20,7 @@ from torchmigrate.model import Applicability, FileResult, Finding, Fix, Problem,
 from torchmigrate.names.model import Names
 from torchmigrate.names.resolver import LIBRARY_ROOTS, resolve
 from torchmigrate.source import Source, SourceError
-from torchmigrate.suppress import RULES, Suppressions
+from torchmigrate.suppress import Suppressions
 from torchmigrate.versions.range import VersionRange, severity
 
 MAX_ROUNDS = 10
@@ -86,6 +88,8 @@ class Engine:
         if self.screen(source.text):
             names = resolve(source.parse(), source, roots=LIBRARY_ROOTS - own_packages(path))
             found = self._findings(names, source, path, suppressions)
+            if async_argument.CODE in self.enabled:
+                found += async_argument.findings(source.async_arguments)
         ignored = self.settings.ignored_in(path)
         found = [item for item in found if item.code not in ignored]
         found = suppressions.filter(found, self.enabled - ignored, self.settings.known)

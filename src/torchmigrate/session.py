@@ -78,7 +78,7 @@ class Session:
     @property
     def rules(self) -> list[Rule]:
         """Every rule, those about comments too."""
-        from torchmigrate.suppress import RULES
+        from torchmigrate.builtin import RULES
 
         return [*self.catalogue.rules, *RULES]
 
@@ -101,7 +101,7 @@ def examples(rule: Rule) -> Sequence[Example]:
     from torchmigrate.catalogue.examples import FIX, REPORT_ONLY, Example
     from torchmigrate.catalogue.problems import CatalogueError
     from torchmigrate.catalogue.store import examples_of
-    from torchmigrate.suppress import EXAMPLES
+    from torchmigrate.builtin import EXAMPLES
 
     if rule.code in EXAMPLES:
         before, after = EXAMPLES[rule.code]
@@ -116,7 +116,7 @@ def load_rules(layer: Layer) -> tuple[Catalogue, Sequence[Selectable]]:
     """Our rules with those in the directories of the configuration; and what there is to select."""
     from torchmigrate.catalogue.problems import CatalogueError
     from torchmigrate.catalogue.store import default_catalogue, load_user_rules
-    from torchmigrate.suppress import RULES
+    from torchmigrate.builtin import RULES
 
     try:
         catalogue = load_user_rules(layer.rules) if layer.rules else default_catalogue()

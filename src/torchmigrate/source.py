@@ -53,9 +53,10 @@ class Source:
     data: the bytes as they were read.
     encoding: name of the codec, as in the file's PEP 263 cookie.
     bom: whether the file starts with a UTF-8 byte order mark; `encode` puts it back.
+    async_arguments: set by `parse`, offsets of `async` where a call has it as a keyword argument.
     """
 
-    __slots__ = ("_ascii", "_starts", "_wide", "bom", "data", "encoding", "path", "text")
+    __slots__ = ("_ascii", "_starts", "_wide", "async_arguments", "bom", "data", "encoding", "path", "text")
 
     def __init__(self, path: Path, text: str, data: bytes, encoding: str, bom: bool) -> None:
         self.path = path
@@ -63,6 +64,7 @@ class Source:
         self.data = data
         self.encoding = encoding
         self.bom = bom
+        self.async_arguments: tuple[int, ...] = ()
         self._ascii = text.isascii()
         self._starts: list[int] | None = None
         # line -> byte columns where its non-ASCII characters end, and how many bytes more than characters
@@ -242,6 +244,9 @@ class Source:
                 warnings.simplefilter("ignore")
                 return ast.parse(self.text)
         except SyntaxError as error:
+            tree = self._parse_masked()
+            if tree is not None:
+                return tree
             from torchmigrate.syntax import explain
 
             line = error.lineno if error.lineno and error.lineno > 0 else None
@@ -250,6 +255,23 @@ class Source:
             raise SourceError("nested too deeply for Python's own parser") from None
         except ValueError as error:
             raise SourceError(f"cannot be parsed: {_one_line(error)}") from None
+
+
+    def _parse_masked(self) -> ast.Module | None:
+        """The tree of a file that only `.cuda(async=True)` keeps from parsing; positions are the same."""
+        if "async" not in self.text:
+            return None
+        from torchmigrate.async_argument import async_arguments, mask
+
+        self.async_arguments = async_arguments(self.text)
+        if not self.async_arguments:
+            return None
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return ast.parse(mask(self.text, self.async_arguments))
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return None
 
 
 def explain_os_error(error: OSError) -> str:
