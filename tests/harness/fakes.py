@@ -18,7 +18,10 @@ VERSION = "2.15.0"
 
 
 class Result:
-    """What calling a fake gives."""
+    """What calling a fake gives: perhaps a decorator."""
+
+    def __call__(self, function: Any) -> Any:
+        return function
 
 
 class Fake:
@@ -56,7 +59,9 @@ class FakeModule(types.ModuleType):
     def __getattr__(self, attribute: str) -> Any:
         if attribute.startswith("__"):
             raise AttributeError(attribute)
-        return sys.modules.get(f"{self.__name__}.{attribute}") or Fake(f"{self.__name__}.{attribute}", self._used)
+        return sys.modules.get(f"{self.__name__}.{attribute}") or Fake(
+            f"{self.__name__}.{attribute}", self._used
+        )
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
