@@ -7,11 +7,12 @@ import importlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from types import ModuleType
 
 from torchmigrate import async_argument
 from torchmigrate import edits as editing
 from torchmigrate.builtin import RULES
-from torchmigrate.catalogue.model import Catalogue, RuleHead
+from torchmigrate.catalogue.model import Catalogue, Rule, RuleHead
 from torchmigrate.config import Settings
 from torchmigrate.fixes import FixPlanner
 from torchmigrate.hits import HitFinder
@@ -40,8 +41,9 @@ class Engine:
         self.versions = VersionRange(settings.target, settings.minimum)
         self.catalogue = catalogue.where(self._wanted)
         self.finder = HitFinder(self.catalogue, self.versions)
-        has_codemods = any(head.codemod for head in self.catalogue.heads)
-        self.codemods = [rule for rule in self.catalogue.rules if rule.codemod] if has_codemods else []
+        codes = [head.code for head in self.catalogue.heads if head.codemod]
+        self.codemods = [rule for rule in map(self.catalogue.find, codes) if rule is not None]
+        self.unscreened = any(not getattr(codemod(rule), "NEEDS_HITS", False) for rule in self.codemods)
         own = {rule.code for rule in RULES if settings.selects(rule.code)}
         self.enabled = own.union(head.code for head in self.catalogue.heads)
 
@@ -100,7 +102,7 @@ class Engine:
         """Whether the text may hold anything for the rules; cheap, and never wrong the other way."""
         if not any(root in text for root in LIBRARY_ROOTS):
             return False
-        return self.catalogue.screen(text) or bool(self.codemods)
+        return self.catalogue.screen(text) or self.unscreened
 
     def _findings(
         self, names: Names, source: Source, path: Path, suppressions: Suppressions
@@ -112,7 +114,7 @@ class Engine:
             if not suppressions.hides(hit.rule.code, hit.rule.name, source.position(hit.match.start)[0])
         ]
         found: list[Finding] = []
-        if hits or self.codemods:
+        if hits or self.unscreened:
             planner = FixPlanner(
                 names,
                 source,
@@ -122,9 +124,8 @@ class Engine:
             )
             found = planner.findings([hit for hit in hits if not hit.rule.codemod])
             for rule in self.codemods:
-                module = importlib.import_module(f"torchmigrate.codemods.{rule.codemod}")
                 mine = [hit for hit in hits if hit.rule is rule]
-                found.extend(module.find(rule, mine, planner))
+                found.extend(codemod(rule).find(rule, mine, planner))
         return found
 
     # ---- fixing --------------------------------------------------------------------------------------
@@ -212,6 +213,11 @@ class Engine:
         done = editing.apply(source.text, [Fix("Remove unused imports", Applicability.SAFE, tuple(removals))])
         after = source.with_text(done.text)
         return source if self._breaks(after) else after
+
+
+def codemod(rule: Rule) -> ModuleType:
+    """The module that finds and rewrites for a rule."""
+    return importlib.import_module(f"torchmigrate.codemods.{rule.codemod}")
 
 
 @functools.lru_cache(maxsize=4096)

@@ -64,12 +64,13 @@ class FixPlanner:
                     fixes[id(hit)] = fix
                 unchanged.update(id(hit) for hit in silent)
         return [
-            self._finding(hit, fixes[id(hit)] if id(hit) in fixes else self._single_fix(hit))
+            self.finding(hit, fixes[id(hit)] if id(hit) in fixes else self._single_fix(hit))
             for hit in hits
             if id(hit) not in unchanged
         ]
 
-    def _finding(self, hit: Hit, fix: Fix | None) -> Finding:
+    def finding(self, hit: Hit, fix: Fix | None) -> Finding:
+        """A hit in words, at its place."""
         rule = hit.rule
         level = severity(rule, self.versions)
         assert level is not None, "rules that say nothing at the target are not looked up"
@@ -91,15 +92,16 @@ class FixPlanner:
 
     def _single_fix(self, hit: Hit) -> Fix | None:
         use = hit.use
-        if not self._may_fix(hit) or use.role is Role.IMPORT:
+        if not self.may_fix(hit) or use.role is Role.IMPORT:
             return None
         made = self._rewrite(hit, None, "")
         if made is None:
             return None
         edits, level, reason, title, _ = made
-        return self._fix(hit.rule, title, level, reason, edits, self.imports.releases(use))
+        return self.fix(hit.rule, title, level, reason, edits, self.imports.releases(use))
 
-    def _may_fix(self, hit: Hit) -> bool:
+    def may_fix(self, hit: Hit) -> bool:
+        """Whether a use surely is what the rule is about, and is written where it can be edited."""
         use = hit.use
         return (
             use.sure
@@ -136,7 +138,7 @@ class FixPlanner:
         edits = tuple(dict.fromkeys((*made.edits, *needed)))
         return edits, level, reason or made.reason, made.title, made.callee
 
-    def _fix(
+    def fix(
         self,
         rule: Rule,
         title: str,
@@ -145,6 +147,7 @@ class FixPlanner:
         edits: Iterable[Edit],
         releases: tuple[Release, ...] = (),
     ) -> Fix:
+        """A fix of a rule; the configuration may make it safe or unsafe."""
         if level is Applicability.UNSAFE and self.settings.promotes(rule.code):
             level, reason = Applicability.SAFE, None
         elif level is Applicability.SAFE and self.settings.demotes(rule.code):
@@ -178,7 +181,7 @@ class FixPlanner:
             return None
         users = [hit for hit in found if hit is not first]
         plain = self._plain_case(first.rule)
-        whole = set(binding.uses) <= {hit.use.start for hit in users if self._may_fix(hit)}
+        whole = set(binding.uses) <= {hit.use.start for hit in users if self.may_fix(hit)}
         if plain is None and not (whole and users):
             return None
         move = _Move(first, users, binding, new, plain, whole)
@@ -186,7 +189,7 @@ class FixPlanner:
             move.lower(*applicability(plain, first.rule, self.versions))
             move.title = plain.title or f"Import `{new}`"
             if not whole:  # the import keeps the local name, so that no use has to change
-                move.users = [hit for hit in users if self._may_fix(hit)]
+                move.users = [hit for hit in users if self.may_fix(hit)]
                 return move
         for hit in users:
             made = self._rewrite(hit, *move.target(hit, ""))
@@ -224,7 +227,7 @@ class FixPlanner:
             return []
         strictest = min((move for move, _ in done), key=lambda move: move.level)
         rule = strictest.first.rule
-        fix = self._fix(rule, strictest.title, strictest.level, strictest.reason, edits)
+        fix = self.fix(rule, strictest.title, strictest.level, strictest.reason, edits)
         return [(move, fix, silent) for move, silent in done]
 
     def _plain_case(self, rule: Rule) -> Case | None:
@@ -247,7 +250,7 @@ class FixPlanner:
         for hit in hits:
             if hit is first:
                 continue
-            if hit.use.rest or not self._may_fix(hit):
+            if hit.use.rest or not self.may_fix(hit):
                 return None
             made = self._rewrite(hit, None, "")
             callees.add(made[4] if made is not None else None)

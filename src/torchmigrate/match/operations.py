@@ -128,7 +128,7 @@ def _kept(
         if keyword is not None and kind != "keywords":
             keyword = case.keywords.get(name, name)
         elif keyword is None and slot.star != "**" and (shifted or name in case.to_keyword):
-            if kind != "positional":
+            if kind != "positional" and name not in case.keywords:
                 raise CannotFix(f"{name} cannot be given by keyword")
             keyword = case.keywords.get(name, name)
             shifted = True
