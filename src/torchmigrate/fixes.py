@@ -97,7 +97,7 @@ class FixPlanner:
         if made is None:
             return None
         edits, level, reason, title, _ = made
-        return self._fix(hit.rule, title, level, reason, edits, self.imports.releases(use))
+        return self.fix(hit.rule, title, level, reason, edits, self.imports.releases(use))
 
     def _may_fix(self, hit: Hit) -> bool:
         use = hit.use
@@ -136,7 +136,7 @@ class FixPlanner:
         edits = tuple(dict.fromkeys((*made.edits, *needed)))
         return edits, level, reason or made.reason, made.title, made.callee
 
-    def _fix(
+    def fix(
         self,
         rule: Rule,
         title: str,
@@ -224,7 +224,7 @@ class FixPlanner:
             return []
         strictest = min((move for move, _ in done), key=lambda move: move.level)
         rule = strictest.first.rule
-        fix = self._fix(rule, strictest.title, strictest.level, strictest.reason, edits)
+        fix = self.fix(rule, strictest.title, strictest.level, strictest.reason, edits)
         return [(move, fix, silent) for move, silent in done]
 
     def _plain_case(self, rule: Rule) -> Case | None:
