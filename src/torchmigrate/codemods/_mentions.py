@@ -1,0 +1,161 @@
+"""Every mention of some variables in a scope: where it stands, what is around it, whether it is in a loop."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Spot:
+    """A statement as the block that holds it and its number there; `outer` is the statement around it."""
+
+    block: list[ast.stmt]
+    index: int
+    outer: Spot | None = None
+
+    @property
+    def statement(self) -> ast.stmt:
+        return self.block[self.index]
+
+    def chain(self) -> list[Spot]:
+        """The spots from the scope's own block inwards, this one last."""
+        found: list[Spot] = []
+        here: Spot | None = self
+        while here is not None:
+            found.append(here)
+            here = here.outer
+        return found[::-1]
+
+    def within(self, block: list[ast.stmt]) -> Spot | None:
+        """The statement of `block` that this one is, or stands in; None: it is elsewhere."""
+        here: Spot | None = self
+        while here is not None and here.block is not block:
+            here = here.outer
+        return here
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Mention:
+    """A place where a variable is read.
+
+    looped: it runs more than once, as far as its own function shows. nested: inside a function or class that
+    is defined in the scope, so that nobody knows when it runs.
+    """
+
+    node: ast.Name
+    spot: Spot
+    looped: bool
+    nested: bool
+
+    @property
+    def position(self) -> tuple[int, int]:
+        return (self.node.lineno, self.node.col_offset)
+
+
+class Mentions:
+    """The mentions of variables in one scope, by name and in source order, with the nodes around each.
+
+    Args:
+        body: the statements of the scope.
+        wanted: the variables.
+        hidden: which names a nested function does not take from here, since it binds them itself.
+    """
+
+    def __init__(
+        self, body: list[ast.stmt], wanted: frozenset[str], hidden: Callable[[ast.AST], frozenset[str]]
+    ) -> None:
+        self.of: dict[str, list[Mention]] = {name: [] for name in wanted}
+        self.calls: list[ast.Call] = []  # every call in the scope, nested ones too
+        self._parents: dict[ast.AST, ast.AST] = {}
+        self._hidden = hidden
+        # Not by recursion: some `elif` chains are thousands of branches deep.
+        todo = [(spot, wanted, False, False) for spot in _spots(body, None)]
+        todo.reverse()
+        while todo:
+            spot, names, looped, nested = todo.pop()
+            statement = spot.statement
+            self._expressions(spot, names, looped, nested)
+            inner, deeper = names, nested
+            if isinstance(statement, _FUNCTIONS):
+                inner, deeper = names - hidden(statement), True
+            elif isinstance(statement, ast.ClassDef):
+                deeper = True
+            again = False if deeper and not nested else looped or isinstance(statement, _LOOPS)
+            for block in reversed(list(blocks(statement))):
+                todo += [(below, inner, again, deeper) for below in reversed(list(_spots(block, spot)))]
+        for mentions in self.of.values():
+            mentions.sort(key=lambda mention: mention.position)
+
+    def parent(self, node: ast.AST) -> ast.AST | None:
+        """The node around an expression; a statement has none."""
+        return self._parents.get(node)
+
+    def around(self, node: ast.AST) -> Iterator[ast.AST]:
+        """The nodes around an expression, the nearest first, up to its statement."""
+        outer = self._parents.get(node)
+        while outer is not None:
+            yield outer
+            outer = self._parents.get(outer)
+
+    def _expressions(self, spot: Spot, names: frozenset[str], looped: bool, nested: bool) -> None:
+        todo: list[tuple[ast.AST, frozenset[str], bool]] = [
+            (spot.statement, names, looped or isinstance(spot.statement, ast.While))
+        ]
+        while todo:
+            node, names, looped = todo.pop()
+            for child in ast.iter_child_nodes(node):
+                if isinstance(child, ast.stmt):
+                    continue  # it has a spot of its own
+                self._parents[child] = node
+                if isinstance(child, ast.Name):
+                    if child.id in names and isinstance(child.ctx, ast.Load):
+                        self.of[child.id].append(Mention(child, spot, looped, nested))
+                    continue
+                if isinstance(child, ast.Call):
+                    self.calls.append(child)
+                if isinstance(child, ast.Lambda):
+                    todo.append((child, names - parameters(child.args), looped))
+                elif isinstance(child, _COMPREHENSIONS):
+                    todo.append((child, names - _targets(child), True))
+                else:
+                    todo.append((child, names, looped))
+
+
+def blocks(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
+    """The blocks inside a compound statement, in source order."""
+    body = getattr(statement, "body", None)
+    if body:
+        yield body
+    for part in (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ())):
+        yield part.body
+    for name in ("orelse", "finalbody"):
+        block = getattr(statement, name, None)
+        if block:
+            yield block
+
+
+def parameters(arguments: ast.arguments) -> frozenset[str]:
+    """The names of all parameters."""
+    single = [item for item in (arguments.vararg, arguments.kwarg) if item is not None]
+    every = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, *single)
+    return frozenset(item.arg for item in every)
+
+
+def _spots(block: Sequence[ast.stmt], outer: Spot | None) -> Iterator[Spot]:
+    assert isinstance(block, list), "the parser makes lists"
+    return (Spot(block, index, outer) for index in range(len(block)))
+
+
+def _targets(node: ast.AST) -> frozenset[str]:
+    return frozenset(
+        inner.id
+        for part in getattr(node, "generators", ())
+        for inner in ast.walk(part.target)
+        if isinstance(inner, ast.Name)
+    )
