@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from textwrap import dedent
+from typing import Any
 
 import pytest
 
 import torchmigrate
+from torchmigrate import cli
+from torchmigrate.console import Console
 
 SOURCE = Path(torchmigrate.__file__).parent.parent
 
@@ -47,8 +51,9 @@ def command(*arguments: str | Path) -> list[str]:
 class Project:
     """A directory with Python files, in which commands run."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.path = path
+        self.monkeypatch = monkeypatch
 
     def write(self, name: str, text: str | bytes) -> Path:
         path = self.path / name
@@ -56,23 +61,43 @@ class Project:
         path.write_bytes(text.encode() if isinstance(text, str) else text)
         return path
 
+    def run_bytes(
+        self, *arguments: str | Path, stdin: bytes = b"", **environ: str
+    ) -> subprocess.CompletedProcess[bytes]:
+        """Run torchmigrate in this process, as a script would run it."""
+        streams = [
+            io.TextIOWrapper(io.BytesIO(data), "utf-8", write_through=True) for data in (stdin, b"", b"")
+        ]
+        with self.monkeypatch.context() as patch:
+            patch.chdir(self.path)
+            for name in ("NO_COLOR", "FORCE_COLOR"):
+                patch.delenv(name, raising=False)
+            for name, value in environ.items():
+                patch.setenv(name, value)
+            for name, stream in zip(("stdin", "stdout", "stderr"), streams, strict=True):
+                patch.setattr(sys, name, stream)
+            with pytest.raises(SystemExit) as stop:
+                cli.main([str(argument) for argument in arguments])
+        out, err = (stream.buffer.getvalue() for stream in streams[1:])  # type: ignore[attr-defined]
+        code = stop.value.code
+        assert isinstance(code, int)
+        return subprocess.CompletedProcess(arguments, code, out, err)
+
     def run(
-        self, *arguments: str | Path, code: int | None = None, stdin: str | bytes = b"", **environ: str
+        self, *arguments: str | Path, code: int | None = None, stdin: str = "", **environ: str
     ) -> subprocess.CompletedProcess[str]:
-        """Run torchmigrate; without a traceback, and with this exit code."""
-        done = subprocess.run(
-            command(*arguments),
-            cwd=self.path,
-            env=environment(**environ),
-            input=stdin.encode() if isinstance(stdin, str) else stdin,
-            capture_output=True,
-            timeout=120,
-        )
+        """The same in text; without a traceback, and with this exit code."""
+        done = self.run_bytes(*arguments, stdin=stdin.encode(), **environ)
         out, err = done.stdout.decode(), done.stderr.decode()
         assert "Traceback" not in err and "internal error" not in err, err
         if code is not None:
             assert done.returncode == code, (out, err)
         return subprocess.CompletedProcess(done.args, done.returncode, out, err)
+
+    def start(self, *arguments: str, **options: Any) -> subprocess.Popen[bytes]:
+        """Run torchmigrate in a process of its own."""
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
+        return subprocess.Popen(command(*arguments), cwd=self.path, **{"env": environment(), **pipes})
 
     def codes(self, *arguments: str | Path) -> list[str]:
         done = self.run("check", "--output-format", "json", *arguments)
@@ -80,8 +105,8 @@ class Project:
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Project:
-    made = Project(tmp_path)
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    made = Project(tmp_path, monkeypatch)
     made.write("old.py", OLD)
     made.write("pkg/clean.py", CLEAN)
     return made
@@ -164,11 +189,13 @@ def test_results_do_not_depend_on_jobs_or_hash_seed(project: Project) -> None:
     for number in range(40):
         project.write(f"many/{number % 7}/m{number}.py", OLD)
     outputs = {
-        project.run("check", "--output-format", "concise", "--jobs", jobs, PYTHONHASHSEED=seed).stdout
+        project.start(
+            "check", "--output-format", "concise", "--jobs", jobs, env=environment(PYTHONHASHSEED=seed)
+        ).communicate()[0]
         for jobs, seed in (("1", "0"), ("2", "1"), ("3", "2"))
     }
     assert len(outputs) == 1
-    paths = [line.partition(":")[0] for line in outputs.pop().splitlines()]
+    paths = [line.partition(":")[0] for line in outputs.pop().decode().splitlines()]
     assert paths == sorted(paths, key=lambda path: Path(path).parts) and len(paths) == 123
 
 
@@ -240,12 +267,7 @@ def test_diff_can_be_applied_whatever_the_encoding(project: Project) -> None:
     body = "import torch\r\ns = torch.cuda.amp.GradScaler()  # é\r\n"
     project.write("bom.py", "\ufeff".encode() + body.encode())
     project.write("latin.py", b"# coding: latin-1\r\n" + body.encode("latin-1"))
-    done = subprocess.run(
-        command("check", "--diff", "bom.py", "latin.py"),
-        cwd=project.path,
-        env=environment(),
-        capture_output=True,
-    )
+    done = project.run_bytes("check", "--diff", "bom.py", "latin.py")
     assert done.returncode == 1
     subprocess.run(["git", "apply"], input=done.stdout, cwd=project.path, check=True)
     fixed = body.replace("torch.cuda.amp.GradScaler()", 'torch.amp.GradScaler("cuda")')
@@ -315,14 +337,7 @@ def test_stdin_fixed(project: Project) -> None:
 
 def test_stdin_comes_back_byte_for_byte(project: Project) -> None:
     for data in (b"\xef\xbb\xbfx = 1\r\n", b"# coding: latin-1\r\n'\xe9'", b"print 'x'\n", b"\xff\n", b""):
-        done = subprocess.run(
-            command("check", "-", "--fix"),
-            cwd=project.path,
-            env=environment(),
-            input=data,
-            capture_output=True,
-        )
-        assert done.stdout == data
+        assert project.run_bytes("check", "-", "--fix", stdin=data).stdout == data
 
 
 def test_stdin_diff(project: Project) -> None:
@@ -341,7 +356,7 @@ def test_stdin_of_an_excluded_file(project: Project) -> None:
 def test_stdin_that_is_not_python(project: Project) -> None:
     done = project.run("check", "-", stdin="import torch\ntorch.rfft(\n", code=2)
     assert err_lines(done)[0].startswith("error: <stdin>:2: syntax error")
-    assert "NUL" in project.run("check", "-", stdin=b"import torch\0", code=2).stderr
+    assert "NUL" in project.run("check", "-", stdin="import torch\0", code=2).stderr
 
 
 # ---- selection ----------------------------------------------------------------------------------------
@@ -718,8 +733,10 @@ def test_colour(project: Project) -> None:
 
 def test_a_terminal_that_knows_ascii_only(project: Project) -> None:
     project.write("名.py", "import torch\n名 = torch.rfft('é', 2)\n")
-    done = project.run("check", "名.py", code=1, PYTHONIOENCODING="ascii", PYTHONUTF8="0")
-    assert "\\u540d.py:2:5: " in done.stdout
+    process = project.start("check", "名.py", env=environment(PYTHONIOENCODING="ascii", PYTHONUTF8="0"))
+    out, err = process.communicate()
+    assert process.returncode == 1, err
+    assert b"\\u540d.py:2:5: " in out
 
 
 HEAVY = (
@@ -764,13 +781,7 @@ class TestInterruptions:
         for number in range(200):
             project.write(f"many/m{number}.py", OLD)
         for arguments in (["check"], ["check", "--diff"], ["rules"], ["rules", "--output-format", "json"]):
-            process = subprocess.Popen(
-                command(*arguments),
-                cwd=project.path,
-                env=environment(),
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-            )
+            process = project.start(*arguments)
             assert process.stdout is not None and process.stderr is not None
             process.stdout.read(10)
             process.stdout.close()
@@ -782,31 +793,21 @@ class TestInterruptions:
     def test_fixes_are_made_even_if_nobody_reads(self, project: Project) -> None:
         read, write = os.pipe()
         os.close(read)
-        done = subprocess.run(
-            command("check", "--fix"),
-            cwd=project.path,
-            env=environment(),
-            stdout=write,
-            stderr=write,
-            timeout=60,
-        )
+        process = project.start("check", "--fix", stdout=write, stderr=write)
         os.close(write)
-        assert done.returncode == 1
+        assert process.wait(60) == 1
         assert (project.path / "old.py").read_text() == FIXED
 
     def test_control_c(self, project: Project) -> None:
         for number in range(3000):
             project.write(f"many/m{number}.py", OLD)
         for jobs in ("1", "2"):
-            process = subprocess.Popen(
-                command("check", "--jobs", jobs),
-                cwd=project.path,
-                env=environment(),
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE,
-                start_new_session=True,
+            process = project.start(
+                "check", "--verbose", "--jobs", jobs, stdout=subprocess.DEVNULL, start_new_session=True
             )
-            time.sleep(1.0)
+            assert process.stderr is not None
+            assert process.stderr.readline().startswith(b"configuration")
+            time.sleep(0.3)
             os.killpg(process.pid, signal.SIGINT)
             _, errors = process.communicate(timeout=60)
             assert process.returncode == 130
@@ -814,7 +815,7 @@ class TestInterruptions:
             assert "Interrupted." in errors.decode()
 
 
-def in_terminal(arguments: Sequence[str], cwd: Path, wait: Callable[[], None] = lambda: None) -> str:
+def in_terminal(arguments: Sequence[str], cwd: Path) -> str:
     """What a command writes to a terminal."""
     import pty
 
@@ -843,10 +844,34 @@ def in_terminal(arguments: Sequence[str], cwd: Path, wait: Callable[[], None] = 
 
 
 @pytest.mark.skipif(os.name == "nt", reason="terminals of POSIX")
-def test_a_terminal_gets_colour_and_a_bar_only_when_it_takes_long(project: Project) -> None:
+def test_a_terminal_gets_colour(project: Project) -> None:
     text = in_terminal(["check", "--output-format", "concise"], project.path)
-    assert "\x1b[" in text and "Checking" not in text
-    for number in range(4000):
-        project.write(f"many/m{number}.py", OLD)
-    assert "Checking" in in_terminal(["check", "--statistics", "--jobs", "1"], project.path)
-    assert "Checking" not in in_terminal(["check", "--statistics", "--jobs", "1", "--quiet"], project.path)
+    assert "\x1b[1;31m" in text
+
+
+class _Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def progress(monkeypatch: pytest.MonkeyPatch, *, seconds: float, quiet: bool = False) -> str:
+    """What the progress bar writes during a run of ten files that takes so long."""
+    terminal = _Terminal()
+    now = 100.0
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    with Console("never", quiet=quiet).progress() as tell:
+        for done in range(1, 11):
+            now += seconds / 10
+            if tell is not None:
+                tell(done, 10)
+    return terminal.getvalue()
+
+
+def test_a_bar_appears_on_a_terminal_when_it_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert progress(monkeypatch, seconds=0.9) == ""
+    assert "Checking" in progress(monkeypatch, seconds=3)
+    assert "100%" in progress(monkeypatch, seconds=3)
+    assert progress(monkeypatch, seconds=3, quiet=True) == ""
+    monkeypatch.setattr(_Terminal, "isatty", lambda self: False)
+    assert progress(monkeypatch, seconds=3) == ""

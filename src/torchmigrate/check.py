@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 CLEAN, FOUND, FAILED = 0, 1, 2
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Output:
     """How a check reports. `settings.fix` says whether fixes are made; diff: shown instead of written."""
 

@@ -56,10 +56,10 @@ def _listed(ctx: click.Context, parameter: click.Parameter, values: tuple[str, .
 
 
 def _version(ctx: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
-    from torchmigrate.config import check_version
-
     if value is None:
         return None
+    from torchmigrate.config import check_version
+
     try:
         return check_version(value)
     except ValueError as error:
@@ -338,11 +338,14 @@ def test_rules(directory: Path, quiet: bool, colour: str) -> int:
     return test_directory(directory, open_console(colour, quiet=quiet))
 
 
-def main() -> None:
-    """Run the command line and exit: 0 clean, 1 findings, 2 could not do the job, 130 interrupted."""
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and exit: 0 clean, 1 findings, 2 could not do the job, 130 interrupted.
+
+    arguments: those of the process if not given.
+    """
     code: object
     try:
-        code = commands.main(prog_name="torchmigrate", standalone_mode=False)
+        code = commands.main(arguments, prog_name="torchmigrate", standalone_mode=False)
     except click.exceptions.Exit as stop:
         code = stop.exit_code
     except click.ClickException as error:
@@ -351,8 +354,11 @@ def main() -> None:
         click.echo(f"error: {error.format_message()}", err=True)
         code = 2
     except (click.Abort, KeyboardInterrupt):
-        click.echo("\nInterrupted.", err=True)
+        click.echo("Interrupted.", err=True)
         code = INTERRUPTED
+        # With `python -m`, CPython ends by the signal instead of the exit code if what was interrupted was an
+        # `exec` of text, as in making a dataclass; another one makes it forget that.
+        exec("")
     except BrokenPipeError:  # from click's own output; ours sees to it itself
         code = 0
     except Exception as error:  # a mistake of ours: one line for the user instead of a traceback

@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 FILE_NAME = "torchmigrate.toml"
 TABLE = "tool.torchmigrate"
-_VERSION = re.compile(r"\d+\.\d+(\.\d+)?")
+_VERSION = r"\d+\.\d+(\.\d+)?"
 
 
 class ConfigError(Exception):
     """A configuration or option that cannot be used; the message is one line for a person."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Layer:
     """The options of one origin: a configuration file or the command line. None: not given there.
 
@@ -58,7 +58,7 @@ class Layer:
         return ConfigError(f"{self.origin}: {name}: {what}" if self.origin else f"{name}: {what}")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Settings:
     """What to look for, for which versions, and what to fix. Can be sent to another process.
 
@@ -167,7 +167,7 @@ def _check(layer: Layer, key: str, selectors: Iterable[str], rules: Sequence[Sel
 
 def check_version(value: str) -> str:
     """A release of torch as given by a person. Raises ValueError with what is allowed."""
-    if not _VERSION.fullmatch(value):
+    if not re.fullmatch(_VERSION, value):
         raise ValueError(f'must be a release of torch such as "2.13" or "1.8.1", not {value!r}')
     return value
 

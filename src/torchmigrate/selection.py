@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Protocol
 
 ALL = "ALL"
-_PREFIX = re.compile(r"([A-Z]+)[0-9]*")
+_PREFIX = r"([A-Z]+)[0-9]*"
 
 
 class Selectable(Protocol):
@@ -45,7 +45,7 @@ def codes_of(selector: str, rules: Iterable[Selectable]) -> tuple[int, frozenset
     exact = frozenset(rule.code for rule in rules if selector in (rule.code, rule.name))
     if exact:
         return 1000, exact
-    prefix = _PREFIX.fullmatch(selector)
+    prefix = re.fullmatch(_PREFIX, selector)
     if prefix:
         # "T" is no prefix of TM131: the letters name the tool and are whole.
         fitting = frozenset(

@@ -31,7 +31,7 @@ def open_console(colour: str, *, quiet: bool = False, verbose: bool = False) -> 
     return Console(colour, quiet=quiet, verbose=verbose)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Session:
     """One command's surroundings. Errors of the user's making are raised as click.ClickException."""
 

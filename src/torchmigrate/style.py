@@ -10,10 +10,10 @@ from typing import TextIO
 from torchmigrate.model import Severity
 
 # Besides the control characters, those that reorder text on a terminal.
-_UNSAFE = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+_UNSAFE = "[\x00-\x08\x0a-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Style:
     """Puts colours into text, or does not."""
 
@@ -59,4 +59,4 @@ def wants_colour(choice: str, stream: TextIO) -> bool:
 
 def printable(text: str) -> str:
     """The text on one line, with control characters (but tabs) made visible."""
-    return _UNSAFE.sub(lambda match: match.group().encode("unicode_escape").decode("ascii"), text)
+    return re.sub(_UNSAFE, lambda match: match.group().encode("unicode_escape").decode("ascii"), text)

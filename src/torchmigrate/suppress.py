@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.model import Applicability, Edit, Finding, Fix, Severity
@@ -47,25 +47,23 @@ EXAMPLES: dict[str, tuple[str, str | None]] = {
     UNUSED: ("torch.outer(a, b)  # torchmigrate: ignore[TM100] old name", "torch.outer(a, b)"),
 }
 
-_OURS = re.compile(r"#\s*torchmigrate:\s*(?P<kind>[\w-]*)\s*(?:\[(?P<items>[^\]#]*)\])?[^#]*")
+# Patterns are compiled when they are used: most runs need none of them.
+_OURS = r"#\s*torchmigrate:\s*(?P<kind>[\w-]*)\s*(?:\[(?P<items>[^\]#]*)\])?[^#]*"
 # flake8's own form: what does not look like a list of codes makes a bare noqa.
-_NOQA = re.compile(
-    r"#\s*noqa(?::\s?(?P<items>[A-Z]+[0-9]+(?:[,\s]+[A-Z]+[0-9]+)*)[^#]*)?(?![\w-])", re.IGNORECASE
-)
-_NOQA_LINE = re.compile(r"#\s*noqa:([^\n]*)", re.IGNORECASE)
-_CODE = re.compile(r"[A-Z]+[0-9]+", re.IGNORECASE)
-_BLANKS = re.compile(r"[ \t\f]*")
-_NEWLINE = re.compile(r"\r\n|\r|\n|\Z")
-_ITEM = re.compile(r"[^\s,]+")
+_NOQA = r"(?i)#\s*noqa(?::\s?(?P<items>[A-Z]+[0-9]+(?:[,\s]+[A-Z]+[0-9]+)*)[^#]*)?(?![\w-])"
+_NOQA_LINE = r"(?i)#\s*noqa:([^\n]*)"
+_CODE = r"(?i)[A-Z]+[0-9]+"
+_ITEM = r"[^\s,]+"
+_TO_NEXT = r"[ \t\f]*(\r\n|\r|\n|\Z)?"  # what follows a comment on its line, and the end of the line
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class _Item:
     text: str
     used: bool = False
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class _Comment:
     """One directive. `noqa` compares codes by prefix and without case, as flake8 does."""
 
@@ -92,12 +90,12 @@ class _Comment:
         return hidden
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Suppressions:
     """The suppressions of one file. Its comments are only looked for when somebody needs them."""
 
     source: Source
-    _comments: list[_Comment] | None = field(default=None, repr=False)
+    _comments: list[_Comment] | None = None
 
     @classmethod
     def of(cls, source: Source) -> Suppressions:
@@ -167,15 +165,14 @@ class Suppressions:
             written = self.source.text[start:end]
             between = re.search(r"[,\s]+", written)
             return Edit(start, end, (between.group() if between else ", ").join(item.text for item in kept))
-        start = comment.start
-        end = _BLANKS.match(self.source.text, comment.end).end()  # type: ignore[union-attr]  # matches always
-        newline = _NEWLINE.match(self.source.text, end)
-        if newline is None:  # another comment follows on this line
-            return Edit(start, end, "")
-        start = len(self.source.text[:start].rstrip(" \t\f"))
-        if start == 0 or self.source.text[start - 1] in "\r\n":  # nothing else in this line: all of it goes
-            end = newline.end()
-        return Edit(start, end, "")
+        text = self.source.text
+        rest = re.compile(_TO_NEXT).match(text, comment.end)
+        assert rest is not None, "it matches nothing as well"
+        if rest[1] is None:  # another comment follows on this line
+            return Edit(comment.start, rest.end(), "")
+        start = len(text[: comment.start].rstrip(" \t\f"))
+        alone = start == 0 or text[start - 1] in "\r\n"  # nothing else in this line: all of it goes
+        return Edit(start, rest.end() if alone else rest.start(1), "")
 
     def concern(self, known: Collection[str]) -> bool:
         """Whether a comment may name a rule of ours; if not, and nothing was found, there is nothing to do.
@@ -186,8 +183,8 @@ class Suppressions:
             return True
         return any(
             code.upper() in known
-            for match in _NOQA_LINE.finditer(self.source.text)
-            for code in _CODE.findall(match.group(1))
+            for match in re.finditer(_NOQA_LINE, self.source.text)
+            for code in re.findall(_CODE, match.group(1))
         )
 
     def _read(self) -> list[_Comment]:
@@ -252,12 +249,12 @@ def _comments(source: Source) -> Iterator[_Comment]:
 
 def _directives(offset: int, comment: str, first: int, last: int, alone: bool) -> Iterator[_Comment]:
     for pattern in (_OURS, _NOQA):
-        for match in pattern.finditer(comment):
+        for match in re.finditer(pattern, comment):
             written = match.group("items")
             span = (match.start("items"), match.end("items"))
             yield _Comment(
                 kind="noqa" if pattern is _NOQA else match.group("kind"),
-                items=None if written is None else [_Item(part) for part in _ITEM.findall(written)],
+                items=None if written is None else [_Item(part) for part in re.findall(_ITEM, written)],
                 items_span=(offset + span[0], offset + span[1]),
                 start=offset + match.start(),
                 end=offset + len(comment[: match.end()].rstrip()),

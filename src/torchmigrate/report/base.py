@@ -14,7 +14,7 @@ from torchmigrate.source import Source
 from torchmigrate.style import printable
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class FileFindings:
     """The findings that are left in one file, in order of place, and the text that they are in.
 
@@ -44,7 +44,7 @@ class Reporter(Protocol):
         ...
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class RuleCount:
     """How often one rule was found."""
 
@@ -53,7 +53,7 @@ class RuleCount:
     fixable: int = 0
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Tally:
     """What a run found and fixed, over all files."""
 
