@@ -29,6 +29,11 @@ from torchmigrate.match.template import (
 from torchmigrate.model import Edit
 
 _CORE = "__tm_core"
+_LEAVES = (
+    cst.BaseParenthesizableWhitespace, cst.BaseBinaryOp, cst.BaseUnaryOp, cst.Comma, cst.AssignEqual, cst.Dot,
+    cst.LeftParen, cst.RightParen, cst.LeftSquareBracket, cst.RightSquareBracket, cst.SimpleString,
+    cst.BaseNumber,
+)  # fmt: skip
 
 
 def callee_of(node: cst.BaseExpression) -> str | None:
@@ -36,17 +41,21 @@ def callee_of(node: cst.BaseExpression) -> str | None:
     return dotted(node.func if isinstance(node, cst.Call) else node)
 
 
-def marks(node: cst.CSTNode) -> int:
-    """How many metavariables are in a part of a filled template."""
-    if mark_index(node) is not None:
-        return 1
-    return sum(marks(child) for child in node.children)
+def _count_marks(node: cst.CSTNode, counts: dict[int, tuple[int, list[cst.CSTNode]]]) -> int:
+    """Note for each part of a filled template how many metavariables are in it, and its own parts."""
+    if isinstance(node, cst.Name):
+        return int(mark_index(node) is not None)
+    children = [] if isinstance(node, _LEAVES) else list(node.children)
+    total = sum([_count_marks(child, counts) for child in children])
+    counts[id(node)] = (total, children)
+    return total
 
 
 def find_core(node: cst.BaseExpression) -> cst.Call | None:
     """The call of a template that all metavariables are arguments of: the outermost that takes one as it
     is, or else the innermost."""
-    total = marks(node)
+    counts: dict[int, tuple[int, list[cst.CSTNode]]] = {}
+    total = _count_marks(node, counts)
     if not total:
         return node if isinstance(node, cst.Call) and dotted(node.func) else None
     core: cst.Call | None = None
@@ -56,7 +65,8 @@ def find_core(node: cst.BaseExpression) -> cst.Call | None:
             core = current
             if any(mark_index(arg.value) is not None for arg in current.args):
                 return core
-        inner = [child for child in current.children if marks(child) == total]
+        children = counts[id(current)][1] if id(current) in counts else []
+        inner = [child for child in children if counts.get(id(child), (0,))[0] == total]
         if not inner:
             return core
         current = inner[0]
@@ -79,9 +89,11 @@ class Core:
 
 def around_arguments(filled: Filled, core: cst.Call, layout: CallLayout, spell: Spell) -> Core:
     """Split a filled template at the arguments of its core call."""
-    whole = filled.node.deep_replace(core, cst.Name(_CORE))
-    assert isinstance(whole, cst.BaseExpression), "an expression stays one"
-    prefix, _, suffix = code_of(whole, spell).partition(_CORE)
+    prefix = suffix = ""
+    if core is not filled.node:
+        whole = filled.node.deep_replace(core, cst.Name(_CORE))
+        assert isinstance(whole, cst.BaseExpression), "an expression stays one"
+        prefix, _, suffix = code_of(whole, spell).partition(_CORE)
     opening = closing = ""
     listed: Sequence[cst.Arg | cst.BaseElement] = core.args
     only = core.args[0] if len(core.args) == 1 else None

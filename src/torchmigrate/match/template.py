@@ -84,10 +84,11 @@ def fill(template: Template, environment: Environment, symbol: str) -> Filled:
     filler = _Filler(template, environment, symbol)
     node = template.node.visit(filler)
     assert isinstance(node, cst.BaseExpression), "an expression stays one"
-    remains = _Remains()
-    node.visit(remains)
-    if remains.found:
-        raise DoesNotFit("an argument that the template needs is absent")
+    if filler.pending:
+        remains = _Remains()
+        node.visit(remains)
+        if remains.found:
+            raise DoesNotFit("an argument that the template needs is absent")
     return Filled(node, filler.parts)
 
 
@@ -115,6 +116,7 @@ class _Filler(cst.CSTTransformer):
         self.symbol = symbol
         self.parts: list[Part] = []
         self.many: dict[str, list[Item]] = {}
+        self.pending = False  # names were left for the nodes around them
 
     def leave_Name(self, original_node: cst.Name, updated_node: cst.Name) -> cst.BaseExpression:
         name = updated_node.value
@@ -122,6 +124,7 @@ class _Filler(cst.CSTTransformer):
             return updated_node
         name = name[len(PREFIX) :]
         content = self.environment.get(name)
+        self.pending = self.pending or not isinstance(content, Content)
         if content is None:
             return cst.Name(_ABSENT + name)
         if isinstance(content, list):
