@@ -95,7 +95,7 @@ def text_faults(result, old, new):
     with fake_libraries(LIBRARY_ROOTS) as used:
         space = {"__name__": "example"}
         try:
-            exec(compile(text, "example.py", "exec"), space)
+            exec(compile(text, "example.py", "exec", dont_inherit=True), space)
         except Exception as error:
             yield f"running it raised {type(error).__name__}: {error}"
             return

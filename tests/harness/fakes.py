@@ -18,7 +18,10 @@ VERSION = "2.15.0"
 
 
 class Result:
-    """What calling a fake gives."""
+    """What calling a fake gives: perhaps a decorator."""
+
+    def __call__(self, function: Any) -> Any:
+        return function
 
 
 class Fake:

@@ -76,7 +76,7 @@ def run(code: str, inputs: Mapping[str, Any], old: bool) -> Outcome:
         stack.enter_context(_restored())
         used = stack.enter_context(old_torch()) if old else Used()
         try:
-            exec(compile(tree, f"<{side} side of the example>", "exec"), space)
+            exec(compile(tree, f"<{side} side of the example>", "exec", dont_inherit=True), space)
         except Exception as error:
             raise ProofError(f"the {side} side raised {type(error).__name__}: {error}") from error
     names = {name: space[name] for name in stored if name in space}
