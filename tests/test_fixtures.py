@@ -4,8 +4,8 @@ after.py         with --fix; absent: nothing changes
 after_unsafe.py  with --fix --unsafe-fixes; absent: the same as after.py
 findings.txt     what is found in before.py, `line:column CODE` each; absent: nothing
 
-After a change of behaviour, `python tests/test_fixtures.py [NAME...]` writes the last three anew; read the diff
-before committing it.
+After a change of behaviour, `python tests/test_fixtures.py [NAME...]` writes the last three anew; read the
+diff before committing it.
 """
 
 from __future__ import annotations
@@ -78,7 +78,9 @@ def update(directory: Path) -> None:
     """Write what is expected of a fixture from what happens now."""
     path = directory / "before.py"
     listed = "".join(line + "\n" for line in found(path))
-    (directory / "findings.txt").write_text(listed) if listed else (directory / "findings.txt").unlink(missing_ok=True)
+    (directory / "findings.txt").write_text(listed) if listed else (directory / "findings.txt").unlink(
+        missing_ok=True
+    )
     before = path.read_bytes()
     for name, unsafe in (("after.py", False), ("after_unsafe.py", True)):
         data = fixed(path, unsafe=unsafe)

@@ -14,14 +14,34 @@ RIGHT = [
     ("L, V = torch.symeig(A, True)", "L, V = torch.linalg.eigh(A, UPLO='U')", {"A": "square(4)"}),
     ("L = A.symeig().eigenvalues", "L = torch.linalg.eigvalsh(A, UPLO='U')", {"A": "hermitian(4)"}),
     ("U = torch.potrf(A)", "U = torch.linalg.cholesky(A).mH", {"A": "spd(4)"}),
-    ("x = torch.gels(B, A)[0][:2]", "x = torch.linalg.lstsq(A, B).solution", {"A": "tensor(4, 2)", "B": "tensor(4, 1)"}),
-    ("y = torch.rfft(x, 2)", "y = torch.view_as_real(torch.fft.rfftn(x, dim=(-2, -1)))", {"x": "tensor(2, 4, 6)"}),
-    ("y = torch.fft(x, 1)", "y = torch.view_as_real(torch.fft.fft(torch.view_as_complex(x)))", {"x": "pairs(3, 8)"}),
+    (
+        "x = torch.gels(B, A)[0][:2]",
+        "x = torch.linalg.lstsq(A, B).solution",
+        {"A": "tensor(4, 2)", "B": "tensor(4, 1)"},
+    ),
+    (
+        "y = torch.rfft(x, 2)",
+        "y = torch.view_as_real(torch.fft.rfftn(x, dim=(-2, -1)))",
+        {"x": "tensor(2, 4, 6)"},
+    ),
+    (
+        "y = torch.fft(x, 1)",
+        "y = torch.view_as_real(torch.fft.fft(torch.view_as_complex(x)))",
+        {"x": "pairs(3, 8)"},
+    ),
     ("torch.ger(a, b)", "torch.outer(a, b)", {"a": "tensor(3)", "b": "tensor(4)"}),
     ("torch.nn.init.constant(w, 2)", "torch.nn.init.constant_(w, 2)", {"w": "tensor(3)"}),
     ("from torch._six import inf\nx = [inf]", "from math import inf\nx = [inf]", {}),
-    ("s = torch.optim.lr_scheduler.StepLR(o, 5, verbose=True)", "s = torch.optim.lr_scheduler.StepLR(o, 5)", {"o": "sgd()"}),
-    ("y = torch.stft(x, 8)", "y = torch.view_as_real(torch.stft(x, 8, return_complex=True))", {"x": "signal(64)"}),
+    (
+        "s = torch.optim.lr_scheduler.StepLR(o, 5, verbose=True)",
+        "s = torch.optim.lr_scheduler.StepLR(o, 5)",
+        {"o": "sgd()"},
+    ),
+    (
+        "y = torch.stft(x, 8)",
+        "y = torch.view_as_real(torch.stft(x, 8, return_complex=True))",
+        {"x": "signal(64)"},
+    ),
     (
         "from apex.normalization import FusedLayerNorm\nm = FusedLayerNorm(4)\ny = m(x.float())",
         "m = torch.nn.LayerNorm(4)\ny = m(x.float())",
@@ -34,7 +54,12 @@ WRONG = [
     ("L, V = torch.symeig(A, True)", "L, V = torch.linalg.eigh(A)", {"A": "square(4)"}, "other values"),
     ("U = torch.potrf(A)", "U = torch.linalg.cholesky(A)", {"A": "spd(4)"}, "other values"),
     ("r = torch.svd(A)", "r = torch.linalg.svd(A)", A, "no field `V`"),
-    ("y = torch.rfft(x, 1)", "y = torch.fft.rfft(x)", {"x": "tensor(8)"}, "dtype torch.float64 became torch.complex128"),
+    (
+        "y = torch.rfft(x, 1)",
+        "y = torch.fft.rfft(x)",
+        {"x": "tensor(8)"},
+        "dtype torch.float64 became torch.complex128",
+    ),
     ("y = torch.range(0, 3)", "y = torch.arange(0, 4)", {}, "dtype torch.float32 became torch.int64"),
     ("y = x.float()", "y = x.double()", {"x": "tensor(2)"}, "dtype"),
     ("y = x.sum(0)", "y = x.sum(0, keepdim=True)", {"x": "tensor(2, 3)"}, "shape"),
@@ -81,7 +106,11 @@ def test_what_cannot_be_executed_is_an_error(before, after, inputs, reason):
 
 
 def test_the_old_functions_are_gone_afterwards():
-    prove(with_torch("L = torch.symeig(A)[0]"), with_torch("L = torch.linalg.eigvalsh(A)"), {"A": "symmetric(3)"})
+    prove(
+        with_torch("L = torch.symeig(A)[0]"),
+        with_torch("L = torch.linalg.eigvalsh(A)"),
+        {"A": "symmetric(3)"},
+    )
     assert not hasattr(torch, "rfft")
     assert not callable(torch.fft)
     with pytest.raises(RuntimeError, match="removed"):
@@ -103,7 +132,14 @@ def test_inputs_depend_on_their_name_alone():
 
 def test_words_keep_their_promises():
     values = vocabulary.evaluate(
-        {"s": "symmetric(2, 4)", "h": "hermitian(3)", "p": "spd(4)", "l": "lower(3)", "r": "real_spectrum(4)", "m": "booleans(9)"}
+        {
+            "s": "symmetric(2, 4)",
+            "h": "hermitian(3)",
+            "p": "spd(4)",
+            "l": "lower(3)",
+            "r": "real_spectrum(4)",
+            "m": "booleans(9)",
+        }
     )
     assert torch.equal(values["s"], values["s"].mT)
     assert torch.equal(values["h"], values["h"].mH)

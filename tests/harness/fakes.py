@@ -59,7 +59,9 @@ class FakeModule(types.ModuleType):
     def __getattr__(self, attribute: str) -> Any:
         if attribute.startswith("__"):
             raise AttributeError(attribute)
-        return sys.modules.get(f"{self.__name__}.{attribute}") or Fake(f"{self.__name__}.{attribute}", self._used)
+        return sys.modules.get(f"{self.__name__}.{attribute}") or Fake(
+            f"{self.__name__}.{attribute}", self._used
+        )
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):

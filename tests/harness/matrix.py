@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-FIXED, REPORTED, SILENT = "fixed", "reported", "silent"
+FIXED, REPORTED, FOUND, SILENT = "fixed", "reported", "found", "silent"
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
     """A use of a name.
 
-    expect: "fixed" (found, and rewritten), "reported" (found, not rewritten) or "silent" (not found).
+    expect: "fixed" (found, and rewritten), "reported" (found, not rewritten), "found" (rewritten or not) or
+        "silent" (not found).
     role: in which syntactic place it is used; a rule that is not about that place is not asked.
     """
 
@@ -22,8 +23,11 @@ class Shape:
     role: str = "call"
 
 
-def shapes(old: str, new: str) -> Iterator[Shape]:
-    """Every way to use `old`, which is to become `new` without any change of arguments."""
+def shapes(old: str, new: str, moved: bool = False) -> Iterator[Shape]:
+    """Every way to use `old`, which is to become `new` without any change of arguments.
+
+    moved: it is a member of a module that has moved, so that code asks for the module.
+    """
     module, _, last = old.rpartition(".")
     root = old.partition(".")[0]
     above, _, below = module.rpartition(".")
@@ -40,10 +44,13 @@ def shapes(old: str, new: str) -> Iterator[Shape]:
     yield Shape("from import in brackets", f"from {module} import (\n    {last},\n)\n\n{last}(1)\n")
     yield Shape("star import", f"from {module} import *\n\n{last}(1)\n", REPORTED)
     yield Shape("in a function", f"import {root}\n\ndef f(x):\n    return {old}(x)\n\nf(1)\n")
-    yield Shape("imported in a function", f"def f(x):\n    from {module} import {last}\n    return {last}(x)\n\nf(1)\n")
+    yield Shape(
+        "imported in a function",
+        f"def f(x):\n    from {module} import {last}\n    return {last}(x)\n\nf(1)\n",
+    )
     yield Shape(
         "in a class",
-        f"from {module} import {last}\n\nclass C:\n    def f(self, x):\n        return {last}(x)\n\nC().f(1)\n",
+        f"from {module} import {last}\n\nclass C:\n    def f(self):\n        return {last}(1)\n\nC().f()\n",
     )
     yield Shape("class attribute", f"import {root}\n\nclass C:\n    f = {old}\n", role="reference")
     yield Shape("decorator", f"import {root}\n\n@{old}\ndef f():\n    pass\n", role="decorator")
@@ -53,8 +60,8 @@ def shapes(old: str, new: str) -> Iterator[Shape]:
     yield Shape("default value", f"import {root}\n\ndef f(x={old}):\n    return x\n", role="reference")
     yield Shape("annotation", f"import {root}\n\ndef f(x: {old}):\n    return x\n", role="annotation")
     yield Shape("star arguments", f"import {root}\n\nargs, kw = [1], {{}}\n{old}(*args, **kw)\n")
-    yield Shape("comment and spaces", f"import {root}  # keep\n\n{old} ( 1 ,)  # keep\n")
-    yield Shape("getattr", f"import {module}\n\ngetattr({module}, '{last}')(1)\n", REPORTED)
+    yield Shape("comment and spaces", f"# keep\nimport {root}\n\n{old} ( 1 ,)  # keep\n")
+    yield Shape("getattr", f"import {module}\n\ngetattr({module}, '{last}')(1)\n", FOUND)
     yield Shape("string", f"from unittest import mock\n\nmock.patch('{old}')\n", REPORTED, role="string")
     yield Shape(
         "version guard",
@@ -62,7 +69,7 @@ def shapes(old: str, new: str) -> Iterator[Shape]:
         f"if version.parse(torch.__version__) < version.parse('1.0'):\n    {old}(1)\n",
         SILENT,
     )
-    yield from _handled(old, new)
+    yield from _handled(old, new, moved)
     yield Shape("parameter", f"def f({root}):\n    return {old}(1)\n", SILENT)
     yield Shape("local variable", f"def f():\n    {root} = load()\n    return {old}(1)\n", SILENT)
     yield Shape("loop variable", f"for {root} in ():\n    {old}(1)\n", SILENT)
@@ -72,26 +79,28 @@ def shapes(old: str, new: str) -> Iterator[Shape]:
     yield Shape("relative import", f"from .{module} import {last}\n\n{last}(1)\n", SILENT)
 
 
-def _handled(old: str, new: str) -> Iterator[Shape]:
+def _handled(old: str, new: str, moved: bool) -> Iterator[Shape]:
     """Code that knows both names, and so works on both sides."""
     module, _, last = old.rpartition(".")
     new_module, _, new_last = new.rpartition(".")
     if not new_module:
         return
+    parent, _, name = new_module.rpartition(".") if moved else (new_module, "", new_last)
+    has = f"hasattr({parent}, '{name}')"
     roots = f"import {old.partition('.')[0]}\nimport {new.partition('.')[0]}\n"
     yield Shape(
         "hasattr guard",
-        f"{roots}\nif hasattr({new_module}, '{new_last}'):\n    f = {new}\nelse:\n    f = {old}\n",
+        f"{roots}\nif {has}:\n    f = {new}\nelse:\n    f = {old}\n",
         SILENT,
     )
     yield Shape(
         "early return",
-        f"{roots}\ndef f(x):\n    if hasattr({new_module}, '{new_last}'):\n        return {new}(x)\n    return {old}(x)\n",
+        f"{roots}\ndef f(x):\n    if {has}:\n        return {new}(x)\n    return {old}(x)\n",
         SILENT,
     )
     yield Shape(
         "conditional expression",
-        f"{roots}\nf = {new} if hasattr({new_module}, '{new_last}') else {old}\n",
+        f"{roots}\nf = {new} if {has} else {old}\n",
         SILENT,
     )
     yield Shape(

@@ -40,8 +40,8 @@ def summary(tally: Tally) -> Iterator[str]:
     with_proof = [code for code, items in provable.items() if items]
     yield f"{len(provable)} rules have a fix, with {examples} examples of it"
     yield (
-        f"{len(with_proof)} rules have a proof ({proofs} examples, {without_gradients} of them without gradients); "
-        f"in this run {len(tally.proven)} were proven and {len(tally.failed)} failed"
+        f"{len(with_proof)} rules have a proof ({proofs} examples, {without_gradients} without gradients);"
+        f" in this run {len(tally.proven)} were proven and {len(tally.failed)} failed"
     )
     if not HAS_TORCH:
         yield f"torch is not installed: {proofs} proofs and {tally.left_out} other tests were left out"

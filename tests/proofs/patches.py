@@ -92,7 +92,11 @@ def _to_torch(value: Any) -> Any:
     if isinstance(value, tuple):
         items = [_to_torch(item) for item in value]
         return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
-    return torch.from_numpy(np.ascontiguousarray(value).reshape(value.shape)) if isinstance(value, np.ndarray) else value
+    return (
+        torch.from_numpy(np.ascontiguousarray(value).reshape(value.shape))
+        if isinstance(value, np.ndarray)
+        else value
+    )
 
 
 def _symeig_phases(result: Any, input: Tensor, eigenvectors: bool, upper: bool) -> Tensor:
@@ -128,7 +132,9 @@ def _callable_module(name: str, function: Callable[..., Any]) -> Iterator[None]:
     """`torch.fft` was a function; the module of that name has to stay importable."""
     module = sys.modules[name]
     kind = type(module)
-    module.__class__ = type("module", (types.ModuleType,), {"__call__": lambda _, *args, **kwargs: function(*args, **kwargs)})
+    module.__class__ = type(
+        "module", (types.ModuleType,), {"__call__": lambda _, *args, **kwargs: function(*args, **kwargs)}
+    )
     try:
         yield
     finally:

@@ -135,7 +135,9 @@ def _stored(tree: ast.Module) -> set[str]:
     todo: list[ast.AST] = [tree]
     while todo:
         node = todo.pop()
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda | ast.ListComp):
+        if isinstance(
+            node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda | ast.ListComp
+        ):
             continue
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id != "_":
             found.add(node.id)
@@ -149,7 +151,9 @@ def _compare(old: Outcome, new: Outcome, given: Mapping[str, Any]) -> Iterator[s
         yield f"{len(old.shown)} bare expressions became {len(new.shown)}"
     changed = {name for name in old.inputs if any(differences(given[name], old.inputs[name], name))}
     both = [name for name in a if name in b]
-    if not any(is_evidence(a[name]) for name in both if name not in given or name in changed or name in old.names):
+    if not any(
+        is_evidence(a[name]) for name in both if name not in given or name in changed or name in old.names
+    ):
         raise ProofError("nothing is computed that both sides have: assign a result in the example")
     for name in both:
         yield from differences(a[name], b[name], name, requires_grad=not old.used)
@@ -274,7 +278,9 @@ def _against_quotient(
     for name in names:
         value = given[name]
         for seed in (1, 2):
-            direction = torch.randn(value.shape, dtype=value.dtype, generator=torch.Generator().manual_seed(seed))
+            direction = torch.randn(
+                value.shape, dtype=value.dtype, generator=torch.Generator().manual_seed(seed)
+            )
             direction = _in_kind(direction, value, symmetric)
             quotient = (
                 _loss_at(before, {**given, name: value + STEP * direction})
@@ -283,7 +289,7 @@ def _against_quotient(
             slope = (grads[name].conj() * direction).sum()
             expected = float(slope.real if slope.is_complex() else slope)
             if abs(quotient - expected) > 1e-5 * max(1.0, abs(quotient), abs(expected)):
-                yield f"gradient of {name}: the old side changes by {quotient:.8g}, the new one by {expected:.8g}"
+                yield f"gradient of {name}: {quotient:.8g} on the old side, {expected:.8g} on the new one"
                 break
 
 

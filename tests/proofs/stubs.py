@@ -69,7 +69,9 @@ def clip_grad_norm_(
     return torch.nn.utils.clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite)
 
 
-def convert_syncbn_model(module: nn.Module, process_group: Any = None, channel_last: bool = False) -> nn.Module:
+def convert_syncbn_model(
+    module: nn.Module, process_group: Any = None, channel_last: bool = False
+) -> nn.Module:
     """apex.parallel.convert_syncbn_model: every batch norm becomes one that is synchronised."""
     return nn.SyncBatchNorm.convert_sync_batchnorm(module, process_group)
 

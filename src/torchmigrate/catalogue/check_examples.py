@@ -19,10 +19,10 @@ from torchmigrate.catalogue.examples import CLEAN, FIX, Example
 from torchmigrate.catalogue.loader import LoadedRule
 from torchmigrate.catalogue.model import Catalogue, Rule
 from torchmigrate.config import Settings
-from torchmigrate.versions.releases import NEWEST
 from torchmigrate.engine import Engine
 from torchmigrate.model import Applicability, FileResult, Finding
 from torchmigrate.source import Source, SourceError
+from torchmigrate.versions.releases import NEWEST
 
 # A directory that does not exist: a module beside the example would shadow a library.
 EXAMPLE_PATH = Path("<example>", "example.py")
@@ -62,7 +62,9 @@ def check_rule(item: LoadedRule, catalogue: Catalogue) -> Iterator[ExampleFailur
     """What is wrong with the examples of one rule."""
     for example in item.examples:
         for check, detail in _Checks(item.rule, example, catalogue).failures():
-            yield ExampleFailure(item.rule.code, item.rule.path, example.line or item.rule.line, check, detail)
+            yield ExampleFailure(
+                item.rule.code, item.rule.path, example.line or item.rule.line, check, detail
+            )
 
 
 class _Checks:
@@ -80,7 +82,11 @@ class _Checks:
         unsafe = example.applicability < Applicability.SAFE
         self.look = Engine(catalogue, settings)
         self.fix_safe = Engine(catalogue, dataclasses.replace(settings, fix=True))
-        self.fix = Engine(catalogue, dataclasses.replace(settings, fix=True, unsafe_fixes=True)) if unsafe else self.fix_safe
+        self.fix = (
+            Engine(catalogue, dataclasses.replace(settings, fix=True, unsafe_fixes=True))
+            if unsafe
+            else self.fix_safe
+        )
 
     def failures(self) -> Iterator[tuple[str, str]]:
         try:
@@ -143,7 +149,9 @@ class _Checks:
 
         names = {symbol, canonical(symbol)}
         known = {*self.rule.symbols, *map(canonical, self.rule.symbols)}
-        inside = any(name == module or name.startswith(module + ".") for name in names for module in self.rule.modules)
+        inside = any(
+            name == module or name.startswith(module + ".") for name in names for module in self.rule.modules
+        )
         return inside or bool(names & known) or bool(self.rule.codemod)
 
     def _speaks_of(self, segment: str, symbol: str) -> bool:
@@ -227,6 +235,10 @@ def _crlf(text: str) -> str:
 
 def _diff(wanted: str, got: str) -> str:
     lines = difflib.unified_diff(
-        wanted.splitlines(keepends=True), got.splitlines(keepends=True), "the example's `after`", "the fix", n=2
+        wanted.splitlines(keepends=True),
+        got.splitlines(keepends=True),
+        "the example's `after`",
+        "the fix",
+        n=2,
     )
     return "".join(line if line.endswith("\n") else line + "\n" for line in lines).rstrip()
