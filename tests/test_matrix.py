@@ -70,7 +70,7 @@ def test_every_use(item, old, new):
     rule, case = item.rule, plain_case(item.rule)
     roles = set(case.roles) & set(rule.roles or case.roles) | ({"string"} if not rule.roles else set())
     faults = []
-    for shape in shapes(old, new, moved=is_moved(rule, old)):
+    for shape in shapes(old, new, moved=is_moved(rule, old), in_class=old.rpartition(".")[0] in rule.symbols):
         if shape.role in roles or shape.expect == SILENT:
             faults += [f"{shape.name}: {fault}\n{shape.code}" for fault in use_faults(rule, old, new, shape)]
     assert not faults, "\n\n".join(faults)

@@ -23,11 +23,28 @@ class Shape:
     role: str = "call"
 
 
-def shapes(old: str, new: str, moved: bool = False) -> Iterator[Shape]:
+def shapes(old: str, new: str, moved: bool = False, in_class: bool = False) -> Iterator[Shape]:
     """Every way to use `old`, which is to become `new` without any change of arguments.
 
     moved: it is a member of a module that has moved, so that code asks for the module.
+    in_class: it is an attribute of a class, so that it cannot be imported.
     """
+    if in_class:
+        yield from (shape for shape in _shapes(old, new, moved) if not _imports(shape.code, old))
+    else:
+        yield from _shapes(old, new, moved)
+
+
+def _imports(code: str, name: str) -> bool:
+    """Whether a name, or what it is an attribute of, is imported as if that were a module."""
+    module = name.rpartition(".")[0]
+    return any(
+        text in code
+        for text in (f"from {module} ", f"import {module}\n", f"import {module} as", f".{module} ")
+    )
+
+
+def _shapes(old: str, new: str, moved: bool) -> Iterator[Shape]:
     module, _, last = old.rpartition(".")
     root = old.partition(".")[0]
     above, _, below = module.rpartition(".")
