@@ -90,6 +90,7 @@ class Engine:
         if self.screen(source.text):
             names = resolve(source.parse(), source, roots=LIBRARY_ROOTS - own_packages(path))
             found = self._findings(names, source, path, suppressions)
+            names.release()
             if async_argument.CODE in self.enabled:
                 found += async_argument.findings(source.async_arguments)
         ignored = self.settings.ignored_in(path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from torchmigrate.catalogue.model import Case, Rule
 from torchmigrate.config import Settings
@@ -52,7 +53,12 @@ class FixPlanner:
         self.source = source
         self.versions = versions
         self.settings = settings
-        self.imports = ImportPlanner(names, source, is_init=is_init)
+        self._is_init = is_init
+
+    @cached_property
+    def imports(self) -> ImportPlanner:
+        """The plan of the file's imports, made when the first fix asks for it."""
+        return ImportPlanner(self.names, self.source, is_init=self._is_init)
 
     def findings(self, hits: Sequence[Hit]) -> list[Finding]:
         """Every hit as a finding, with the fix where there is one."""

@@ -130,10 +130,46 @@ class Chains:
                 binding.uses.append(self.offset(base))
                 if self.string_base is not None:
                     binding.in_string = True
-        attrs.reverse()
+        if len(value) == 1:
+            item = value[0]
+            kind = item.__class__
+            if kind is Qual and item.via != "method":
+                return self._library_chain(node, value, attrs, role, call, decorates, bindings)
+            if kind is not Instance and kind is not Qual and not (kind is Const and item.value is None):
+                return UNKNOWN if attrs else value
         if not value:
             return NOTHING
+        attrs.reverse()
         return self._follow(node, value, attrs, role, call, decorates, bindings)
+
+    def _library_chain(
+        self,
+        node: ast.expr,
+        value: Value,
+        attrs: list[str],
+        role: Role,
+        call: ast.Call | None,
+        decorates: ast.AST | None,
+        bindings: tuple[Binding, ...],
+    ) -> Value:
+        """`_follow` for the common case: one candidate, a module or what is in one; `attrs` last one first."""
+        (item,) = value
+        assert isinstance(item, Qual)
+        rest = ""
+        name = item.name
+        if attrs:
+            attrs.reverse()
+            rest = ".".join(attrs)
+            name = f"{name}.{rest}"
+            value = (Qual(name, item.sure, item.via),)
+        if name.partition(".")[0] in self.roots and "." in name:
+            sole = bindings[0] if len(bindings) == 1 and bindings[0].target is not None else None
+            via = item.via
+            if via == "import" and sole is None and bindings:
+                if not any(binding.target is not None for binding in bindings):
+                    via = "alias"
+            self._record(node, (name,), item.sure, role, call, decorates, sole, rest, via)
+        return value
 
     def _follow(
         self,

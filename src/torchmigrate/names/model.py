@@ -195,3 +195,10 @@ class Names:
     bindings: list[Binding]  # by id
     scopes: list[Scope]
     all_names: frozenset[str] = frozenset()  # strings in `__all__`
+
+    def release(self) -> None:
+        """Break the cycles between scopes and bindings, so that all of it is freed without a collection."""
+        for scope in self.scopes:
+            scope.bindings.clear()
+        self.uses.clear()
+        self.bindings.clear()
