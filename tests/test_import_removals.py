@@ -1,6 +1,6 @@
 """Imports that go when no use is left."""
 
-# ruff: noqa: E501 (tables of cases: one line each)
+
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Imports that change what they bind."""
 
-# ruff: noqa: E501 (tables of cases: one line each)
+
 
 from __future__ import annotations
 

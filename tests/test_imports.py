@@ -1,6 +1,6 @@
 """How names are spelled, and where new imports go."""
 
-# ruff: noqa: E501 (tables of cases: one line each)
+
 
 from __future__ import annotations
 

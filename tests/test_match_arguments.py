@@ -1,4 +1,4 @@
-# ruff: noqa: E501 (tables: one case, one line)
+
 """Argument operations: what changes in a call, and that everything else stays."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-# ruff: noqa: E501 (tables: one case, one line)
+
 """Patterns: expressions with metavariables around a symbol."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-# ruff: noqa: E501 (tables: one case, one line)
+
 """Templates: new code for a whole call."""
 
 from __future__ import annotations

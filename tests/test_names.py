@@ -129,7 +129,7 @@ def test_methods_of_known_tensors(code: str, expected: str) -> None:
     ],
 )
 def test_other_receivers_are_left_alone(code: str) -> None:
-    assert not [line for line in found(code) if "Tensor." in line and ".qr" in line or "potrf" in line]
+    assert not [line for line in found(code) if ("Tensor." in line and ".qr" in line) or "potrf" in line]
 
 
 def test_roles() -> None:

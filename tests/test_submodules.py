@@ -1,6 +1,6 @@
 """Names in modules that have to be imported, and the statements that import them."""
 
-# ruff: noqa: E501 (tables of cases: one line each)
+
 
 from __future__ import annotations
 

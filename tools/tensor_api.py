@@ -53,20 +53,20 @@ def main() -> None:
     methods, method_tuples = returns(base)
     layers, _ = returns(functional)
     public = {name for name in plain if not name.startswith("_")} | OLD_FUNCTIONS
-    OUT.write_text(
+
+    def shown(names: set[str]) -> set[str]:
+        return {name for name in names if not name.startswith("_")}
+
+    parts = [
         '"""Which torch functions and tensor methods return tensors.\n\n'
-        'Made by tools/tensor_api.py from the stubs of torch; do not edit.\n"""\n\n'
-        + block("FUNCTIONS", "torch.NAME returns one tensor", public)
-        + "\n"
-        + block("TUPLE_FUNCTIONS", "torch.NAME returns a tuple of tensors", {n for n in tuples if n[0] != "_"})
-        + "\n"
-        + block("METHODS", "Tensor.NAME() returns one tensor", {n for n in methods if n[0] != "_"} | OLD_METHODS)
-        + "\n"
-        + block("TUPLE_METHODS", "Tensor.NAME() returns a tuple of tensors", {n for n in method_tuples if n[0] != "_"})
-        + "\n"
-        + block("FUNCTIONAL", "torch.nn.functional.NAME returns one tensor", {n for n in layers if n[0] != "_"}),
-        encoding="utf-8",
-    )
+        'Made by tools/tensor_api.py from the stubs of torch; do not edit.\n"""\n',
+        block("FUNCTIONS", "torch.NAME returns one tensor", public),
+        block("TUPLE_FUNCTIONS", "torch.NAME returns a tuple of tensors", shown(tuples)),
+        block("METHODS", "Tensor.NAME() returns one tensor", shown(methods) | OLD_METHODS),
+        block("TUPLE_METHODS", "Tensor.NAME() returns a tuple of tensors", shown(method_tuples)),
+        block("FUNCTIONAL", "torch.nn.functional.NAME returns one tensor", shown(layers)),
+    ]
+    OUT.write_text("\n".join(parts), encoding="utf-8")
 
 
 if __name__ == "__main__":

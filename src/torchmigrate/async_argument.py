@@ -58,7 +58,9 @@ def findings(offsets: tuple[int, ...]) -> list[Finding]:
         edit = Edit(start, end, "non_blocking")
         fix = Fix("Replace with `non_blocking`", Applicability.SAFE, (edit,), code=CODE)
         found.append(
-            Finding(CODE, RULE.name, RULE.summary, Severity.ERROR, start, end, fix=fix, url=RULE.references[0])
+            Finding(
+                CODE, RULE.name, RULE.summary, Severity.ERROR, start, end, fix=fix, url=RULE.references[0]
+            )
         )
     return found
 

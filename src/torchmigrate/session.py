@@ -98,10 +98,10 @@ class Session:
 
 def examples(rule: Rule) -> Sequence[Example]:
     """The examples of a rule. Raises click.ClickException if its file is gone."""
+    from torchmigrate.builtin import EXAMPLES
     from torchmigrate.catalogue.examples import FIX, REPORT_ONLY, Example
     from torchmigrate.catalogue.problems import CatalogueError
     from torchmigrate.catalogue.store import examples_of
-    from torchmigrate.builtin import EXAMPLES
 
     if rule.code in EXAMPLES:
         before, after = EXAMPLES[rule.code]
@@ -114,9 +114,9 @@ def examples(rule: Rule) -> Sequence[Example]:
 
 def load_rules(layer: Layer) -> tuple[Catalogue, Sequence[Selectable]]:
     """Our rules with those in the directories of the configuration; and what there is to select."""
+    from torchmigrate.builtin import RULES
     from torchmigrate.catalogue.problems import CatalogueError
     from torchmigrate.catalogue.store import default_catalogue, load_user_rules
-    from torchmigrate.builtin import RULES
 
     try:
         catalogue = load_user_rules(layer.rules) if layer.rules else default_catalogue()

@@ -165,9 +165,8 @@ class Chains:
         if name.partition(".")[0] in self.roots and "." in name:
             sole = bindings[0] if len(bindings) == 1 and bindings[0].target is not None else None
             via = item.via
-            if via == "import" and sole is None and bindings:
-                if not any(binding.target is not None for binding in bindings):
-                    via = "alias"
+            if via == "import" and bindings and all(binding.target is None for binding in bindings):
+                via = "alias"
             self._record(node, (name,), item.sure, role, call, decorates, sole, rest, via)
         return value
 
