@@ -184,7 +184,7 @@ def test_string_annotation_offsets() -> None:
 
 def test_f_strings() -> None:
     code = "import torch\nx = f'{torch.ger(a, b)} {y!r:>{torch.w}}'\n"
-    names, text = names_of(code)
+    names, _ = names_of(code)
     uses = [use for use in names.uses if use.role.value != "import"]
     assert [use.candidates for use in uses] == [("torch.ger",), ("torch.w",)]
     if sys.version_info < (3, 12):

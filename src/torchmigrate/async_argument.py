@@ -57,11 +57,8 @@ def findings(offsets: tuple[int, ...]) -> list[Finding]:
         end = start + len("async")
         edit = Edit(start, end, "non_blocking")
         fix = Fix("Replace with `non_blocking`", Applicability.SAFE, (edit,), code=CODE)
-        found.append(
-            Finding(
-                CODE, RULE.name, RULE.summary, Severity.ERROR, start, end, fix=fix, url=RULE.references[0]
-            )
-        )
+        url = RULE.references[0]
+        found.append(Finding(CODE, RULE.name, RULE.summary, Severity.ERROR, start, end, fix=fix, url=url))
     return found
 
 

@@ -1,4 +1,4 @@
-"""The rules that are about a file itself, not about a name in it; they are code, not entries of the catalogue."""
+"""The rules that are about a file itself, not about a name in it: code, not entries of the catalogue."""
 
 from __future__ import annotations
 

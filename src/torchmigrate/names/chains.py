@@ -27,6 +27,7 @@ from torchmigrate.names.model import (
 )
 
 FSTRINGS_HAVE_PLACES = sys.version_info >= (3, 12)
+_NONE = Const(None)
 _BUILTINS = frozenset(dir(builtins))
 
 
@@ -132,10 +133,9 @@ class Chains:
                     binding.in_string = True
         if len(value) == 1:
             item = value[0]
-            kind = item.__class__
-            if kind is Qual and item.via != "method":
+            if isinstance(item, Qual) and item.via != "method":
                 return self._library_chain(node, value, attrs, role, call, decorates, bindings)
-            if kind is not Instance and kind is not Qual and not (kind is Const and item.value is None):
+            if not isinstance(item, (Qual, Instance)) and item != _NONE:
                 return UNKNOWN if attrs else value
         if not value:
             return NOTHING
@@ -152,7 +152,7 @@ class Chains:
         decorates: ast.AST | None,
         bindings: tuple[Binding, ...],
     ) -> Value:
-        """`_follow` for the common case: one candidate, a module or what is in one; `attrs` last one first."""
+        """`_follow` where the one candidate is of a library; the last of `attrs` comes first."""
         (item,) = value
         assert isinstance(item, Qual)
         rest = ""
