@@ -288,6 +288,23 @@ def test_nested_uses_do_not_get_in_each_others_way() -> None:
     assert any(edit.start <= inner and edit.end > inner for edit in found[0].edits)
 
 
+@pytest.mark.parametrize(
+    ("template", "argument", "fits"),
+    [
+        ("lambda v: torch.new(v, $a)", "w", True),
+        ("lambda v: torch.new(v, $a)", "v", False),
+        ("lambda v: torch.new(v, $a)", "f(lambda: v)", False),
+        ("lambda v: torch.new(v, $a)", "(w := 1)", False),
+        ("[v.real for v in $a]", "w", True),
+        ("[v.real for v in $a]", "v", False),
+        ("[u for u, v in $a]", "v", False),
+    ],
+)
+def test_names_that_the_template_binds(template: str, argument: str, fits: bool) -> None:
+    code = call(f"y = torch.old({argument})\n", Case(template=template))
+    assert code == (f"y = {template}\n".replace("$a", argument) if fits else None)
+
+
 @pytest.mark.parametrize("text", ["torch.new(", "a = b", ""])
 def test_bad_template(text: str) -> None:
     with pytest.raises(ValueError, match="not a template"):

@@ -151,6 +151,11 @@ def binds_or_waits(node: ast.AST) -> bool:
     )
 
 
+def names_in(node: ast.AST) -> set[str]:
+    """The names that an expression reads or binds."""
+    return {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)}
+
+
 def _dotted(node: ast.expr) -> str | None:
     parts: list[str] = []
     while isinstance(node, ast.Attribute):

@@ -122,7 +122,15 @@ def _parts(node: cst.CSTNode, bracketed: bool) -> Iterator[tuple[cst.CSTNode, Ho
                 yield entry.value, inside
             else:
                 yield entry.value, Hole(BIT_OR, True, True)
-    else:  # comprehensions, f-strings, await: rare in templates, parentheses do no harm
+    elif isinstance(node, (cst.ListComp, cst.SetComp, cst.GeneratorExp)):
+        yield node.elt, inside
+        yield from _parts(node.for_in, True)
+    elif isinstance(node, cst.CompFor):
+        yield node.iter, Hole(OR, False, True)
+        yield from ((condition.test, Hole(OR, False, True)) for condition in node.ifs)
+        if node.inner_for_in is not None:
+            yield from _parts(node.inner_for_in, True)
+    else:  # dict comprehensions, f-strings, await: rare in templates, parentheses do no harm
         for child in node.children:
             if isinstance(child, cst.BaseExpression):
                 yield child, Hole(ATOM, False, bracketed)

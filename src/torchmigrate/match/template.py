@@ -18,6 +18,7 @@ from typing import Literal, TypeVar
 import libcst as cst
 
 from torchmigrate.canonical import canonical
+from torchmigrate.match.conditions import binds_or_waits, names_in
 from torchmigrate.match.environment import Content, Environment, Item
 from torchmigrate.match.pattern import PREFIX, mark
 from torchmigrate.match.place import CannotFix, DoesNotFit
@@ -36,10 +37,11 @@ Listed = TypeVar("Listed", cst.Arg, cst.BaseElement)
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A parsed template, and what each of its metavariables' places asks for."""
+    """A parsed template, what each of its metavariables' places asks for, and the names it binds itself."""
 
     node: cst.BaseExpression
     holes: dict[int, Hole]
+    bound: frozenset[str]
 
 
 @cache
@@ -49,7 +51,24 @@ def parse_template(text: str) -> Template:
         node = cst.parse_expression(mark(text).strip())
     except cst.ParserSyntaxError as error:
         raise ValueError(f"not a template: {text}") from error
-    return Template(node, holes(node))
+    binders = _Binders()
+    node.visit(binders)
+    return Template(node, holes(node), frozenset(binders.found))
+
+
+class _Binders(cst.CSTVisitor):
+    """Finds the names that lambdas and comprehensions of a template bind."""
+
+    def __init__(self) -> None:
+        self.found: set[str] = set()
+
+    def visit_Param(self, node: cst.Param) -> None:
+        self.found.add(node.name.value)
+
+    def visit_CompFor(self, node: cst.CompFor) -> None:
+        target = node.target
+        targets = [item.value for item in target.elements] if isinstance(target, cst.Tuple) else [target]
+        self.found.update(item.value for item in targets if isinstance(item, cst.Name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +98,8 @@ def fill(template: Template, environment: Environment, symbol: str) -> Filled:
 
     Raises:
         DoesNotFit: an absent parameter is needed, or a value is not in the case's map.
-        CannotFix: the call does not say what is given.
+        CannotFix: the call does not say what is given, or an argument would mean something else inside of
+            a lambda or comprehension of the template.
     """
     filler = _Filler(template, environment, symbol)
     node = template.node.visit(filler)
@@ -89,6 +109,10 @@ def fill(template: Template, environment: Environment, symbol: str) -> Filled:
         node.visit(remains)
         if remains.found:
             raise DoesNotFit("an argument that the template needs is absent")
+    for part in filler.parts if template.bound else ():
+        expression = part.content.expression
+        if expression is not None and (binds_or_waits(expression) or template.bound & names_in(expression)):
+            raise CannotFix("the template binds a name of the argument")
     return Filled(node, filler.parts)
 
 
@@ -264,8 +288,12 @@ class _Speller(cst.CSTTransformer):
         self.spelled: list[str] = []
         self.bound: set[str] = set()
 
-    def visit_Param(self, node: cst.Param) -> None:
-        self.bound.add(node.name.value)
+    def _bind(self, node: cst.CSTNode) -> None:
+        binders = _Binders()
+        node.visit(binders)
+        self.bound |= binders.found
+
+    visit_Lambda = visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _bind
 
     def visit_Attribute(self, node: cst.Attribute) -> bool:
         name = dotted(node)
