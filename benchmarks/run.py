@@ -21,11 +21,12 @@ SMALL = "import os\n\n\ndef size(path):\n    return os.stat(path).st_size\n"
 
 @dataclass
 class Run:
-    """One way to call a tool, and what was measured: seconds and the largest peak memory in MB."""
+    """One way to call a tool, and what was measured: seconds, CPU seconds, the largest peak memory in MB."""
 
     name: str
     command: list[str]
     seconds: list[float] = field(default_factory=list)
+    cpu: list[float] = field(default_factory=list)
     memory: float = 0.0
 
     @property
@@ -45,6 +46,7 @@ class Run:
                 _, status, usage = os.wait4(process.pid, 0)
                 process.returncode = os.waitstatus_to_exitcode(status)
                 self.seconds.append(time.perf_counter() - start)
+                self.cpu.append(usage.ru_utime + usage.ru_stime)
                 # 2 is what torchmigrate says when a file cannot be parsed; the others pass over those.
                 if process.returncode not in (0, 1, 2):
                     errors.seek(0)
@@ -93,14 +95,23 @@ def table(rows: list[list[str]]) -> str:
 
 def throughput(runs: Sequence[Run], lines: int) -> str:
     """How fast each run was; ratios are against the first."""
-    rows = [["", "median s", "lines/s", "torchmigrate is", "peak MB", "runs"]]
+    rows = [["", "median s", "CPU s", "lines/s", "torchmigrate is", "peak MB", "runs"]]
     for run in runs:
         ratio = run.median / runs[0].median
         times = (
             "" if run is runs[0] else f"{ratio:.1f} x as fast" if ratio >= 0.1 else f"{ratio:.3f} x as fast"
         )
         speed = f"{lines / run.median:,.0f}"
-        rows.append([run.name, f"{run.median:.2f}", speed, times, f"{run.memory:.0f}", str(len(run.seconds))])
+        cpu = statistics.median(run.cpu)
+        numbers = [
+            f"{run.median:.2f}",
+            f"{cpu:.2f}",
+            speed,
+            times,
+            f"{run.memory:.0f}",
+            str(len(run.seconds)),
+        ]
+        rows.append([run.name, *numbers])
     return table(rows)
 
 
