@@ -21,11 +21,12 @@ SMALL = "import os\n\n\ndef size(path):\n    return os.stat(path).st_size\n"
 
 @dataclass
 class Run:
-    """One way to call a tool, and what was measured: seconds and the largest peak memory in MB."""
+    """One way to call a tool, and what was measured: seconds, CPU seconds, the largest peak memory in MB."""
 
     name: str
     command: list[str]
     seconds: list[float] = field(default_factory=list)
+    cpu: list[float] = field(default_factory=list)
     memory: float = 0.0
 
     @property
@@ -45,6 +46,7 @@ class Run:
                 _, status, usage = os.wait4(process.pid, 0)
                 process.returncode = os.waitstatus_to_exitcode(status)
                 self.seconds.append(time.perf_counter() - start)
+                self.cpu.append(usage.ru_utime + usage.ru_stime)
                 # 2 is what torchmigrate says when a file cannot be parsed; the others pass over those.
                 if process.returncode not in (0, 1, 2):
                     errors.seek(0)
@@ -93,12 +95,23 @@ def table(rows: list[list[str]]) -> str:
 
 def throughput(runs: Sequence[Run], lines: int) -> str:
     """How fast each run was; ratios are against the first."""
-    rows = [["", "median s", "lines/s", "torchmigrate is", "peak MB", "runs"]]
+    rows = [["", "median s", "CPU s", "lines/s", "torchmigrate is", "peak MB", "runs"]]
     for run in runs:
         ratio = run.median / runs[0].median
-        times = "" if run is runs[0] else f"{ratio:.1f} x as fast" if ratio >= 0.1 else f"{ratio:.3f} x as fast"
+        times = (
+            "" if run is runs[0] else f"{ratio:.1f} x as fast" if ratio >= 0.1 else f"{ratio:.3f} x as fast"
+        )
         speed = f"{lines / run.median:,.0f}"
-        rows.append([run.name, f"{run.median:.2f}", speed, times, f"{run.memory:.0f}", str(len(run.seconds))])
+        cpu = statistics.median(run.cpu)
+        numbers = [
+            f"{run.median:.2f}",
+            f"{cpu:.2f}",
+            speed,
+            times,
+            f"{run.memory:.0f}",
+            str(len(run.seconds)),
+        ]
+        rows.append([run.name, *numbers])
     return table(rows)
 
 
@@ -115,7 +128,10 @@ def start_up(tools: Path, where: Path, times: int) -> str:
     command = str(tools / "torchmigrate")
     (where / "small.py").write_text(SMALL)
     rows = [["", "median ms", "libcst imported"]]
-    for name, arguments in (("--help", ["--help"]), ("check of a small file without torch", ["check", "small.py"])):
+    for name, arguments in (
+        ("--help", ["--help"]),
+        ("check of a small file without torch", ["check", "small.py"]),
+    ):
         run = Run(name, [command, *arguments]).measure(times, where)
         loaded = imports(run.command, "libcst", where)
         rows.append([name, f"{run.median * 1000:.0f}", "yes" if loaded else "no"])
@@ -126,11 +142,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--files", type=Path, required=True, help="directory with the Python files to check")
     parser.add_argument("--repeat", type=int, default=5, help="runs of each tool [default: 5]")
-    parser.add_argument("--torchfix-repeat", type=int, default=1, help="runs of TorchFix, which are long [default: 1]")
-    parser.add_argument("--torchmigrate-venv", type=Path, help="environment with torchmigrate [default: made]")
+    parser.add_argument(
+        "--torchfix-repeat", type=int, default=1, help="runs of TorchFix, which are long [default: 1]"
+    )
+    parser.add_argument(
+        "--torchmigrate-venv", type=Path, help="environment with torchmigrate [default: made]"
+    )
     parser.add_argument("--torchfix-venv", type=Path, help="environment with TorchFix [default: made]")
     parser.add_argument("--ruff-venv", type=Path, help="environment with ruff [default: made]")
-    parser.add_argument("--environments", type=Path, default=ROOT / "build" / "benchmarks", help="where those are made")
+    parser.add_argument(
+        "--environments", type=Path, default=ROOT / "build" / "benchmarks", help="where those are made"
+    )
     parser.add_argument("--jobs", default="1", help="processes of torchmigrate and TorchFix [default: 1]")
     options = parser.parse_args()
 
@@ -146,7 +168,10 @@ def main() -> None:
         files, lines = copy_sources(options.files, tree)
         if not files:
             sys.exit(f"{options.files} holds no Python files")
-        print(f"{files:,} files, {lines:,} lines, {options.jobs} process(es), {os.cpu_count()} cores", file=sys.stderr)
+        print(
+            f"{files:,} files, {lines:,} lines, {options.jobs} process(es), {os.cpu_count()} cores",
+            file=sys.stderr,
+        )
         select = ["--isolated", "--select", "ALL"]
         threads = {"RAYON_NUM_THREADS": options.jobs}
         os.environ.update(threads)  # ruff has no option for it

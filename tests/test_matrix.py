@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import re
+import types
 
 import pytest
 from harness.catalogue import catalogue, example_id, loaded_rules
@@ -183,3 +184,30 @@ def test_the_new_name_is_reached_by_the_imports(item, old, new):
     space = {}
     exec(text, space)
     assert space["f"] is resolve(new)
+
+
+MOVED = [
+    pytest.param(old, new, id=old)
+    for item in loaded_rules()
+    for old, new in item.rule.modules.items()
+    if HAS_TORCH and new and plain_case(item.rule) and old.startswith("torch.") and new.startswith("torch.")
+]
+
+
+@pytest.mark.parametrize(("old", "new"), MOVED)
+def test_moved_modules_hold_the_same_objects(old, new):
+    try:
+        before, after = resolve(old), resolve(new)
+    except ModuleNotFoundError as error:
+        assert old.startswith(error.name or " "), (
+            "the new module does not exist"
+        )  # only the old one may be gone
+        return
+    # what the old module imports from elsewhere, or holds as a submodule, says nothing
+    objects = {
+        name: item
+        for name, item in vars(before).items()
+        if isinstance(item, type | types.FunctionType) and item.__module__.startswith(new) and name[0] != "_"
+    }
+    assert objects
+    assert [name for name, item in objects.items() if getattr(after, name, None) is not item] == []

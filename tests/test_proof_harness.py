@@ -72,6 +72,12 @@ WRONG = [
     ("m = torch.nn.LayerNorm(3)", "m = torch.nn.LayerNorm(3, eps=1e-6)", {}, "eps"),
     ("f = torch.sin", "f = torch.cos", {}, "cos"),
     ("c = torch.amp.autocast('cpu')", "c = torch.amp.autocast('cpu', enabled=False)", {}, "enabled"),
+    (
+        "from apex.optimizers import FusedAdam\no = FusedAdam(p, 0.1)",
+        "o = torch.optim.AdamW(p, 0.1, fused=True)",
+        {"p": "parameters(3)"},
+        "weight_decay",
+    ),
     ("o = torch.optim.SGD(p, 0.1)", "o = torch.optim.SGD(p, 0.2)", {"p": "parameters(3)"}, "lr"),
     ("torch.nn.init.zeros_(w)", "torch.zeros_like(w)", {"w": "tensor(3)"}, "w: other values"),
 ]

@@ -18,7 +18,7 @@ class Tally:
 
     proven: list[str] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
-    left_out: int = 0  # other tests that need torch
+    left_out: list[str] = field(default_factory=list)  # what else needs torch
 
 
 def summary(tally: Tally) -> Iterator[str]:
@@ -44,7 +44,7 @@ def summary(tally: Tally) -> Iterator[str]:
         f" in this run {len(tally.proven)} were proven and {len(tally.failed)} failed"
     )
     if not HAS_TORCH:
-        yield f"torch is not installed: {proofs} proofs and {tally.left_out} other tests were left out"
+        yield f"torch is not installed: {proofs} proofs were left out, and {', '.join(tally.left_out)}"
     none = {code: found for code, found in reasons.items() if not provable[code]}
     yield f"{len(none)} rules have no proof:"
     by_reason = Counter(reason for found in none.values() for reason in dict.fromkeys(found))

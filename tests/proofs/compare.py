@@ -123,7 +123,7 @@ def _modules(old: nn.Module, new: Any, where: str) -> Iterator[str]:
     yield from _mappings(old.state_dict(), new.state_dict(), f"{where}.state_dict()", True)
     if old.training != new.training:
         yield f"{where}: training {old.training} became {new.training}"
-    if type(old) is type(new) and repr(old) != repr(new):
+    if old.extra_repr() != new.extra_repr() or (type(old) is type(new) and repr(old) != repr(new)):
         yield f"{where}: {old!r} became {new!r}"
 
 
@@ -163,7 +163,7 @@ def _objects(old: Any, new: Any, where: str, requires_grad: bool) -> Iterator[st
     """Anything else by class, and by its state as far as that consists of comparable values."""
     yield from _classes(old, new, where)
     if isinstance(old, torch.optim.Optimizer | torch.optim.lr_scheduler.LRScheduler):
-        yield from _states(old.state_dict(), new.state_dict(), where)
+        yield from _states(_settings(old), _settings(new), where)
     elif dataclasses.is_dataclass(old) or hasattr(old, "__dict__"):
         yield from _states(vars(old), vars(new) if hasattr(new, "__dict__") else {}, where)
     elif old != new:
@@ -174,6 +174,16 @@ def _states(old: Mapping[str, Any], new: Mapping[str, Any], where: str) -> Itera
     for key, value in old.items():
         if key in new and _comparable(value):
             yield from differences(value, new[key], f"{where}.{key}")
+
+
+def _settings(item: Any) -> dict[str, Any]:
+    """The state of an optimiser or scheduler, without how it is executed."""
+    state = dict(item.state_dict())
+    execution = ("fused", "foreach")
+    if "param_groups" in state:
+        groups = state["param_groups"]
+        state["param_groups"] = [{k: v for k, v in group.items() if k not in execution} for group in groups]
+    return state
 
 
 def _comparable(value: Any) -> bool:
