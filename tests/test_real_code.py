@@ -10,6 +10,14 @@ from test_fixtures import engine
 from torchmigrate.source import Source
 
 
+def fixed(code: str) -> str:
+    """The code after every fix, the unsafe ones too."""
+    source = Source.from_text(textwrap.dedent(code).lstrip("\n"), Path("code.py"))
+    result = engine(fix=True, unsafe_fixes=True).check_source(source, source.path)
+    assert not result.problems
+    return result.new_text or source.text
+
+
 def found(code: str, path: Path = Path("code.py")) -> list[tuple[int, str]]:
     """Line and code of every finding."""
     source = Source.from_text(textwrap.dedent(code).lstrip("\n"), path)
@@ -81,3 +89,29 @@ def test_torch_that_a_local_star_import_passes_on() -> None:
     assert found(code) == [(2, "TM110")]
     assert found("torch.ger(a, b)\n") == []
     assert found("from .common import *\ntorch = None\ntorch.ger(a, b)\n") == []
+
+
+def test_keyword_arguments_keep_their_order() -> None:
+    code = """
+        import torch
+        s = torch.stft(
+            x,
+            n_fft=512,
+            window=w,
+            normalized=False,
+            pad_mode="reflect",
+            return_complex=False,
+        )
+    """
+    expected = """
+        import torch
+        s = torch.view_as_real(torch.stft(
+            x,
+            n_fft=512,
+            window=w,
+            normalized=False,
+            pad_mode="reflect",
+            return_complex=True,
+        ))
+    """
+    assert fixed(code) == textwrap.dedent(expected).lstrip("\n")
