@@ -236,7 +236,7 @@ def test_order_of_evaluation(call_: str, fixable: bool) -> None:
 def test_same_function_keeps_how_arguments_are_given() -> None:
     case = Case(template="torch.wrap(torch.old($a, $b, $c, k=1))")
     assert call("torch.old(1, c=3)\n", case) == "torch.wrap(torch.old(1, c=3, k=1))\n"
-    assert call("torch.old(c=3, a=1)\n", case) == "torch.wrap(torch.old(a=1, c=3, k=1))\n"
+    assert call("torch.old(c=3, a=1)\n", case) == "torch.wrap(torch.old(c=3, a=1, k=1))\n"
     assert call("torch.old(1, 2)\n", case) == "torch.wrap(torch.old(1, 2, k=1))\n"
 
 

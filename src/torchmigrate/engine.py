@@ -235,7 +235,12 @@ def _package_of(directory: Path) -> str | None:
 
 @functools.lru_cache(maxsize=4096)
 def _shadows(directory: Path) -> frozenset[str]:
-    """Library names that a directory holds as modules of its own (a script there imports those)."""
+    """Library names that a directory holds as modules of its own (a script there imports those).
+
+    A module of a package is not found that way: there, `import torch` gives the library.
+    """
+    if (directory / "__init__.py").exists():
+        return frozenset()
     return frozenset(
         root
         for root in LIBRARY_ROOTS

@@ -12,7 +12,7 @@ from torchmigrate.match.matching import Match, matches
 from torchmigrate.match.place import Place
 from torchmigrate.names import types
 from torchmigrate.names.guards import is_handled
-from torchmigrate.names.model import Names, Role, Use
+from torchmigrate.names.model import Binding, Names, Qual, Role, Use
 from torchmigrate.places import Surroundings
 from torchmigrate.source import Source
 from torchmigrate.versions.range import VersionRange
@@ -95,12 +95,27 @@ class HitFinder:
         new = new_names(rule, symbol)
         if len(use.candidates) > 1 and any(canonical(other) in new for other in use.candidates):
             return None  # imported from its new home where that exists, from the old one elsewhere
-        if is_handled(use.guards, target=self._target, old=(name, symbol, *rule.symbols), new=new):
+        old = (name, symbol, *rule.symbols)
+        if is_handled(use.guards, target=self._target, old=old, new=new):
             return None
+        origins = origins_of(use, name)
+        if origins and all(
+            is_handled(origin.guards, target=self._target, old=old, new=new) for origin in origins
+        ):
+            return None  # the old one is bound for old releases only
         return Hit(rule, symbol, name, use, place, match, len(use.candidates) == 1)
 
     def _target(self, library: str) -> tuple[int, ...] | None:
         return self.versions.of(library)[0]
+
+
+def origins_of(use: Use, name: str) -> list[Binding]:
+    """The bindings that make `name` a candidate of a use."""
+    return [
+        binding
+        for binding in use.origins
+        if any(isinstance(item, Qual) and f"{name}.".startswith(f"{item.name}.") for item in binding.value)
+    ]
 
 
 def _most_specific(found: list[tuple[Rule, str]]) -> list[tuple[Rule, str]]:

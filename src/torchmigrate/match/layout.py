@@ -173,7 +173,7 @@ def relayout(
     takes the place of one that vanishes there, or gets a place of its own in the style of the call.
     `bracketed`: they will stand in a list, where a generator needs parentheses.
     """
-    new = _without_repetition(layout, wanted)
+    new = _keywords_in_order(layout, _without_repetition(layout, wanted))
     places, inserted = _align(len(layout.slots), new)
     alone = len(new) == 1 and new[0].keyword is None and not bracketed
     edits: list[Edit] = []
@@ -205,6 +205,25 @@ def _without_repetition(layout: CallLayout, wanted: Sequence[NewArgument]) -> li
         elif item.origin is not None:
             seen.add(item.origin)
         found.append(item)
+    return found
+
+
+def _keywords_in_order(layout: CallLayout, wanted: list[NewArgument]) -> list[NewArgument]:
+    """The arguments with those that are keywords on both sides in the order of the source.
+
+    The others stay where the template has them: new ones behind the argument that they follow there.
+    """
+    movable = [
+        number
+        for number, item in enumerate(wanted)
+        if item.keyword is not None
+        and item.origin is not None
+        and layout.slots[item.origin].keyword is not None
+    ]
+    ordered = sorted((wanted[number] for number in movable), key=lambda item: item.origin or 0)
+    found = list(wanted)
+    for number, item in zip(movable, ordered, strict=True):
+        found[number] = item
     return found
 
 

@@ -54,6 +54,7 @@ class Chains:
         self.frame: Frame
         self.stars: list[tuple[str, int]] = []  # star-imported modules of the file, and where
         self.unknown_star = False
+        self.other_star = False  # of a module that is no library's
         self.imports_torch = False
         self.role = Role.REFERENCE  # what a name is used for where nothing else says so
         self.string_base: int | None = None  # offset of a string annotation that is being read
@@ -96,6 +97,9 @@ class Chains:
         return self._star(name)
 
     def _star(self, name: str) -> Slot:
+        if self.other_star and name in self.roots:
+            # A module that passes on all of its names passes on its `torch`, which is nothing else.
+            return (Qual(name, False, "star"),), ()
         if not self.stars or self.unknown_star or name in _BUILTINS:
             return UNKNOWN_SLOT
         return tuple(Qual(f"{module}.{name}", False, "star") for module, _ in self.stars), ()
@@ -211,7 +215,8 @@ class Chains:
             rest = ".".join(attrs)
             imports = [binding for binding in bindings if binding.target is not None]
             sole = imports[0] if len(imports) == 1 and len(bindings) == 1 else None
-            self._record(node, tuple(names), sure and len(names) == 1, role, call, decorates, sole, rest, via)
+            sure = sure and len(names) == 1
+            self._record(node, tuple(names), sure, role, call, decorates, sole, rest, via, bindings)
         return tuple(out) or UNKNOWN
 
     def _record(
@@ -225,6 +230,7 @@ class Chains:
         binding: Binding | None,
         rest: str,
         via: str,
+        origins: tuple[Binding, ...] = (),
     ) -> None:
         place = node
         in_fstring = self.fstring is not None and not FSTRINGS_HAVE_PLACES
@@ -247,6 +253,7 @@ class Chains:
                 call=call,
                 decorates=decorates,
                 binding=binding,
+                origins=origins,
                 rest=rest,
                 method=via == "method",
                 in_string=self.string_base is not None,

@@ -49,7 +49,7 @@ class Definitions(Expressions):
         scope = self.frame.scope
         binding = Binding(
             len(self.bindings), name, kind, scope, node, self.statement, self.block,
-            conditional=self.conditional > 0, type_checking=self.type_checking > 0,
+            conditional=self.conditional > 0, type_checking=self.type_checking > 0, guards=self.guards,
         )  # fmt: skip
         self.bindings.append(binding)
         held = scope.bindings.get(name)
@@ -62,6 +62,7 @@ class Definitions(Expressions):
     def bind(self, name: str, value: Value, kind: Kind, node: ast.AST) -> Binding:
         frame = self.frame
         binding = self.new_binding(name, kind, node)
+        binding.value = value
         slot: Slot = (value, (binding,))
         if name in frame.scope.globals or name in frame.scope.nonlocals:
             outer = frame.parent
@@ -150,8 +151,9 @@ class Definitions(Expressions):
             self.stars.append((module, self.offset(node)))
             self.imports_torch = self.imports_torch or module.startswith("torch")
             self._record(node, (module,), False, Role.IMPORT, None, None, None, "", "star")
-        elif self.stars:
-            self.unknown_star = True  # it may have brought any of the names that follow
+        else:
+            self.other_star = True
+            self.unknown_star = bool(self.stars)  # it may have brought any of the names that follow
 
     def _bind_import(self, name: str, target: str, module: str, kind: Kind, alias: ast.alias) -> None:
         root = target.partition(".")[0]

@@ -119,6 +119,8 @@ class Binding:
     module: str | None = None  # imports: the module that the statement names
     conditional: bool = False  # inside if, try, a loop or a function that may not run
     type_checking: bool = False  # inside `if TYPE_CHECKING:`
+    guards: Guards = field(default_factory=lambda: NO_GUARDS)  # under which the statement runs
+    value: Value = ()  # what it binds, as far as that is known
     uses: list[int] = field(default_factory=list)  # offsets of every name that may load this binding
     exported: bool = False  # in `__all__`, or `import x as x`, or any import of an `__init__.py`
     in_string: bool = False  # used inside a string annotation
@@ -157,6 +159,7 @@ class Use:
     call: ast.Call | None = None  # the call whose function (or, for getattr, callee) this is
     decorates: ast.AST | None = None  # the function or class, when this (or its call) is a decorator
     binding: Binding | None = None  # the sole import binding of the chain's first name
+    origins: tuple[Binding, ...] = ()  # every binding that the chain's first name may have come from
     rest: str = ""  # the attributes after that first name, such as "linalg.qr"
     method: bool = False  # an attribute of an Instance: candidates are like "torch.Tensor.symeig"
     in_string: bool = False  # inside a string annotation, or the string itself

@@ -1,0 +1,117 @@
+"""Shapes that real projects have, and that were once judged wrong."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+
+from test_fixtures import engine
+
+from torchmigrate.source import Source
+
+
+def fixed(code: str) -> str:
+    """The code after every fix, the unsafe ones too."""
+    source = Source.from_text(textwrap.dedent(code).lstrip("\n"), Path("code.py"))
+    result = engine(fix=True, unsafe_fixes=True).check_source(source, source.path)
+    assert not result.problems
+    return result.new_text or source.text
+
+
+def found(code: str, path: Path = Path("code.py")) -> list[tuple[int, str]]:
+    """Line and code of every finding."""
+    source = Source.from_text(textwrap.dedent(code).lstrip("\n"), path)
+    result = engine().check_source(source, path)
+    assert not result.problems
+    return [(source.position(item.start)[0], item.code) for item in result.findings]
+
+
+def test_an_import_for_old_releases_only_is_used_without_a_finding() -> None:
+    code = """
+        import torch
+        MAJOR, MINOR = (int(part) for part in torch.__version__.split(".")[:2])
+        if int(torch.__version__.split(".")[0]) == 1 and int(torch.__version__.split(".")[1]) < 8:
+            from torch._six import container_abcs
+        else:
+            import collections.abc as container_abcs
+
+
+        def many(x):
+            return isinstance(x, container_abcs.Iterable)
+    """
+    assert found(code) == []
+
+
+def test_an_alias_for_old_releases_only_is_used_without_a_finding() -> None:
+    code = """
+        import functools
+        import torch
+        from torch.utils.checkpoint import checkpoint
+        if torch.__version__ >= (1, 11):
+            rerun = functools.partial(checkpoint, use_reentrant=False)
+        else:
+            rerun = checkpoint
+
+
+        def forward(block, x):
+            return rerun(block, x)
+    """
+    assert found(code) == []
+
+
+def test_an_optional_import_is_still_found_where_it_is_used() -> None:
+    code = """
+        try:
+            from functorch import grad
+        except ImportError:
+            grad = None
+        g = grad(f)
+    """
+    assert [line for line, _ in found(code)] == [2, 5]
+
+
+def test_a_module_of_a_package_is_not_shadowed_by_its_neighbour(tmp_path: Path) -> None:
+    package, scripts = tmp_path / "package", tmp_path / "scripts"
+    for directory in (package, scripts):
+        directory.mkdir()
+        (directory / "torch.py").touch()
+    (package / "__init__.py").touch()
+    code = "import torch\ntorch.ger(a, b)\n"
+    assert found(code, package / "code.py") == [(2, "TM110")]
+    assert found(code, scripts / "code.py") == []
+
+
+def test_torch_that_a_local_star_import_passes_on() -> None:
+    code = """
+        from .common import *
+        torch.ger(a, b)
+    """
+    assert found(code) == [(2, "TM110")]
+    assert found("torch.ger(a, b)\n") == []
+    assert found("from .common import *\ntorch = None\ntorch.ger(a, b)\n") == []
+
+
+def test_keyword_arguments_keep_their_order() -> None:
+    code = """
+        import torch
+        s = torch.stft(
+            x,
+            n_fft=512,
+            window=w,
+            normalized=False,
+            pad_mode="reflect",
+            return_complex=False,
+        )
+    """
+    expected = """
+        import torch
+        s = torch.view_as_real(torch.stft(
+            x,
+            n_fft=512,
+            window=w,
+            normalized=False,
+            pad_mode="reflect",
+            return_complex=True,
+        ))
+    """
+    assert fixed(code) == textwrap.dedent(expected).lstrip("\n")
