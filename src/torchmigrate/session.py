@@ -116,10 +116,12 @@ def load_rules(layer: Layer) -> tuple[Catalogue, Sequence[Selectable]]:
     """Our rules with those in the directories of the configuration; and what there is to select."""
     from torchmigrate.builtin import RULES
     from torchmigrate.catalogue.problems import CatalogueError
-    from torchmigrate.catalogue.store import default_catalogue, load_user_rules
+    from torchmigrate.catalogue.store import default_catalogue, load_user_rules, merge
 
     try:
-        catalogue = load_user_rules(layer.rules) if layer.rules else default_catalogue()
+        catalogue = default_catalogue()
+        if layer.rules:
+            catalogue = merge(catalogue, load_user_rules(layer.rules))
     except CatalogueError as error:
         raise ConfigError(str(error)) from None
     return catalogue, [*catalogue.heads, *RULES]
