@@ -256,11 +256,11 @@ def test_diff(project: Project) -> None:
     assert (project.path / "old.py").read_text() == OLD
     assert done.stdout.startswith("--- a/old.py\n+++ b/old.py\n@@ ")
     assert "\n-scaler = torch.cuda.amp.GradScaler()\n" in done.stdout
-    assert err_lines(done) == ["Would fix 2 findings in 1 file."]
+    assert err_lines(done) == ["Would fix 2 findings in 1 file, and leave 1 (1 error)."]
     subprocess.run(["git", "apply"], input=done.stdout.encode(), cwd=project.path, check=True)
     assert (project.path / "old.py").read_text() == FIXED
     done = project.run("check", "--diff", code=0)
-    assert (done.stdout, err_lines(done)) == ("", ["No findings would be fixed."])
+    assert (done.stdout, err_lines(done)) == ("", ["Would fix nothing, and leave 1 (1 error)."])
 
 
 def test_diff_can_be_applied_whatever_the_encoding(project: Project) -> None:

@@ -12,7 +12,14 @@ from torchmigrate.model import Applicability, Edit, Finding, Fix, Severity
 from torchmigrate.report import FORMATS, reporter_for
 from torchmigrate.report.base import FileFindings, Tally, shown_path
 from torchmigrate.report.full import WIDTH, excerpt
-from torchmigrate.report.summary import fixed_line, fixed_list, statistics, statistics_json, summary
+from torchmigrate.report.summary import (
+    diff_line,
+    fixed_line,
+    fixed_list,
+    statistics,
+    statistics_json,
+    summary,
+)
 from torchmigrate.source import Source
 from torchmigrate.style import Style, printable, wants_colour
 
@@ -328,10 +335,18 @@ def test_fixed() -> None:
     counted.fixed["b.py"] = {"TM101": 1, "TM100": 2}  # type: ignore[assignment]
     assert fixed_line(counted) == "Fixed 3 findings in 1 file."
     counted.fixed["a.py"] = {"TM100": 1}  # type: ignore[assignment]
-    assert fixed_line(counted, "Would fix") == "Would fix 4 findings in 2 files."
+    assert fixed_line(counted) == "Fixed 4 findings in 2 files."
+    assert diff_line(counted) == "Would fix 4 findings in 2 files."
     assert summary(counted) == "No findings left."
     assert fixed_list(counted, {"TM100": "symeig", "TM101": "eig"}) == (
         "- a.py:\n    1 × TM100 (symeig)\n- b.py:\n    2 × TM100 (symeig)\n    1 × TM101 (eig)"
+    )
+
+
+def test_diff_line() -> None:
+    assert diff_line(tally()) == "Would fix nothing."
+    assert diff_line(tally(BARE, UNSAFE)) == (
+        "Would fix nothing, and leave 2 (2 warnings); 1 more fixable with `--unsafe-fixes`."
     )
 
 

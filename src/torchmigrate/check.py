@@ -15,6 +15,7 @@ from torchmigrate.model import FileResult, Finding, Problem
 from torchmigrate.report import reporter_for
 from torchmigrate.report.base import FileFindings, Tally, shown_path
 from torchmigrate.report.summary import (
+    diff_line,
     fixed_line,
     fixed_list,
     plural,
@@ -157,6 +158,7 @@ class Checker:
             self.tally.fixed[shown] = Counter(result.fixed)
         try:
             if self.output.diff:
+                self.tally.add(result.findings)
                 if result.new_text is not None:
                     source = source or Source.read(result.path)
                     self.diffs.append((str(result.path), self._diff(result, source, shown)))
@@ -197,17 +199,15 @@ class Checker:
         for problem in sorted(self.problems, key=lambda each: (str(each.path), each.line or 0)):
             self.console.problem(problem, self.here)
         tally, output, console = self.tally, self.output, self.console
-        if tally.fixes:
-            console.note(fixed_line(tally, "Would fix" if output.diff else "Fixed"))
-            if output.show_fixes:
-                names = {code: name for name, code in self.settings.known.items() if name != code}
-                console.note(fixed_list(tally, names))
-        elif output.diff:
-            console.note("No findings would be fixed.")
-        if not output.diff:
-            text = summary(tally)
-            if tally.found or not self.problems:
-                console.note(text)
+        if output.diff:
+            console.note(diff_line(tally))
+        elif tally.fixes:
+            console.note(fixed_line(tally))
+        if tally.fixes and output.show_fixes:
+            names = {code: name for name, code in self.settings.known.items() if name != code}
+            console.note(fixed_list(tally, names))
+        if not output.diff and (tally.found or not self.problems):
+            console.note(summary(tally))
         if self.problems:
             console.note(f"{plural(len(self.problems), 'file')} could not be done.")
             return FAILED

@@ -11,12 +11,7 @@ def summary(tally: Tally) -> str:
     """What is left: "Found 3 findings (1 error, 2 warnings). 2 fixable with `--fix`."."""
     if not tally.found:
         return "No findings left." if tally.fixes else "All checks passed!"
-    kinds = ", ".join(
-        plural(tally.by_severity[severity], severity.label)
-        for severity in sorted(Severity, reverse=True)
-        if tally.by_severity[severity]
-    )
-    text = f"Found {plural(tally.found, 'finding')} ({kinds})."
+    text = f"Found {plural(tally.found, 'finding')} ({_kinds(tally)})."
     if tally.fixable:
         text += f" {tally.fixable} fixable with `--fix`"
         text += f" ({tally.unsafe} more with `--unsafe-fixes`)." if tally.unsafe else "."
@@ -25,9 +20,30 @@ def summary(tally: Tally) -> str:
     return text
 
 
-def fixed_line(tally: Tally, verb: str = "Fixed") -> str:
-    """ "Fixed 3 findings in 2 files." """
-    return f"{verb} {plural(tally.fixes, 'finding')} in {plural(len(tally.fixed), 'file')}."
+def _kinds(tally: Tally) -> str:
+    """How many there are of each severity, worst first: "1 error, 2 warnings"."""
+    return ", ".join(
+        plural(tally.by_severity[severity], severity.label)
+        for severity in sorted(Severity, reverse=True)
+        if tally.by_severity[severity]
+    )
+
+
+def fixed_line(tally: Tally) -> str:
+    """What was done: "Fixed 3 findings in 2 files."."""
+    return f"Fixed {plural(tally.fixes, 'finding')} in {plural(len(tally.fixed), 'file')}."
+
+
+def diff_line(tally: Tally) -> str:
+    """What a diff shows, and what it does not: "Would fix 3 findings in 2 files, and leave 1 (1 error)."."""
+    text = "Would fix nothing"
+    if tally.fixes:
+        text = f"Would fix {plural(tally.fixes, 'finding')} in {plural(len(tally.fixed), 'file')}"
+    if tally.found:
+        text += f", and leave {tally.found} ({_kinds(tally)})"
+    if tally.unsafe:
+        text += f"; {tally.unsafe} more fixable with `--unsafe-fixes`"
+    return text + "."
 
 
 def fixed_list(tally: Tally, names: dict[str, str]) -> str:

@@ -1,0 +1,101 @@
+"""The hooks, run by the real pre-commit on a small repository."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+INSTALLED = ("pyproject.toml", "README.md", "hatch_build.py", ".pre-commit-hooks.yaml", "src", "rules")
+OLD = "import torch\n\nscaler = torch.cuda.amp.GradScaler()\n"
+FIXED = 'import torch\n\nscaler = torch.amp.GradScaler("cuda")\n'
+REMOVED = "import torch\n\ny = torch.rfft(x, 2)\n"
+
+
+def run(*command: str, cwd: Path, check: bool = True, **more: str) -> subprocess.CompletedProcess[str]:
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("GIT_", "PYTHON", "PRE_COMMIT"))
+    }
+    done = subprocess.run(
+        command, cwd=cwd, env={**kept, **more}, capture_output=True, text=True, encoding="utf-8"
+    )
+    assert not check or done.returncode == 0, done.stdout + done.stderr
+    return done
+
+
+def commit(directory: Path) -> str:
+    """Commit everything in a directory, which becomes a repository; the commit."""
+    git = ("git", "-c", "user.name=t", "-c", "user.email=t@example.com", "-c", "commit.gpgsign=false")
+    run("git", "init", "--quiet", cwd=directory)
+    run("git", "add", "--all", cwd=directory)
+    run(*git, "commit", "--quiet", "--no-verify", "--message=all", cwd=directory)
+    return run("git", "rev-parse", "HEAD", cwd=directory).stdout.strip()
+
+
+@pytest.fixture(scope="module")
+def hooks(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """A repository with the working tree as it is, and its commit."""
+    repository = tmp_path_factory.mktemp("torchmigrate")
+    for name in INSTALLED:
+        source = ROOT / name
+        if source.is_dir():
+            shutil.copytree(
+                source, repository / name, ignore=shutil.ignore_patterns("__pycache__", "_compiled.json")
+            )
+        else:
+            shutil.copy(source, repository / name)
+    return repository, commit(repository)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where pre-commit keeps the environment that it installs the hooks into, once for all tests."""
+    return tmp_path_factory.mktemp("pre-commit")
+
+
+def pre_commit(
+    hook: str, project: Path, hooks: tuple[Path, str], home: Path
+) -> subprocess.CompletedProcess[str]:
+    repository, revision = hooks
+    (project / ".pre-commit-config.yaml").write_text(
+        f"repos:\n- repo: {repository.as_posix()}\n  rev: {revision}\n  hooks:\n  - id: {hook}\n"
+    )
+    commit(project)
+    return run(
+        *(sys.executable, "-m", "pre_commit", "run", "--all-files", "--color=never"),
+        cwd=project,
+        check=False,
+        PRE_COMMIT_HOME=str(home),
+        PIP_DISABLE_PIP_VERSION_CHECK="1",
+        PIP_NO_COMPILE="1",  # takes as long as all the rest
+    )
+
+
+def test_torchmigrate(tmp_path: Path, hooks: tuple[Path, str], home: Path) -> None:
+    tmp_path.joinpath("old.py").write_text(OLD)
+    tmp_path.joinpath("data.txt").write_text(OLD)
+    done = pre_commit("torchmigrate", tmp_path, hooks, home)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "Failed" in done.stdout and "old.py:3:10: TM202 [*] " in done.stdout
+    assert "data.txt" not in done.stdout
+    assert tmp_path.joinpath("old.py").read_text() == OLD
+    tmp_path.joinpath("pyproject.toml").write_text('[tool.torchmigrate]\nextend-exclude = ["old.py"]\n')
+    assert "Passed" in pre_commit("torchmigrate", tmp_path, hooks, home).stdout
+
+
+def test_torchmigrate_fix(tmp_path: Path, hooks: tuple[Path, str], home: Path) -> None:
+    tmp_path.joinpath("old.py").write_text(OLD)
+    done = pre_commit("torchmigrate-fix", tmp_path, hooks, home)
+    assert done.returncode == 1 and "Fixed 1 finding in 1 file." in done.stdout, done.stdout + done.stderr
+    assert tmp_path.joinpath("old.py").read_text() == FIXED
+    assert pre_commit("torchmigrate-fix", tmp_path, hooks, home).returncode == 0
+    tmp_path.joinpath("old.py").write_text(REMOVED)
+    done = pre_commit("torchmigrate-fix", tmp_path, hooks, home)
+    assert done.returncode == 1 and "old.py:3:5: TM151 " in done.stdout

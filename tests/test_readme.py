@@ -1,0 +1,154 @@
+"""README.md, executed. `python tests/test_readme.py --update` writes what the commands print into it."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parent.parent
+README = ROOT / "README.md"
+HOME = "/home/me/project"  # what the directory is called in the text
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+# Not for their output: these install things. The last one is what .ci/run executes.
+SETUP, TESTS = "python3 -m venv", "pip install"
+
+
+class Block(NamedTuple):
+    """A fenced block, and where its content is in the text."""
+
+    language: str
+    content: str
+    start: int
+    end: int
+
+
+def blocks(text: str, language: str) -> Iterator[Block]:
+    for match in BLOCK.finditer(text):
+        if match[1] == language:
+            yield Block(match[1], match[2], match.start(2), match.end(2))
+
+
+def commands(content: str) -> list[str]:
+    return [line[2:] for line in content.splitlines() if line.startswith("$ ")]
+
+
+def prepare(directory: Path) -> dict[str, str]:
+    """Copy the example into a directory; an environment in which `torchmigrate` is this checkout's."""
+    shutil.copytree(ROOT / "examples", directory / "examples")
+    programs = directory / ".programs"
+    programs.mkdir()
+    program = programs / "torchmigrate"
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m torchmigrate "$@"\n')
+    program.chmod(0o755)
+    path = os.pathsep.join((str(programs), os.environ["PATH"]))
+    return {"PATH": path, "PYTHONPATH": str(ROOT / "src"), "PYTHONIOENCODING": "utf-8", "HOME": str(directory)}
+
+
+def output(command: str, directory: Path, environment: dict[str, str]) -> str:
+    """What a command prints on both streams, in the order in which it does."""
+    done = subprocess.run(
+        ["bash", "-c", command], cwd=directory, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+    text = done.stdout.decode().replace(str(directory), HOME)
+    return "".join(line.rstrip() + "\n" for line in text.splitlines())
+
+
+def executed(text: str) -> str:
+    """The text, with what its commands print now."""
+    with tempfile.TemporaryDirectory() as name:
+        directory = Path(name).resolve()
+        environment = prepare(directory)
+        parts, position = [], 0
+        for block in blocks(text, "console"):
+            parts.append(text[position : block.start])
+            position = block.end
+            for command in commands(block.content):
+                printed = _printed_by_setup(command, directory, environment)
+                parts.append(f"$ {command}\n{printed}")
+        return "".join([*parts, text[position:]])
+
+
+def _printed_by_setup(command: str, directory: Path, environment: dict[str, str]) -> str:
+    if command.startswith(TESTS):
+        return ""
+    if command.startswith(SETUP):  # installed for real by another test; what it prints is what this does
+        command = command.rpartition("&& .venv/bin/")[2]
+    return output(command, directory, environment)
+
+
+def test_every_command_prints_what_is_shown() -> None:
+    text = README.read_text("utf-8")
+    assert executed(text) == text, "run `python tests/test_readme.py --update` and read the difference"
+
+
+def test_the_first_command_sets_up_and_runs(tmp_path: Path) -> None:
+    text = README.read_text("utf-8")
+    (block,) = [block for block in blocks(text, "console") if block.content.startswith(f"$ {SETUP}")]
+    for name in ("src", "rules", "examples"):
+        shutil.copytree(
+            ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__", "_compiled.json")
+        )
+    for name in ("pyproject.toml", "README.md", "hatch_build.py"):
+        shutil.copy(ROOT / name, tmp_path)
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    environment |= {"PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_COMPILE": "1"}
+    (command,) = commands(block.content)
+    assert f"$ {command}\n{output(command, tmp_path, environment)}" == block.content
+
+
+def test_the_tests_are_those_of_ci() -> None:
+    (command,) = [
+        command
+        for block in blocks(README.read_text("utf-8"), "console")
+        for command in commands(block.content)
+        if "pytest" in command
+    ]
+    assert command.startswith(TESTS) and command.endswith(" && pytest")
+
+
+def test_configuration(tmp_path: Path) -> None:
+    from torchmigrate.config import _READERS, Layer, combine, read_config
+    from torchmigrate.session import load_rules
+
+    (block,) = blocks(README.read_text("utf-8"), "toml")
+    path = tmp_path / "pyproject.toml"
+    path.write_text(block.content, "utf-8")
+    layer = read_config(path)
+    _, known = load_rules(Layer())  # the directory of one's own rules is made up
+    combine([layer], known, root=tmp_path)
+    keys = set(re.findall(r"^([a-z-]+) =", block.content, re.MULTILINE))
+    assert keys | {"per-file-ignores"} == set(_READERS)
+
+
+def test_suppressions_and_codes() -> None:
+    from torchmigrate.config import Layer
+    from torchmigrate.session import load_rules
+    from torchmigrate.source import Source
+    from torchmigrate.suppress import INVALID, Suppressions
+
+    text = README.read_text("utf-8")
+    known = {key: rule.code for rule in load_rules(Layer())[1] for key in (rule.code, rule.name)}
+    (block,) = blocks(text, "python")
+    found = Suppressions.of(Source.from_text(block.content, README)).findings([INVALID], known)
+    assert [finding.message for finding in found] == []
+    shown = set(re.findall(r"\bTM\d{3}\b", text)) - {"TM019"}  # the end of a range
+    assert shown <= set(known.values())
+
+
+def test_links() -> None:
+    for link in re.findall(r"\]\((?!https?:)([^)#]+)\)", README.read_text("utf-8")):
+        assert (ROOT / link).exists(), link
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(ROOT / "src"))
+    if sys.argv[1:] != ["--update"]:
+        sys.exit("usage: python tests/test_readme.py --update")
+    README.write_text(executed(README.read_text("utf-8")), "utf-8")
