@@ -42,7 +42,7 @@ def async_arguments(text: str) -> tuple[int, ...]:
 
 def mask(text: str, offsets: tuple[int, ...]) -> str:
     """The text with these words replaced by a name as long."""
-    parts = []
+    parts: list[str] = []
     end = 0
     for offset in offsets:
         parts += (text[end:offset], MASK)

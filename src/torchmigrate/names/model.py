@@ -185,7 +185,7 @@ class Guards:
     outer: Guards | None = None
 
 
-NO_GUARDS = Guards()
+NO_GUARDS: Guards = Guards()
 
 
 @dataclass(eq=False, slots=True)
