@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_NONE: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,13 +45,13 @@ class Spot:
 class Mention:
     """A place where a variable is read.
 
-    looped: it runs more than once, as far as its own function shows. nested: inside a function or class that
-    is defined in the scope, so that nobody knows when it runs.
+    loops: id() of the loops and comprehensions of its own function around it. nested: inside a function or
+    class that is defined in the scope, so that nobody knows when it runs.
     """
 
     node: ast.Name
     spot: Spot
-    looped: bool
+    loops: frozenset[int]
     nested: bool
 
     @property
@@ -75,20 +76,21 @@ class Mentions:
         self._parents: dict[ast.AST, ast.AST] = {}
         self._hidden = hidden
         # Not by recursion: some `elif` chains are thousands of branches deep.
-        todo = [(spot, wanted, False, False) for spot in _spots(body, None)]
+        todo = [(spot, wanted, _NONE, False) for spot in _spots(body, None)]
         todo.reverse()
         while todo:
-            spot, names, looped, nested = todo.pop()
+            spot, names, loops, nested = todo.pop()
             statement = spot.statement
-            self._expressions(spot, names, looped, nested)
+            self._expressions(spot, names, loops, nested)
             inner, deeper = names, nested
             if isinstance(statement, _FUNCTIONS):
-                inner, deeper = names - hidden(statement), True
+                inner, loops, deeper = names - hidden(statement), _NONE, True
             elif isinstance(statement, ast.ClassDef):
                 deeper = True
-            again = False if deeper and not nested else looped or isinstance(statement, _LOOPS)
+            elif isinstance(statement, LOOPS):
+                loops |= {id(statement)}
             for block in reversed(list(blocks(statement))):
-                todo += [(below, inner, again, deeper) for below in reversed(list(_spots(block, spot)))]
+                todo += [(below, inner, loops, deeper) for below in reversed(list(_spots(block, spot)))]
         for mentions in self.of.values():
             mentions.sort(key=lambda mention: mention.position)
 
@@ -103,28 +105,28 @@ class Mentions:
             yield outer
             outer = self._parents.get(outer)
 
-    def _expressions(self, spot: Spot, names: frozenset[str], looped: bool, nested: bool) -> None:
-        todo: list[tuple[ast.AST, frozenset[str], bool]] = [
-            (spot.statement, names, looped or isinstance(spot.statement, ast.While))
-        ]
+    def _expressions(self, spot: Spot, names: frozenset[str], loops: frozenset[int], nested: bool) -> None:
+        if isinstance(spot.statement, ast.While):
+            loops |= {id(spot.statement)}
+        todo: list[tuple[ast.AST, frozenset[str], frozenset[int]]] = [(spot.statement, names, loops)]
         while todo:
-            node, names, looped = todo.pop()
+            node, names, loops = todo.pop()
             for child in ast.iter_child_nodes(node):
                 if isinstance(child, ast.stmt):
                     continue  # it has a spot of its own
                 self._parents[child] = node
                 if isinstance(child, ast.Name):
                     if child.id in names and isinstance(child.ctx, ast.Load):
-                        self.of[child.id].append(Mention(child, spot, looped, nested))
+                        self.of[child.id].append(Mention(child, spot, loops, nested))
                     continue
                 if isinstance(child, ast.Call):
                     self.calls.append(child)
                 if isinstance(child, ast.Lambda):
-                    todo.append((child, names - parameters(child.args), looped))
+                    todo.append((child, names - parameters(child.args), loops))
                 elif isinstance(child, _COMPREHENSIONS):
-                    todo.append((child, names - _targets(child), True))
+                    todo.append((child, names - _targets(child), loops | {id(child)}))
                 else:
-                    todo.append((child, names, looped))
+                    todo.append((child, names, loops))
 
 
 def blocks(statement: ast.stmt) -> Iterator[list[ast.stmt]]:

@@ -6,6 +6,7 @@ Names of libraries that the resolver does not record (timm, transformers, ...) a
 from __future__ import annotations
 
 import ast
+import builtins
 import enum
 import re
 from collections.abc import Iterator
@@ -38,46 +39,68 @@ class Role(enum.Enum):
     OTHER = "other"
 
 
+_BUILTINS = frozenset(dir(builtins))
+
 # What takes a model over, or needs it as it is: by qualified name, and what is below it.
 _LEAVE = tuple(
-    "torch.compile torch._dynamo torch._inductor torch.jit torch.export torch._export torch.onnx torch.fx torch.func "
-    "torch.ao torch.quantization torch.cuda.make_graphed_callables torch.utils.mkldnn torch.utils.tensorboard "
-    "torch.distributed.pipelining torch.distributed.pipeline torch.distributed.tensor torch.distributed.rpc "
-    "torch.multiprocessing torch.nn.utils.stateless torch_tensorrt torch2trt torch_xla torchao torch_neuronx "
-    "functorch accelerate apex.amp botorch colossalai deepspeed fairscale gpytorch habana_frameworks "
-    "intel_extension_for_pytorch lightning lightning_fabric multiprocessing nncf onnx onnxruntime opacus openvino "
-    "optimum peft poptorch pyro pytorch_lightning tensorboardX thunder trl".split()
+    """
+    torch.compile torch._dynamo torch._inductor torch.jit torch.export torch._export torch.onnx torch.fx
+    torch.func torch.ao torch.quantization torch.cuda.make_graphed_callables torch.utils.mkldnn
+    torch.utils.tensorboard torch.distributed.pipelining torch.distributed.pipeline
+    torch.distributed.tensor torch.distributed.rpc torch.multiprocessing torch.nn.utils.stateless
+    torch_tensorrt torch2trt torch_xla torchao torch_neuronx functorch accelerate apex.amp botorch
+    colossalai deepspeed fairscale gpytorch habana_frameworks intel_extension_for_pytorch lightning
+    lightning_fabric multiprocessing nncf onnx onnxruntime opacus openvino optimum peft poptorch pyro
+    pytorch_lightning tensorboardX thunder trl
+    """.split()
 )
 # Of those, what a function or class of the file makes its own models with.
 _COMPILERS = tuple(
-    "torch.compile torch._dynamo torch.jit torch.export torch.onnx.export torch.ao.quantization torch.quantization "
-    "torch.cuda.make_graphed_callables torch.cuda.CUDAGraph accelerate deepspeed lightning pytorch_lightning".split()
+    """
+    torch.compile torch._dynamo torch.jit torch.export torch.onnx.export torch.ao.quantization
+    torch.quantization torch.cuda.make_graphed_callables torch.cuda.CUDAGraph accelerate deepspeed
+    lightning pytorch_lightning
+    """.split()
 )
 # Harmless parts of torch.jit: what a model says about itself.
 _JIT_HINTS = tuple(
-    f"torch.jit.{name}" for name in "Attribute Final annotate export final ignore interface is_scripting is_tracing "
+    f"torch.jit.{name}"
+    for name in "Attribute Final annotate export final ignore interface is_scripting is_tracing "
     "isinstance unused".split()
 )
 # The same by the last part of the name, for what is reached through objects: accelerator.prepare(model).
 _LEAVE_LAST = frozenset(
-    "add_graph aot_module boost compile convert convert_fx convert_to_torchscript draft_export dynamo_export "
-    "export export_for_training fit freeze_graph fuse_fx fuse_modules functional_call initialize "
-    "make_functional make_functional_with_buffers make_fx make_graphed_callables make_private "
-    "make_private_with_epsilon optimize optimize_for_inference optimize_model parallelize_module prepare "
-    "prepare_fx prepare_model prepare_qat prepare_qat_fx quantize quantize_ quantize_dynamic quantize_fx script "
-    "script_if_tracing setup setup_module spawn symbolic_trace to_mkldnn torch2trt trace trace_module "
-    "Pipe PipelineModule PipelineStage Process GraphModule Interpreter".split()
+    """
+    add_graph aot_module boost compile convert convert_fx convert_to_torchscript draft_export
+    dynamo_export export export_for_training fit freeze_graph fuse_fx fuse_modules functional_call
+    initialize make_functional make_functional_with_buffers make_fx make_graphed_callables make_private
+    make_private_with_epsilon optimize optimize_for_inference optimize_model parallelize_module prepare
+    prepare_fx prepare_model prepare_qat prepare_qat_fx quantize quantize_ quantize_dynamic quantize_fx
+    script script_if_tracing setup setup_module spawn symbolic_trace to_mkldnn torch2trt trace
+    trace_module Pipe PipelineModule PipelineStage Process GraphModule Interpreter
+    """.split()
 )
-# Files that use these run on devices or under programs that compile by themselves.
-OWN_COMPILERS = ("torch_xla", "torch_neuronx", "poptorch", "habana_frameworks", "colossalai", "thunder")
+# Files that use these run on devices, or under programs, that compile by themselves.
+OWN_COMPILERS = (
+    "colossalai",
+    "habana_frameworks",
+    "lightning",
+    "poptorch",
+    "pytorch_lightning",
+    "thunder",
+    "torch_neuronx",
+    "torch_xla",
+)
 
 _WRAPS = frozenset("DistributedDataParallel DDP ApexDDP NativeDDP MMDistributedDataParallel".split())
 _COPIES = frozenset("DataParallel MMDataParallel DataParallelModel data_parallel".split())
 _SHARDS = frozenset("FullyShardedDataParallel FSDP FullyShardedDDP ShardedDataParallel fully_shard".split())
 _SAME = frozenset("convert_sync_batchnorm convert_syncbn_model".split())
 _IDENTITY = frozenset(
-    "AveragedModel ModelEma ModelEmaV2 ModelEmaV3 deepcopy enumerate isinstance iter issubclass len list reversed "
-    "tuple type vars zip".split()
+    """
+    AveragedModel ModelEma ModelEmaV2 ModelEmaV3 deepcopy enumerate isinstance iter issubclass len list
+    reversed tuple type vars zip
+    """.split()
 )
 _OPTIMIZER = re.compile(
     r"optim|^(?:ada(?:belief|delta|factor|grad|max|mw?)?w?|asgd|adamw?|fusedadam|lamb|lars|lbfgs|lion|madgrad|[nr]adam|"
@@ -101,8 +124,10 @@ _USE = re.compile(
 
 _CONTAINERS = frozenset("Sequential Transformer TransformerEncoder TransformerDecoder".split())
 _NOT_MODELS = frozenset(
-    "clone copy create_feature_extractor deepcopy get get_model_weights get_weight list_models load loads next pop "
-    "unwrap_model".split()
+    """
+    clone copy create_feature_extractor deepcopy get get_model_weights get_weight list_models load loads
+    next pop unwrap_model
+    """.split()
 )
 _TRANSFORMERS = re.compile(r"(?!TF|Flax|DataCollator)\w*(?:Model|For[A-Z]\w*|LMHead\w*|Transformer)")
 _TRANSFORMERS_ROOTS = ("transformers", "pytorch_transformers", "pytorch_pretrained_bert")
@@ -122,6 +147,7 @@ class ModelKinds:
         self.scopes = {id(scope.node): scope for scope in names.scopes}
         self._recorded = {id(use.node): use.candidates for use in names.uses}
         self._classes: dict[int, Built] = {}
+        self._compilers: dict[int, bool] = {}
 
     # ---- names ---------------------------------------------------------------------------------------
 
@@ -176,16 +202,29 @@ class ModelKinds:
 
     def leaves(self, node: ast.AST, scope: Scope) -> bool:
         """Whether an expression is something that compiles, exports or takes over models."""
-        return any(below(name, _LEAVE) and not below(name, _JIT_HINTS) for name in self.qualified(node, scope))
+        return any(
+            below(name, _LEAVE) and not below(name, _JIT_HINTS) for name in self.qualified(node, scope)
+        )
 
     def mentions_compiler(self, tree: ast.AST, scope: Scope) -> bool:
         """Whether something that compiles, traces or exports is used anywhere in a function or class."""
+        known = self._compilers.get(id(tree))
+        if known is None:
+            known = self._compilers[id(tree)] = self._mentions_compiler(tree, scope)
+        return known
+
+    def _mentions_compiler(self, tree: ast.AST, scope: Scope) -> bool:
         for node in ast.walk(tree):
             if isinstance(node, (ast.Name, ast.Attribute)) and any(
-                below(name, _COMPILERS) and not below(name, _JIT_HINTS) for name in self.qualified(node, scope)
+                below(name, _COMPILERS) and not below(name, _JIT_HINTS)
+                for name in self.qualified(node, scope)
             ):
                 return True
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "compile":
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Attribute)
+                and node.func.attr == "compile"
+            ):
                 receiver = node.func.value
                 if not (isinstance(receiver, ast.Name) and receiver.id in ("re", "regex")):
                     return True
@@ -206,13 +245,16 @@ class ModelKinds:
         if known:
             return known.pop() if len(known) == 1 else Built.UNKNOWN
         last = self.last_names(call.func, scope)
-        if isinstance(call.func, ast.Name) and self.holder(call.func.id, scope) is None:
-            return Built.OTHER  # a builtin
+        if isinstance(call.func, ast.Name) and call.func.id in _BUILTINS:
+            return Built.OTHER
         return Built.OTHER if self._does_not_build(last) else Built.UNKNOWN
 
     def _does_not_build(self, last: tuple[str, ...]) -> bool:
         return any(
-            name in _NOT_MODELS or name in _LEAVE_LAST or name in _WRAPS | _COPIES | _SHARDS or _OPTIMIZER.search(name)
+            name in _NOT_MODELS
+            or name in _LEAVE_LAST
+            or name in _WRAPS | _COPIES | _SHARDS
+            or _OPTIMIZER.search(name)
             for name in last
         )
 
@@ -287,7 +329,12 @@ class ModelKinds:
         """What a call does with a model among its arguments, as far as its name tells."""
         names = self.qualified(call.func, scope)
         last = self.last_names(call.func, scope)
-        for group, role in ((_SAME, Role.SAME), (_WRAPS, Role.WRAP), (_COPIES, Role.COPIES), (_SHARDS, Role.SHARD)):
+        for group, role in (
+            (_SAME, Role.SAME),
+            (_WRAPS, Role.WRAP),
+            (_COPIES, Role.COPIES),
+            (_SHARDS, Role.SHARD),
+        ):
             if any(name in group for name in last):
                 return role
         if any(below(name, _LEAVE) for name in names) or any(name in _LEAVE_LAST for name in last):

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import ast
-import enum
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 from torchmigrate.codemods._mentions import Mention, Mentions, Spot, blocks, parameters
+from torchmigrate.codemods._model_events import Build, Event, Happening, Life
 from torchmigrate.codemods._model_kinds import Built, ModelKinds, Role
 from torchmigrate.names.model import Names, Scope
 
@@ -18,68 +17,13 @@ _SAME_OBJECT = _MOVES | _MODES | {"apply", "requires_grad_"}
 _STATE = frozenset(["state_dict", "load_state_dict", "save_pretrained"])
 # Their answers differ for a wrapped model: names get a prefix, the only child is the model itself.
 _BY_NAME = frozenset(
-    "children get_buffer get_parameter get_submodule named_buffers named_children named_modules named_parameters "
-    "__class__ __dict__".split()
+    """
+    children get_buffer get_parameter get_submodule named_buffers named_children named_modules
+    named_parameters __class__ __dict__
+    """.split()
 )
 _LEAVE = frozenset("compile fuse_model jit qconfig share_memory".split())
 _MAX_CALLS = 3  # how deep calls of the file's own functions are followed
-
-
-class Event(enum.Enum):
-    """What a mention does with the model."""
-
-    MOVE = "move"  # to a device or another type, or converts its layers
-    TO_CPU = "to cpu"
-    MODE = "mode"  # train(), eval()
-    LOOK = "look"  # printed, counted, initialised, frozen
-    CHANGE = "change"  # assigns one of its attributes
-    CALL = "call"
-    WRAP = "wrap"
-    COPIES = "copies"
-    SHARD = "shard"
-    STATE = "state"
-    IDENTITY = "identity"
-    PARAMETERS = "parameters"
-    TRAINED = "trained"  # its parameters go to an optimizer
-    USE = "use"  # given to something that trains or runs it
-    GIVEN = "given"  # given to something else
-    STORED = "stored"  # in another variable, an attribute, a container
-    RETURNED = "returned"
-    LEAVE = "leave"  # compiled, traced, exported, taken over
-
-
-@dataclass(eq=False, slots=True)
-class Happening:
-    """An event with the mention that makes it."""
-
-    event: Event
-    mention: Mention
-    node: ast.AST  # the expression: the call, or what is done with the model
-
-
-@dataclass(eq=False, slots=True)
-class Build:
-    """An assignment of a new model to a variable."""
-
-    name: str
-    target: ast.Name
-    core: ast.Call  # the call that makes the model, without the `.to(device)` behind it
-    chain: tuple[str, ...]  # the methods behind it
-    kind: Built
-    spot: Spot
-
-
-@dataclass(eq=False, slots=True)
-class Life:
-    """A variable of a scope that holds a model: its builds and all that happens to it, in source order."""
-
-    name: str
-    builds: list[Build]
-    happenings: list[Happening] = field(default_factory=list)
-    rebinds: set[int] = field(default_factory=set)  # id() of statements that bind the same model again
-
-    def has(self, *events: Event) -> bool:
-        return any(item.event in events for item in self.happenings)
 
 
 class Lives:
@@ -127,7 +71,9 @@ class Lives:
             statement = spot.statement
             if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
                 continue
-            for target, value in _assigned(statement):
+            if isinstance(statement, ast.Assign) and len(statement.targets) > 1:
+                continue  # one model, several names
+            for target, value in assigned(statement):
                 yield from self._build(target, value, spot, scope)
             for block in reversed(list(blocks(statement))):
                 todo += [Spot(block, number, spot) for number in reversed(range(len(block)))]
@@ -161,7 +107,13 @@ class Lives:
         return any(self.kinds.role(call, scope) is Role.OPTIMIZER for call in mentions.calls)
 
     def _follow(
-        self, life: Life, name: str, mentions: Mentions, scope: Scope, optimizes: bool, aliases: dict[str, str]
+        self,
+        life: Life,
+        name: str,
+        mentions: Mentions,
+        scope: Scope,
+        optimizes: bool,
+        aliases: dict[str, str],
     ) -> None:
         """Add what happens to a variable (the life's own, or another name of the model) to the life."""
         for mention in mentions.of[name]:
@@ -180,20 +132,30 @@ class Lives:
         aliases: dict[str, str],
     ) -> None:
         """Remember under which names the same model goes on."""
-        if event not in (Event.MOVE, Event.TO_CPU, Event.MODE, Event.WRAP, Event.COPIES, Event.SHARD, Event.STORED):
+        if event not in (
+            Event.MOVE,
+            Event.TO_CPU,
+            Event.MODE,
+            Event.PREPARE,
+            Event.WRAP,
+            Event.COPIES,
+            Event.SHARD,
+            Event.STORED,
+        ):
             return
         top = node
-        while (outer := mentions.parent(top)) is not None and not isinstance(outer, ast.stmt):
+        while (outer := mentions.parent(top)) is not None and not isinstance(
+            outer, (ast.stmt, ast.Tuple, ast.List)
+        ):
             top = outer
             if isinstance(outer, ast.Call) and outer is not node and not _is_method_of_same(outer):
                 return
-        statement = mention.spot.statement
-        if not isinstance(statement, (ast.Assign, ast.AnnAssign)) or statement.value is not top:
-            return
-        for target in _targets(statement):
-            if isinstance(target, ast.Name) and target.id == name:
-                life.rebinds.add(id(statement))
-            elif isinstance(target, ast.Name) and name == life.name:
+        for target, value in assigned(mention.spot.statement):
+            if value is not top or not isinstance(target, ast.Name):
+                continue
+            if target.id == name:
+                life.rebinds.add((id(mention.spot.statement), name))
+            elif name == life.name:
                 aliases.setdefault(target.id, name)
 
     def _events(
@@ -220,6 +182,8 @@ class Lives:
                 yield Event.CALL, parent
                 return
             given = _call_around(node, mentions)
+            if isinstance(parent, ast.Dict):
+                yield Event.STATE, node  # {"model": model} is made to be saved
             if given is not None:
                 role = self.kinds.role(given, scope)
                 if role is Role.SAME:
@@ -231,6 +195,11 @@ class Lives:
             break
         if isinstance(parent, (ast.Return, ast.Yield)):
             yield Event.RETURNED, node
+        elif any(
+            value is node and isinstance(target, ast.Name) and target.id == mention.node.id
+            for target, value in assigned(mention.spot.statement)
+        ):
+            return  # model = model.cuda()
         elif isinstance(parent, (ast.Tuple, ast.List, ast.Set, ast.Dict, ast.Starred)):
             returned = isinstance(mention.spot.statement, ast.Return)
             yield (Event.RETURNED if returned else Event.STORED), node
@@ -245,7 +214,9 @@ class Lives:
         self, node: ast.Attribute, mentions: Mentions, scope: Scope, optimizes: bool
     ) -> Iterator[tuple[Event, ast.AST]]:
         top: ast.AST = node
-        while isinstance(outer := mentions.parent(top), (ast.Attribute, ast.Subscript)) and outer.value is top:
+        while (
+            isinstance(outer := mentions.parent(top), (ast.Attribute, ast.Subscript)) and outer.value is top
+        ):
             top = outer
         if node.attr in _LEAVE:
             yield Event.LEAVE, node
@@ -282,9 +253,7 @@ class Lives:
 
     # ---- what other functions do with it -------------------------------------------------------------
 
-    def _given_to(
-        self, call: ast.Call, node: ast.AST, role: Role, scope: Scope, depth: int
-    ) -> list[Event]:
+    def _given_to(self, call: ast.Call, node: ast.AST, role: Role, scope: Scope, depth: int) -> list[Event]:
         own = self.kinds.definition(call.func, scope)
         inside: frozenset[Event] = frozenset()
         if isinstance(own, ast.ClassDef):
@@ -316,7 +285,12 @@ class Lives:
         return known
 
     def _in_function(
-        self, node: ast.FunctionDef | ast.AsyncFunctionDef, call: ast.Call, argument: ast.AST, scope: Scope, depth: int
+        self,
+        node: ast.FunctionDef | ast.AsyncFunctionDef,
+        call: ast.Call,
+        argument: ast.AST,
+        scope: Scope,
+        depth: int,
     ) -> frozenset[Event]:
         """What a function of the file does with the parameter that an argument is bound to."""
         name = _parameter(node, call, argument)
@@ -331,7 +305,9 @@ class Lives:
             optimizes = self._optimizes(mentions, inner)
             found: set[Event] = set()
             for mention in mentions.of[name]:
-                found.update(event for event, _ in self._events(mention, mentions, inner, optimizes, depth + 1))
+                found.update(
+                    event for event, _ in self._events(mention, mentions, inner, optimizes, depth + 1)
+                )
             if Event.CHANGE in found:
                 found.add(Event.IDENTITY)  # an attribute set on the wrapper may not reach the model
             known = self._given[key] = frozenset(found)
@@ -367,7 +343,7 @@ def _prepared(method: str, call: ast.Call) -> Event:
     if method in _MODES:
         return Event.MODE
     if method in ("apply", "requires_grad_"):
-        return Event.LOOK
+        return Event.PREPARE
     first = call.args[0] if call.args else None
     to_cpu = isinstance(first, ast.Constant) and first.value == "cpu"
     if isinstance(first, ast.Call) and len(first.args) == 1:  # torch.device("cpu")
@@ -387,9 +363,7 @@ def _call_around(node: ast.AST, mentions: Mentions) -> ast.Call | None:
     return parent if isinstance(parent, ast.Call) and parent.func is not node else None
 
 
-def _parameter(
-    node: ast.FunctionDef | ast.AsyncFunctionDef, call: ast.Call, argument: ast.AST
-) -> str | None:
+def _parameter(node: ast.FunctionDef | ast.AsyncFunctionDef, call: ast.Call, argument: ast.AST) -> str | None:
     """The parameter that an argument is bound to; None where a star or a container makes that unclear."""
     for keyword in call.keywords:
         if keyword.value is argument:
@@ -403,18 +377,15 @@ def _parameter(
     return None
 
 
-def _targets(statement: ast.Assign | ast.AnnAssign) -> list[ast.expr]:
-    return statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-
-
-def _assigned(statement: ast.stmt) -> Iterator[tuple[ast.expr, ast.expr]]:
+def assigned(statement: ast.stmt) -> Iterator[tuple[ast.expr, ast.expr]]:
     """Target and value of each assignment that a statement makes, tuples taken apart."""
     if isinstance(statement, ast.AnnAssign) and statement.value is not None:
         yield statement.target, statement.value
-    if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
-        target, value = statement.targets[0], statement.value
-        if isinstance(target, (ast.Tuple, ast.List)) and isinstance(value, (ast.Tuple, ast.List)):
-            if len(target.elts) == len(value.elts):
-                yield from zip(target.elts, value.elts, strict=True)
-        else:
-            yield target, value
+    elif isinstance(statement, ast.Assign):
+        value = statement.value
+        for target in statement.targets:
+            if isinstance(target, (ast.Tuple, ast.List)) and isinstance(value, (ast.Tuple, ast.List)):
+                if len(target.elts) == len(value.elts):
+                    yield from zip(target.elts, value.elts, strict=True)
+            else:
+                yield target, value

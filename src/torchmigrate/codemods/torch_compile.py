@@ -1,8 +1,7 @@
 """TM900: put `torch.compile` around the models that a script trains or calls.
 
-Found is a variable that holds a model of this scope, from the call that builds it on. The new line goes behind
-the last statement that prepares the model (moves it, assigns its attributes) and before the first that runs
-or wraps it.
+Found is a variable that holds a model which its scope builds. The new line goes behind the last statement
+that prepares the model (moves it, assigns its attributes) and before the first that runs or wraps it.
 """
 
 from __future__ import annotations
@@ -12,16 +11,17 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods._mentions import Spot, blocks
+from torchmigrate.codemods._model_events import Build, Event, Happening, Life
 from torchmigrate.codemods._model_kinds import OWN_COMPILERS, Built, below
-from torchmigrate.codemods._model_life import Build, Event, Happening, Life, Lives
+from torchmigrate.codemods._model_life import Lives
 from torchmigrate.fixes import FixPlanner, fill
 from torchmigrate.hits import Hit
 from torchmigrate.import_edits import end_of, line_start, logical_line, start_of
 from torchmigrate.imports import Refusal
 from torchmigrate.model import Applicability, Edit, Finding, Fix
-from torchmigrate.catalogue.model import Rule
-from torchmigrate.names.model import NO_GUARDS, Role, Scope, Use
+from torchmigrate.names.model import NO_GUARDS, Names, Role, Scope, Use
 from torchmigrate.versions.range import applicability, severity
 
 COMPILE = "torch.compile"
@@ -29,7 +29,12 @@ IN_PLACE_SINCE = "2.1"  # nn.Module.compile is in the wheel of 2.1.0, not in tha
 
 # Without one of these, nothing in a file is a model on its way to being trained or run.
 _SCREEN = re.compile(r"\.\s*(?:parameters|named_parameters|to|cuda|train|eval|load_state_dict)\s*\(")
-_NOT_MODEL_NAMES = re.compile(r"loss|criteri|metric|augment|transform|normali[sz]|preproc", re.IGNORECASE)
+_TESTS = ("pytest", "unittest")
+_NOT_MODEL_NAMES = re.compile(
+    r"loss|criteri|metric|augment|transform(?!er)|normali[sz]|preproc", re.IGNORECASE
+)
+
+_NO_MOVES = {"train", "eval", "apply", "requires_grad_"}
 
 _MOVED_LATER = "it is moved to a device after its first use"
 _TOGETHER = "it is prepared and used or wrapped in the same statement"
@@ -40,6 +45,7 @@ _COPIES = (
     "`DistributedDataParallel` first"
 )
 _SHARD = "with FSDP, it is the sharded model that is compiled"
+_TWICE = "the file differentiates with `{}=`, which compiled models refuse"
 
 
 def find(rule: Rule, hits: list[Hit], planner: FixPlanner) -> Iterable[Finding]:
@@ -53,36 +59,55 @@ def find(rule: Rule, hits: list[Hit], planner: FixPlanner) -> Iterable[Finding]:
     if not _SCREEN.search(planner.source.text):
         return
     names = planner.names
-    if any(below(binding.target or "", OWN_COMPILERS) for binding in names.bindings if binding.is_import):
+    if any(below(binding.module or "", (*OWN_COMPILERS, *_TESTS)) for binding in names.bindings):
         return
     lives = Lives(names)
+    twice = _differentiates_twice(names)
     for scope in names.scopes:
-        if scope.kind == "module" or (scope.kind == "function" and not _in_model(scope, lives)):
-            yield from _in_scope(scope, lives, rule, planner)
+        if isinstance(scope.node, ast.Module) or _may_train(scope, lives):
+            yield from _in_scope(scope, lives, rule, planner, twice)
 
 
-def _in_model(scope: Scope, lives: Lives) -> bool:
-    """Whether a function is a method of a module class, where models are only parts; or a test."""
-    name = getattr(scope.node, "name", "")
-    if name.startswith("test_") and any(
-        binding.is_import and below(binding.target or "", ("pytest", "unittest")) for binding in lives.names.bindings
+def _differentiates_twice(names: Names) -> str | None:
+    """What a file has that goes through a backward graph again: what is compiled cannot do that.
+
+    Checked on torch 2.13: `create_graph` raises always, `retain_graph` after a backward without it.
+    """
+    for node in ast.walk(names.tree):
+        if not isinstance(node, ast.keyword) or node.arg not in ("create_graph", "retain_graph"):
+            continue
+        if not isinstance(node.value, ast.Constant) or node.value.value:
+            return _TWICE.format(node.arg)
+    return None
+
+
+def _may_train(scope: Scope, lives: Lives) -> bool:
+    """Whether a scope is a function, but no test and no method of a module, where models are only parts."""
+    node, owner = scope.node, scope.parent
+    if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        return False
+    if node.name.startswith("test_") and not any(
+        isinstance(inner, ast.Name) and inner.id == node.name for inner in ast.walk(lives.names.tree)
     ):
-        return True
-    owner = scope.parent
+        return False
     if owner is None or not isinstance(owner.node, ast.ClassDef):
-        return not isinstance(scope.node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        return True
     methods = {item.name for item in owner.node.body if isinstance(item, ast.FunctionDef)}
-    kind = lives.kinds.class_built(owner.node, owner.parent or owner)
-    return "forward" in methods or kind is not Built.UNKNOWN
+    return (
+        "forward" not in methods
+        and lives.kinds.class_built(owner.node, owner.parent or owner) is Built.UNKNOWN
+    )
 
 
-def _in_scope(scope: Scope, lives: Lives, rule: Rule, planner: FixPlanner) -> Iterator[Finding]:
+def _in_scope(
+    scope: Scope, lives: Lives, rule: Rule, planner: FixPlanner, twice: str | None
+) -> Iterator[Finding]:
     found = [life for life in lives.of(scope) if _is_candidate(life, scope)]
     cores = {id(build.core) for life in found for build in life.builds}
     for life in found:
         # A part of another model is compiled with that.
         if not any(id(item.node) in cores for item in life.happenings):
-            yield _finding(life, scope, rule, planner)
+            yield _finding(life, scope, rule, planner, twice)
 
 
 # ---- is it worth it ---------------------------------------------------------------------------------
@@ -93,23 +118,29 @@ def _is_candidate(life: Life, scope: Scope) -> bool:
         return False
     if _rebuilt(life):
         return False
-    known = life.rebinds | {id(build.spot.statement) for build in life.builds}
+    known = {statement for statement, name in life.rebinds if name == life.name}
+    known |= {id(build.spot.statement) for build in life.builds}
     if any(id(binding.statement) not in known for binding in scope.bindings.get(life.name, ())):
         return False
     if any(_NOT_MODEL_NAMES.search(name) for build in life.builds for name in (life.name, _callee(build))):
         return False
     chained = {method for build in life.builds for method in build.chain}
-    moved = life.has(Event.MOVE, Event.TO_CPU) or bool(chained - {"train", "eval", "apply", "requires_grad_"})
+    moved = life.has(Event.MOVE, Event.TO_CPU) or bool(chained - _NO_MOVES)
     in_mode = life.has(Event.MODE) or bool(chained & {"train", "eval"})
     if any(build.kind is not Built.MODEL for build in life.builds) and not (
         (moved or in_mode) and life.has(Event.PARAMETERS)
     ):
         return False
     if life.has(Event.TRAINED):
-        used = life.has(Event.CALL, Event.USE) or (life.has(Event.GIVEN) and not life.has(Event.RETURNED))
-        return used
-    looped = any(item.event is Event.CALL and item.mention.looped for item in life.happenings)
+        return life.has(Event.CALL, Event.USE) or (life.has(Event.GIVEN) and not life.has(Event.RETURNED))
+    looped = any(item.event is Event.CALL and _repeated(item, life) for item in life.happenings)
     return looped and (moved or in_mode or life.has(Event.STATE))
+
+
+def _repeated(item: Happening, life: Life) -> bool:
+    """Whether something happens in a loop that the model is not built in."""
+    built = {id(spot.statement) for spot in life.builds[0].spot.chain()[:-1]}
+    return bool(item.mention.loops - built)
 
 
 def _rebuilt(life: Life) -> bool:
@@ -118,7 +149,9 @@ def _rebuilt(life: Life) -> bool:
     for number, one in enumerate(spots):
         for other in spots[number + 1 :]:
             pair = _together([one, other])
-            if pair[0].statement is not pair[1].statement or not isinstance(pair[0].statement, (ast.If, ast.Try)):
+            if pair[0].statement is not pair[1].statement or not isinstance(
+                pair[0].statement, (ast.If, ast.Try)
+            ):
                 return True
     return False
 
@@ -142,7 +175,7 @@ def _obstacle(life: Life, place: Spot, planner: FixPlanner) -> str | None:
         later = [item for item in _straight(life) if item.mention.position >= barrier.mention.position]
         if any(item.event is Event.MOVE and item.mention is barrier.mention for item in later):
             return _TOGETHER
-        if any(item.event is Event.MOVE for item in later):
+        if any(item.event is Event.MOVE for item in later) and not _moved_before(life, barrier):
             return _MOVED_LATER
         runs = barrier.mention.spot.within(place.block)
         if runs is None or runs.index <= place.index:
@@ -150,8 +183,14 @@ def _obstacle(life: Life, place: Spot, planner: FixPlanner) -> str | None:
     built = life.builds[0].spot
     if built.block is not place.block and not _surely_built(life, place):
         return _MAYBE_UNBOUND
-    line = _line_of(place.block, place.statement, planner)
-    return None if line is not None else _SHARES_LINE
+    return None
+
+
+def _moved_before(life: Life, barrier: Happening) -> bool:
+    return any(set(build.chain) - _NO_MOVES for build in life.builds) or any(
+        item.event is Event.MOVE and item.mention.position < barrier.mention.position
+        for item in _straight(life)
+    )
 
 
 def _place(life: Life) -> Spot:
@@ -161,10 +200,18 @@ def _place(life: Life) -> Spot:
     spots += [
         item.mention.spot
         for item in _straight(life)
-        if item.event in (Event.MOVE, Event.TO_CPU, Event.CHANGE)
+        if item.event in (Event.MOVE, Event.TO_CPU, Event.CHANGE, Event.PREPARE)
         and (barrier is None or item.mention.position < barrier.mention.position)
+        and not _while_running(item, barrier, life)
     ]
     return max(_together(spots), key=lambda spot: spot.index)
+
+
+def _while_running(item: Happening, barrier: Happening | None, life: Life) -> bool:
+    """Whether a change, and no move, belongs to the loop that runs the model."""
+    if item.event in (Event.MOVE, Event.TO_CPU) or barrier is None or not _repeated(item, life):
+        return False
+    return bool(item.mention.loops & barrier.mention.loops)
 
 
 def _straight(life: Life) -> list[Happening]:
@@ -177,9 +224,17 @@ def _straight(life: Life) -> list[Happening]:
 def _barrier(life: Life) -> Happening | None:
     """The first that runs the model, wraps it or hands it to something that may."""
     for item in _straight(life):
-        if item.event in (Event.CALL, Event.WRAP, Event.COPIES, Event.SHARD, Event.USE, Event.STORED, Event.RETURNED):
+        if item.event in (
+            Event.CALL,
+            Event.WRAP,
+            Event.COPIES,
+            Event.SHARD,
+            Event.USE,
+            Event.STORED,
+            Event.RETURNED,
+        ):
             return item
-        if item.event is Event.GIVEN and item.mention.looped:
+        if item.event is Event.GIVEN and _repeated(item, life):
             return item
     return None
 
@@ -199,7 +254,8 @@ def _surely_built(life: Life, place: Spot) -> bool:
     if _builds_always(place.block[: place.index + 1], statements):
         return True
     return any(
-        item.mention.spot.block is place.block and item.mention.spot.index > place.index for item in _straight(life)
+        item.mention.spot.block is place.block and item.mention.spot.index > place.index
+        for item in _straight(life)
     )
 
 
@@ -254,16 +310,14 @@ def _line_of(block: list[ast.stmt], statement: ast.stmt, planner: FixPlanner) ->
 # ---- finding and fix --------------------------------------------------------------------------------
 
 
-def _finding(life: Life, scope: Scope, rule: Rule, planner: FixPlanner) -> Finding:
+def _finding(life: Life, scope: Scope, rule: Rule, planner: FixPlanner, twice: str | None) -> Finding:
     target = life.builds[0].target
-    source = planner.source
-    place = _place(life)
-    obstacle = _obstacle(life, place, planner)
-    fix = None if obstacle is not None else _fix(life, place, scope, rule, planner)
-    advice = fill(rule.advice or "", life.name, {})
+    start = planner.source.offset(target.lineno, target.col_offset)
     level = severity(rule, planner.versions)
     assert level is not None, "rules that say nothing at the target are not looked up"
-    start = source.offset(target.lineno, target.col_offset)
+    advice = fill(rule.advice or "", life.name, {})
+    place = _place(life)
+    made = twice or _obstacle(life, place, planner) or _fix(life, place, scope, rule, planner)
     return Finding(
         code=rule.code,
         name=rule.name,
@@ -271,17 +325,18 @@ def _finding(life: Life, scope: Scope, rule: Rule, planner: FixPlanner) -> Findi
         severity=level,
         start=start,
         end=start + len(target.id),
-        help=f"{obstacle}; {advice}" if obstacle is not None else advice,
-        fix=fix,
+        help=f"{made}; {advice}" if isinstance(made, str) else advice,
+        fix=made if isinstance(made, Fix) else None,
         url=rule.references[0] if rule.references else None,
         symbol=COMPILE,
     )
 
 
-def _fix(life: Life, place: Spot, scope: Scope, rule: Rule, planner: FixPlanner) -> Fix | None:
+def _fix(life: Life, place: Spot, scope: Scope, rule: Rule, planner: FixPlanner) -> Fix | str:
+    """The fix, or why there is none."""
     line = _line_of(place.block, place.statement, planner)
     if line is None:
-        return None
+        return _SHARES_LINE
     case = rule.cases[0]
     name = life.name
     edits: tuple[Edit, ...] = ()
@@ -290,17 +345,18 @@ def _fix(life: Life, place: Spot, scope: Scope, rule: Rule, planner: FixPlanner)
         code = f"{name}.compile()"
         title = f"Compile `{name}` in place, which keeps the keys of its state dict"
     else:
-        spelling = planner.imports.spell(COMPILE, _use_at(life.builds[0], place, scope, planner))
+        spelling = planner.imports.spell(COMPILE, _use_at(place, scope, planner))
         if isinstance(spelling, Refusal):
-            return None
+            return spelling.reason
         edits = spelling.edits
         code = f"{name} = {spelling.text}({name})"
         title = f"Wrap `{name}` in `{COMPILE}`"
     level, reason = applicability(case, rule, planner.versions)
     if level is Applicability.UNSAFE:
-        # How it would be if nothing but the releases counted.
-        _, older = applicability(replace(case, applicability=Applicability.SAFE, reason=None), rule, planner.versions)
-        reason = "; ".join(text for text in (older, reason) if text) or None
+        # What the releases alone would say of it comes first.
+        by_release = replace(case, applicability=Applicability.SAFE, reason=None)
+        reasons = (applicability(by_release, rule, planner.versions)[1], reason)
+        reason = "; ".join(text for text in reasons if text) or None
     text = f"{line.before}{line.indent}{code}{line.behind}"
     # Mergeable: two models that are moved together get their lines at the same place.
     edit = Edit(line.offset, line.offset, text, mergeable=True)
@@ -314,16 +370,21 @@ def _keeps_its_keys(life: Life) -> bool:
     barrier = _barrier(life)
     return any(
         item.event is Event.CHANGE
-        and (item.mention.nested or (barrier is not None and item.mention.position > barrier.mention.position))
+        and not isinstance(
+            getattr(item.node, "ctx", None), ast.Load
+        )  # model.layers[0] = ... reaches the model
+        and (
+            item.mention.nested or (barrier is not None and item.mention.position > barrier.mention.position)
+        )
         for item in life.happenings
     )
 
 
-def _use_at(build: Build, place: Spot, scope: Scope, planner: FixPlanner) -> Use:
-    """The place of the new line, as the import planner sees places."""
+def _use_at(place: Spot, scope: Scope, planner: FixPlanner) -> Use:
+    """The place of the new line as the import planner sees places: a use of torch, if there is one before."""
     start = start_of(planner.source, place.statement)
-    return Use(
-        node=build.target,
+    use = Use(
+        node=place.statement,
         candidates=(COMPILE,),
         sure=True,
         role=Role.CALL,
@@ -334,3 +395,13 @@ def _use_at(build: Build, place: Spot, scope: Scope, planner: FixPlanner) -> Use
         scope=scope,
         guards=NO_GUARDS,
     )
+    for other in planner.names.uses:
+        if other.start >= start:
+            break
+        head = other.binding.target if other.binding is not None else None
+        here = other.scope is scope and any(other.block is spot.block for spot in place.chain())
+        if here and head == "torch" and other.sure and other.rest and not other.in_fstring:
+            return replace(
+                use, node=other.node, candidates=other.candidates, rest=other.rest, binding=other.binding
+            )
+    return use
