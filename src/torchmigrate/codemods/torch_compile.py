@@ -9,16 +9,17 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from torchmigrate.catalogue.model import Rule
-from torchmigrate.codemods._mentions import Spot, blocks
+from torchmigrate.codemods._mentions import Spot
 from torchmigrate.codemods._model_events import Build, Event, Happening, Life
 from torchmigrate.codemods._model_kinds import OWN_COMPILERS, Built, below
 from torchmigrate.codemods._model_life import Lives
+from torchmigrate.codemods._placing import line_behind, runs_one_of, together
 from torchmigrate.fixes import FixPlanner, fill
 from torchmigrate.hits import Hit
-from torchmigrate.import_edits import end_of, line_start, logical_line, start_of
+from torchmigrate.import_edits import end_of, start_of
 from torchmigrate.imports import Refusal
 from torchmigrate.model import Applicability, Edit, Finding, Fix
 from torchmigrate.names.model import NO_GUARDS, Names, Role, Scope, Use
@@ -148,7 +149,7 @@ def _rebuilt(life: Life) -> bool:
     spots = [build.spot for build in life.builds]
     for number, one in enumerate(spots):
         for other in spots[number + 1 :]:
-            pair = _together([one, other])
+            pair = together([one, other])
             if pair[0].statement is not pair[1].statement or not isinstance(
                 pair[0].statement, (ast.If, ast.Try)
             ):
@@ -187,10 +188,10 @@ def _obstacle(life: Life, place: Spot, planner: FixPlanner) -> str | None:
 
 
 def _moved_before(life: Life, barrier: Happening) -> bool:
-    return any(set(build.chain) - _NO_MOVES for build in life.builds) or any(
-        item.event is Event.MOVE and item.mention.position < barrier.mention.position
-        for item in _straight(life)
-    )
+    """Whether the model is moved before it first runs, so that later moves are for something else."""
+    moves = [item.mention.position for item in _straight(life) if item.event is Event.MOVE]
+    chained = any(set(build.chain) - _NO_MOVES for build in life.builds)
+    return chained or any(position < barrier.mention.position for position in moves)
 
 
 def _place(life: Life) -> Spot:
@@ -204,7 +205,7 @@ def _place(life: Life) -> Spot:
         and (barrier is None or item.mention.position < barrier.mention.position)
         and not _while_running(item, barrier, life)
     ]
-    return max(_together(spots), key=lambda spot: spot.index)
+    return max(together(spots), key=lambda spot: spot.index)
 
 
 def _while_running(item: Happening, barrier: Happening | None, life: Life) -> bool:
@@ -239,72 +240,15 @@ def _barrier(life: Life) -> Happening | None:
     return None
 
 
-def _together(spots: list[Spot]) -> list[Spot]:
-    """The statements of the innermost common block that these stand in."""
-    for candidate in reversed(spots[0].chain()):
-        found = [spot.within(candidate.block) for spot in spots]
-        if all(item is not None for item in found):
-            return [item for item in found if item is not None]
-    raise AssertionError("all statements stand in the body of the scope")
-
-
 def _surely_built(life: Life, place: Spot) -> bool:
     """Whether the model exists behind a statement that builds it in its branches."""
     statements = {id(build.spot.statement) for build in life.builds}
-    if _builds_always(place.block[: place.index + 1], statements):
+    if runs_one_of(place.block[: place.index + 1], statements):
         return True
     return any(
         item.mention.spot.block is place.block and item.mention.spot.index > place.index
         for item in _straight(life)
     )
-
-
-def _builds_always(block: list[ast.stmt], builds: set[int]) -> bool:
-    """Whether one of the builds has run at the end of a block, if that is reached."""
-    for statement in block:
-        if id(statement) in builds:
-            return True
-        if isinstance(statement, (ast.Return, ast.Raise, ast.Continue, ast.Break)):
-            return True
-        if isinstance(statement, ast.If):
-            branches = [statement.body, statement.orelse]
-        elif isinstance(statement, ast.Try):
-            branches = [statement.body, *(handler.body for handler in statement.handlers)]
-        elif isinstance(statement, (ast.With, ast.AsyncWith)):
-            branches = [statement.body]
-        else:
-            continue
-        if all(_builds_always(branch, builds) for branch in branches):
-            return True
-    return False
-
-
-@dataclass(frozen=True, slots=True)
-class _Line:
-    """Where a new line is put: an offset, its indentation, and the newlines before and behind it."""
-
-    offset: int
-    indent: str
-    before: str
-    behind: str
-
-
-def _line_of(block: list[ast.stmt], statement: ast.stmt, planner: FixPlanner) -> _Line | None:
-    """The line behind a statement; None where it does not have its lines to itself."""
-    source = planner.source
-    start = start_of(source, statement)
-    indent = source.text[line_start(source.text, start) : start]
-    inner = statement
-    while (inside := list(blocks(inner))) and inside:
-        block = inside[-1]
-        inner = block[-1]
-    line = logical_line(source, block, inner)
-    if indent.strip() or (inner is statement and (line.indent is None or len(line.statements) > 1)):
-        return None
-    newline = source.text[line.end : line.after]
-    if newline:
-        return _Line(line.after, indent, "", newline)
-    return _Line(line.end, indent, source.newline, "") if line.end == len(source.text) else None
 
 
 # ---- finding and fix --------------------------------------------------------------------------------
@@ -328,13 +272,13 @@ def _finding(life: Life, scope: Scope, rule: Rule, planner: FixPlanner, twice: s
         help=f"{made}; {advice}" if isinstance(made, str) else advice,
         fix=made if isinstance(made, Fix) else None,
         url=rule.references[0] if rule.references else None,
-        symbol=COMPILE,
+        symbol=next(iter(rule.symbols)),
     )
 
 
 def _fix(life: Life, place: Spot, scope: Scope, rule: Rule, planner: FixPlanner) -> Fix | str:
     """The fix, or why there is none."""
-    line = _line_of(place.block, place.statement, planner)
+    line = line_behind(place, planner.source)
     if line is None:
         return _SHARES_LINE
     case = rule.cases[0]
@@ -357,10 +301,7 @@ def _fix(life: Life, place: Spot, scope: Scope, rule: Rule, planner: FixPlanner)
         by_release = replace(case, applicability=Applicability.SAFE, reason=None)
         reasons = (applicability(by_release, rule, planner.versions)[1], reason)
         reason = "; ".join(text for text in reasons if text) or None
-    text = f"{line.before}{line.indent}{code}{line.behind}"
-    # Mergeable: two models that are moved together get their lines at the same place.
-    edit = Edit(line.offset, line.offset, text, mergeable=True)
-    return planner.fix(rule, title, level, reason, (edit, *edits))
+    return planner.fix(rule, title, level, reason, (line.insert(code), *edits))
 
 
 def _keeps_its_keys(life: Life) -> bool:
@@ -368,16 +309,12 @@ def _keeps_its_keys(life: Life) -> bool:
     if life.has(Event.STATE, Event.IDENTITY):
         return True
     barrier = _barrier(life)
-    return any(
-        item.event is Event.CHANGE
-        and not isinstance(
-            getattr(item.node, "ctx", None), ast.Load
-        )  # model.layers[0] = ... reaches the model
-        and (
-            item.mention.nested or (barrier is not None and item.mention.position > barrier.mention.position)
-        )
-        for item in life.happenings
-    )
+    for item in life.happenings:
+        if item.event is not Event.CHANGE or isinstance(getattr(item.node, "ctx", None), ast.Load):
+            continue  # `model.layers[0] = ...` reaches the model, `model.layers = ...` may not
+        if item.mention.nested or (barrier is not None and item.mention.position > barrier.mention.position):
+            return True
+    return False
 
 
 def _use_at(place: Spot, scope: Scope, planner: FixPlanner) -> Use:
