@@ -33,10 +33,7 @@ def generic(rule: Rule, text: str) -> str:
 
 
 def _some(names: Sequence[str]) -> str:
-    distinct = list(dict.fromkeys(names))
-    if len(distinct) > 2:
-        return f"`{distinct[0]}`, …"
-    return ", ".join(f"`{name}`" for name in distinct)
+    return f"`{names[0]}`" if len(set(names)) == 1 else f"`{names[0]}`, …"
 
 
 def versions(rule: Rule) -> str:
@@ -164,7 +161,7 @@ def _fixes(rule: Rule) -> list[str]:
         return ["It rewrites several places together."] if rule.codemod else ["Nothing: it only reports."]
     lines = []
     for case in rule.cases:
-        text = f"{case.applicability.label}{_needs(case, rule)}"
+        text = _safety(case, rule)
         if case.title:
             text += f": {generic(rule, case.title)}"
         if case.reason:
@@ -173,11 +170,14 @@ def _fixes(rule: Rule) -> list[str]:
     return list(dict.fromkeys(lines))
 
 
-def _needs(case: Case, rule: Rule) -> str:
+def _safety(case: Case, rule: Rule) -> str:
+    level = case.applicability.label
     if case.requires is None:
-        return ""
+        return level
     needs = case.requires if " " in case.requires else f"{rule.library} {case.requires}"
-    return f", where the code need not run on less than {needs}"
+    if case.applicability is Applicability.SAFE:
+        return f"safe; unsafe where the code must also run on less than {needs}"
+    return f"{level}, needs {needs}"
 
 
 def _wrap(text: str, hanging: int = 0) -> str:
