@@ -82,6 +82,8 @@ class HitFinder:
         self, use: Use, name: str, rule: Rule, symbol: str, surroundings: Surroundings, source: Source
     ) -> Hit | None:
         calls_only = about_arguments(rule)
+        if use.method and symbol not in rule.symbols:
+            return None  # an object of a class that moved: its import says so, its attributes did not change
         if use.via == "alias" and not use.rest and not calls_only:
             return None  # `f = torch.ger` was found; `f(...)` follows it
         if calls_only and use.call is None and use.role is not Role.DECORATOR:

@@ -70,6 +70,7 @@ class ImportPlanner:
         ]
         self._swaps = Swaps(names, source, self.scopes, is_init=is_init)
         self._made: dict[tuple[str, int], tuple[Edit, ...]] = {}  # new imports by code and block
+        self._places: dict[int, frozenset[int]] = {}  # uses by binding: lists of thousands are slow to search
 
     # ---- spelling a name -----------------------------------------------------------------------------
 
@@ -331,7 +332,10 @@ class ImportPlanner:
         place = use.start
         if node is not None and not use.in_string:
             offset = self.source.offset(node.lineno, node.col_offset)
-            place = offset if offset in binding.uses else use.start
+            places = self._places.get(binding.id)
+            if places is None:
+                places = self._places[binding.id] = frozenset(binding.uses)
+            place = offset if offset in places else use.start
         return (Release(binding.id, (place,)),)
 
     def removals(self, releases: Iterable[Release]) -> tuple[Edit, ...]:
