@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
+from torchmigrate.libraries import LIBRARY_ROOTS
 from torchmigrate.names import types
 from torchmigrate.names.bound import bound_names, pattern_names
 from torchmigrate.names.chains import SourceLike
@@ -18,10 +19,6 @@ from torchmigrate.names.flow import UNKNOWN, Env, Frame, join_envs, weaken
 from torchmigrate.names.guard_tests import catches_missing, parse_test
 from torchmigrate.names.guards import TryWorked, negate
 from torchmigrate.names.model import Flag, Guards, Instance, Kind, Names, Scope, TryGuard, Value
-
-LIBRARY_ROOTS = frozenset(
-    ["torch", "torchvision", "torchaudio", "torchtext", "torchdata", "functorch", "apex", "torchao"]
-)
 
 
 def resolve(tree: ast.Module, source: SourceLike, *, roots: frozenset[str] = LIBRARY_ROOTS) -> Names:

@@ -1,0 +1,138 @@
+"""What is found in one source: names, hits, findings; and the imports that fixes leave behind.
+
+Loaded only for files that may hold something, so that a run without any starts quickly.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Iterable
+from pathlib import Path
+from types import ModuleType
+
+from torchmigrate.catalogue.model import Catalogue, Rule
+from torchmigrate.config import Settings
+from torchmigrate.edits import splice
+from torchmigrate.fixes import FixPlanner
+from torchmigrate.hits import HitFinder
+from torchmigrate.imports import ImportPlanner
+from torchmigrate.libraries import LIBRARY_ROOTS
+from torchmigrate.model import Finding, Fix, Release
+from torchmigrate.names.model import Names
+from torchmigrate.names.resolver import resolve
+from torchmigrate.source import Source
+from torchmigrate.suppress import Suppressions
+from torchmigrate.versions.range import VersionRange
+
+
+class Analyser:
+    """Looks for what a catalogue knows.
+
+    Args:
+        catalogue: the rules that are wanted.
+        versions: the range of releases that the code is for.
+        settings: of the run.
+    """
+
+    def __init__(self, catalogue: Catalogue, versions: VersionRange, settings: Settings) -> None:
+        self.versions = versions
+        self.settings = settings
+        self.finder = HitFinder(catalogue, versions)
+        codes = [head.code for head in catalogue.heads if head.codemod]
+        self.codemods = [rule for rule in map(catalogue.find, codes) if rule is not None]
+        self.unscreened = any(not getattr(codemod(rule), "NEEDS_HITS", False) for rule in self.codemods)
+
+    def findings(self, source: Source, path: Path, suppressions: Suppressions) -> list[Finding]:
+        """The findings of one source that are not suppressed, in no particular order.
+
+        Raises:
+            SourceError: the source cannot be parsed.
+            RecursionError: it is nested too deeply.
+        """
+        names = resolve(source.parse(), source, roots=LIBRARY_ROOTS - own_packages(path))
+        # Hidden ones must not be part of a fix that an import shares with its uses.
+        hits = [
+            hit
+            for hit in self.finder.find(names, source)
+            if not suppressions.hides(hit.rule.code, hit.rule.name, source.position(hit.match.start)[0])
+        ]
+        found: list[Finding] = []
+        if hits or self.unscreened:
+            planner = FixPlanner(names, source, self.versions, self.settings, is_init=is_init(path))
+            found = planner.findings([hit for hit in hits if not hit.rule.codemod])
+            for rule in self.codemods:
+                mine = [hit for hit in hits if hit.rule is rule]
+                found.extend(codemod(rule).find(rule, mine, planner))
+        names.release()
+        return found
+
+
+def released(source: Source, fixes: Iterable[Fix]) -> set[str]:
+    """What fixes no longer use, as `local name=qualified name`: ids change with every round."""
+    wanted = {release.binding for fix in fixes for release in fix.releases}
+    if not wanted:
+        return set()
+    names = resolve(source.parse(), source)
+    bindings = [names.bindings[number] for number in wanted]
+    found = {f"{binding.name}={binding.target}" for binding in bindings}
+    names.release()
+    return found
+
+
+def without_unused_imports(source: Source, path: Path, unused: set[str]) -> Source:
+    """The source without those of these imports (as `released` gives them) that have no use left."""
+    names: Names = resolve(source.parse(), source)
+    planner = ImportPlanner(names, source, is_init=is_init(path))
+    releases = [
+        Release(binding.id, ())
+        for binding in names.bindings
+        if binding.is_import and f"{binding.name}={binding.target}" in unused and not binding.uses
+    ]
+    removals = planner.removals(releases)
+    names.release()
+    return source.with_text(splice(source.text, removals)) if removals else source
+
+
+def codemod(rule: Rule) -> ModuleType:
+    """The module that finds and rewrites for a rule."""
+    return importlib.import_module(f"torchmigrate.codemods.{rule.codemod}")
+
+
+@functools.lru_cache(maxsize=4096)
+def _package_of(directory: Path) -> str | None:
+    """The top-level package that a directory belongs to, by its `__init__.py` files."""
+    top = None
+    while (directory / "__init__.py").exists():
+        top = directory.name
+        if directory.parent == directory:
+            break
+        directory = directory.parent
+    return top
+
+
+@functools.lru_cache(maxsize=4096)
+def _shadows(directory: Path) -> frozenset[str]:
+    """Library names that a directory holds as modules of its own (a script there imports those).
+
+    A module of a package is not found that way: there, `import torch` gives the library.
+    """
+    if (directory / "__init__.py").exists():
+        return frozenset()
+    return frozenset(
+        root
+        for root in LIBRARY_ROOTS
+        if (directory / f"{root}.py").exists() or (directory / root / "__init__.py").exists()
+    )
+
+
+def own_packages(path: Path) -> frozenset[str]:
+    """Library roots that mean something else in this file: its own package, or a module beside it."""
+    directory = path.absolute().parent
+    own = _package_of(directory)
+    return _shadows(directory) | (frozenset([own]) if own in LIBRARY_ROOTS else frozenset())
+
+
+def is_init(path: Path) -> bool:
+    """Whether other modules use what this file imports."""
+    return path.name in ("__init__.py", "__init__.pyi")
