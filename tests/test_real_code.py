@@ -140,3 +140,20 @@ def test_a_lambda_in_a_file_with_models() -> None:
         loss = model(torch.ones(2))
     """
     assert found_with_all_rules(code) == ["TM900"]
+
+
+def test_torch_is_not_imported_again_behind_a_star_import() -> None:
+    code = """
+        import torch
+        import torch.nn as nn
+        from apex.parallel import convert_syncbn_model
+        from timm.utils import *
+        model = convert_syncbn_model(model)
+    """
+    expected = """
+        import torch
+        import torch.nn as nn
+        from timm.utils import *
+        model = {}.SyncBatchNorm.convert_sync_batchnorm(model)
+    """
+    assert fixed(code) in [textwrap.dedent(expected).lstrip("\n").format(name) for name in ("torch.nn", "nn")]
