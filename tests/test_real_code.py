@@ -5,9 +5,22 @@ from __future__ import annotations
 import textwrap
 from pathlib import Path
 
+from harness.catalogue import catalogue
 from test_fixtures import engine
 
+from torchmigrate.config import Settings
+from torchmigrate.engine import Engine
 from torchmigrate.source import Source
+
+
+def found_with_all_rules(code: str) -> list[str]:
+    rules = catalogue().rules
+    codes = frozenset(rule.code for rule in rules)
+    checker = Engine(catalogue(), Settings(codes=codes, known={code: code for code in codes}))
+    source = Source.from_text(textwrap.dedent(code).lstrip("\n"), Path("code.py"))
+    result = checker.check_source(source, source.path)
+    assert not result.problems
+    return [item.code for item in result.findings]
 
 
 def fixed(code: str) -> str:
@@ -115,3 +128,32 @@ def test_keyword_arguments_keep_their_order() -> None:
         ))
     """
     assert fixed(code) == textwrap.dedent(expected).lstrip("\n")
+
+
+def test_a_lambda_in_a_file_with_models() -> None:
+    code = """
+        import torch
+        model = torch.nn.Linear(2, 2).to("cuda")
+        model.train()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        usable = lambda item: item.x is not None or item.y
+        loss = model(torch.ones(2))
+    """
+    assert found_with_all_rules(code) == ["TM900"]
+
+
+def test_torch_is_not_imported_again_behind_a_star_import() -> None:
+    code = """
+        import torch
+        import torch.nn as nn
+        from apex.parallel import convert_syncbn_model
+        from timm.utils import *
+        model = convert_syncbn_model(model)
+    """
+    expected = """
+        import torch
+        import torch.nn as nn
+        from timm.utils import *
+        model = {}.SyncBatchNorm.convert_sync_batchnorm(model)
+    """
+    assert fixed(code) in [textwrap.dedent(expected).lstrip("\n").format(name) for name in ("torch.nn", "nn")]

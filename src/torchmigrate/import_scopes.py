@@ -169,12 +169,12 @@ class ImportScopes:
     def harmless_star(self, star: Binding, name: str, target: str | None) -> bool:
         """Whether a star import cannot bind this name to anything else.
 
-        A library's module may hold the name of a library, but then it means that library.
+        Any module may hold the name of a library, but then it means that library, as the resolver has it too.
         """
+        if name != target:
+            return False
         module = star.module or "."
-        return (
-            name == target and not module.startswith(".") and (_root(module) in FAMILY or is_standard(module))
-        )
+        return name in FAMILY or (not module.startswith(".") and (_root(module) in FAMILY or is_standard(module)))
 
     def stars_may_bind(self, name: str, scope: Scope) -> bool:
         """Whether `name` may already come from a star import of the module or of `scope`."""

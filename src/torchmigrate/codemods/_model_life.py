@@ -37,6 +37,8 @@ class Lives:
     def of(self, scope: Scope) -> list[Life]:
         """The variables of a module or function to which calls are assigned that may build models."""
         body = scope.node.body  # type: ignore[attr-defined]
+        if not isinstance(body, list):
+            return []  # a lambda assigns nothing
         lives: dict[str, Life] = {}
         for build in self._builds(body, scope):
             lives.setdefault(build.name, Life(build.name, [])).builds.append(build)
