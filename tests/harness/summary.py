@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from harness.catalogue import LoadedRule, fix_examples
 
+from torchmigrate.catalogue.examples import Example
+
 HAS_TORCH = importlib.util.find_spec("torch") is not None
+COMPANIONS = ("torchvision", "torchaudio")  # their wheels are large: a run without them leaves proofs out
+
+
+def lacking(example: Example) -> list[str]:
+    """The companion libraries that an example needs and that are not installed."""
+    code = f"{example.before}\n{example.after}"
+    return [
+        name for name in COMPANIONS if re.search(rf"\b{name}\b", code) and importlib.util.find_spec(name) is None
+    ]
 
 
 @dataclass
@@ -27,6 +39,7 @@ def summary(tally: Tally) -> Iterator[str]:
     reasons: dict[str, list[str]] = {}
     without_gradients = 0
     examples = 0
+    absent: Counter[str] = Counter()
     for item, _, example in fix_examples():
         code = item.rule.code
         examples += 1
@@ -34,6 +47,7 @@ def summary(tally: Tally) -> Iterator[str]:
         if example.prove is not None:
             provable[code].append(item)
             without_gradients += not example.gradients
+            absent.update(lacking(example))
         else:
             reasons.setdefault(code, []).append(example.no_proof or "no reason is given")
     proofs = sum(len(items) for items in provable.values())
@@ -45,6 +59,9 @@ def summary(tally: Tally) -> Iterator[str]:
     )
     if not HAS_TORCH:
         yield f"torch is not installed: {proofs} proofs were left out, and {', '.join(tally.left_out)}"
+    elif absent:
+        names = ", ".join(f"{name} ({count})" for name, count in sorted(absent.items()))
+        yield f"proofs left out, since these are not installed: {names}"
     none = {code: found for code, found in reasons.items() if not provable[code]}
     yield f"{len(none)} rules have no proof:"
     by_reason = Counter(reason for found in none.values() for reason in dict.fromkeys(found))

@@ -44,14 +44,14 @@ def old_torch() -> Iterator[Used]:
             mock.patch.object(target, name, value, create=True)
         )
         for name in FUNCTIONS:
-            function = _adapter(name, getattr(references, name), used)
+            function = adapter(name, getattr(references, name), used)
             put(torch, name, function)
             put(Tensor, name, function)
-        fft = _adapter("fft", references.fft, used)
+        fft = adapter("fft", references.fft, used)
         put(Tensor, "fft", fft)
         stack.enter_context(_callable_module("torch.fft", fft))
         for name in ("stft", "istft"):
-            function = _only_without_complex(name, _adapter(name, getattr(references, name), used))
+            function = _only_without_complex(name, adapter(name, getattr(references, name), used))
             put(torch, name, function)
             put(Tensor, name, function)
         for scheduler in _schedulers():
@@ -67,7 +67,9 @@ def old_torch() -> Iterator[Used]:
 # ---- numpy to torch and back ---------------------------------------------------------------------------
 
 
-def _adapter(name: str, function: Callable[..., Any], used: Used) -> Callable[..., Any]:
+def adapter(name: str, function: Callable[..., Any], used: Used) -> Callable[..., Any]:
+    """A reference in numpy as a function of tensors, which notes that it was used."""
+
     def call(*args: Any, out: None = None, **kwargs: Any) -> Any:
         used.add(name)
         given = [_to_numpy(item) for item in args]

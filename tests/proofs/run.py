@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from proofs import stubs, vocabulary
+from proofs import companions, stubs, vocabulary
 from proofs.compare import differences, is_evidence
 from proofs.patches import Used, old_torch
 
@@ -74,7 +74,10 @@ def run(code: str, inputs: Mapping[str, Any], old: bool) -> Outcome:
         stack.enter_context(contextlib.redirect_stdout(io.StringIO()))
         stack.enter_context(stubs.installed())
         stack.enter_context(_restored())
+        stack.enter_context(companions.prepared(code))
         used = stack.enter_context(old_torch()) if old else Used()
+        if old:
+            stack.enter_context(companions.old_companions(code, used))
         try:
             exec(compile(tree, f"<{side} side of the example>", "exec", dont_inherit=True), space)
         except Exception as error:
