@@ -250,9 +250,9 @@ def test_python_2_is_called_so(text: str, construct: str) -> None:
 @pytest.mark.parametrize(
     ("text", "line"),
     [
-        ("x = x.cuda(async=True)", 1),
-        ("x = x.cuda(device, async = flag) if c else x", 1),
-        ("def f(x):\n  return x.to(\n    d,\n    async=True)", 4),
+        ("x = mine(async=True)", 1),
+        ("x = mine(device, async = flag) if c else x", 1),
+        ("def f(x):\n  return x.send(\n    d,\n    async=True)", 4),
     ],
 )
 def test_async_argument(text: str, line: int) -> None:
@@ -260,6 +260,13 @@ def test_async_argument(text: str, line: int) -> None:
         "`async` is a keyword since Python 3.7; PyTorch's argument is now `non_blocking=`",
         line,
     )
+
+
+@pytest.mark.parametrize("text", ["x = x.cuda(async=True)", "def f(x):\n  return x.to(\n    d,\n    async=True)"])
+def test_async_argument_of_a_tensor_method_parses(text: str) -> None:
+    source = Source.from_text(text, Path("case.py"))
+    source.parse()
+    assert [text[offset : offset + 5] for offset in source.async_arguments] == ["async"]
 
 
 @pytest.mark.parametrize(

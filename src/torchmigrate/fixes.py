@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,10 +10,12 @@ from functools import cached_property
 
 from torchmigrate.catalogue.model import Case, Rule
 from torchmigrate.config import Settings
+from torchmigrate.edits import splice
 from torchmigrate.hits import Hit
+from torchmigrate.import_edits import logical_line, remove_statements
 from torchmigrate.imports import ImportPlanner, Refusal
 from torchmigrate.model import Applicability, Edit, Finding, Fix, Release
-from torchmigrate.names.model import Binding, Names, Role
+from torchmigrate.names.model import Binding, Kind, Names, Role
 from torchmigrate.source import Source
 from torchmigrate.versions.range import VersionRange, applicability, severity
 
@@ -69,6 +72,9 @@ class FixPlanner:
                 for hit in (move.first, *move.users):
                     fixes[id(hit)] = fix
                 unchanged.update(id(hit) for hit in silent)
+        for first in hits:
+            if self._imports_moved_module(first):
+                fixes.update(self._module_fix(first, hits))
         return [
             self.finding(hit, fixes[id(hit)] if id(hit) in fixes else self._single_fix(hit))
             for hit in hits
@@ -104,7 +110,26 @@ class FixPlanner:
         if made is None:
             return None
         edits, level, reason, title, _ = made
+        if self._does_nothing(hit, edits):
+            statement, block = use.statement, use.block
+            module = block is self.names.tree.body
+            edits = tuple(remove_statements(self.source, block, [statement], module=module))
         return self.fix(hit.rule, title, level, reason, edits, self.imports.releases(use))
+
+    def _does_nothing(self, hit: Hit, edits: Sequence[Edit]) -> bool:
+        """Whether a rewrite leaves `x = x`, with nothing else on the line."""
+        statement = hit.use.statement
+        if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+            return False
+        target = statement.targets[0]
+        start, end = self.source.span(statement)
+        if not isinstance(target, ast.Name) or any(edit.start < start or edit.end > end for edit in edits):
+            return False
+        inside = sorted(Edit(edit.start - start, edit.end - start, edit.text) for edit in edits)
+        after = splice(self.source.text[start:end], inside)
+        line = logical_line(self.source, hit.use.block, statement)
+        alone = line.statements == (statement,) and not line.comment and line.indent is not None
+        return alone and after.replace(" ", "") == f"{target.id}={target.id}"
 
     def may_fix(self, hit: Hit) -> bool:
         """Whether a use surely is what the rule is about, and is written where it can be edited."""
@@ -235,6 +260,44 @@ class FixPlanner:
         rule = strictest.first.rule
         fix = self.fix(rule, strictest.title, strictest.level, strictest.reason, edits)
         return [(move, fix, silent) for move, silent in done]
+
+    # ---- `import old.module`, which binds only the root ----------------------------------------------
+
+    def _imports_moved_module(self, hit: Hit) -> bool:
+        binding = hit.use.binding
+        return (
+            hit.use.role is Role.IMPORT
+            and binding is not None
+            and binding.kind is Kind.IMPORT
+            and binding.target == binding.name != hit.name
+            and hit.symbol in hit.rule.modules
+        )
+
+    def _module_fix(self, first: Hit, hits: Sequence[Hit]) -> dict[int, Fix]:
+        """One fix for the import of a moved module and all uses of its members, by hit; empty: none."""
+        plain, new, binding = self._plain_case(first.rule), variables(first).get("new"), first.use.binding
+        if plain is None or not new or binding is None or new.partition(".")[0] != binding.name:
+            return {}
+        users: list[Hit] = []
+        for hit in hits:
+            if hit is first or hit.rule is not first.rule or not f"{hit.name}.".startswith(f"{first.name}."):
+                continue
+            bound = hit.use.binding
+            if bound is not None and bound.target != binding.name:
+                continue  # a name that another import binds
+            if not self.may_fix(hit) or hit.use.role is Role.IMPORT:
+                return {}
+            users.append(hit)
+        edits: dict[Edit, None] = {Edit(first.use.start, first.use.end, new): None}
+        for hit in users:
+            target = new + hit.name[len(first.name) :]
+            made = self._rewrite(hit, target, target)
+            if made is None:
+                return {}
+            edits.update(dict.fromkeys(made[0]))
+        level, reason = applicability(plain, first.rule, self.versions)
+        fix = self.fix(first.rule, f"Import `{new}`", level, reason, edits)
+        return {id(hit): fix for hit in (first, *users)}
 
     def _plain_case(self, rule: Rule) -> Case | None:
         """The case that makes a rule a plain rename, whatever the arguments are."""

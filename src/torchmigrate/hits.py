@@ -10,12 +10,13 @@ from torchmigrate.canonical import canonical
 from torchmigrate.catalogue.model import Catalogue, Rule
 from torchmigrate.match.matching import Match, matches
 from torchmigrate.match.place import Place
+from torchmigrate.model import Severity
 from torchmigrate.names import types
 from torchmigrate.names.guards import is_handled
-from torchmigrate.names.model import Binding, Names, Qual, Role, Use
+from torchmigrate.names.model import Binding, Const, Names, Qual, Role, Use
 from torchmigrate.places import Surroundings
 from torchmigrate.source import Source
-from torchmigrate.versions.range import VersionRange
+from torchmigrate.versions.range import VersionRange, severity
 
 
 @dataclass(eq=False, slots=True)
@@ -105,6 +106,8 @@ class HitFinder:
             is_handled(origin.guards, target=self._target, old=old, new=new) for origin in origins
         ):
             return None  # the old one is bound for old releases only
+        if use.role is Role.IMPORT and has_fallback(use) and severity(rule, self.versions) is Severity.ERROR:
+            return None  # gone, so that the import fails and what the handler binds is used
         return Hit(rule, symbol, name, use, place, match, len(use.candidates) == 1)
 
     def _target(self, library: str) -> tuple[int, ...] | None:
@@ -118,6 +121,19 @@ def origins_of(use: Use, name: str) -> list[Binding]:
         for binding in use.origins
         if any(isinstance(item, Qual) and f"{name}.".startswith(f"{item.name}.") for item in binding.value)
     ]
+
+
+def has_fallback(use: Use) -> bool:
+    """Whether an import stands in a try whose handler binds the same name to something that works."""
+    attempt, binding = use.guards.attempt, use.binding
+    if attempt is None or use.guards.part != "body" or binding is None:
+        return False
+    handlers = {id(statement) for handler in attempt.node.handlers for statement in handler.body}
+    return any(
+        id(other.statement) in handlers
+        and not all(isinstance(item, Const) and item.value in (None, False) for item in other.value)
+        for other in binding.scope.bindings.get(binding.name, ())
+    )
 
 
 def _most_specific(found: list[tuple[Rule, str]]) -> list[tuple[Rule, str]]:

@@ -65,9 +65,17 @@ def _removable(binding: Binding, names: Names, scopes: ImportScopes, places: Col
         and binding.name not in names.all_names
         and binding.name not in scopes.declared
         and binding.scope.kind != "class"  # an attribute of the class
-        and not scopes.in_try(binding)
+        and not (scopes.in_try(binding) and _alone(binding))
         and not _loads_submodule(binding, names, places)
         and not _in_type_string(names.tree, binding.name)
+    )
+
+
+def _alone(binding: Binding) -> bool:
+    """Whether an import is the only one of its block: what a try is about, or what keeps it from being empty."""
+    statement = binding.statement
+    return len(getattr(statement, "names", ())) == 1 and not any(
+        isinstance(other, (ast.Import, ast.ImportFrom)) and other is not statement for other in binding.block
     )
 
 

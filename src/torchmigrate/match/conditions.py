@@ -96,7 +96,12 @@ def holds(condition: Condition, name: str, given: Given, place: Place) -> bool:
         called = place.qualified(node) if state == "given" else _dotted(node)
         return called is not None and called in condition.values
     if condition.kind == "call":
-        called = place.qualified(node.func) if isinstance(node, ast.Call) and state == "given" else None
+        if not isinstance(node, ast.Call) or state != "given":
+            return False
+        # What asks for a gradient itself is another thing than what a plain factory returns.
+        if any(keyword.arg in (None, "requires_grad") for keyword in node.keywords):
+            return False
+        called = place.qualified(node.func)
         return called is not None and called in condition.values
     value = place.value(node) if state == "given" else literal(node)
     if condition.kind == "type":

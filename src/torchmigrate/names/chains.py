@@ -261,6 +261,10 @@ class Chains:
                 via=via,
             )
         )
+        self.note_try(names)
+
+    def note_try(self, names: tuple[str, ...]) -> None:
+        """Remember what the parts of the try statements around this place use."""
         guards: Guards | None = self.guards
         while guards is not None:
             if guards.attempt is not None:

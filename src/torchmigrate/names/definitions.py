@@ -162,7 +162,9 @@ class Definitions(Expressions):
         binding.target, binding.module = target, module
         if alias.asname is not None and alias.asname == alias.name:
             binding.exported = True
-        if root in self.roots:
+        if root not in self.roots:
+            self.note_try((target,))
+        else:
             if root == "torch":
                 self.imports_torch = True
             full = alias.name if kind is Kind.IMPORT else target
