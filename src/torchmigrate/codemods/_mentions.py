@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+
+from torchmigrate.source import Source
+
+Position = tuple[int, int, int, int]
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
@@ -55,32 +60,45 @@ class Mention:
     nested: bool
 
     @property
-    def position(self) -> tuple[int, int]:
-        return (self.node.lineno, self.node.col_offset)
+    def position(self) -> Position:
+        return position(self.spot, self.node)
+
+
+def position(spot: Spot, node: ast.Name) -> Position:
+    """What names are in order by: first the statement, since names in f-strings may be misplaced."""
+    statement = spot.statement
+    return (statement.lineno, statement.col_offset, node.lineno, node.col_offset)
 
 
 class Mentions:
     """The mentions of variables in one scope, by name and in source order, with the nodes around each.
 
     Args:
+        source: the text, so that statements without any of the names are not walked.
         body: the statements of the scope.
         wanted: the variables.
         hidden: which names a nested function does not take from here, since it binds them itself.
     """
 
     def __init__(
-        self, body: list[ast.stmt], wanted: frozenset[str], hidden: Callable[[ast.AST], frozenset[str]]
+        self,
+        source: Source,
+        body: list[ast.stmt],
+        wanted: frozenset[str],
+        hidden: Callable[[ast.AST], frozenset[str]],
     ) -> None:
         self.of: dict[str, list[Mention]] = {name: [] for name in wanted}
-        self.calls: list[ast.Call] = []  # every call in the scope, nested ones too
         self._parents: dict[ast.AST, ast.AST] = {}
-        self._hidden = hidden
+        self._source = source
+        self._names = re.compile(rf"\b(?:{'|'.join(sorted(wanted))})\b")
         # Not by recursion: some `elif` chains are thousands of branches deep.
         todo = [(spot, wanted, _NONE, False) for spot in _spots(body, None)]
         todo.reverse()
         while todo:
             spot, names, loops, nested = todo.pop()
             statement = spot.statement
+            if not self._names_one(statement):
+                continue
             self._expressions(spot, names, loops, nested)
             inner, deeper = names, nested
             if isinstance(statement, _FUNCTIONS):
@@ -93,6 +111,15 @@ class Mentions:
                 todo += [(below, inner, loops, deeper) for below in reversed(list(_spots(block, spot)))]
         for mentions in self.of.values():
             mentions.sort(key=lambda mention: mention.position)
+
+    def _names_one(self, statement: ast.stmt) -> bool:
+        """Whether one of the variables is named in the lines of a statement."""
+        first = min(
+            (mark.lineno for mark in getattr(statement, "decorator_list", ())), default=statement.lineno
+        )
+        last = statement.end_lineno or statement.lineno
+        start, end = self._source.offset(first, 0), self._source.offset(last + 1, 0)
+        return self._names.search(self._source.text, start, end) is not None
 
     def parent(self, node: ast.AST) -> ast.AST | None:
         """The node around an expression; a statement has none."""
@@ -119,8 +146,6 @@ class Mentions:
                     if child.id in names and isinstance(child.ctx, ast.Load):
                         self.of[child.id].append(Mention(child, spot, loops, nested))
                     continue
-                if isinstance(child, ast.Call):
-                    self.calls.append(child)
                 if isinstance(child, ast.Lambda):
                     todo.append((child, names - parameters(child.args), loops))
                 elif isinstance(child, _COMPREHENSIONS):

@@ -9,10 +9,13 @@ import ast
 import builtins
 import enum
 import re
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+from functools import cached_property
 
 from torchmigrate.canonical import canonical
 from torchmigrate.names.model import Kind, Names, Scope
+from torchmigrate.source import Source
 
 
 class Built(enum.Enum):
@@ -39,10 +42,19 @@ class Role(enum.Enum):
     OTHER = "other"
 
 
+def _parents(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(f"{name}." for name in names)
+
+
+def below(name: str, parents: tuple[str, ...]) -> bool:
+    """Whether a qualified name is one of these, which end with a dot, or inside one."""
+    return f"{name}.".startswith(parents)
+
+
 _BUILTINS = frozenset(dir(builtins))
 
 # What takes a model over, or needs it as it is: by qualified name, and what is below it.
-_LEAVE = tuple(
+_LEAVE = _parents(
     """
     torch.compile torch._dynamo torch._inductor torch.jit torch.export torch._export torch.onnx torch.fx
     torch.func torch.ao torch.quantization torch.cuda.make_graphed_callables torch.utils.mkldnn
@@ -55,18 +67,18 @@ _LEAVE = tuple(
     """.split()
 )
 # Of those, what a function or class of the file makes its own models with.
-_COMPILERS = tuple(
+_COMPILERS = _parents(
     """
     torch.compile torch._dynamo torch.jit torch.export torch.onnx.export torch.ao.quantization
-    torch.quantization torch.cuda.make_graphed_callables torch.cuda.CUDAGraph accelerate deepspeed
-    lightning pytorch_lightning
+    torch.quantization torch.cuda.make_graphed_callables torch.cuda.CUDAGraph
     """.split()
 )
 # Harmless parts of torch.jit: what a model says about itself.
-_JIT_HINTS = tuple(
-    f"torch.jit.{name}"
-    for name in "Attribute Final annotate export final ignore interface is_scripting is_tracing "
-    "isinstance unused".split()
+_JIT_HINTS = _parents(
+    """
+    torch.jit.Attribute torch.jit.Final torch.jit.annotate torch.jit.export torch.jit.final torch.jit.ignore
+    torch.jit.interface torch.jit.is_scripting torch.jit.is_tracing torch.jit.isinstance torch.jit.unused
+    """.split()
 )
 # The same by the last part of the name, for what is reached through objects: accelerator.prepare(model).
 _LEAVE_LAST = frozenset(
@@ -81,15 +93,10 @@ _LEAVE_LAST = frozenset(
     """.split()
 )
 # Files that use these run on devices, or under programs, that compile by themselves.
-OWN_COMPILERS = (
-    "colossalai",
-    "habana_frameworks",
-    "lightning",
-    "poptorch",
-    "pytorch_lightning",
-    "thunder",
-    "torch_neuronx",
-    "torch_xla",
+OWN_COMPILERS = _parents(
+    """
+    colossalai habana_frameworks lightning poptorch pytorch_lightning thunder torch_neuronx torch_xla
+    """.split()
 )
 
 _WRAPS = frozenset("DistributedDataParallel DDP ApexDDP NativeDDP MMDistributedDataParallel".split())
@@ -131,23 +138,20 @@ _NOT_MODELS = frozenset(
 )
 _TRANSFORMERS = re.compile(r"(?!TF|Flax|DataCollator)\w*(?:Model|For[A-Z]\w*|LMHead\w*|Transformer)")
 _TRANSFORMERS_ROOTS = ("transformers", "pytorch_transformers", "pytorch_pretrained_bert")
+_COMPILE_METHOD = re.compile(r"\.\s*compile\s*\(")
+_OTHER_COMPILERS = re.compile(r"(?:\bre|\bregex|\btorch)\s*\Z")
 _FROM = frozenset("from_pretrained from_config from_encoder_decoder_pretrained".split())
-
-
-def below(name: str, parents: tuple[str, ...]) -> bool:
-    """Whether a qualified name is one of these, or inside one."""
-    return any(name == parent or name.startswith(parent + ".") for parent in parents)
 
 
 class ModelKinds:
     """Answers about the calls of one file."""
 
-    def __init__(self, names: Names) -> None:
+    def __init__(self, names: Names, source: Source) -> None:
         self.names = names
+        self.source = source
         self.scopes = {id(scope.node): scope for scope in names.scopes}
         self._recorded = {id(use.node): use.candidates for use in names.uses}
         self._classes: dict[int, Built] = {}
-        self._compilers: dict[int, bool] = {}
 
     # ---- names ---------------------------------------------------------------------------------------
 
@@ -181,13 +185,18 @@ class ModelKinds:
             here = here.parent
         return None
 
-    def definition(self, node: ast.AST, scope: Scope) -> ast.AST | None:
+    def definition(self, node: ast.AST, scope: Scope) -> ast.stmt | None:
         """The function or class of this file that a name surely is."""
         held = self.holder(node.id, scope) if isinstance(node, ast.Name) else None
         if held is None or not isinstance(node, ast.Name):
             return None
         found = held.bindings[node.id]
-        return found[0].node if len(found) == 1 and found[0].kind is Kind.DEFINITION else None
+        node = found[0].node
+        return (
+            node
+            if len(found) == 1 and found[0].kind is Kind.DEFINITION and isinstance(node, ast.stmt)
+            else None
+        )
 
     def last_names(self, node: ast.AST, scope: Scope) -> tuple[str, ...]:
         """The last parts of what a callee may be called, as imported and as written."""
@@ -206,29 +215,25 @@ class ModelKinds:
             below(name, _LEAVE) and not below(name, _JIT_HINTS) for name in self.qualified(node, scope)
         )
 
-    def mentions_compiler(self, tree: ast.AST, scope: Scope) -> bool:
+    def mentions_compiler(self, node: ast.stmt) -> bool:
         """Whether something that compiles, traces or exports is used anywhere in a function or class."""
-        known = self._compilers.get(id(tree))
-        if known is None:
-            known = self._compilers[id(tree)] = self._mentions_compiler(tree, scope)
-        return known
+        lines = self._compiler_lines
+        index = bisect_left(lines, node.lineno)
+        return index < len(lines) and lines[index] <= (node.end_lineno or node.lineno)
 
-    def _mentions_compiler(self, tree: ast.AST, scope: Scope) -> bool:
-        for node in ast.walk(tree):
-            if isinstance(node, (ast.Name, ast.Attribute)) and any(
-                below(name, _COMPILERS) and not below(name, _JIT_HINTS)
-                for name in self.qualified(node, scope)
-            ):
-                return True
-            if (
-                isinstance(node, ast.Call)
-                and isinstance(node.func, ast.Attribute)
-                and node.func.attr == "compile"
-            ):
-                receiver = node.func.value
-                if not (isinstance(receiver, ast.Name) and receiver.id in ("re", "regex")):
-                    return True
-        return False
+    @cached_property
+    def _compiler_lines(self) -> list[int]:
+        """The lines of the file on which something compiles, traces or exports."""
+        text = self.source.text
+        lines = [
+            self.source.position(found.start())[0]
+            for found in _COMPILE_METHOD.finditer(text)
+            if not _OTHER_COMPILERS.search(text, max(0, found.start() - 20), found.start())
+        ]
+        for use in self.names.uses:
+            if any(below(name, _COMPILERS) and not below(name, _JIT_HINTS) for name in use.candidates):
+                lines.append(self.source.position(use.start)[0])
+        return sorted(lines)
 
     # ---- what a call builds --------------------------------------------------------------------------
 
@@ -240,7 +245,7 @@ class ModelKinds:
         if isinstance(function, ast.ClassDef):
             return self.class_built(function, scope)
         if function is not None:
-            return Built.OTHER if self.mentions_compiler(function, scope) else Built.UNKNOWN
+            return Built.OTHER if self.mentions_compiler(function) else Built.UNKNOWN
         known = {self._library_built(name) for name in self.qualified(call.func, scope)}
         if known:
             return known.pop() if len(known) == 1 else Built.UNKNOWN
@@ -293,7 +298,7 @@ class ModelKinds:
         return known
 
     def _class_built(self, node: ast.ClassDef, scope: Scope) -> Built:
-        if self.mentions_compiler(node, self.scopes.get(id(node), scope)):
+        if self.mentions_compiler(node):
             return Built.OTHER
         found = Built.UNKNOWN
         for base in node.bases:
@@ -316,7 +321,7 @@ class ModelKinds:
             if below(name, _LEAVE) or last.startswith("Lightning"):
                 kinds.add(Built.OTHER)
             elif root == "torch":
-                kinds.add(Built.MODEL if below(name, ("torch.nn",)) else Built.OTHER)
+                kinds.add(Built.MODEL if below(name, ("torch.nn.",)) else Built.OTHER)
             elif root in _TRANSFORMERS_ROOTS or root in ("torchvision", "timm"):
                 kinds.add(self._library_built(name))
             else:
@@ -339,7 +344,7 @@ class ModelKinds:
                 return role
         if any(below(name, _LEAVE) for name in names) or any(name in _LEAVE_LAST for name in last):
             return Role.LEAVE
-        if any(below(name, _TRANSFORMERS_ROOTS) and name.endswith("Trainer") for name in names):
+        if any(name.partition(".")[0] in _TRANSFORMERS_ROOTS and name.endswith("Trainer") for name in names):
             return Role.LEAVE
         if self._is_compiled(call.func, scope):
             return Role.LEAVE
@@ -347,7 +352,7 @@ class ModelKinds:
             return Role.STATE
         if any(name in _IDENTITY or name.lower().endswith("ema") for name in last):
             return Role.IDENTITY
-        if any(below(name, ("torch.optim",)) for name in names) or any(map(_OPTIMIZER.search, last)):
+        if any(below(name, ("torch.optim.",)) for name in names) or any(map(_OPTIMIZER.search, last)):
             return Role.OPTIMIZER
         for pattern, role in ((_STATE, Role.STATE), (_INSPECT, Role.INSPECT), (_USE, Role.USE)):
             if any(map(pattern.search, last)):

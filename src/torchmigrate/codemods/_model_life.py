@@ -5,15 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchmigrate.codemods._mentions import Mention, Mentions, Spot, blocks, parameters
-from torchmigrate.codemods._model_events import Build, Event, Happening, Life
-from torchmigrate.codemods._model_kinds import Built, ModelKinds, Role
+from torchmigrate.codemods._mentions import Mention, Mentions, parameters
+from torchmigrate.codemods._model_builds import MODES, SAME_OBJECT, Builds, assigned, is_method_of_same
+from torchmigrate.codemods._model_events import Event, Happening, Life
+from torchmigrate.codemods._model_kinds import ModelKinds, Role
 from torchmigrate.names.model import Names, Scope
+from torchmigrate.source import Source
 
-# Methods that give back the model itself. The first group puts it somewhere or changes its type.
-_MOVES = frozenset("bfloat16 cpu cuda double float half hpu ipu mps npu to to_empty type xpu".split())
-_MODES = frozenset(["train", "eval"])
-_SAME_OBJECT = _MOVES | _MODES | {"apply", "requires_grad_"}
 _STATE = frozenset(["state_dict", "load_state_dict", "save_pretrained"])
 # Their answers differ for a wrapped model: names get a prefix, the only child is the model itself.
 _BY_NAME = frozenset(
@@ -23,15 +21,24 @@ _BY_NAME = frozenset(
     """.split()
 )
 _LEAVE = frozenset("compile fuse_model jit qconfig share_memory".split())
+_OPTIMIZER = "optim"
 _MAX_CALLS = 3  # how deep calls of the file's own functions are followed
 
 
 class Lives:
-    """The lives of the models in each scope of a file."""
+    """The lives of the models in each scope of a file.
 
-    def __init__(self, names: Names) -> None:
+    Args:
+        names: what the resolver found in the file.
+        source: its text.
+    """
+
+    def __init__(self, names: Names, source: Source) -> None:
         self.names = names
-        self.kinds = ModelKinds(names)
+        self.source = source
+        self.kinds = ModelKinds(names, source)
+        self.builds = Builds(names, source, self.kinds)
+        self._optimizes = _OPTIMIZER in source.text.lower()
         self._given: dict[tuple[int, str], frozenset[Event]] = {}
 
     def of(self, scope: Scope) -> list[Life]:
@@ -40,20 +47,19 @@ class Lives:
         if not isinstance(body, list):
             return []  # a lambda assigns nothing
         lives: dict[str, Life] = {}
-        for build in self._builds(body, scope):
+        for build in self.builds.of(scope):
             lives.setdefault(build.name, Life(build.name, [])).builds.append(build)
         if not lives:
             return []
         aliases = dict.fromkeys(lives, "")
-        mentions = Mentions(body, frozenset(lives), self._hidden)
-        optimizes = self._optimizes(mentions, scope)
+        mentions = Mentions(self.source, body, frozenset(lives), self._hidden)
         for name, life in lives.items():
-            self._follow(life, name, mentions, scope, optimizes, aliases)
+            self._follow(life, name, mentions, scope, aliases)
         others = {alias: name for alias, name in aliases.items() if name}
         if others:  # `model_without_ddp = model`: what happens to it happens to the model
-            again = Mentions(body, frozenset(others), self._hidden)
+            again = Mentions(self.source, body, frozenset(others), self._hidden)
             for alias, name in others.items():
-                self._follow(lives[name], alias, again, scope, optimizes, {})
+                self._follow(lives[name], alias, again, scope, {})
         for life in lives.values():
             life.happenings.sort(key=lambda item: item.mention.position)
         return list(lives.values())
@@ -64,49 +70,7 @@ class Lives:
             return parameters(node.args)  # type: ignore[attr-defined]
         return frozenset(scope.bindings) - scope.globals - scope.nonlocals
 
-    # ---- builds --------------------------------------------------------------------------------------
-
-    def _builds(self, body: list[ast.stmt], scope: Scope) -> Iterator[Build]:
-        todo = [Spot(body, number) for number in reversed(range(len(body)))]
-        while todo:
-            spot = todo.pop()
-            statement = spot.statement
-            if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-                continue
-            if isinstance(statement, ast.Assign) and len(statement.targets) > 1:
-                continue  # one model, several names
-            for target, value in assigned(statement):
-                yield from self._build(target, value, spot, scope)
-            for block in reversed(list(blocks(statement))):
-                todo += [Spot(block, number, spot) for number in reversed(range(len(block)))]
-
-    def _build(self, target: ast.expr, value: ast.expr, spot: Spot, scope: Scope) -> Iterator[Build]:
-        if not isinstance(target, ast.Name):
-            return
-        chain: list[str] = []
-        if isinstance(value, ast.IfExp):
-            other = value.orelse
-            if not isinstance(other, ast.Call) or self.kinds.built(other, scope) is Built.OTHER:
-                return
-            value = value.body
-        while (
-            isinstance(value, ast.Call)
-            and isinstance(value.func, ast.Attribute)
-            and value.func.attr in _SAME_OBJECT
-            and isinstance(value.func.value, ast.Call)
-        ):
-            chain.append(value.func.attr)
-            value = value.func.value
-        if isinstance(value, ast.Call) and not _is_method_of_same(value):
-            kind = self.kinds.built(value, scope)
-            if kind is not Built.OTHER:
-                yield Build(target.id, target, value, tuple(chain), kind, spot)
-
     # ---- mentions ------------------------------------------------------------------------------------
-
-    def _optimizes(self, mentions: Mentions, scope: Scope) -> bool:
-        """Whether an optimizer is made in the scope."""
-        return any(self.kinds.role(call, scope) is Role.OPTIMIZER for call in mentions.calls)
 
     def _follow(
         self,
@@ -114,12 +78,11 @@ class Lives:
         name: str,
         mentions: Mentions,
         scope: Scope,
-        optimizes: bool,
         aliases: dict[str, str],
     ) -> None:
         """Add what happens to a variable (the life's own, or another name of the model) to the life."""
         for mention in mentions.of[name]:
-            for event, node in self._events(mention, mentions, scope, optimizes, 0):
+            for event, node in self._events(mention, mentions, scope, 0):
                 life.happenings.append(Happening(event, mention, node))
                 self._rebinding(event, node, mention, mentions, life, name, aliases)
 
@@ -150,7 +113,7 @@ class Lives:
             outer, (ast.stmt, ast.Tuple, ast.List)
         ):
             top = outer
-            if isinstance(outer, ast.Call) and outer is not node and not _is_method_of_same(outer):
+            if isinstance(outer, ast.Call) and outer is not node and not is_method_of_same(outer):
                 return
         for target, value in assigned(mention.spot.statement):
             if value is not top or not isinstance(target, ast.Name):
@@ -161,7 +124,7 @@ class Lives:
                 aliases.setdefault(target.id, name)
 
     def _events(
-        self, mention: Mention, mentions: Mentions, scope: Scope, optimizes: bool, depth: int
+        self, mention: Mention, mentions: Mentions, scope: Scope, depth: int
     ) -> Iterator[tuple[Event, ast.AST]]:
         node: ast.AST = mention.node
         while True:
@@ -171,11 +134,11 @@ class Lives:
                 if parent.attr == "module":
                     node = parent
                     continue
-                if parent.attr in _SAME_OBJECT and isinstance(call, ast.Call) and call.func is parent:
+                if parent.attr in SAME_OBJECT and isinstance(call, ast.Call) and call.func is parent:
                     yield _prepared(parent.attr, call), call
                     node = call
                     continue
-                yield from self._attribute(parent, mentions, scope, optimizes)
+                yield from self._attribute(parent, mentions, scope)
                 return
             if isinstance(parent, ast.IfExp) and parent.test is not node:
                 node = parent
@@ -213,7 +176,7 @@ class Lives:
             yield Event.IDENTITY, node
 
     def _attribute(
-        self, node: ast.Attribute, mentions: Mentions, scope: Scope, optimizes: bool
+        self, node: ast.Attribute, mentions: Mentions, scope: Scope
     ) -> Iterator[tuple[Event, ast.AST]]:
         top: ast.AST = node
         while (
@@ -234,10 +197,10 @@ class Lives:
                 yield Event.LEAVE, given
         if node.attr in ("parameters", "named_parameters"):
             yield Event.PARAMETERS, node
-            if self._trains(node, mentions, scope, optimizes):
+            if self._trains(node, mentions, scope):
                 yield Event.TRAINED, node
 
-    def _trains(self, node: ast.AST, mentions: Mentions, scope: Scope, optimizes: bool) -> bool:
+    def _trains(self, node: ast.AST, mentions: Mentions, scope: Scope) -> bool:
         """Whether the parameters go to an optimizer, or into a variable where there is one."""
         statement: ast.AST = node
         for outer in mentions.around(node):
@@ -250,7 +213,7 @@ class Lives:
                     return False
             statement = outer
         if isinstance(statement, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr)):
-            return optimizes
+            return self._optimizes
         return False
 
     # ---- what other functions do with it -------------------------------------------------------------
@@ -259,7 +222,7 @@ class Lives:
         own = self.kinds.definition(call.func, scope)
         inside: frozenset[Event] = frozenset()
         if isinstance(own, ast.ClassDef):
-            inside = self._in_class(own, scope)
+            inside = self._in_class(own)
         elif isinstance(own, (ast.FunctionDef, ast.AsyncFunctionDef)):
             inside = self._in_function(own, call, node, scope, depth)
         found = [event for event in _TOLD if event in inside]
@@ -272,13 +235,13 @@ class Lives:
             found.append(Event.USE)
         return found
 
-    def _in_class(self, node: ast.ClassDef, scope: Scope) -> frozenset[Event]:
+    def _in_class(self, node: ast.ClassDef) -> frozenset[Event]:
         """What a class of the file may do with a model that it is made with."""
         key = (id(node), "")
         known = self._given.get(key)
         if known is None:
             found = set()
-            if self.kinds.mentions_compiler(node, self.kinds.scopes.get(id(node), scope)):
+            if self.kinds.mentions_compiler(node):
                 found.add(Event.LEAVE)
             attributes = {inner.attr for inner in ast.walk(node) if isinstance(inner, ast.Attribute)}
             if attributes & _STATE:
@@ -303,13 +266,10 @@ class Lives:
         known = self._given.get(key)
         if known is None:
             self._given[key] = frozenset()  # for a function that calls itself
-            mentions = Mentions(node.body, frozenset([name]), self._hidden)
-            optimizes = self._optimizes(mentions, inner)
+            mentions = Mentions(self.source, node.body, frozenset([name]), self._hidden)
             found: set[Event] = set()
             for mention in mentions.of[name]:
-                found.update(
-                    event for event, _ in self._events(mention, mentions, inner, optimizes, depth + 1)
-                )
+                found.update(event for event, _ in self._events(mention, mentions, inner, depth + 1))
             if Event.CHANGE in found:
                 found.add(Event.IDENTITY)  # an attribute set on the wrapper may not reach the model
             known = self._given[key] = frozenset(found)
@@ -342,7 +302,7 @@ _BY_ROLE = {
 
 
 def _prepared(method: str, call: ast.Call) -> Event:
-    if method in _MODES:
+    if method in MODES:
         return Event.MODE
     if method in ("apply", "requires_grad_"):
         return Event.PREPARE
@@ -351,10 +311,6 @@ def _prepared(method: str, call: ast.Call) -> Event:
     if isinstance(first, ast.Call) and len(first.args) == 1:  # torch.device("cpu")
         to_cpu = isinstance(first.args[0], ast.Constant) and first.args[0].value == "cpu"
     return Event.TO_CPU if method == "cpu" or to_cpu else Event.MOVE
-
-
-def _is_method_of_same(call: ast.Call) -> bool:
-    return isinstance(call.func, ast.Attribute) and call.func.attr in _SAME_OBJECT
 
 
 def _call_around(node: ast.AST, mentions: Mentions) -> ast.Call | None:
@@ -377,17 +333,3 @@ def _parameter(node: ast.FunctionDef | ast.AsyncFunctionDef, call: ast.Call, arg
         if item is argument:
             return names[number]
     return None
-
-
-def assigned(statement: ast.stmt) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """Target and value of each assignment that a statement makes, tuples taken apart."""
-    if isinstance(statement, ast.AnnAssign) and statement.value is not None:
-        yield statement.target, statement.value
-    elif isinstance(statement, ast.Assign):
-        value = statement.value
-        for target in statement.targets:
-            if isinstance(target, (ast.Tuple, ast.List)) and isinstance(value, (ast.Tuple, ast.List)):
-                if len(target.elts) == len(value.elts):
-                    yield from zip(target.elts, value.elts, strict=True)
-            else:
-                yield target, value

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from torchmigrate.catalogue.model import Rule
-from torchmigrate.codemods._mentions import Spot
+from torchmigrate.codemods._mentions import Spot, position
 from torchmigrate.codemods._model_events import Build, Event, Happening, Life
 from torchmigrate.codemods._model_kinds import OWN_COMPILERS, Built, below
 from torchmigrate.codemods._model_life import Lives
@@ -30,7 +30,7 @@ IN_PLACE_SINCE = "2.1"  # nn.Module.compile is in the wheel of 2.1.0, not in tha
 
 # Without one of these, nothing in a file is a model on its way to being trained or run.
 _SCREEN = re.compile(r"\.\s*(?:parameters|named_parameters|to|cuda|train|eval|load_state_dict)\s*\(")
-_TESTS = ("pytest", "unittest")
+_TESTS = ("pytest.", "unittest.")
 _NOT_MODEL_NAMES = re.compile(
     r"loss|criteri|metric|augment|transform(?!er)|normali[sz]|preproc", re.IGNORECASE
 )
@@ -60,20 +60,22 @@ def find(rule: Rule, hits: list[Hit], planner: FixPlanner) -> Iterable[Finding]:
     if not _SCREEN.search(planner.source.text):
         return
     names = planner.names
-    if any(below(binding.module or "", (*OWN_COMPILERS, *_TESTS)) for binding in names.bindings):
+    imported = {binding.module or "" for binding in names.bindings if binding.is_import}
+    if any(below(module, (*OWN_COMPILERS, *_TESTS)) for module in imported):
         return
-    lives = Lives(names)
-    twice = _differentiates_twice(names)
-    for scope in names.scopes:
+    lives = Lives(names, planner.source)
+    for scope in lives.builds.scopes():
         if isinstance(scope.node, ast.Module) or _may_train(scope, lives):
-            yield from _in_scope(scope, lives, rule, planner, twice)
+            yield from _in_scope(scope, lives, rule, planner)
 
 
-def _differentiates_twice(names: Names) -> str | None:
+def _differentiates_twice(names: Names, text: str) -> str | None:
     """What a file has that goes through a backward graph again: what is compiled cannot do that.
 
     Checked on torch 2.13: `create_graph` raises always, `retain_graph` after a backward without it.
     """
+    if "create_graph" not in text and "retain_graph" not in text:
+        return None
     for node in ast.walk(names.tree):
         if not isinstance(node, ast.keyword) or node.arg not in ("create_graph", "retain_graph"):
             continue
@@ -100,15 +102,13 @@ def _may_train(scope: Scope, lives: Lives) -> bool:
     )
 
 
-def _in_scope(
-    scope: Scope, lives: Lives, rule: Rule, planner: FixPlanner, twice: str | None
-) -> Iterator[Finding]:
+def _in_scope(scope: Scope, lives: Lives, rule: Rule, planner: FixPlanner) -> Iterator[Finding]:
     found = [life for life in lives.of(scope) if _is_candidate(life, scope)]
     cores = {id(build.core) for life in found for build in life.builds}
     for life in found:
         # A part of another model is compiled with that.
         if not any(id(item.node) in cores for item in life.happenings):
-            yield _finding(life, scope, rule, planner, twice)
+            yield _finding(life, scope, rule, planner)
 
 
 # ---- is it worth it ---------------------------------------------------------------------------------
@@ -165,7 +165,7 @@ def _callee(build: Build) -> str:
 # ---- where the line goes ----------------------------------------------------------------------------
 
 
-def _obstacle(life: Life, place: Spot, planner: FixPlanner) -> str | None:
+def _obstacle(life: Life, place: Spot) -> str | None:
     """Why the line cannot simply be put behind the statement at `place`; None: it can."""
     if life.has(Event.COPIES):
         return _COPIES
@@ -217,8 +217,7 @@ def _while_running(item: Happening, barrier: Happening | None, life: Life) -> bo
 
 def _straight(life: Life) -> list[Happening]:
     """What happens to the model in the scope itself, behind its first build."""
-    first = life.builds[0].target
-    start = (first.lineno, first.col_offset)
+    start = position(life.builds[0].spot, life.builds[0].target)
     return [item for item in life.happenings if not item.mention.nested and item.mention.position > start]
 
 
@@ -254,14 +253,18 @@ def _surely_built(life: Life, place: Spot) -> bool:
 # ---- finding and fix --------------------------------------------------------------------------------
 
 
-def _finding(life: Life, scope: Scope, rule: Rule, planner: FixPlanner, twice: str | None) -> Finding:
+def _finding(life: Life, scope: Scope, rule: Rule, planner: FixPlanner) -> Finding:
     target = life.builds[0].target
     start = planner.source.offset(target.lineno, target.col_offset)
     level = severity(rule, planner.versions)
     assert level is not None, "rules that say nothing at the target are not looked up"
     advice = fill(rule.advice or "", life.name, {})
     place = _place(life)
-    made = twice or _obstacle(life, place, planner) or _fix(life, place, scope, rule, planner)
+    made = (
+        _obstacle(life, place)
+        or _differentiates_twice(planner.names, planner.source.text)
+        or _fix(life, place, scope, rule, planner)
+    )
     return Finding(
         code=rule.code,
         name=rule.name,
