@@ -41,9 +41,12 @@ if find_spec("torch") and find_spec("torchvision"):
                     raise Taken(weights)
                 return weights
 
-            with mock.patch.object(WeightsEnum, "verify", classmethod(verify)), pytest.raises(Taken) as taken:
-                with pytest.warns(UserWarning):
-                    getattr(importlib.import_module(module), name)(**arguments)
+            with (
+                mock.patch.object(WeightsEnum, "verify", classmethod(verify)),
+                pytest.raises(Taken) as taken,
+                pytest.warns(UserWarning),
+            ):
+                getattr(importlib.import_module(module), name)(**arguments)
         weights = taken.value.args[0]
         return f"{type(weights).__name__}.{weights.name}"
 

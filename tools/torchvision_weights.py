@@ -32,7 +32,8 @@ class Builder:
     module: str  # "torchvision.models.detection.faster_rcnn"
     name: str
     parameters: tuple[str, ...]  # in order, with the old names; "**kwargs" last
-    weights: Mapping[str, tuple[str, ...]]  # old flag -> weights; with two: plain, quantized; none: no weights
+    # old flag -> the weights that it stood for; two of them: plain and quantized
+    weights: Mapping[str, tuple[str, ...]]
 
     @property
     def spellings(self) -> list[str]:

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from harness.catalogue import LoadedRule, fix_examples
-
 from torchmigrate.catalogue.examples import Example
 
 HAS_TORCH = importlib.util.find_spec("torch") is not None
@@ -20,7 +19,9 @@ def lacking(example: Example) -> list[str]:
     """The companion libraries that an example needs and that are not installed."""
     code = f"{example.before}\n{example.after}"
     return [
-        name for name in COMPANIONS if re.search(rf"\b{name}\b", code) and importlib.util.find_spec(name) is None
+        name
+        for name in COMPANIONS
+        if re.search(rf"\b{name}\b", code) and importlib.util.find_spec(name) is None
     ]
 
 

@@ -1,7 +1,7 @@
 """torchvision and torchaudio for the proofs, beside a CPU build of torch and with their old names.
 
 Their wheels on PyPI are made for CUDA: the compiled part does not load here. torchvision can be imported once
-the operators exist whose meaning it describes in Python; torchaudio once its directory `lib` is removed. No
+the operators exist whose meaning it describes in Python; torchaudio once it does not see its own libraries. No
 weights are downloaded: a model that is given weights is marked with their name instead.
 """
 
@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import importlib
 import re
 import types
 import zlib
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -27,7 +29,14 @@ from proofs.patches import Used, adapter
 LIBRARIES = ("torchvision", "torchaudio")
 _OPERATORS = ("nms", "qnms")
 # Random numbers for a hundred million parameters take minutes, and the mark says which weights were meant.
-_INITIALISERS = ("kaiming_normal_", "kaiming_uniform_", "normal_", "trunc_normal_", "uniform_", "xavier_uniform_")
+_INITIALISERS = (
+    "kaiming_normal_",
+    "kaiming_uniform_",
+    "normal_",
+    "trunc_normal_",
+    "uniform_",
+    "xavier_uniform_",
+)
 Put = Callable[[Any, str, Any], Any]  # target, name, value
 
 
@@ -45,12 +54,18 @@ def missing(code: str) -> list[str]:
 def prepared(code: str) -> Iterator[None]:
     """Make the libraries that code mentions importable, and their weights a mark on the model."""
     with contextlib.ExitStack() as stack:
+        if "torchaudio" in used_in(code) and not missing("torchaudio"):
+            _import_torchaudio()
         if "torchvision" in used_in(code) and not missing("torchvision"):
             _declare_operators()
             from torchvision.models import WeightsEnum
 
-            stack.enter_context(mock.patch.object(WeightsEnum, "get_state_dict", lambda self, **_: _Weights(str(self))))
-            stack.enter_context(mock.patch.object(nn.Module, "load_state_dict", _marking(nn.Module.load_state_dict)))
+            stack.enter_context(
+                mock.patch.object(WeightsEnum, "get_state_dict", lambda self, **_: _Weights(str(self)))
+            )
+            stack.enter_context(
+                mock.patch.object(nn.Module, "load_state_dict", _marking(nn.Module.load_state_dict))
+            )
             if re.search(r"pretrained|weights", code):
                 for name in _INITIALISERS:
                     stack.enter_context(mock.patch.object(nn.init, name, _fill))
@@ -103,6 +118,18 @@ def _declare_operators() -> torch.library.Library | None:
     return library
 
 
+@functools.cache
+def _import_torchaudio() -> None:
+    """Import it as if it had been built without its extension, for which it is prepared."""
+    glob = Path.glob
+
+    def glob_elsewhere(self: Path, *args: Any, **options: Any) -> Iterator[Path]:
+        return iter(()) if self.parts[-2:] == ("torchaudio", "lib") else glob(self, *args, **options)
+
+    with mock.patch.object(Path, "glob", glob_elsewhere):
+        importlib.import_module("torchaudio")
+
+
 # ---- torchvision ---------------------------------------------------------------------------------------
 
 
@@ -144,7 +171,11 @@ def _old_torchvision(put: Put, used: Used) -> dict[str, types.ModuleType]:
     put(models.mobilenetv2, "ConvBNReLU", ConvBNReLU)
     for name in ("Conv2d", "ConvTranspose2d", "BatchNorm2d"):
         put(ops.misc, name, type(name, (getattr(nn, name),), {}))
-    put(ops.misc.FrozenBatchNorm2d, "__init__", _renaming(ops.misc.FrozenBatchNorm2d.__init__, {"n": "num_features"}))
+    put(
+        ops.misc.FrozenBatchNorm2d,
+        "__init__",
+        _renaming(ops.misc.FrozenBatchNorm2d.__init__, {"n": "num_features"}),
+    )
     put(ops, "_new_empty_tensor", lambda x, shape: x.new_empty(shape))
     put(v2, "ClampBoundingBox", v2.ClampBoundingBoxes)
     put(v2, "SanitizeBoundingBox", v2.SanitizeBoundingBoxes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 
 from torchmigrate.names import tensor_api
@@ -29,6 +30,8 @@ _TENSOR_CLASSES = frozenset(
     for kind in ("Float", "Double", "Half", "BFloat16", "Byte", "Char", "Short", "Int", "Long", "Bool", "")
 ) | {"torch.nn.Parameter", "torch.nn.parameter.Parameter", "torch.autograd.Variable"}
 
+# Classes of other libraries whose objects have outdated attributes.
+_DATASET = re.compile(r"torchvision\.datasets\.(?:\w+\.)?[A-Z]\w*|torchtext\.vocab\.Vocab")
 # Method names that exist on nothing else in common use: a "maybe tensor" is enough to report them.
 DISTINCTIVE_METHODS = frozenset(
     "symeig gesv potrf potrs potri trtrs gels btrifact btrifact_with_info btrisolve pstrf lu_solve "
@@ -47,7 +50,7 @@ def call_result(name: str, sure: bool = True) -> Candidate:
     """
     root, _, rest = name.partition(".")
     if root != "torch":
-        return OPAQUE
+        return Instance(name, sure) if _DATASET.fullmatch(name) else OPAQUE
     if rest in tensor_api.FUNCTIONS:
         return Instance(TENSOR, sure)
     if rest.startswith("Tensor."):

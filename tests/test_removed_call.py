@@ -1,0 +1,68 @@
+"""Calls that do nothing any more go, with what was there only for them; anything else is only reported."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from harness.catalogue import catalogue
+
+from torchmigrate.config import Settings
+from torchmigrate.engine import Engine
+from torchmigrate.source import Source
+
+NAME = Path("example.py")
+REMOVED = {
+    "two in one block": (
+        "import torchaudio\nif windows:\n    torchaudio.initialize_sox()\n    torchaudio.shutdown_sox()\nrun()\n",
+        "if windows:\n    pass\nrun()\n",
+    ),
+    "between others": (
+        "import torchaudio\ntorchaudio.set_audio_backend('sox_io')\nx, r = torchaudio.load(p)\n",
+        "import torchaudio\nx, r = torchaudio.load(p)\n",
+    ),
+    "behind a semicolon": (
+        "import torchaudio; torchaudio.set_audio_backend(None); x = torchaudio.load(p)\n",
+        "import torchaudio; x = torchaudio.load(p)\n",
+    ),
+    "imported by name": (
+        "from torchaudio import load, set_audio_backend\nset_audio_backend(backend='soundfile')\nload(p)\n",
+        "from torchaudio import load\nload(p)\n",
+    ),
+}
+KEPT = {
+    "the result is used": "import torchaudio\nbackend = torchaudio.get_audio_backend()\n",
+    "an argument does something": "import torchaudio\ntorchaudio.set_audio_backend(choose())\n",
+    "part of an expression": "import torchaudio\nwindows and torchaudio.set_audio_backend('soundfile')\n",
+    "star import": "from torchaudio import *\nset_audio_backend('soundfile')\n",
+}
+
+
+def fixed(text: str, *, unsafe: bool = False) -> str:
+    settings = Settings(codes=frozenset({"TM800", "TM816"}), fix=True, unsafe_fixes=unsafe)
+    result = Engine(catalogue(), settings).check_source(Source.from_text(text, NAME), NAME)
+    assert not result.problems
+    return result.new_text or text
+
+
+@pytest.mark.parametrize("name", REMOVED)
+def test_removed(name):
+    before, after = REMOVED[name]
+    assert fixed(before) == after
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_reported_only(name):
+    settings = Settings(codes=frozenset({"TM800"}))
+    result = Engine(catalogue(), settings).check_source(Source.from_text(KEPT[name], NAME), NAME)
+    assert result.findings
+    assert all(finding.fix is None for finding in result.findings)
+
+
+@pytest.mark.parametrize(
+    "comment", ["torchaudio.initialize_sox()  # once", "torchaudio.initialize_sox(  # once\n)"]
+)
+def test_a_comment_makes_it_unsafe(comment):
+    text = f"import torchaudio\n{comment}\nrun()\n"
+    assert fixed(text) == text
+    assert fixed(text, unsafe=True) == "run()\n"
