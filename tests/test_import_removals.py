@@ -1,7 +1,5 @@
 """Imports that go when no use is left."""
 
-
-
 from __future__ import annotations
 
 import pytest

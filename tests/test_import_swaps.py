@@ -1,7 +1,5 @@
 """Imports that change what they bind."""
 
-
-
 from __future__ import annotations
 
 import ast

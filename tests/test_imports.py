@@ -1,7 +1,5 @@
 """How names are spelled, and where new imports go."""
 
-
-
 from __future__ import annotations
 
 import pytest

@@ -1,4 +1,3 @@
-
 """Argument operations: what changes in a call, and that everything else stays."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-
 """Patterns: expressions with metavariables around a symbol."""
 
 from __future__ import annotations

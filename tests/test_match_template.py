@@ -1,4 +1,3 @@
-
 """Templates: new code for a whole call."""
 
 from __future__ import annotations

@@ -262,7 +262,9 @@ def test_async_argument(text: str, line: int) -> None:
     )
 
 
-@pytest.mark.parametrize("text", ["x = x.cuda(async=True)", "def f(x):\n  return x.to(\n    d,\n    async=True)"])
+@pytest.mark.parametrize(
+    "text", ["x = x.cuda(async=True)", "def f(x):\n  return x.to(\n    d,\n    async=True)"]
+)
 def test_async_argument_of_a_tensor_method_parses(text: str) -> None:
     source = Source.from_text(text, Path("case.py"))
     source.parse()

@@ -1,7 +1,5 @@
 """Names in modules that have to be imported, and the statements that import them."""
 
-
-
 from __future__ import annotations
 
 import ast

@@ -72,7 +72,7 @@ def _removable(binding: Binding, names: Names, scopes: ImportScopes, places: Col
 
 
 def _alone(binding: Binding) -> bool:
-    """Whether an import is the only one of its block: what a try is about, or what keeps it from being empty."""
+    """Whether an import is the only one of its block: what a try is about."""
     statement = binding.statement
     return len(getattr(statement, "names", ())) == 1 and not any(
         isinstance(other, (ast.Import, ast.ImportFrom)) and other is not statement for other in binding.block

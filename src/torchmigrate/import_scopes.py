@@ -174,7 +174,9 @@ class ImportScopes:
         if name != target:
             return False
         module = star.module or "."
-        return name in FAMILY or (not module.startswith(".") and (_root(module) in FAMILY or is_standard(module)))
+        if name in FAMILY:
+            return True
+        return not module.startswith(".") and (_root(module) in FAMILY or is_standard(module))
 
     def stars_may_bind(self, name: str, scope: Scope) -> bool:
         """Whether `name` may already come from a star import of the module or of `scope`."""

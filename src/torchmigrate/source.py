@@ -256,7 +256,6 @@ class Source:
         except ValueError as error:
             raise SourceError(f"cannot be parsed: {_one_line(error)}") from None
 
-
     def _parse_masked(self) -> ast.Module | None:
         """The tree of a file that only `.cuda(async=True)` keeps from parsing; positions are the same."""
         if "async" not in self.text:
