@@ -3,14 +3,16 @@
 after.py         with --fix; absent: nothing changes
 after_unsafe.py  with --fix --unsafe-fixes; absent: the same as after.py
 findings.txt     what is found in before.py, `line:column CODE` each; absent: nothing
+select.txt       codes of rules that are off by default and on for this one; absent: none
 
-After a change of behaviour, `python tests/test_fixtures.py [NAME...]` writes the last three anew; read the
+After a change of behaviour, `python tests/test_fixtures.py [NAME...]` writes the first three anew; read the
 diff before committing it.
 """
 
 from __future__ import annotations
 
 import ast
+import shutil
 import sys
 from pathlib import Path
 
@@ -29,17 +31,19 @@ from torchmigrate.source import Source
 FIXTURES = sorted(path.parent for path in Path(__file__).with_name("fixtures").glob("*/before.py"))
 
 
-def engine(**options: bool) -> Engine:
-    """All rules that are on by default."""
+def engine(directory: Path, **options: bool) -> Engine:
+    """All rules that are on by default, and those that the fixture selects."""
     rules = catalogue().rules
     known = {key: rule.code for rule in rules for key in (rule.code, rule.name)}
-    return Engine(catalogue(), Settings(codes=default_codes(rules), known=known, **options))
+    listed = directory / "select.txt"
+    codes = default_codes(rules) | set(listed.read_text().split() if listed.exists() else ())
+    return Engine(catalogue(), Settings(codes=codes, known=known, **options))
 
 
 def found(path: Path) -> list[str]:
     """The findings in a file as the lines of findings.txt."""
     source = Source.read(path)
-    result = engine().check_source(source, path)
+    result = engine(path.parent).check_source(source, path)
     assert not result.problems
     return [":".join(map(str, source.position(item.start))) + f" {item.code}" for item in result.findings]
 
@@ -47,7 +51,7 @@ def found(path: Path) -> list[str]:
 def fixed(path: Path, *, unsafe: bool) -> bytes:
     """The bytes of a file after its fixes were applied."""
     source = Source.read(path)
-    result = engine(fix=True, unsafe_fixes=unsafe).check_source(source, path)
+    result = engine(path.parent, fix=True, unsafe_fixes=unsafe).check_source(source, path)
     assert not result.problems
     return source.data if result.new_text is None else source.encode(result.new_text)
 
@@ -71,6 +75,8 @@ def test_fixes(directory: Path, unsafe: bool, tmp_path: Path):
     ast.parse(data)
     again = tmp_path / "before.py"
     again.write_bytes(data)
+    if (directory / "select.txt").exists():
+        shutil.copy(directory / "select.txt", tmp_path)
     assert fixed(again, unsafe=unsafe) == data
 
 

@@ -60,8 +60,9 @@ _LEAVE = _parents(
     torch.func torch.ao torch.quantization torch.cuda.make_graphed_callables torch.utils.mkldnn
     torch.utils.tensorboard torch.distributed.pipelining torch.distributed.pipeline
     torch.distributed.tensor torch.distributed.rpc torch.multiprocessing torch.nn.utils.stateless
-    torch_tensorrt torch2trt torch_xla torchao torch_neuronx functorch accelerate apex.amp botorch
-    colossalai deepspeed fairscale gpytorch habana_frameworks intel_extension_for_pytorch lightning
+    torch_tensorrt torch2trt torch_xla torchao torch_neuronx functorch accelerate apex.amp backpack
+    botorch captum colossalai deepspeed fairscale gpytorch habana_frameworks
+    intel_extension_for_pytorch laplace lightning
     lightning_fabric multiprocessing nncf onnx onnxruntime opacus openvino optimum peft poptorch pyro
     pytorch_lightning tensorboardX thunder trl
     """.split()
@@ -92,10 +93,11 @@ _LEAVE_LAST = frozenset(
     trace_module Pipe PipelineModule PipelineStage Process GraphModule Interpreter
     """.split()
 )
-# Files that use these run on devices, or under programs, that compile by themselves.
-OWN_COMPILERS = _parents(
+# Files that use these run on devices that compile by themselves, or hand their models to them.
+TAKEN_OVER = _parents(
     """
-    colossalai habana_frameworks lightning poptorch pytorch_lightning thunder torch_neuronx torch_xla
+    accelerate colossalai deepspeed habana_frameworks lightning poptorch pytorch_lightning thunder
+    torch_neuronx torch_xla
     """.split()
 )
 
@@ -218,7 +220,8 @@ class ModelKinds:
     def mentions_compiler(self, node: ast.stmt) -> bool:
         """Whether something that compiles, traces or exports is used anywhere in a function or class."""
         lines = self._compiler_lines
-        index = bisect_left(lines, node.lineno)
+        marks = getattr(node, "decorator_list", ())
+        index = bisect_left(lines, min((mark.lineno for mark in marks), default=node.lineno))
         return index < len(lines) and lines[index] <= (node.end_lineno or node.lineno)
 
     @cached_property

@@ -14,7 +14,7 @@ from dataclasses import replace
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods._mentions import Spot, position
 from torchmigrate.codemods._model_events import Build, Event, Happening, Life
-from torchmigrate.codemods._model_kinds import OWN_COMPILERS, Built, below
+from torchmigrate.codemods._model_kinds import TAKEN_OVER, Built, below
 from torchmigrate.codemods._model_life import Lives
 from torchmigrate.codemods._placing import line_behind, runs_one_of, together
 from torchmigrate.fixes import FixPlanner, fill
@@ -61,7 +61,7 @@ def find(rule: Rule, hits: list[Hit], planner: FixPlanner) -> Iterable[Finding]:
         return
     names = planner.names
     imported = {binding.module or "" for binding in names.bindings if binding.is_import}
-    if any(below(module, (*OWN_COMPILERS, *_TESTS)) for module in imported):
+    if any(below(module, (*TAKEN_OVER, *_TESTS)) for module in imported):
         return
     lives = Lives(names, planner.source)
     for scope in lives.builds.scopes():
@@ -103,11 +103,13 @@ def _may_train(scope: Scope, lives: Lives) -> bool:
 
 
 def _in_scope(scope: Scope, lives: Lives, rule: Rule, planner: FixPlanner) -> Iterator[Finding]:
-    found = [life for life in lives.of(scope) if _is_candidate(life, scope)]
-    cores = {id(build.core) for life in found for build in life.builds}
+    every = lives.of(scope)
+    found = [life for life in every if _is_candidate(life, scope)]
+    models = {id(build.core) for life in every for build in life.builds if build.kind is Built.MODEL}
+    models |= {id(build.core) for life in found for build in life.builds}
     for life in found:
-        # A part of another model is compiled with that.
-        if not any(id(item.node) in cores for item in life.happenings):
+        # A part of another model is compiled with that, or not at all.
+        if not any(id(item.node) in models for item in life.happenings):
             yield _finding(life, scope, rule, planner)
 
 
@@ -179,7 +181,7 @@ def _obstacle(life: Life, place: Spot) -> str | None:
         if any(item.event is Event.MOVE for item in later) and not _moved_before(life, barrier):
             return _MOVED_LATER
         runs = barrier.mention.spot.within(place.block)
-        if runs is None or runs.index <= place.index:
+        if runs is not None and runs.index <= place.index:
             return _TOGETHER
     built = life.builds[0].spot
     if built.block is not place.block and not _surely_built(life, place):
