@@ -21,6 +21,7 @@ from torchmigrate.libraries import LIBRARY_ROOTS
 from torchmigrate.model import Finding, Fix, Release
 from torchmigrate.names.model import Names
 from torchmigrate.names.resolver import resolve
+from torchmigrate.reach import exists
 from torchmigrate.source import Source
 from torchmigrate.suppress import Suppressions
 from torchmigrate.versions.range import VersionRange
@@ -103,7 +104,7 @@ def codemod(rule: Rule) -> ModuleType:
 def _package_of(directory: Path) -> str | None:
     """The top-level package that a directory belongs to, by its `__init__.py` files."""
     top = None
-    while (directory / "__init__.py").exists():
+    while exists(directory / "__init__.py"):
         top = directory.name
         if directory.parent == directory:
             break
@@ -117,12 +118,12 @@ def _shadows(directory: Path) -> frozenset[str]:
 
     A module of a package is not found that way: there, `import torch` gives the library.
     """
-    if (directory / "__init__.py").exists():
+    if exists(directory / "__init__.py"):
         return frozenset()
     return frozenset(
         root
         for root in LIBRARY_ROOTS
-        if (directory / f"{root}.py").exists() or (directory / root / "__init__.py").exists()
+        if exists(directory / f"{root}.py") or exists(directory / root / "__init__.py")
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from torchmigrate.config import Layer
 
 INTERRUPTED = 130
+_CANNOT_WRITE = frozenset([errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO])
 _SELECTION = "Rule selection"
 _VERSIONS = "Versions"
 _FILES = "File selection"
@@ -125,7 +127,7 @@ def commands() -> None:
 
 
 @commands.command(cls=_Command, short_help="Find outdated code, and fix it on request.")
-@click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
+@click.argument("paths", nargs=-1, type=click.Path(readable=False, path_type=Path))
 @_option("--fix", is_flag=True, help="Apply safe fixes to the files.")
 @_option("--diff", is_flag=True, help="Show what --fix would change, and change nothing.")
 @_option(
@@ -245,6 +247,8 @@ def check(
     output = Output(output_format, diff, show_fixes, statistics, exit_zero, exit_non_zero_on_fix, jobs)
     checker = Checker(session.catalogue, session.settings, output, session.console, Path.cwd())
     if from_stdin:
+        if sys.stdin is None:
+            raise click.ClickException("stdin is closed.")
         return checker.check_stdin(sys.stdin.buffer.read(), name)
     return checker.check(paths)
 
@@ -361,17 +365,28 @@ def main(arguments: Sequence[str] | None = None) -> None:
         exec("")
     except BrokenPipeError:  # from click's own output; ours sees to it itself
         code = 0
+    except OSError as error:
+        if error.errno not in _CANNOT_WRITE:
+            code = _internal_error(error)
+        else:
+            click.echo(f"error: cannot write the output: {(error.strerror or '').lower()}", err=True)
+            code = 2
     except Exception as error:  # a mistake of ours: one line for the user instead of a traceback
-        if os.environ.get("TORCHMIGRATE_TRACEBACK"):
-            raise
-        text = " ".join(f"{type(error).__name__}: {error}".split())
-        click.echo(
-            f"error: internal error: {text}; please report it (TORCHMIGRATE_TRACEBACK=1 shows where it is)",
-            err=True,
-        )
-        code = 2
+        code = _internal_error(error)
     _close_streams()
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _internal_error(error: Exception) -> int:
+    """Say that something went wrong that nobody foresaw; the exit code."""
+    if os.environ.get("TORCHMIGRATE_TRACEBACK"):
+        raise error
+    text = " ".join(f"{type(error).__name__}: {error}".split())
+    click.echo(
+        f"error: internal error: {text}; please report it (TORCHMIGRATE_TRACEBACK=1 shows where it is)",
+        err=True,
+    )
+    return 2
 
 
 def _close_streams() -> None:
@@ -379,5 +394,5 @@ def _close_streams() -> None:
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
-        except (BrokenPipeError, ValueError):
+        except (OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

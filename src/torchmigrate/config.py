@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from torchmigrate.model import Applicability
+from torchmigrate.reach import is_file
 from torchmigrate.selection import Selectable, SelectorError, apply_layer, default_codes, did_you_mean, union
 from torchmigrate.versions.range import VersionRange
 from torchmigrate.versions.releases import NEWEST
@@ -200,10 +201,10 @@ def find_config(start: Path) -> Path | None:
     start = start.absolute()
     for directory in (start, *start.parents):
         own = directory / FILE_NAME
-        if own.is_file():
+        if is_file(own):
             return own
         project = directory / "pyproject.toml"
-        if project.is_file() and _has_table(project):
+        if is_file(project) and _has_table(project):
             return project
     return None
 

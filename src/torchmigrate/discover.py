@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from torchmigrate.model import Problem
+from torchmigrate.reach import exists, is_file
 from torchmigrate.source import explain_os_error
 
 if TYPE_CHECKING:
@@ -246,7 +247,7 @@ class _Walker:
             if "/.#" not in path.replace(os.sep, "/"):
                 self.problem(shown, f"broken symbolic link: {explain_os_error(error)}")
             return
-        if Path(real).is_file():
+        if is_file(Path(real)):
             self.add(real, shown, True)
 
     # ---- git ---------------------------------------------------------------------------------------
@@ -257,14 +258,14 @@ class _Walker:
         If they ignore the directory itself, then none: it was asked for by name.
         """
         parents = [Path(real), *Path(real).parents]
-        top = next((index for index, parent in enumerate(parents) if (parent / ".git").exists()), 0)
+        top = next((index for index, parent in enumerate(parents) if exists(parent / ".git")), 0)
         if top == 0:
             return ()  # the walk sees to it, or there is no repository
         directories = parents[top::-1]
         chain = self.repository_excludes(directories[0])
         for directory, child in pairwise(directories):
             file = directory / ".gitignore"
-            if file.is_file():
+            if is_file(file):
                 chain = self.read_patterns(str(file)) + chain
             if _ignored(chain, child.name, True):
                 chain = ()
@@ -274,7 +275,7 @@ class _Walker:
     def repository_excludes(self, directory: str | Path) -> _Chain:
         """`.git/info/exclude` of the repository whose top is `directory`."""
         git = Path(directory) / ".git"
-        if git.is_file():  # a worktree or a submodule: `gitdir: PATH`
+        if is_file(git):  # a worktree or a submodule: `gitdir: PATH`
             try:
                 text = git.read_text("utf-8", "surrogateescape")
                 git = git.parent / text.removeprefix("gitdir:").strip()
@@ -284,13 +285,13 @@ class _Walker:
             except OSError:
                 return ()  # a repository that git itself cannot use has no excludes
         file = git / "info" / "exclude"
-        return self.read_patterns(str(file)) if file.is_file() else ()
+        return self.read_patterns(str(file)) if is_file(file) else ()
 
     def read_patterns(self, file: str) -> _Chain:
         try:
             text = Path(file).read_text("utf-8-sig", "surrogateescape")
         except OSError as error:
-            if Path(file).is_file():
+            if is_file(Path(file)):
                 self.problem(file, f"cannot read: {explain_os_error(error)}")
             return ()
         lines = [line.removesuffix("\r") for line in text.split("\n")]

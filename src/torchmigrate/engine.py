@@ -90,8 +90,10 @@ class Engine:
         suppressions = Suppressions.of(source)
         if self.screen(source.text):
             found = self.analyser.findings(source, path, suppressions)
-            if async_argument.CODE in self.enabled:
-                found += async_argument.findings(source.async_arguments)
+        elif mentions_library(source.text):
+            source.parse()  # without a name that is looked for; Python 2 and half a file are not clean
+        if async_argument.CODE in self.enabled and mentions_library(source.text):
+            found += async_argument.findings(source.async_arguments)
         ignored = self.settings.ignored_in(path)
         found = [item for item in found if item.code not in ignored]
         found = suppressions.filter(found, self.enabled - ignored, self.settings.known)
@@ -100,7 +102,7 @@ class Engine:
 
     def screen(self, text: str) -> bool:
         """Whether the text may hold anything for the rules; cheap, and never wrong the other way."""
-        if not any(root in text for root in LIBRARY_ROOTS):
+        if not mentions_library(text):
             return False
         return self.catalogue.screen(text) or self.analyser.unscreened
 
@@ -167,3 +169,8 @@ class Engine:
                 f"the fixes ({codes}) gave code that does not parse; the file was left alone (please report)",
             )
         )
+
+
+def mentions_library(text: str) -> bool:
+    """Whether the name of a library occurs at all."""
+    return any(root in text for root in LIBRARY_ROOTS)

@@ -19,6 +19,7 @@ from torchmigrate.config import (
     read_config,
 )
 from torchmigrate.console import Console
+from torchmigrate.reach import is_dir
 from torchmigrate.selection import Selectable
 
 if TYPE_CHECKING:
@@ -150,7 +151,7 @@ def project_directory(start: Path) -> Path:
 
 def common_directory(paths: Sequence[Path]) -> Path:
     """The directory that holds all of the paths; they need not exist."""
-    places = [path.absolute() if path.is_dir() else path.absolute().parent for path in paths]
+    places = [path.absolute() if is_dir(path) else path.absolute().parent for path in paths]
     try:
         return Path(os.path.commonpath([os.path.normpath(place) for place in places]))
     except ValueError:  # different drives

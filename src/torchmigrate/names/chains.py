@@ -125,7 +125,13 @@ class Chains:
         else:
             value = self.eval(base)
         if value is UNKNOWN:
-            if call is not None and attrs and attrs[0] in types.ONLY_TENSOR_METHODS and self.imports_torch:
+            if (
+                call is not None
+                and attrs
+                and attrs[0] in types.ONLY_TENSOR_METHODS
+                and self.imports_torch
+                and not any(binding.is_import for binding in bindings)  # `scipy.linalg.lu_solve(...)`
+            ):
                 self._record(
                     node, (f"torch.Tensor.{attrs[0]}",), False, role, call, decorates, None, "", "method"
                 )

@@ -11,6 +11,7 @@ from torchmigrate.names.bound import target_names
 from torchmigrate.names.chains import Chains
 from torchmigrate.names.flow import NOTHING, UNKNOWN, join_values
 from torchmigrate.names.guard_tests import parse_test
+from torchmigrate.names.guards import UNKNOWN as UNKNOWN_TEST
 from torchmigrate.names.guards import negate
 from torchmigrate.names.model import OPAQUE, Const, Guards, Instance, Kind, Qual, Role, Scope, Value
 
@@ -193,9 +194,10 @@ class Expressions(Chains):
         for operand in node.values:
             value = join_values(value, self.eval(operand))
             test = parse_test(operand, self.peek)
-            self.guards = Guards(
-                formula=test if isinstance(node.op, ast.And) else negate(test), outer=self.guards
-            )
+            if test is not UNKNOWN_TEST:  # some conditions have thousands of operands
+                self.guards = Guards(
+                    formula=test if isinstance(node.op, ast.And) else negate(test), outer=self.guards
+                )
         self.guards = outer
         return value
 

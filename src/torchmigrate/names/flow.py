@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from torchmigrate.names.model import OPAQUE, Binding, Const, Guards, Instance, Qual, Scope, Value
 
+_MOST = 100  # candidates of a name that are kept apart: files of data bind one name ten thousand times
 UNKNOWN: Value = (OPAQUE,)
 NOTHING: Value = ()
 
@@ -18,9 +19,11 @@ Env = dict[str, Slot]
 
 
 def join_values(left: Value, right: Value) -> Value:
-    """Every candidate of both, in order, each once."""
+    """Every candidate of both, in order, each once; past the first hundred only that there are more."""
     if left == right:
         return left
+    if len(left) >= _MOST:
+        return left if OPAQUE in left else (*left, OPAQUE)
     return left + tuple(item for item in right if item not in left)
 
 
@@ -31,6 +34,11 @@ def join_slots(left: Slot, right: Slot) -> Slot:
     value = join_values(left[0], right[0])
     if left[1] == right[1]:
         return value, left[1]
+    if len(left[1]) > 1 and len(right[1]) == 1:
+        # Whether there are two or ten thousand bindings of no interest (`x = x + 1`) makes no difference.
+        (added,) = right[1]
+        if added.target is None and (added.value == UNKNOWN or len(value) > _MOST):
+            return value, left[1]
     return value, left[1] + tuple(binding for binding in right[1] if binding not in left[1])
 
 

@@ -39,7 +39,9 @@ DISTINCTIVE_METHODS = frozenset(
     "masked_scatter_ addcdiv_ addcmul_ index_fill_ requires_grad_".split()
 )
 # Of those, the ones that no other library's objects have at all: an unknown receiver is enough.
-ONLY_TENSOR_METHODS = frozenset("gesv potrf potrs potri trtrs btrifact btrifact_with_info btrisolve".split())
+ONLY_TENSOR_METHODS = frozenset(
+    "gesv potrf potrs potri trtrs btrifact btrifact_with_info btrisolve triangular_solve lu_solve".split()
+)
 
 
 @lru_cache(maxsize=4096)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from torchmigrate.reach import exists, is_dir
 from torchmigrate.versions.releases import show_version
 
 if TYPE_CHECKING:
@@ -48,10 +49,10 @@ def find_minimum(start: Path, note: Note | None = None) -> Detected | None:
 
 def _directories(start: Path) -> Iterator[Path]:
     place = start.absolute()
-    if not place.is_dir():
+    if not is_dir(place):
         place = place.parent
     above = [place, *place.parents]
-    root = next((directory for directory in above if (directory / ".git").exists()), None)
+    root = next((directory for directory in above if exists(directory / ".git")), None)
     home = _home()
     for directory in above:
         if root is None and directory == home:
@@ -81,7 +82,7 @@ def _candidates(directory: Path) -> Iterator[tuple[Reader, list[Path]]]:
     requirements = [
         directory / name for name in names if re.fullmatch(r"requirements?[\w.-]*\.(?:txt|in)", name)
     ]
-    if "requirements" in names and more.is_dir():
+    if "requirements" in names and is_dir(more):
         requirements += sorted(more.glob("*.txt"))
     main = [path for path in requirements if path.name == "requirements.txt" and path.parent == directory]
     conda = [
