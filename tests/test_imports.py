@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from import_case import Case, rewritten
 
+from torchmigrate.edits import splice
 from torchmigrate.imports import Refusal, Spelling
 from torchmigrate.model import Edit, Release
 from torchmigrate.names.model import Role
@@ -308,3 +309,14 @@ def test_positions_after_wide_characters() -> None:
     before = "é = 'ü'; from torch import qr, cat\nß = 'ö', qr(é, cat)\n"
     after = "é = 'ü'; from torch import cat\nimport torch\nß = 'ö', torch.linalg.qr(é, cat)\n"
     assert rewritten(before, "qr", "torch.linalg.qr") == after
+
+
+def test_a_submodule_that_the_use_comes_from_gives_one_more_name() -> None:
+    """What is in the module that the old name was imported from is imported next to it."""
+    case = Case("from torchvision.models import vgg19\nvgg19(True)\n")
+    spelling = case.spell("vgg19", "torchvision.models.VGG19_Weights.DEFAULT")
+    assert isinstance(spelling, Spelling)
+    assert spelling.text == "VGG19_Weights.DEFAULT"
+    assert splice(case.text, sorted(spelling.edits)).startswith(
+        "from torchvision.models import vgg19, VGG19_Weights\n"
+    )

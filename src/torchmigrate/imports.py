@@ -12,7 +12,7 @@ from torchmigrate.import_removal import removals
 from torchmigrate.import_scopes import BUILTINS, ImportScopes, mentions
 from torchmigrate.import_swaps import Refusal, Swap, Swaps
 from torchmigrate.model import Edit, Release
-from torchmigrate.names.model import Binding, Names, Role, Scope, Use
+from torchmigrate.names.model import Binding, Kind, Names, Role, Scope, Use
 from torchmigrate.submodules import FAMILY, is_standard, needed_module
 
 __all__ = ["ImportPlanner", "Refusal", "Spelling", "Swap"]
@@ -162,7 +162,7 @@ class ImportPlanner:
         home = self._home(root, use)
         if isinstance(home, Refusal):
             return home
-        module = needed_module(qualified)
+        module = self._own_module(qualified, use) or needed_module(qualified)
         if module is not None and root in FAMILY and module != qualified:
             name = qualified[len(module) + 1 :].partition(".")[0]
             target = f"{module}.{name}"
@@ -176,6 +176,18 @@ class ImportPlanner:
             return Refusal(f"`{root}` means something else here")
         edits = self._add(f"import {module or root}", root, home, use)
         return edits if isinstance(edits, Refusal) else Spelling(qualified, edits)
+
+    def _own_module(self, qualified: str, use: Use) -> str | None:
+        """The module that the use's own name was imported from, where the new one is in it as well.
+
+        `from torchvision.models import vgg19` is given one more name; `from torch import ...` is not, since
+        what is in torch is better written in full.
+        """
+        own = use.binding
+        module = own.module if own is not None and own.kind is Kind.FROM_IMPORT else None
+        if module is None or "." not in module.lstrip(".") or not self._below(qualified, module):
+            return None
+        return module
 
     def _home(self, root: str, use: Use) -> _Home | Refusal:
         """The scope and statement list that a new import of a library belongs to."""
