@@ -31,8 +31,8 @@ from torchmigrate.source import Source
 FIXTURES = sorted(path.parent for path in Path(__file__).with_name("fixtures").glob("*/before.py"))
 
 
-def engine(directory: Path, **options: bool) -> Engine:
-    """All rules that are on by default, and those that the fixture selects."""
+def engine(directory: Path = Path(__file__).parent, **options: bool) -> Engine:
+    """All rules that are on by default, and those that the fixture in the directory selects, if it is one."""
     rules = catalogue().rules
     known = {key: rule.code for rule in rules for key in (rule.code, rule.name)}
     listed = directory / "select.txt"
