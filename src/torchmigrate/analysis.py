@@ -42,7 +42,13 @@ class Analyser:
         self.finder = HitFinder(catalogue, versions)
         codes = [head.code for head in catalogue.heads if head.codemod]
         self.codemods = [rule for rule in map(catalogue.find, codes) if rule is not None]
-        self.unscreened = any(not getattr(codemod(rule), "NEEDS_HITS", False) for rule in self.codemods)
+        self.screens = [
+            codemod(rule).SCREEN for rule in self.codemods if not getattr(codemod(rule), "NEEDS_HITS", False)
+        ]
+
+    def may_hold(self, text: str) -> bool:
+        """Whether a codemod that needs no hits may find something in a text."""
+        return any(screen.search(text) for screen in self.screens)
 
     def findings(self, source: Source, path: Path, suppressions: Suppressions) -> list[Finding]:
         """The findings of one source that are not suppressed, in no particular order.
@@ -59,7 +65,7 @@ class Analyser:
             if not suppressions.hides(hit.rule.code, hit.rule.name, source.position(hit.match.start)[0])
         ]
         found: list[Finding] = []
-        if hits or self.unscreened:
+        if hits or self.may_hold(source.text):
             planner = FixPlanner(names, source, self.versions, self.settings, is_init=is_init(path))
             found = planner.findings([hit for hit in hits if not hit.rule.codemod])
             for rule in self.codemods:

@@ -38,6 +38,7 @@ class Engine:
         self.settings = settings
         self.versions = VersionRange(settings.target, settings.minimum)
         self.catalogue = catalogue.where(self._wanted)
+        self.has_codemods = any(head.codemod for head in self.catalogue.heads)
         own = {rule.code for rule in RULES if settings.selects(rule.code)}
         self.enabled = own.union(head.code for head in self.catalogue.heads)
 
@@ -104,7 +105,7 @@ class Engine:
         """Whether the text may hold anything for the rules; cheap, and never wrong the other way."""
         if not mentions_library(text):
             return False
-        return self.catalogue.screen(text) or self.analyser.unscreened
+        return self.catalogue.screen(text) or (self.has_codemods and self.analyser.may_hold(text))
 
     # ---- fixing --------------------------------------------------------------------------------------
 

@@ -29,7 +29,7 @@ COMPILE = "torch.compile"
 IN_PLACE_SINCE = "2.1"  # nn.Module.compile is in the wheel of 2.1.0, not in that of 2.0.1
 
 # Without one of these, nothing in a file is a model on its way to being trained or run.
-_SCREEN = re.compile(r"\.\s*(?:parameters|named_parameters|to|cuda|train|eval|load_state_dict)\s*\(")
+SCREEN = re.compile(r"\.\s*(?:parameters|named_parameters|to|cuda|train|eval|load_state_dict)\s*\(")
 _TESTS = ("pytest.", "unittest.")
 _NOT_MODEL_NAMES = re.compile(
     r"loss|criteri|metric|augment|transform(?!er)|normali[sz]|preproc", re.IGNORECASE
@@ -57,7 +57,7 @@ def find(rule: Rule, hits: list[Hit], planner: FixPlanner) -> Iterable[Finding]:
         hits: the uses of the rule's symbols; not needed, since what matters is how the models are used.
         planner: names, source, versions and imports of the file.
     """
-    if not _SCREEN.search(planner.source.text):
+    if not SCREEN.search(planner.source.text):
         return
     names = planner.names
     imported = {binding.module or "" for binding in names.bindings if binding.is_import}
