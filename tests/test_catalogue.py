@@ -632,7 +632,8 @@ def test_screen() -> None:
     screen = Catalogue.of([rule]).screen
     assert screen("from torch import qr")
     assert screen(b"x=torch.qr(a)")
-    assert screen("é".join(["#", "qr"]))
+    assert screen("é".join(["# torch", "qr"]))
+    assert not screen("qr(a)")
     assert screen("mock.patch('torch.s_1')")
     assert not screen("from torch import qr2, _qr, s_10")
     assert not screen("")
