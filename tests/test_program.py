@@ -238,3 +238,13 @@ def test_thousands_of_findings(project: Path) -> None:
     (project / "long.py").write_text("import torch\n" + "y = torch.ger(a, b)\n" * 3000)
     done = run(project, "long.py")
     assert done.returncode == 1 and len(done.stdout.splitlines()) == 3000
+
+
+def test_a_notebook_that_is_named_is_a_problem(tmp_path: Path) -> None:
+    """JSON is often valid Python: read as such, a notebook would seem to be clean."""
+    (tmp_path / "old.ipynb").write_text('{"cells": [{"source": "torch.ger(a, b)"}]}')
+    (tmp_path / "old.py").write_text(OLD)
+    done = run(tmp_path, "old.ipynb", "old.py")
+    assert done.returncode == 2
+    assert "notebooks are not read" in done.stderr
+    assert "TM110" in done.stdout

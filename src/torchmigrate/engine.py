@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from torchmigrate.analysis import Analyser
 
 MAX_ROUNDS = 10
+NOTEBOOK = "notebooks are not read; convert it with `jupyter nbconvert --to script`"
 TOO_DEEP = "nested too deeply to be checked"
 
 
@@ -56,6 +57,8 @@ class Engine:
 
     def check(self, path: Path) -> FileResult:
         """Check (and fix in memory) one file; whatever is wrong with it becomes a problem of the result."""
+        if path.suffix == ".ipynb":
+            return FileResult(path, problems=[Problem(path, NOTEBOOK)])
         try:
             source = Source.read(path)
         except SourceError as error:
