@@ -36,9 +36,16 @@ def only(code: str) -> Use:
     return uses[0]
 
 
+# Syntax that older versions of Python cannot parse.
+NEW_SYNTAX: list[tuple[str, list[str]]] = (
+    [("import torch\ndef f[torch](x: torch): torch.qr", [])] if sys.version_info >= (3, 12) else []
+)
+
+
 @pytest.mark.parametrize(
     ("code", "expected"),
     [
+        *NEW_SYNTAX,
         ("import torch\ntorch.qr(A)", ["torch.qr = torch.qr"]),
         ("import torch as th\nth.linalg.qr(A)", ["th.linalg.qr = torch.linalg.qr"]),
         ("import torch.nn.functional as F\nF.tanh(x)", ["F.tanh = torch.nn.functional.tanh"]),
@@ -199,11 +206,3 @@ def test_long_else_if_chains_are_walked_in_a_loop() -> None:
 def test_long_sums_are_walked_in_a_loop() -> None:
     code = "import torch\nx = " + " + ".join(["torch.ger(a, b)"] * 900)
     assert len(found(code)) == 900
-
-
-NEW_SYNTAX = ["import torch\ndef f[torch](x: torch): torch.qr"] if sys.version_info >= (3, 12) else []
-
-
-@pytest.mark.parametrize("code", NEW_SYNTAX)
-def test_type_parameters_shadow(code: str) -> None:
-    assert found(code) == []
