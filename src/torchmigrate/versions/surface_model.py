@@ -1,0 +1,58 @@
+"""What a library offers in one release: the nouns of the API data.
+
+The data is made by `tools/api_data.py` from the sources in the published wheels, which are read and never
+imported. A release is a flat mapping of qualified names, as a program would spell them, to entries: modules
+(`torch.nn`), what they define (`torch.nn.modules.linear.Linear`), what they re-export (`torch.nn.Linear`, an
+alias) and the members that a class defines itself (`torch.nn.modules.linear.Linear.forward`; inherited ones
+are found through its bases).
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+class EntryKind(enum.Enum):
+    """What a name is."""
+
+    MODULE = "module"
+    CLASS = "class"
+    FUNCTION = "function"  # method, builtin or operator of the stubs as well
+    VALUE = "value"  # property, constant, dtype, instance attribute, or anything else
+    ALIAS = "alias"  # another name of `target`
+
+
+class Status(enum.Enum):
+    """Whether a name exists in a release."""
+
+    PRESENT = "present"
+    ABSENT = "absent"  # surely: its parent is known whole and lacks it; or it is there and only raises
+    UNKNOWN = "unknown"  # outside the data, or its parent has names that cannot be read
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What a name is in one release.
+
+    target: of an alias, the qualified name that it stands for; it may be of another library.
+    signatures: of a function, or of a class for its constructor: Python text without annotations and without
+        `self`/`cls`, such as "(input, *, dim=None)"; several for overloads; none if it cannot be read.
+    bases: of a class, qualified names, in order; a name of another library (or "?") if it is from elsewhere.
+    open: a module or class may have more names than are listed (`__getattr__`, a star import of what cannot
+        be read, names set in a loop, a base from elsewhere).
+    gone: the name is there, but a call only raises, as `torch.symeig` since 2.0: it counts as removed.
+    deprecated: what the library itself says about it, its first sentence; None: not deprecated.
+    """
+
+    kind: EntryKind
+    target: str = ""
+    signatures: tuple[str, ...] = ()
+    bases: tuple[str, ...] = ()
+    open: bool = False
+    gone: bool = False
+    deprecated: str | None = None
+
+
+Release = Mapping[str, Entry]  # everything in one release of one library, by qualified name
