@@ -15,7 +15,7 @@ _DYNAMIC = ("__getattr__", "__getattribute__")
 
 def read_class(node: ast.ClassDef, outer: Scope) -> Bound:
     """What a class statement binds."""
-    inner = Scope(f"{outer.name}.{node.name}", outer.package, outer.star, outer, outer.stub)
+    inner = Scope(f"{outer.name}.{node.name}", outer.package, outer.reader, outer, outer.stub)
     inner.run(node.body)
     bound = Bound(EntryKind.CLASS, deprecated=marks.deprecation(node), open=inner.open)
     bases = [outer.qualify(base) or "?" for base in node.bases if not isinstance(base, ast.Starred)]

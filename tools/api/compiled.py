@@ -47,6 +47,16 @@ _TENSOR_NAMES = """
 _PRIVATE_FUNCTIONS = {"segment_reduce": "_segment_reduce"}
 
 
+class Alone:
+    """For reading a stub without looking at other modules."""
+
+    def star(self, source: str) -> tuple[list[tuple[str, Bound]], bool]:
+        return [], False
+
+    def __contains__(self, name: str) -> bool:
+        return False
+
+
 def is_made(name: str, tree: Tree) -> bool:
     return tree.library == "torch" and name in (CORE, FUNCTIONS, RETURN_TYPES)
 
@@ -68,7 +78,10 @@ def made(name: str, tree: Tree) -> ModuleNames | None:
             if key in module.names:
                 _complete_tensor(module.names[key], table)
     else:
+        core = _stub(tree, CORE)
         for key, bound in table.functions.items():
+            if key in core or key in _CORE_NAMES.split():
+                continue
             known = module.names.setdefault(key, bound)
             known.signatures = known.signatures or bound.signatures
             known.deprecated = bound.deprecated
@@ -94,7 +107,7 @@ def _stub(tree: Tree, name: str) -> dict[str, Bound]:
     if parsed is None:
         return {}
     package = name if name in tree.packages else name.rpartition(".")[0]
-    scope = Scope(name, package, lambda _: ([], False), stub=True)
+    scope = Scope(name, package, Alone(), stub=True)
     scope.run(parsed.body)
     for bound in scope.names.values():
         if bound.kind is EntryKind.CLASS:

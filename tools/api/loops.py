@@ -20,7 +20,7 @@ def run_loop(node: ast.For, scope: Scope) -> None:
         return
     source = _dir_of(node.iter, scope)
     if source:
-        found, whole = scope.star(source + ".*")
+        found, whole = scope.reader.star(source + ".*")
         for name, bound in found:
             scope.bind(name, bound)
         scope.open = scope.open or not whole

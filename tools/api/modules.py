@@ -42,7 +42,7 @@ class Modules:
         if tree is None:
             module.open = True
             return module
-        scope = Scope(name, self.tree.package_of(name), self._star, stub=stub)
+        scope = Scope(name, self.tree.package_of(name), self, stub=stub)
         if stub and name not in self.tree.packages:
             scope.package = name.rpartition(".")[0]
         scope.names = module.names  # a module that is imported in a cycle sees what there is
@@ -80,7 +80,7 @@ class Modules:
             if not name.startswith("__"):
                 module.names.setdefault(name, member)
 
-    def _star(self, source: str) -> tuple[list[tuple[str, Bound]], bool]:
+    def star(self, source: str) -> tuple[list[tuple[str, Bound]], bool]:
         """What `from source import *` binds, and whether that is all; of "source.*", what `dir()` lists."""
         everything = source.endswith(".*")
         source = source.removesuffix(".*")
@@ -97,7 +97,7 @@ class Modules:
         tree = parse(self.tree.stubs[module.name])
         if tree is None or not any(_lacks_signature(bound) for bound in module.names.values()):
             return
-        scope = Scope(module.name, self.tree.package_of(module.name), lambda _: ([], False), stub=True)
+        scope = Scope(module.name, self.tree.package_of(module.name), compiled.Alone(), stub=True)
         scope.run(tree.body)
         for name, bound in module.names.items():
             known = scope.names.get(name)

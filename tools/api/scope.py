@@ -8,14 +8,24 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from api import literals, marks, signatures
 from api.bound import Bound, alias, value
 from torchmigrate.versions.surface_model import EntryKind
 
-Star = Callable[[str], tuple[list[tuple[str, Bound]], bool]]  # module -> what its star import binds, whether all of it
+
+class Reader(Protocol):
+    """What a body asks about other modules."""
+
+    def star(self, source: str) -> tuple[list[tuple[str, Bound]], bool]:
+        """What `from source import *` binds, and whether that is all; of "source.*", what `dir()` lists."""
+
+    def __contains__(self, name: str) -> bool:
+        """Whether the library has a module of this name."""
+
 
 _BUILTINS = frozenset(dir(builtins))
 _PROPERTIES = {"property", "cached_property", "classproperty", "lazy_property", "abstractproperty"}
@@ -44,7 +54,7 @@ class Scope:
 
     name: str
     package: str
-    star: Star
+    reader: Reader
     outer: Scope | None = None
     stub: bool = False
     names: dict[str, Bound] = field(default_factory=dict)
@@ -75,6 +85,8 @@ class Scope:
             bound = scope.names.get(node.id)
             if bound is not None:
                 return bound.target if bound.kind is EntryKind.ALIAS else f"{scope.name}.{node.id}"
+            if scope.outer is None and f"{scope.name}.{node.id}" in self.reader:
+                return f"{scope.name}.{node.id}"  # a submodule is there once anything has imported it
             scope = scope.outer
         return "builtins." + node.id if node.id in _BUILTINS else ""
 
@@ -255,7 +267,7 @@ class Scope:
             return
         for name in node.names:
             if name.name == "*":
-                found, whole = self.star(source)
+                found, whole = self.reader.star(source)
                 for key, bound in found:
                     self.bind(key, bound)
                 self.open = self.open or not whole
@@ -327,7 +339,7 @@ class Scope:
             self.export(node.left)
             self.export(node.right)
         elif isinstance(node, ast.Attribute) and node.attr == "__all__":
-            names, whole = self.star(self.qualify(node.value))
+            names, whole = self.reader.star(self.qualify(node.value))
             self.exported += [name for name, _ in names]
             self.open = self.open or not whole
         elif isinstance(node, (ast.List, ast.Tuple)):

@@ -82,10 +82,9 @@ def _documented(node: ast.Call, scope: Scope) -> Bound:
 
 def docstring(node: ast.expr) -> str:
     """The text of a docstring argument, whatever formats it."""
-    for part in ast.walk(node):
-        if isinstance(part, ast.Constant) and isinstance(part.value, str):
-            return part.value
-    return ""
+    texts = [part for part in ast.walk(node) if isinstance(part, ast.Constant) and isinstance(part.value, str)]
+    first = min(texts, key=lambda part: (part.lineno, part.col_offset), default=None)
+    return str(first.value) if first is not None else ""
 
 
 def _named_tuple(node: ast.Call, scope: Scope) -> Bound:
