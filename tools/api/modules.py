@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from api import compiled, literals, marks
+from api import compiled, later, literals, marks
 from api.bound import Bound, ModuleNames, alias, value
 from api.scope import Patch, Scope
 from api.tree import Tree, parse
@@ -58,6 +58,7 @@ class Modules:
         module.exported = scope.exported
         module.open = scope.open
         self.patches += scope.patches
+        self.patches += later.patches(tree, scope)
         module.deprecated = marks.from_warnings(tree.body) or _directive(tree)
         asked = scope.names.pop("__getattr__", None)
         if asked is not None and not scope.stub:

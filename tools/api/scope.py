@@ -263,7 +263,7 @@ class Scope:
 
     def imports_from(self, node: ast.ImportFrom) -> None:
         source = self.source(node)
-        if source == "__future__":
+        if source == "__future__" or source.startswith("pytorch."):  # the second exists inside Meta only
             return
         for name in node.names:
             if name.name == "*":
