@@ -45,6 +45,7 @@ class Modules:
         scope = Scope(name, self.tree.package_of(name), self, stub=stub)
         if stub and name not in self.tree.packages:
             scope.package = name.rpartition(".")[0]
+        scope.sets_globals = b"global " in path.read_bytes()
         scope.names = module.names  # a module that is imported in a cycle sees what there is
         scope.run(tree.body)
         self._finish(module, scope, tree)
