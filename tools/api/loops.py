@@ -21,6 +21,8 @@ def run_loop(node: ast.For, scope: Scope) -> None:
     source = _dir_of(node.iter, scope)
     if source:
         found, whole = scope.reader.star(source + ".*")
+        left_out = _left_out(node, scope)
+        found = [(name, bound) for name, bound in found if name not in left_out]
         for name, bound in found:
             scope.bind(name, bound)
         scope.open = scope.open or not whole
@@ -46,6 +48,15 @@ def _dir_of(node: ast.expr, scope: Scope) -> str:
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "dir" and node.args:
         return scope.qualify(node.args[0])
     return ""
+
+
+def _left_out(node: ast.For, scope: Scope) -> set[str]:
+    """The names of `if name in PRIVATE: continue`."""
+    found: set[str] = set()
+    for part in ast.walk(node):
+        if isinstance(part, ast.Compare) and isinstance(part.ops[0], ast.In):
+            found.update(literals.strings(part.comparators[0], scope.known()) or ())
+    return found
 
 
 def _take(target: ast.expr, element: ast.expr, scope: Scope) -> None:
@@ -104,7 +115,7 @@ def _set(call: ast.Call, scope: Scope) -> None:
 
     owner, name, node = call.args
     key = literals.text(name, scope.known())
-    if isinstance(owner, ast.Subscript) and "modules" in ast.dump(owner):
+    if scope.is_own_module(owner):
         if key is None:
             scope.open = True
         else:

@@ -28,8 +28,22 @@ class Reader(Protocol):
 
 
 _BUILTINS = frozenset(dir(builtins))
-_PROPERTIES = {"property", "cached_property", "classproperty", "lazy_property", "abstractproperty"}
-_REPLACING = {"singledispatch", "singledispatchmethod", "custom_op", "custom_function", "vmap", "pytest_fixture"}
+_PROPERTIES = {
+    "property",
+    "cached_property",
+    "classproperty",
+    "lazy_property",
+    "abstractproperty",
+    "dependent_property",
+}
+_REPLACING = {
+    "singledispatch",
+    "singledispatchmethod",
+    "custom_op",
+    "custom_function",
+    "vmap",
+    "pytest_fixture",
+}
 _PATH_ORDER = (ast.Lt, ast.LtE, ast.NotIn, ast.IsNot)
 
 
@@ -50,7 +64,8 @@ class Scope:
     package: what relative imports start from.
     stub: of a `.pyi` file, where an import is private unless it says `as`.
     sets_globals: a function in it may have a `global` statement.
-    replaced_by: the class whose instance the module puts in its own place.
+    replaced_by: the class whose instance the module puts in its own place; keeps_names: it is the module's own
+        class that is changed.
     """
 
     name: str
@@ -64,6 +79,7 @@ class Scope:
     open: bool = False
     sets_globals: bool = True
     replaced_by: str = ""
+    keeps_names: bool = False
     patches: list[Patch] = field(default_factory=list)
     _overloads: dict[str, list[str]] = field(default_factory=dict)
 
@@ -90,6 +106,12 @@ class Scope:
                 return f"{scope.name}.{node.id}"  # a submodule is there once anything has imported it
             scope = scope.outer
         return "builtins." + node.id if node.id in _BUILTINS else ""
+
+    def is_own_module(self, node: ast.expr) -> bool:
+        """`sys.modules[__name__]`, or a name for it."""
+        if isinstance(node, ast.Name) and node.id in self.constants:
+            node = self.constants[node.id]
+        return _is_own_module(node, self.name)
 
     def known(self) -> dict[str, ast.expr]:
         return {**self.outer.known(), **self.constants} if self.outer is not None else self.constants
@@ -160,9 +182,12 @@ class Scope:
         test, negated = node.test, False
         while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
             test, negated = test.operand, not negated
-        if marks.last_name(test) == "TYPE_CHECKING":
+        if marks.last_name(test).lstrip("_") == "TYPE_CHECKING":
             checked, runtime = (node.orelse, node.body) if negated else (node.body, node.orelse)
             self.run(checked if self.stub else runtime)
+            return
+        if _is_main(test):
+            self.run(node.orelse)
             return
         if isinstance(test, ast.Compare) and isinstance(test.ops[0], _PATH_ORDER):
             negated = not negated
@@ -201,16 +226,31 @@ class Scope:
             self._overloads.pop(node.name, None)
         self.bind(node.name, bound)
         if self.outer is None and self.sets_globals:
-            for inner in ast.walk(node):
-                if isinstance(inner, ast.Global):
-                    for name in inner.names:
-                        self.names.setdefault(name, value())
+            self._effects(node)
+
+    def _effects(self, function: marks.Function) -> None:
+        """Names that a function of a module sets in it, and on its classes, once it is called."""
+        for part in ast.walk(function):
+            if isinstance(part, ast.Global):
+                for name in part.names:
+                    self.names.setdefault(name, value())
+            elif (
+                isinstance(part, ast.Call)
+                and isinstance(part.func, ast.Name)
+                and part.func.id == "setattr"
+                and len(part.args) == 3
+                and isinstance(part.args[0], ast.Name)
+                and part.args[0].id in self.names
+                and literals.text(part.args[1], self.known()) is None
+            ):
+                if self.is_own_module(part.args[0]):
+                    self.open = True
+                else:
+                    self.patches.append(Patch(self.qualify(part.args[0]), "", value()))
 
     def function_bound(self, node: marks.Function, decorators: Sequence[str]) -> Bound:
         """What a `def` binds: a property is a value, any other a function."""
-        bound = Bound(
-            EntryKind.FUNCTION, gone=marks.only_raises(node), deprecated=marks.deprecation(node)
-        )
+        bound = Bound(EntryKind.FUNCTION, gone=marks.only_raises(node), deprecated=marks.deprecation(node))
         if _PROPERTIES.intersection(decorators):
             bound.kind = EntryKind.VALUE
             return bound
@@ -264,8 +304,6 @@ class Scope:
 
     def imports_from(self, node: ast.ImportFrom) -> None:
         source = self.source(node)
-        if source == "__future__":
-            return
         for name in node.names:
             if name.name == "*":
                 found, whole = self.reader.star(source)
@@ -301,8 +339,8 @@ class Scope:
             case ast.Subscript():
                 self.assign_item(target, node)
             case ast.Attribute():
-                if target.attr == "__class__" and _is_own_module(target.value) and node is not None:
-                    self.replaced_by = self.qualify(node)
+                if target.attr == "__class__" and self.is_own_module(target.value) and node is not None:
+                    self.replaced_by, self.keeps_names = self.qualify(node), True
                     return
                 owner = self.qualify(target.value)
                 if owner and not target.attr.startswith("__"):
@@ -313,7 +351,10 @@ class Scope:
         """`globals()[name] = ...`, `sys.modules[__name__] = ...`."""
         from api.values import bound_of
 
-        if _is_own_module(target):
+        if _is_own_module(target, self.name):
+            if isinstance(node, (ast.Name, ast.Attribute)) and self.qualify(node) in self.reader:
+                self.replace(self.qualify(node))
+                return
             called = node.func if isinstance(node, ast.Call) else node
             self.replaced_by = self.qualify(called) if called is not None else ""
             self.open = self.open or not self.replaced_by
@@ -328,6 +369,13 @@ class Scope:
                 self.open = True
             else:
                 self.bind(name, bound_of(node, self) if node is not None else value())
+
+    def replace(self, module: str) -> None:
+        """The module puts another one in its place."""
+        found, _ = self.reader.star(module + ".*")
+        self.names.clear()
+        self.names.update(found)
+        self.open = True  # the submodules of the other one are there too
 
     def export(self, node: ast.expr) -> None:
         """Adds to `__all__`; what cannot be read there is found by its name, or leaves the module open."""
@@ -355,14 +403,26 @@ class Scope:
             self.exported += [name for name in self.names if not name.startswith("_")]
 
 
-def _is_own_module(node: ast.expr) -> bool:
-    """`sys.modules[__name__]`."""
+def _is_own_module(node: ast.expr, name: str) -> bool:
+    """`sys.modules[__name__]`, or with the name of the module written out."""
     return (
         isinstance(node, ast.Subscript)
         and isinstance(node.value, ast.Attribute)
         and node.value.attr == "modules"
-        and isinstance(node.slice, ast.Name)
-        and node.slice.id == "__name__"
+        and (
+            (isinstance(node.slice, ast.Name) and node.slice.id == "__name__")
+            or (isinstance(node.slice, ast.Constant) and node.slice.value == name)
+        )
+    )
+
+
+def _is_main(test: ast.expr) -> bool:
+    """`__name__ == "__main__"`: never while a module is imported."""
+    return (
+        isinstance(test, ast.Compare)
+        and isinstance(test.left, ast.Name)
+        and test.left.id == "__name__"
+        and isinstance(test.ops[0], ast.Eq)
     )
 
 
