@@ -7,7 +7,7 @@ import re
 
 from api import literals, marks
 from api.bound import Bound, Field, value
-from api.scope import Scope
+from api.scope import Run, Scope
 from api.signatures import default_text
 from torchmigrate.versions.surface_model import EntryKind
 
@@ -16,10 +16,10 @@ _OF_CLASS = re.compile(r"deprecat|removed|renamed|instead", re.I)
 _DYNAMIC = ("__getattr__", "__getattribute__")
 
 
-def read_class(node: ast.ClassDef, outer: Scope) -> Bound:
+def read_class(node: ast.ClassDef, outer: Scope, run: Run) -> Bound:
     """What a class statement binds."""
     inner = Scope(f"{outer.name}.{node.name}", outer.package, outer.reader, outer, outer.stub)
-    inner.run(node.body)
+    run(inner, node.body)
     bound = Bound(EntryKind.CLASS, deprecated=marks.deprecation(node), open=inner.open)
     bases = [outer.qualify(base) or "?" for base in node.bases if not isinstance(base, ast.Starred)]
     bound.bases = tuple(bases) if len(bases) == len(node.bases) else (*bases, "?")

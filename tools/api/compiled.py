@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from api import docs
+from api.body import run
 from api.bound import Bound, ModuleNames, value
 from api.scope import Scope
 from api.tree import Tree, parse
@@ -52,7 +53,7 @@ _TENSOR_TYPE_MODULES = ("torch", "torch.cuda", "torch.sparse", "torch.cuda.spars
 # Names of Tensor that stubs of some releases leave out.
 _TENSOR_NAMES = """
     data grad grad_fn is_leaf output_nr requires_grad retains_grad shape device dtype layout is_cuda is_sparse
-    is_mkldnn is_quantized names ndim itemsize nbytes T name volatile _version _grad _grad_fn _base _cdata
+    is_mkldnn is_quantized ndim itemsize nbytes T name volatile _version _grad _grad_fn _base _cdata
     _backward_hooks
 """
 # Public names that no stub has, with the release that brought them.
@@ -136,7 +137,7 @@ def _stub(tree: Tree, name: str) -> dict[str, Bound]:
         return {}
     package = name if name in tree.packages else name.rpartition(".")[0]
     scope = Scope(name, package, Alone(), stub=True)
-    scope.run(parsed.body)
+    run(scope, parsed.body)
     leave_open(ModuleNames(name, scope.names))
     return scope.names
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from api import compiled, literals, marks
+from api.body import run
 from api.bound import Bound, ModuleNames, alias, value
 from api.scope import Patch, Scope
 from api.tree import Tree, parse
@@ -47,7 +48,7 @@ class Modules:
             scope.package = name.rpartition(".")[0]
         scope.sets_globals = any(word in path.read_bytes() for word in (b"global ", b"setattr("))
         scope.names = module.names  # a module that is imported in a cycle sees what there is
-        scope.run(tree.body)
+        run(scope, tree.body)
         self._finish(module, scope, tree)
         if stub:
             compiled.leave_open(module)
@@ -103,7 +104,7 @@ class Modules:
         if tree is None or not any(_lacks_signature(bound) for bound in module.names.values()):
             return
         scope = Scope(module.name, self.tree.package_of(module.name), compiled.Alone(), stub=True)
-        scope.run(tree.body)
+        run(scope, tree.body)
         for name, bound in module.names.items():
             known = scope.names.get(name)
             if known is not None and known.kind is EntryKind.FUNCTION and _lacks_signature(bound):
