@@ -241,7 +241,25 @@ class Linker:
         if found:
             return found
         fields = self.fields(bound)
-        return (of_fields(fields),) if fields is not None else ()
+        return (of_fields(fields),) if fields is not None else self._inherited(bound)
+
+    def _inherited(self, bound: Bound, depth: int = 0) -> tuple[str, ...]:
+        """The constructor of the first base that has one; none if that is in another library."""
+        if depth > _DEPTH or bound.metaclass or {"__init__", "__new__"} & bound.members.keys():
+            return ()
+        for base in bound.bases:
+            if base in _PLAIN_BASES:
+                continue
+            at = self.resolve(base)
+            owner = self.bound(at) if at is not None else None
+            if owner is None or owner.kind is not EntryKind.CLASS:
+                return ()
+            if {"__init__", "__new__"} & owner.members.keys() or owner.fields is not None:
+                return self.constructor(owner)
+            found = self._inherited(owner, depth + 1)
+            if found or not set(owner.bases) <= _PLAIN_BASES:
+                return found
+        return ()
 
     def fields(self, bound: Bound, depth: int = 0) -> list[Field] | None:
         """The fields of a dataclass, inherited ones first."""
