@@ -30,8 +30,8 @@ from api.reader import link, read_release
 from api.sources import NoWheelError, download, unpacked
 
 from torchmigrate.versions.releases import COMPANIONS, Version, parse_version, show_version
-from torchmigrate.versions.surface import DATA, surface_of
-from torchmigrate.versions.surface_file import decode, encode, with_release
+from torchmigrate.versions.surface import DATA, Surface, surface_of
+from torchmigrate.versions.surface_file import encode, with_release
 from torchmigrate.versions.surface_model import Entry
 
 LIBRARIES = ("torch", *COMPANIONS)
@@ -139,13 +139,12 @@ def update(library: str, version: Version, sources: Path | None) -> None:
             entries = read_release(library, sources or download(library, version, Path(directory)))
         except NoWheelError as error:
             raise click.ClickException(str(error)) from error
-    path = DATA / f"{library}.gz"
-    data = with_release(path.read_bytes(), version, entries)
+    data = with_release((DATA / f"{library}.gz").read_bytes(), version, entries)
     _write(library, data)
-    versions = [known for known, _ in decode(data)]
-    place = versions.index(version)
+    surface = Surface(data)
+    place = surface.versions.index(version)
     if place > 0:
-        _print_changes(library, versions[place - 1], version, data)
+        _print_changes(surface, surface.versions[place - 1], version)
 
 
 @main.command()
@@ -154,7 +153,7 @@ def update(library: str, version: Version, sources: Path | None) -> None:
 @click.argument("new", type=ReleaseType())
 def changes(library: str, old: Version, new: Version) -> None:
     """Print what changed in LIBRARY between two releases."""
-    _print_changes(library, old, new, (DATA / f"{library}.gz").read_bytes())
+    _print_changes(Surface((DATA / f"{library}.gz").read_bytes()), old, new)
 
 
 @main.command()
@@ -187,13 +186,11 @@ def _described(entry: Entry) -> list[str]:
     return lines
 
 
-def _print_changes(library: str, old: Version, new: Version, data: bytes) -> None:
-    releases = dict(decode(data))
+def _print_changes(surface: Surface, old: Version, new: Version) -> None:
     for version in (old, new):
-        if version not in releases:
-            raise click.ClickException(f"there is no data about {library} {show_version(version)}")
-    found = compare(library, releases[old], releases[new])
-    click.echo(render(library, old, new, found), nl=False)
+        if version not in surface.versions:
+            raise click.ClickException(f"there is no data about {surface.library} {show_version(version)}")
+    click.echo(render(surface.library, old, new, compare(surface, old, new)), nl=False)
 
 
 def _write(library: str, data: bytes) -> None:

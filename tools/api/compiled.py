@@ -56,11 +56,18 @@ _TENSOR_NAMES = """
     is_mkldnn is_quantized ndim itemsize nbytes T name volatile _version _grad _grad_fn _base _cdata
     _backward_hooks
 """
-# Public names that no stub has, with the release that brought them.
+# Public names that no stub has, or only a later one, with the release that brought them.
 _SINCE = {
     (1, 0): "Storage _mkldnn",
+    (1, 1): "bool",
+    (1, 2): "bfloat16 per_tensor_symmetric",
+    (1, 3): "per_channel_affine per_channel_symmetric",
+    (1, 4): "preserve_format channels_last",
+    (1, 9): "sparse_csr",
+    (1, 12): "chalf",
     (2, 0): "get_autocast_ipu_dtype is_autocast_ipu_enabled set_autocast_ipu_dtype set_autocast_ipu_enabled",
-    (2, 1): "get_autocast_xla_dtype is_autocast_xla_enabled set_autocast_xla_dtype set_autocast_xla_enabled",
+    (2, 1): "get_autocast_xla_dtype is_autocast_xla_enabled set_autocast_xla_dtype set_autocast_xla_enabled "
+    "float8_e4m3fn float8_e5m2",
     (2, 3): "uint1 uint2 uint3 uint4 uint5 uint6 uint7",
     (2, 6): "bit int1 int2 int3 int4 int5 int6 int7",
 }
