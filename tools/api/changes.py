@@ -125,9 +125,7 @@ class _Public:
                 # What a class with a public name hands down is a member of that one.
                 place = surface.definition(member, version) or ""
                 owner = place.rpartition(".")[0]
-                inherited = any(
-                    surface.definition(f"{parent}.{last}", version) == place for parent in parents
-                )
+                handed = (surface.definition(f"{parent}.{last}", version) for parent in parents)
                 if owner == definition or not (owner in classes or place in handed):
                     self._add(surface, version, member, entry)
 
