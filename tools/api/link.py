@@ -45,7 +45,11 @@ class Linker:
             self.modules[name]
         self._patch(self.modules.patches)
         for name in self._hidden_tops():
-            self.entries[name] = Entry(EntryKind.MODULE, open=True)
+            package = name.rpartition(".")[0]
+            if package.rpartition(".")[2].startswith("_"):
+                self.modules[package].open = True  # inside of what is private
+            else:
+                self.entries[name] = Entry(EntryKind.MODULE, open=True)
         for name in listed:
             self._module(name, self.modules[name])
         while self._waiting:
