@@ -139,7 +139,8 @@ class Linker:
     # entries
 
     def _module(self, name: str, module: ModuleNames) -> None:
-        self.entries[name] = Entry(EntryKind.MODULE, open=module.open, deprecated=module.deprecated)
+        # Its package may give the name to something else: then that has it.
+        self.entries.setdefault(name, Entry(EntryKind.MODULE, open=module.open, deprecated=module.deprecated))
         for key, bound in module.names.items():
             full = f"{name}.{key}"
             if is_dunder(key) or (bound.kind is EntryKind.ALIAS and bound.target == full):
@@ -174,7 +175,9 @@ class Linker:
         if at == name:
             return
         found = self.bound(at) if at is not None else None
-        if at is None or (found is None and at not in self.modules):
+        if at is None and bound.fallback is not None:
+            self._emit(name, bound.fallback, taken, inside)
+        elif at is None or (found is None and at not in self.modules):
             self.entries.setdefault(name, Entry(EntryKind.VALUE))
         elif found is None or (at in self.tree.modules and found.kind is EntryKind.VALUE):
             hidden = self.tree.hidden(at) not in (None, at)
