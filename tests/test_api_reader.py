@@ -160,7 +160,19 @@ def test_classes(tmp_path: Path) -> None:
     )
     base = "lib.core.Base"
     assert release[base].signatures == ("(size, *, bias=True)",)
-    members = {"limit", "declared", "size", "inner", "outer", "method", "shape", "made", "built", "free", "Nested"}
+    members = {
+        "limit",
+        "declared",
+        "size",
+        "inner",
+        "outer",
+        "method",
+        "shape",
+        "made",
+        "built",
+        "free",
+        "Nested",
+    }
     assert members <= names(release, base)
     assert "__init__" not in names(release, base)
     assert release[f"{base}.method"].signatures == ("(x=None)",)

@@ -10,13 +10,14 @@ import dataclasses
 import importlib.util
 import json
 import sys
+import tempfile
 from pathlib import Path
 
 import click
 
 sys.path.insert(0, str(Path(__file__).parent))  # for the modules beside this one, wherever it is run from
 
-from api import explained
+from api import explained, wheels
 from api.check import check
 from api.reader import link, read_release
 
@@ -29,11 +30,19 @@ def main() -> None:
 @main.command()
 @click.argument("library")
 @click.argument("version")
-@click.option("--sources", type=click.Path(exists=True, file_okay=False, path_type=Path), required=True)
+@click.option("--sources", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--json", "out", type=click.Path(dir_okay=False, path_type=Path), required=True)
-def read(library: str, version: str, sources: Path, out: Path) -> None:
-    """Dump one release of LIBRARY as JSON."""
-    entries = read_release(library, sources)
+def read(library: str, version: str, sources: Path | None, out: Path) -> None:
+    """Dump one release of LIBRARY as JSON, from its wheel or from SOURCES, where one was unpacked."""
+    try:
+        if sources is not None:
+            entries = read_release(library, sources)
+        else:
+            with tempfile.TemporaryDirectory() as scratch:
+                wheel = wheels.download(library, version, Path(scratch))
+                entries = read_release(library, wheels.unpack(wheel, Path(scratch) / "sources"))
+    except (wheels.NoWheel, FileNotFoundError) as error:
+        raise click.ClickException(str(error)) from error
     shown = {name: shown_entry(dataclasses.asdict(entry)) for name, entry in sorted(entries.items())}
     out.write_text(json.dumps(shown, indent=0), encoding="utf-8")
     click.echo(f"{library} {version}: {len(shown)} names")

@@ -44,7 +44,7 @@ class Linker:
         for name in listed:
             self.modules[name]
         self._patch(self.modules.patches)
-        for name in self._hidden_tops():
+        for name in self.tree.hidden_tops():
             package = name.rpartition(".")[0]
             if package.rpartition(".")[2].startswith("_"):
                 self.modules[package].open = True  # inside of what is private
@@ -58,11 +58,6 @@ class Linker:
             if bound is not None and name not in self.entries:
                 self._class(name, bound)
         return self.entries
-
-    def _hidden_tops(self) -> set[str]:
-        names = [*self.tree.modules, *self.tree.stubs]
-        tops = {self.tree.hidden(name) or "" for name in names} - {""}
-        return {top for top in tops if self.tree.hidden(top.rpartition(".")[0]) is None}
 
     # names
 
