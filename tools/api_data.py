@@ -22,12 +22,12 @@ import click
 
 sys.path.insert(0, str(Path(__file__).parent))  # for the modules beside this one, wherever it is run from
 
-from api import explained
+from api import explained, wheels
 from api.changes import changes as compare
 from api.changes import render
 from api.check import check
 from api.reader import link, read_release
-from api.sources import NoWheelError, download, unpacked
+from api.sources import package_of, unpacked
 
 from torchmigrate.versions.releases import COMPANIONS, Version, parse_version, show_version
 from torchmigrate.versions.surface import DATA, Surface, surface_of
@@ -62,11 +62,11 @@ def main() -> None:
 @main.command()
 @_library
 @click.argument("version")
-@click.option("--sources", type=_directory, required=True)
+@click.option("--sources", type=_directory, help="The unpacked wheel; without it, the one on PyPI.")
 @click.option("--json", "out", type=click.Path(dir_okay=False, path_type=Path), required=True)
-def read(library: str, version: str, sources: Path, out: Path) -> None:
+def read(library: str, version: str, sources: Path | None, out: Path) -> None:
     """Dump one release of LIBRARY as JSON."""
-    entries = read_release(library, sources)
+    entries = _read(library, version, sources)
     shown = {name: shown_entry(dataclasses.asdict(entry)) for name, entry in sorted(entries.items())}
     out.write_text(json.dumps(shown, indent=0), encoding="utf-8")
     click.echo(f"{library} {version}: {len(shown)} names")
@@ -134,11 +134,7 @@ def build(libraries: tuple[str, ...], sources: Path, jobs: int) -> None:
 @click.option("--sources", type=_directory, help="The unpacked wheel; without it, the one on PyPI.")
 def update(library: str, version: Version, sources: Path | None) -> None:
     """Add one release of LIBRARY to its data file and print what changed against the one before it."""
-    with tempfile.TemporaryDirectory() as directory:
-        try:
-            entries = read_release(library, sources or download(library, version, Path(directory)))
-        except NoWheelError as error:
-            raise click.ClickException(str(error)) from error
+    entries = _read(library, show_version(version), sources)
     data = with_release((DATA / f"{library}.gz").read_bytes(), version, entries)
     _write(library, data)
     surface = Surface(data)
@@ -184,6 +180,18 @@ def _described(entry: Entry) -> list[str]:
     if entry.deprecated is not None:
         lines.append(f"  deprecated: {entry.deprecated}")
     return lines
+
+
+def _read(library: str, version: str, sources: Path | None) -> dict[str, Entry]:
+    """One release, from its wheel or from the directory where that was unpacked."""
+    try:
+        if sources is not None:
+            return read_release(library, sources)
+        with tempfile.TemporaryDirectory() as directory:
+            wheel = wheels.download(package_of(library, parse_version(version)), version, Path(directory))
+            return read_release(library, wheels.unpack(wheel, Path(directory) / "sources"))
+    except (wheels.NoWheel, FileNotFoundError) as error:
+        raise click.ClickException(str(error)) from error
 
 
 def _print_changes(surface: Surface, old: Version, new: Version) -> None:

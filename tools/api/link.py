@@ -44,8 +44,12 @@ class Linker:
         for name in listed:
             self.modules[name]
         self._patch(self.modules.patches)
-        for name in self._hidden_tops():
-            self.entries[name] = Entry(EntryKind.MODULE, open=True)
+        for name in self.tree.hidden_tops():
+            package = name.rpartition(".")[0]
+            if package.rpartition(".")[2].startswith("_"):
+                self.modules[package].open = True  # inside of what is private
+            else:
+                self.entries[name] = Entry(EntryKind.MODULE, open=True)
         for name in listed:
             self._module(name, self.modules[name])
         while self._waiting:
@@ -55,15 +59,13 @@ class Linker:
                 self._class(name, bound)
         return self.entries
 
-    def _hidden_tops(self) -> set[str]:
-        names = [*self.tree.modules, *self.tree.stubs]
-        tops = {self.tree.hidden(name) or "" for name in names} - {""}
-        return {top for top in tops if self.tree.hidden(top.rpartition(".")[0]) is None}
-
     # names
 
     def resolve(self, name: str, depth: int = 0) -> str | None:
-        """The qualified name of what `name` is, through every alias; None if it is not in the library."""
+        """The qualified name of what `name` is, through every alias, in the library or out of it.
+
+        None if the library has no such name.
+        """
         if name in self._resolved:
             return self._resolved[name]
         if depth > _DEPTH:
@@ -76,7 +78,7 @@ class Linker:
     def _resolve(self, name: str, depth: int) -> str | None:
         parts = name.split(".")
         if parts[0] != self.tree.library:
-            return None
+            return name
         place, index = parts[0], 1
         while index < len(parts):
             if place not in self.modules:
@@ -135,7 +137,8 @@ class Linker:
     # entries
 
     def _module(self, name: str, module: ModuleNames) -> None:
-        self.entries[name] = Entry(EntryKind.MODULE, open=module.open, deprecated=module.deprecated)
+        # Its package may give the name to something else: then that has it.
+        self.entries.setdefault(name, Entry(EntryKind.MODULE, open=module.open, deprecated=module.deprecated))
         for key, bound in module.names.items():
             full = f"{name}.{key}"
             if is_dunder(key) or (bound.kind is EntryKind.ALIAS and bound.target == full):
@@ -152,7 +155,12 @@ class Linker:
             case EntryKind.CLASS:
                 self._class(name, bound)
             case EntryKind.FUNCTION:
-                self.entries[name] = self.function(bound, inside)
+                self.entries[name] = self._like_class(bound) or self.function(bound, inside)
+            case _ if self._maker(bound) is not None:
+                made = self._maker(bound)
+                self.entries[name] = (
+                    self.function(made, inside) if made is not None else Entry(EntryKind.VALUE)
+                )
             case _:
                 gone, text = bound.gone, bound.deprecated
                 self.entries[name] = Entry(EntryKind.VALUE, gone=gone, deprecated=text)
@@ -170,7 +178,9 @@ class Linker:
         if at == name:
             return
         found = self.bound(at) if at is not None else None
-        if at is None or (found is None and at not in self.modules):
+        if at is None and bound.fallback is not None:
+            self._emit(name, bound.fallback, taken, inside)
+        elif at is None or (found is None and at not in self.modules):
             self.entries.setdefault(name, Entry(EntryKind.VALUE))
         elif found is None or (at in self.tree.modules and found.kind is EntryKind.VALUE):
             hidden = self.tree.hidden(at) not in (None, at)
@@ -202,6 +212,21 @@ class Linker:
     def _is_free(self, name: str) -> bool:
         """Whether a function is defined in a module, not in a class."""
         return name.rpartition(".")[0] in self.modules
+
+    def _maker(self, bound: Bound) -> Bound | None:
+        """The function that a value is, as the result of one that makes it."""
+        at = self.resolve(bound.made_by) if bound.made_by else None
+        found = self.bound(at) if at is not None else None
+        return found.makes if found is not None else None
+
+    def _like_class(self, bound: Bound) -> Entry | None:
+        """`Old = deprecated(New)` of a class is a class."""
+        at = self.resolve(bound.like) if bound.like and not bound.signatures else None
+        found = self.bound(at) if at is not None else None
+        if at is None or found is None or found.kind is not EntryKind.CLASS:
+            return None
+        signatures, deprecated = self.constructor(found), bound.deprecated
+        return Entry(EntryKind.CLASS, signatures=signatures, bases=(at,), deprecated=deprecated)
 
     def function(self, bound: Bound, inside: bool = False, as_method: bool = False) -> Entry:
         found, gone, deprecated = bound.signatures, bound.gone, bound.deprecated
@@ -290,8 +315,8 @@ class Linker:
                 for key in ("name", "value"):
                     members.setdefault(key, Bound(EntryKind.VALUE, instance=True))
             elif base not in _PLAIN_BASES:
-                elsewhere = at is None and base.partition(".")[0] != self.tree.library
-                bases.append(base if elsewhere else "?")
+                elsewhere = at is not None and at.partition(".")[0] != self.tree.library
+                bases.append(at if at is not None and elsewhere else "?")
                 is_open = True
         self.entries[name] = Entry(
             EntryKind.CLASS,

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import ast
+import importlib
+import sys
 
-from api import compiled, later, literals, marks
+from api import compiled, literals, marks
 from api.body import run
 from api.bound import Bound, ModuleNames, alias, value
 from api.scope import Patch, Scope
 from api.tree import Tree, parse
 from torchmigrate.versions.surface_model import EntryKind
+
+# What functions do that sets names elsewhere; modules without any are not searched for it.
+_EFFECTS = (b"global ", b"setattr(", b"torchaudio.load = ")
 
 
 class Modules:
@@ -46,7 +51,7 @@ class Modules:
         scope = Scope(name, self.tree.package_of(name), self, stub=stub)
         if stub and name not in self.tree.packages:
             scope.package = name.rpartition(".")[0]
-        scope.sets_globals = any(word in path.read_bytes() for word in (b"global ", b"setattr("))
+        scope.sets_globals = any(word in path.read_bytes() for word in _EFFECTS)
         scope.names = module.names  # a module that is imported in a cycle sees what there is
         run(scope, tree.body)
         self._finish(module, scope, tree)
@@ -62,7 +67,6 @@ class Modules:
         module.exported = scope.exported
         module.open = scope.open
         self.patches += scope.patches
-        self.patches += later.patches(tree, scope)
         module.deprecated = marks.from_warnings(tree.body) or _directive(tree)
         asked = scope.names.pop("__getattr__", None)
         if asked is not None and not scope.stub:
@@ -91,11 +95,14 @@ class Modules:
         """What `from source import *` binds, and whether that is all; of "source.*", what `dir()` lists."""
         everything = source.endswith(".*")
         source = source.removesuffix(".*")
+        if source.partition(".")[0] in sys.stdlib_module_names:
+            names = getattr(importlib.import_module(source), "__all__", None)
+            return [(name, alias(f"{source}.{name}")) for name in names or ()], names is not None
         if source not in self:
             return [], False
         module = self[source]
-        names = module.names if everything else module.star()
-        found = [(name, alias(f"{source}.{name}")) for name in names if not name.startswith("__")]
+        listed = list(module.names) if everything else module.star()
+        found = [(name, alias(f"{source}.{name}")) for name in listed if not name.startswith("__")]
         whole = not module.open or source in compiled.WHOLE or module.exported is not None
         return found, whole
 
