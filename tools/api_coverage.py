@@ -5,7 +5,7 @@
 FACTS is a YAML list of changes with `id`, `symbol`, `library`, `kind`, `tier`, `severity` and
 `replacement_kind`. "Found" is what the engine reports, with every rule selected, in a generated use of the
 symbol (`coverage/uses.py`) or in the one that `coverage/uses.yaml` gives for it. What is left out on purpose
-stands in `coverage/left_out.yaml` with its reason, what proved wrong in `coverage/wrong.yaml` with the evidence.
+stands in `coverage/left_out.yaml` with its reason, what proved wrong in `coverage/wrong.yaml` with evidence.
 """
 
 from __future__ import annotations
@@ -66,7 +66,9 @@ def table(title: str, facts: list[Fact], covered: dict[str, Covered], key: str) 
 @click.command()
 @click.argument("facts", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--tier", type=int, help="Only facts of this tier.")
-@click.option("--class", "wanted", type=click.Choice([each.value for each in Class]), help="List these facts.")
+@click.option(
+    "--class", "wanted", type=click.Choice([each.value for each in Class]), help="List these facts."
+)
 @click.option("--match", default="", help="Only facts whose symbol contains this.")
 def main(facts: Path, tier: int | None, wanted: str | None, match: str) -> None:
     """Print how the changes in FACTS are covered."""

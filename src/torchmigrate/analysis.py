@@ -69,7 +69,7 @@ class Analyser:
             planner = FixPlanner(names, source, self.versions, self.settings, is_init=is_init(path))
             found = planner.findings([hit for hit in hits if not hit.rule.codemod])
             for rule in self.codemods:
-                mine = [hit for hit in hits if hit.rule is rule]
+                mine = [hit for hit in hits if hit.rule.code == rule.code]
                 found.extend(codemod(rule).find(rule, mine, planner))
         names.release()
         return found
