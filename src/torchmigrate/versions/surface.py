@@ -110,8 +110,8 @@ class Surface:
             if (
                 entry is not None
                 and not entry.gone
-                and not _private(name)
-                and _published(name, entry)
+                and not private(name)
+                and published(name, entry)
                 and self.status(owner or name, version) is Status.PRESENT
             ):
                 found.append(name)
@@ -148,10 +148,18 @@ class Surface:
         if first != self.library:
             return Status.UNKNOWN
         found = self._step("", first, number, passed)
+        spelled = first
         for last in rest:
-            if isinstance(found, Status):
+            # A function may have the name of the submodule that it comes from: `import` still finds what is
+            # in the module, and so does this, before it asks the function.
+            listed = self._step(spelled, last, number, passed)
+            if not isinstance(listed, Status):
+                found = listed
+            elif isinstance(found, Status):
                 return found
-            found = self._member(*found, last, number, passed)
+            else:
+                found = self._member(*found, last, number, passed)
+            spelled = f"{spelled}.{last}"
         return found
 
     def _member(
@@ -263,13 +271,13 @@ def _dunder(last: str) -> bool:
     return last.startswith("__") and last.endswith("__")
 
 
-def _private(name: str) -> bool:
+def private(name: str) -> bool:
     return any(part.startswith("_") for part in name.split("."))
 
 
-def _published(name: str, entry: Entry) -> bool:
+def published(name: str, entry: Entry) -> bool:
     """Whether a name is meant for others: defined there, or taken from below or from a private module."""
     if entry.kind is not EntryKind.ALIAS:
         return True
     owner = name.rpartition(".")[0]
-    return entry.target.startswith(owner + ".") or _private(entry.target)
+    return entry.target.startswith(owner + ".") or private(entry.target)
