@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from api import compiled, literals, marks
+from api import compiled, later, literals, marks
 from api.bound import Bound, ModuleNames, alias, value
 from api.scope import Patch, Scope
 from api.tree import Tree, parse
@@ -45,6 +45,7 @@ class Modules:
         scope = Scope(name, self.tree.package_of(name), self, stub=stub)
         if stub and name not in self.tree.packages:
             scope.package = name.rpartition(".")[0]
+        scope.sets_globals = b"global " in path.read_bytes()
         scope.names = module.names  # a module that is imported in a cycle sees what there is
         scope.run(tree.body)
         self._finish(module, scope, tree)
@@ -58,6 +59,7 @@ class Modules:
         module.exported = scope.exported
         module.open = scope.open
         self.patches += scope.patches
+        self.patches += later.patches(tree, scope)
         module.deprecated = marks.from_warnings(tree.body) or _directive(tree)
         asked = scope.names.pop("__getattr__", None)
         if asked is not None and not scope.stub:

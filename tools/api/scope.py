@@ -49,6 +49,7 @@ class Scope:
     name: qualified name of the module or class.
     package: what relative imports start from.
     stub: of a `.pyi` file, where an import is private unless it says `as`.
+    sets_globals: a function in it may have a `global` statement.
     replaced_by: the class whose instance the module puts in its own place.
     """
 
@@ -61,9 +62,9 @@ class Scope:
     constants: dict[str, ast.expr] = field(default_factory=dict)
     exported: list[str] | None = None
     open: bool = False
+    sets_globals: bool = True
     replaced_by: str = ""
     patches: list[Patch] = field(default_factory=list)
-    copied: list[str] = field(default_factory=list)
     _overloads: dict[str, list[str]] = field(default_factory=dict)
 
     # names
@@ -118,7 +119,7 @@ class Scope:
                 if node.value is not None:
                     self.assign(node.target, node.value)
                 elif isinstance(node.target, ast.Name) and (self.stub or self.outer is not None):
-                    self.names.setdefault(node.target.id, value())
+                    self.names.setdefault(node.target.id, Bound(EntryKind.VALUE, instance=not self.stub))
             case ast.AugAssign():
                 if isinstance(node.target, ast.Name):
                     if node.target.id == "__all__":
@@ -199,7 +200,7 @@ class Scope:
         else:
             self._overloads.pop(node.name, None)
         self.bind(node.name, bound)
-        if self.outer is None:
+        if self.outer is None and self.sets_globals:
             for inner in ast.walk(node):
                 if isinstance(inner, ast.Global):
                     for name in inner.names:
@@ -263,7 +264,7 @@ class Scope:
 
     def imports_from(self, node: ast.ImportFrom) -> None:
         source = self.source(node)
-        if source == "__future__":
+        if source == "__future__" or source.startswith("pytorch."):  # the second exists inside Meta only
             return
         for name in node.names:
             if name.name == "*":

@@ -92,6 +92,8 @@ def find(library: str, root: Path) -> Tree:
         if parts[-1] == "__init__":
             parts = parts[:-1]
             tree.packages.add(".".join(parts))
+        if parts[-1] == "__main__":
+            continue
         place = tree.modules if path.suffix == ".py" else tree.stubs
         place[".".join(parts)] = path
     return tree
