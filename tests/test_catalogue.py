@@ -8,7 +8,6 @@ import re
 import subprocess
 import sys
 import textwrap
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -580,15 +579,11 @@ def generated(own: list[Rule], count: int) -> Iterator[Rule]:
         yield replace(rule, code=f"TM{number:03}", name=f"rule-{number}", symbols=symbols)
 
 
-def test_500_rules_load_quickly(own: list[Rule]) -> None:
-    data = compiled.dump(generated(own, 500))
-    times = []
-    for _ in range(7):
-        start = time.perf_counter()
-        catalogue = compiled.load(data)
-        assert len(catalogue.for_name("torch.qr_of_nothing")) == 0
-        times.append(time.perf_counter() - start)
-    assert min(times) < 0.040
+def test_500_rules_are_loaded_without_building_one(own: list[Rule]) -> None:
+    catalogue = compiled.load(compiled.dump(generated(own, 500)))
+    assert len(catalogue) == 500
+    assert len(catalogue.for_name("torch.qr_of_nothing")) == 0
+    assert catalogue._built == {}
 
 
 # ---- the index --------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from torchmigrate.canonical import canonical
 from torchmigrate.catalogue.model import Catalogue, Rule
 from torchmigrate.catalogue.variants import at
+from torchmigrate.libraries import LIBRARY_ROOTS
 from torchmigrate.match.matching import Match, matches
 from torchmigrate.match.place import Place
 from torchmigrate.model import Severity
@@ -178,7 +179,8 @@ def dotted_names(text: str, variables: object = None) -> Iterable[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute):
             dotted = ast.unparse(node)
-            if dotted.partition(".")[0] in ("torch", "torchvision", "torchaudio", "torchtext", "torchao"):
+            plain = dotted.replace(".", "").isidentifier()  # not `torch.linalg.lstsq(a, b).solution`
+            if plain and dotted.partition(".")[0] in LIBRARY_ROOTS:
                 found.append(dotted)
     return found
 

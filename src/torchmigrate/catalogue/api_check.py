@@ -7,21 +7,13 @@ code, libraries that are not in it), nothing is held against a rule.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
 
 from torchmigrate.catalogue.model import Case, Rule
-from torchmigrate.catalogue.variants import STATUS, at
+from torchmigrate.catalogue.variants import at
 from torchmigrate.hits import dotted_names, new_names
 from torchmigrate.match.signature import parse_signature
 from torchmigrate.versions.range import requirement
-from torchmigrate.versions.releases import (
-    COUNTED_AS_TORCH,
-    RELEASES,
-    Version,
-    companion,
-    parse_version,
-    show_version,
-)
+from torchmigrate.versions.releases import COUNTED_AS_TORCH, Version, parse_version, show_version
 from torchmigrate.versions.surface import Surface, surface_of
 from torchmigrate.versions.surface_model import EntryKind, Status
 
@@ -32,79 +24,101 @@ def contradictions(rule: Rule) -> list[str]:
     for symbol in rule.symbols:
         found += _symbol(at(rule, symbol), symbol)
     for module, new in rule.modules.items():
-        names = [module] if rule.members is None else [f"{module}.{member}" for member in rule.members]
-        for name in names:
-            found += _name(rule, name)
+        if rule.members is None:
+            found += _name(rule, module)
         if new is not None:
-            found += _replacement(rule, new, _first(rule), "moved to")
+            found += _replacement(new)
+    found += _members(rule)
     return list(dict.fromkeys(found))
 
 
 def _symbol(rule: Rule, symbol: str) -> Iterator[str]:
-    yield from _name(rule, symbol)
     yield from _parameters(rule, symbol)
-    since = _first(rule)
+    if not (rule.parameters or rule.missing or rule.match):
+        yield from _name(rule, symbol)
     for name in new_names(rule, symbol):
-        yield from _replacement(rule, name, since, "replaced by")
+        yield from _replacement(name)
     for case in rule.cases:
         yield from _requirement(rule, symbol, case)
 
 
 def _name(rule: Rule, name: str) -> Iterator[str]:
-    """Whether a name is there before `removed`, and not after."""
+    """Whether a name is there until `removed`, and not after."""
     surface = _surface(rule, name)
     if surface is None:
         return
-    spans = surface.spans(name)
     newest = surface.versions[-1]
-    if not spans:
-        if surface.status(name, newest) is Status.ABSENT and not surface.known(name):
+    if not surface.known(name):
+        if surface.status(name, newest) is Status.ABSENT:
             yield f"`{name}` is in no release of {surface.library}"
         return
-    about_arguments = bool(rule.parameters or rule.missing or rule.match)
-    gone = spans[-1][1]
-    if about_arguments:
+    spans = surface.spans(name)
+    gone = spans[-1][1] if spans else None
+    if rule.removed is None:
+        if gone is not None:
+            yield f"`{name}` is gone since {show_version(gone)}: `removed` is missing"
         return
-    if rule.removed is not None:
-        removed = parse_version(rule.removed)
-        if gone is None and removed <= newest and surface.status(name, newest) is Status.PRESENT:
-            yield f"`{name}` is not removed: it is there in {surface.library} {show_version(newest)}"
-        elif gone is not None and gone != removed and _covered(surface, removed):
-            yield f"`{name}` is gone since {show_version(gone)}, not {rule.removed}"
-    elif gone is not None:
-        yield f"`{name}` is gone since {show_version(gone)}: `removed` is missing"
+    removed = parse_version(rule.removed)
+    before = _release_before(surface, removed)
+    now, then = surface.entry(name, removed), surface.entry(name, before) if before else None
+    replaced = now is not None and then is not None and now.kind is not then.kind  # torch.fft: now a module
+    late = removed <= newest and surface.status(name, removed) is Status.PRESENT and not replaced
+    early = before is not None and surface.status(name, before) is Status.ABSENT
+    if late or early:
+        yield f"`{name}` is not removed in {rule.removed}: {_until(gone)}"
 
 
-def _covered(surface: Surface, version: Version) -> bool:
-    """Whether the data holds the release before a version, so that it can tell what changed in it."""
-    return any(late == version for _, late in pairwise(surface.versions))
+def _until(gone: Version | None) -> str:
+    return "it is still there" if gone is None else f"it is gone since {show_version(gone)}"
+
+
+def _members(rule: Rule) -> Iterator[str]:
+    """Whether every member was in one of the modules some time."""
+    for member in rule.members or ():
+        names = [f"{module}.{member}" for module in rule.modules]
+        surfaces = [surface for name in names if (surface := _surface(rule, name)) is not None]
+        if surfaces and not any(
+            surface.known(name) or surface.status(name, surface.versions[0]) is Status.UNKNOWN
+            for surface, name in zip(surfaces, names, strict=True)
+        ):
+            yield f"`{member}` is in no release of {', '.join(rule.modules)}"
+
+
+def _release_before(surface: Surface, version: Version) -> Version | None:
+    earlier = [release for release in surface.versions if release < version]
+    return earlier[-1] if earlier else None
 
 
 def _parameters(rule: Rule, symbol: str) -> Iterator[str]:
     """Whether the parameters of a rule ever existed, and go when it says."""
     surface = _surface(rule, symbol)
-    if surface is None:
+    if surface is None or not rule.parameters:
         return
-    taken = {
-        version: accepted
-        for version in surface.versions
-        if (accepted := parameters_of(surface, symbol, version)) is not None
-    }
+    known = [parameters_of(surface, symbol, version) for version in surface.versions]
+    taken = [accepted for accepted in known if accepted is not None]
     if not taken:
         return
-    ever = frozenset().union(*taken.values())
+    older = rule.removed is not None and parse_version(rule.removed) <= surface.versions[0]
+    if len(taken) == len(known) and not older:
+        for name in rule.parameters:
+            if not any(name in accepted for accepted in taken):
+                yield f"`{symbol}` never took `{name}`"
+    if rule.removed is None:
+        newest = known[-1]
+        for name in rule.parameters:
+            if newest is not None and name not in newest and not rule.changed:
+                at_newest = show_version(surface.versions[-1])
+                yield f"`{symbol}` takes no `{name}` in {at_newest}: `removed` is missing"
+        return
+    removed = parse_version(rule.removed)
+    before = _release_before(surface, removed)
+    now = parameters_of(surface, symbol, removed) if removed <= surface.versions[-1] else None
+    then = parameters_of(surface, symbol, before) if before is not None else None
     for name in rule.parameters:
-        if name not in ever:
-            yield f"`{symbol}` never took `{name}`"
-            continue
-        last = max(version for version, accepted in taken.items() if name in accepted)
-        later = [version for version in taken if version > last]
-        if rule.removed is not None and not later and parse_version(rule.removed) <= surface.versions[-1]:
-            yield f"`{symbol}` still takes `{name}` in {surface.library} {show_version(last)}"
-        elif later and rule.removed is None and not rule.changed:
-            yield f"`{symbol}` no longer takes `{name}` since {show_version(later[0])}: `removed` is missing"
-        elif later and rule.removed is not None and parse_version(rule.removed) != later[0]:
-            yield f"`{symbol}` takes no `{name}` since {show_version(later[0])}, not {rule.removed}"
+        if now is not None and name in now:
+            yield f"`{symbol}` still takes `{name}` in {rule.removed}"
+        if then is not None and name not in then and any(name in accepted for accepted in taken):
+            yield f"`{symbol}` takes no `{name}` before {rule.removed} already"
 
 
 def parameters_of(surface: Surface, name: str, version: Version) -> frozenset[str] | None:
@@ -136,20 +150,12 @@ def _requirement(rule: Rule, symbol: str, case: Case) -> Iterator[str]:
                 yield f"`{name}` does not exist in {library} {show_version(version)}, which is required"
 
 
-def _replacement(rule: Rule, name: str, since: Version | None, words: str) -> Iterator[str]:
+def _replacement(name: str) -> Iterator[str]:
     """Whether a replacement exists in the newest release."""
     surface = surface_of(name)
-    if surface is None or since is None:
-        return
-    newest = surface.versions[-1]
-    if surface.status(name, newest) is Status.ABSENT:
-        yield f"{words} `{name}`, which does not exist in {surface.library} {show_version(newest)}"
-
-
-def _first(rule: Rule) -> Version | None:
-    """The first release in which a rule has something to say."""
-    given = [parse_version(text) for status in STATUS if (text := getattr(rule, status))]
-    return min(given, default=None)
+    if surface is not None and surface.status(name, surface.versions[-1]) is Status.ABSENT:
+        newest = f"{surface.library} {show_version(surface.versions[-1])}"
+        yield f"replaced by `{name}`, which does not exist in {newest}"
 
 
 def _surface(rule: Rule, name: str) -> Surface | None:

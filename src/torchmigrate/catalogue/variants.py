@@ -20,7 +20,9 @@ def at(rule: Rule, symbol: str) -> Rule:
     variables = rule.symbols.get(symbol)
     if not variables:
         return rule
-    own = {key: variables[key] for key in OWN if key in variables}
+    own: dict[str, str | None] = {key: variables[key] for key in OWN if key in variables}
+    if any(status in own for status in STATUS):  # its own history, not a part of the rule's
+        own = dict.fromkeys(STATUS) | own
     if own:
         rule = replace(rule, **own)  # type: ignore[arg-type]  # every key of OWN holds text
     if not _has_variables(rule):

@@ -1,0 +1,61 @@
+"""The catalogue against the API data: releases, parameters and replacements."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from harness.catalogue import loaded_rules
+
+from torchmigrate.catalogue.api_check import contradictions
+from torchmigrate.catalogue.model import Case, Rule
+
+
+@pytest.mark.parametrize("rule", [pytest.param(item.rule, id=item.rule.code) for item in loaded_rules()])
+def test_the_catalogue_says_what_the_data_says(rule: Rule) -> None:
+    assert contradictions(rule) == []
+
+
+SYMEIG = Rule(
+    "TM990", "example", "", "torch", {"torch.symeig": {"new": "torch.linalg.eigh"}}, removed="2.0", cases=()
+)
+RANGE = Rule(
+    "TM991",
+    "example",
+    "",
+    "torchvision",
+    {"torchvision.utils.make_grid": {}},
+    parameters=("range",),
+    removed="0.14",
+)
+
+
+@pytest.mark.parametrize("rule", [SYMEIG, RANGE], ids=["name", "parameter"])
+def test_nothing_is_held_against_what_is_right(rule: Rule) -> None:
+    assert contradictions(rule) == []
+
+
+@pytest.mark.parametrize(
+    ("rule", "expected"),
+    [
+        (replace(SYMEIG, removed="1.8"), "`torch.symeig` is not removed in 1.8: it is gone since 2.0"),
+        (replace(SYMEIG, removed="2.1"), "`torch.symeig` is not removed in 2.1: it is gone since 2.0"),
+        (replace(SYMEIG, removed=None, deprecated="1.9"), "gone since 2.0: `removed` is missing"),
+        (replace(SYMEIG, symbols={"torch.symmeig": {}}), "`torch.symmeig` is in no release of torch"),
+        (replace(SYMEIG, symbols={"torch.add": {}}), "`torch.add` is not removed in 2.0: it is still there"),
+        (
+            replace(SYMEIG, symbols={"torch.symeig": {"new": "torch.linalg.symeig"}}),
+            "replaced by `torch.linalg.symeig`, which does not exist in torch 2.15",
+        ),
+        (
+            replace(SYMEIG, cases=(Case(rename="torch.linalg.eigh", requires="1.6"),)),
+            "`torch.linalg.eigh` does not exist in torch 1.6, which is required",
+        ),
+        (replace(RANGE, removed="0.13"), "still takes `range` in 0.13"),
+        (replace(RANGE, removed="0.15"), "takes no `range` before 0.15 already"),
+        (replace(RANGE, removed=None, deprecated="0.9"), "takes no `range` in 0.29: `removed` is missing"),
+        (replace(RANGE, parameters=("rnage",)), "never took `rnage`"),
+    ],
+)
+def test_what_contradicts_the_data(rule: Rule, expected: str) -> None:
+    assert any(expected in line for line in contradictions(rule)), contradictions(rule)
