@@ -19,18 +19,18 @@ def test_the_catalogue_says_what_the_data_says(rule: Rule) -> None:
 SYMEIG = Rule(
     "TM990", "example", "", "torch", {"torch.symeig": {"new": "torch.linalg.eigh"}}, removed="2.0", cases=()
 )
-RANGE = Rule(
+RENAMED = Rule(
     "TM991",
     "example",
     "",
     "torchvision",
-    {"torchvision.utils.make_grid": {}},
-    parameters=("range",),
-    removed="0.14",
+    {"torchvision.transforms.functional.resized_crop": {}},
+    parameters=("h",),
+    removed="0.5",
 )
 
 
-@pytest.mark.parametrize("rule", [SYMEIG, RANGE], ids=["name", "parameter"])
+@pytest.mark.parametrize("rule", [SYMEIG, RENAMED], ids=["name", "parameter"])
 def test_nothing_is_held_against_what_is_right(rule: Rule) -> None:
     assert contradictions(rule) == []
 
@@ -51,10 +51,10 @@ def test_nothing_is_held_against_what_is_right(rule: Rule) -> None:
             replace(SYMEIG, cases=(Case(rename="torch.linalg.eigh", requires="1.6"),)),
             "`torch.linalg.eigh` does not exist in torch 1.6, which is required",
         ),
-        (replace(RANGE, removed="0.13"), "still takes `range` in 0.13"),
-        (replace(RANGE, removed="0.15"), "takes no `range` before 0.15 already"),
-        (replace(RANGE, removed=None, deprecated="0.9"), "takes no `range` in 0.29: `removed` is missing"),
-        (replace(RANGE, parameters=("rnage",)), "never took `rnage`"),
+        (replace(RENAMED, removed="0.4"), "still takes `h` in 0.4"),
+        (replace(RENAMED, removed="0.9"), "takes no `h` before 0.9 already"),
+        (replace(RENAMED, removed=None, deprecated="0.3"), "takes no `h` in 0.29: `removed` is missing"),
+        (replace(RENAMED, parameters=("hh",)), "never took `hh`"),
     ],
 )
 def test_what_contradicts_the_data(rule: Rule, expected: str) -> None:
