@@ -255,21 +255,23 @@ def _is_move(before: Signature, now: Signature, old: Parameter, new: Parameter) 
 def _evidence(value: ast.expr | None, move: Move) -> int:
     """For which parameter an argument seems to be: 1 the old one, -1 the new one, 0 nobody can tell."""
     word = value.id if isinstance(value, ast.Name) else value.attr if isinstance(value, ast.Attribute) else ""
-    if word and move.old.name != move.new.name and word in (move.old.name, move.new.name):
+    if word in (move.old.name, move.new.name):
         return 1 if word == move.old.name else -1
     if not isinstance(value, ast.Constant) or value.value is None:
         return 0
-    return int(_fits(value.value, move.old)) - int(_fits(value.value, move.new))
+    old, new = _fits(value.value, move.old), _fits(value.value, move.new)
+    if new is False:
+        return 0 if old is False else 1
+    return -1 if old is False or (new and not old) else 0
 
 
-def _fits(value: object, parameter: Parameter) -> bool:
-    """Whether a literal is of the type of the parameter's default; where that says nothing, it is."""
+def _fits(value: object, parameter: Parameter) -> bool | None:
+    """Whether a literal is of the type of the parameter's default; None where there is none that says."""
     default = parameter.default
     if not isinstance(default, ast.Constant) or default.value is None:
-        return True
+        return None
     if isinstance(value, bool) or isinstance(default.value, bool):
         return isinstance(value, bool) and isinstance(default.value, bool)
-    numbers = (int, float)
-    if isinstance(default.value, numbers):
-        return isinstance(value, numbers)
+    if isinstance(default.value, int | float):
+        return isinstance(value, int | float)
     return isinstance(value, type(default.value))
