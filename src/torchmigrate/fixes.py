@@ -14,7 +14,7 @@ from torchmigrate.edits import splice
 from torchmigrate.hits import Hit
 from torchmigrate.import_edits import logical_line, remove_statements
 from torchmigrate.imports import ImportPlanner, Refusal
-from torchmigrate.model import Applicability, Edit, Finding, Fix, Release
+from torchmigrate.model import Applicability, Edit, Finding, Fix, Release, Timeline
 from torchmigrate.names.model import Binding, Kind, Names, Role
 from torchmigrate.source import Source
 from torchmigrate.versions.range import VersionRange, applicability, severity
@@ -98,6 +98,7 @@ class FixPlanner:
             fix=fix,
             url=rule.references[0] if rule.references else None,
             symbol=hit.name,
+            timeline=timeline(rule),
         )
 
     # ---- one use -------------------------------------------------------------------------------------
@@ -337,6 +338,11 @@ def variables(hit: Hit) -> Mapping[str, str]:
         new = rule.modules[hit.symbol]
         return {"new": new + hit.name[len(hit.symbol) :]} if new else {}
     return rule.symbols.get(hit.symbol, {})
+
+
+def timeline(rule: Rule) -> Timeline:
+    """The releases of a rule."""
+    return Timeline(rule.library, rule.outdated, rule.deprecated, rule.changed, rule.removed)
 
 
 def fill(text: str, name: str, values: Mapping[str, str]) -> str:

@@ -72,6 +72,22 @@ class Fix:
 
 
 @dataclass(frozen=True, slots=True)
+class Timeline:
+    """The releases of `library` from which on what was found is outdated, warns, behaves otherwise, is gone.
+
+    Versions are text such as "1.8"; None: not (yet). added: the release that first has it, where a finding
+    is about that.
+    """
+
+    library: str
+    outdated: str | None = None
+    deprecated: str | None = None
+    changed: str | None = None
+    removed: str | None = None
+    added: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """One outdated place."""
 
@@ -85,6 +101,7 @@ class Finding:
     fix: Fix | None = None
     url: str | None = None
     symbol: str | None = None  # the qualified name that was found
+    timeline: Timeline | None = None  # None: about the file, not about a release
 
 
 @dataclass(slots=True)

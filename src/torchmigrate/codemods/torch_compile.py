@@ -17,7 +17,7 @@ from torchmigrate.codemods._model_events import Build, Event, Happening, Life
 from torchmigrate.codemods._model_kinds import TAKEN_OVER, Built, below
 from torchmigrate.codemods._model_life import Lives
 from torchmigrate.codemods._placing import line_behind, runs_one_of, together
-from torchmigrate.fixes import FixPlanner, fill
+from torchmigrate.fixes import FixPlanner, fill, timeline
 from torchmigrate.hits import Hit
 from torchmigrate.import_edits import end_of, start_of
 from torchmigrate.imports import Refusal
@@ -278,6 +278,7 @@ def _finding(life: Life, scope: Scope, rule: Rule, planner: FixPlanner) -> Findi
         fix=made if isinstance(made, Fix) else None,
         url=rule.references[0] if rule.references else None,
         symbol=next(iter(rule.symbols)),
+        timeline=timeline(rule),
     )
 
 
