@@ -10,7 +10,6 @@ import sys
 import textwrap
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -577,7 +576,7 @@ def generated(own: list[Rule], count: int) -> Iterator[Rule]:
     for number in range(count):
         rule = own[number % len(own)]
         symbols = {f"{symbol}_{number}": values for symbol, values in rule.symbols.items()}
-        yield replace(rule, code=f"TM{number:03}", name=f"rule-{number}", symbols=symbols)
+        yield rule._replace(code=f"TM{number:03}", name=f"rule-{number}", symbols=symbols)
 
 
 def test_500_rules_load_quickly(own: list[Rule]) -> None:

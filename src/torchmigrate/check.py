@@ -5,9 +5,8 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchmigrate.config import Settings
 from torchmigrate.console import Console
@@ -31,8 +30,7 @@ if TYPE_CHECKING:
 CLEAN, FOUND, FAILED = 0, 1, 2
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Output:
+class Output(NamedTuple):
     """How a check reports. `settings.fix` says whether fixes are made; diff: shown instead of written."""
 
     format: str = "full"
@@ -143,7 +141,7 @@ class Checker:
             write_atomic(result.path, source.encode(result.new_text))
         except SourceError as error:
             problem = Problem(result.path, error.reason, error.line)
-            result = Engine(self.catalogue, replace(self.settings, fix=False)).check(result.path)
+            result = Engine(self.catalogue, self.settings._replace(fix=False)).check(result.path)
             result.problems = [
                 problem,
                 *(other for other in result.problems if other.reason != problem.reason),

@@ -11,10 +11,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchmigrate.model import Problem
 from torchmigrate.reach import exists, is_file
@@ -58,12 +57,11 @@ DEFAULT_EXCLUDE = (
 )
 
 
-@dataclass(slots=True)
-class Discovery:
+class Discovery(NamedTuple):
     """What there is to check: files in order of their path, each once, and what could not be looked at."""
 
-    files: list[Path] = field(default_factory=list)
-    problems: list[Problem] = field(default_factory=list)
+    files: list[Path]
+    problems: list[Problem]
 
 
 def discover(

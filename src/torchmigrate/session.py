@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -32,8 +31,7 @@ def open_console(colour: str, *, quiet: bool = False, verbose: bool = False) -> 
     return Console(colour, quiet=quiet, verbose=verbose)
 
 
-@dataclass(slots=True, eq=False, repr=False)
-class Session:
+class Session(NamedTuple):
     """One command's surroundings. Errors of the user's making are raised as click.ClickException."""
 
     console: Console
@@ -71,7 +69,7 @@ class Session:
         except ConfigError as error:
             raise click.ClickException(str(error)) from None
         if detect and not isolated and settings.minimum is None:
-            settings = replace(settings, minimum=_detect_minimum(start, settings.target, console))
+            settings = settings._replace(minimum=_detect_minimum(start, settings.target, console))
         console.detail(f"target: torch {settings.target}; minimum: {settings.minimum or 'unknown'}")
         console.detail(f"{len(settings.codes)} of {len(known)} rules selected")
         return cls(console, catalogue, settings, known)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.model import Applicability, Edit, Finding, Fix, Severity
@@ -57,14 +57,13 @@ _ITEM = r"[^\s,]+"
 _TO_NEXT = r"[ \t\f]*(\r\n|\r|\n|\Z)?"  # what follows a comment on its line, and the end of the line
 
 
-@dataclass(slots=True, eq=False, repr=False)
 class _Item:
-    text: str
-    used: bool = False
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.used = False
 
 
-@dataclass(slots=True, eq=False, repr=False)
-class _Comment:
+class _Comment(NamedTuple):
     """One directive. `noqa` compares codes by prefix and without case, as flake8 does."""
 
     kind: str  # "ignore" | "ignore-file" | "noqa" | whatever was written
@@ -90,12 +89,12 @@ class _Comment:
         return hidden
 
 
-@dataclass(slots=True, eq=False, repr=False)
 class Suppressions:
     """The suppressions of one file. Its comments are only looked for when somebody needs them."""
 
-    source: Source
-    _comments: list[_Comment] | None = None
+    def __init__(self, source: Source, comments: list[_Comment] | None) -> None:
+        self.source = source
+        self._comments = comments
 
     @classmethod
     def of(cls, source: Source) -> Suppressions:

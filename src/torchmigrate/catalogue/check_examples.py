@@ -81,11 +81,9 @@ class _Checks:
         )
         unsafe = example.applicability < Applicability.SAFE
         self.look = Engine(catalogue, settings)
-        self.fix_safe = Engine(catalogue, dataclasses.replace(settings, fix=True))
+        self.fix_safe = Engine(catalogue, settings._replace(fix=True))
         self.fix = (
-            Engine(catalogue, dataclasses.replace(settings, fix=True, unsafe_fixes=True))
-            if unsafe
-            else self.fix_safe
+            Engine(catalogue, settings._replace(fix=True, unsafe_fixes=True)) if unsafe else self.fix_safe
         )
 
     def failures(self) -> Iterator[tuple[str, str]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import MISSING, Field, fields, is_dataclass
 from typing import Any
 
 from torchmigrate.catalogue.model import Case, Catalogue, Condition, ResultUse, Rule, RuleHead
@@ -65,9 +64,12 @@ class _Builder:
 def _encode(value: Any) -> Any:
     if isinstance(value, Applicability):
         return value.label
-    if is_dataclass(value) and not isinstance(value, type):
-        pairs = ((item, getattr(value, item.name)) for item in fields(value))
-        return {item.name: _encode(found) for item, found in pairs if found != _default(item)}
+    if isinstance(value, Rule | Case | ResultUse | Condition):
+        defaults = value._field_defaults
+        pairs = zip(value._fields, value, strict=True)
+        return {
+            name: _encode(found) for name, found in pairs if name not in defaults or found != defaults[name]
+        }
     if isinstance(value, Mapping):
         return {str(key): _encode(item) for key, item in value.items()}
     if isinstance(value, frozenset):
@@ -75,12 +77,6 @@ def _encode(value: Any) -> Any:
     if isinstance(value, tuple | list):
         return [_encode(item) for item in value]
     return value
-
-
-def _default(item: Field[Any]) -> object:
-    if item.default_factory is not MISSING:
-        return item.default_factory()
-    return item.default
 
 
 # ---- reading ----------------------------------------------------------------------------------------

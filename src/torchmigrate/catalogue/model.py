@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from torchmigrate.model import Applicability
 
@@ -19,9 +18,10 @@ ALL_ROLES = ("call", "decorator", "base", "annotation", "reference", "import")
 # What a `when:` clause may say about a parameter besides a literal value.
 GIVEN, ABSENT, LITERAL, ANY = "given", "absent", "literal", "any"
 
+_NONE: Mapping[Any, Any] = {}
 
-@dataclass(frozen=True, slots=True)
-class Condition:
+
+class Condition(NamedTuple):
     """What one parameter must be for a case to fit.
 
     kind: "value" (equal to one of `values`, a missing argument counts as its default), "given",
@@ -35,8 +35,7 @@ class Condition:
     values: tuple[object, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ResultUse:
+class ResultUse(NamedTuple):
     """How the result of the old call must be used for a case to fit, and what becomes of the uses.
 
     The old call returned a tuple with the `fields` (names of the namedtuple, in order). `take`: only
@@ -48,13 +47,12 @@ class ResultUse:
 
     fields: tuple[str, ...] = ()
     take: int | None = None
-    adjust: Mapping[int, str] = field(default_factory=dict)
+    adjust: Mapping[int, str] = _NONE
     plain: bool = False
     new_fields: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(NamedTuple):
     """One way to rewrite a use. The first case of a rule that fits is taken; none: report only.
 
     Exactly one of `template`, `rename` or the argument operations (which may go with `rename`):
@@ -70,19 +68,19 @@ class Case:
     to_keyword  parameters that become keywords when they are positional
     """
 
-    when: Mapping[str, Condition] = field(default_factory=dict)
+    when: Mapping[str, Condition] = _NONE
     roles: tuple[str, ...] = ("call",)  # call, decorator, base, annotation, reference, import: where it fits
     result: ResultUse | None = None
     pattern: str | None = None  # enclosing expression, headed by the symbol: "torch.svd($x)[2]"
     template: str | None = None
     # param -> old source, as ast.unparse writes it -> new source; an argument not in it: does not fit
-    map: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    map: Mapping[str, Mapping[str, str]] = _NONE
     rename: str | None = None
     drop: tuple[str, ...] = ()
-    keywords: Mapping[str, str] = field(default_factory=dict)
-    add: Mapping[str, str] = field(default_factory=dict)
+    keywords: Mapping[str, str] = _NONE
+    add: Mapping[str, str] = _NONE
     insert: tuple[str, ...] = ()
-    set: Mapping[str, str] = field(default_factory=dict)
+    set: Mapping[str, str] = _NONE
     to_keyword: tuple[str, ...] = ()
     # First release in which the new code works: of the rule's library ("0.13") or another ("torch 1.6").
     requires: str | None = None
@@ -91,8 +89,7 @@ class Case:
     title: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(NamedTuple):
     """One API change. Versions are of `library`; see CONTRIBUTING.md for the YAML form."""
 
     code: str
@@ -102,13 +99,13 @@ class Rule:
     # qualified name -> variables: `new` for a plain rename, and what it has of its own (`variants.OWN`)
     symbols: Mapping[str, Mapping[str, str]]
     why: str = ""
-    modules: Mapping[str, str | None] = field(default_factory=dict)  # moved module -> new one, None: gone
+    modules: Mapping[str, str | None] = _NONE  # moved module -> new one, None: gone
     members: frozenset[str] | None = None  # which members of `modules`; None: all
     signature: str | None = None  # "(input, eigenvectors=False, upper=True)"
     roles: tuple[str, ...] = ()  # empty: every role
     parameters: tuple[str, ...] = ()  # only where one of these is given; the finding is at the argument
     missing: tuple[str, ...] = ()  # only calls without any of these (and without * or **)
-    match: Mapping[str, Condition] = field(default_factory=dict)  # only where these hold
+    match: Mapping[str, Condition] = _NONE  # only where these hold
     cases: tuple[Case, ...] = ()
     outdated: str | None = None  # superseded, does not warn: info
     deprecated: str | None = None  # warns

@@ -6,9 +6,8 @@ import ast
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torchmigrate.reach import exists, is_dir
 from torchmigrate.versions.releases import show_version
@@ -22,8 +21,7 @@ _OPTION = re.compile(r"\s+--?[A-Za-z].*$")  # `torch==1.7 --hash=...`
 _INCLUDE = re.compile(r"(?:-r|--requirement|-c|--constraint)[\s=]*(\S+)")
 
 
-@dataclass(frozen=True, slots=True)
-class Detected:
+class Detected(NamedTuple):
     """A minimum and the file that states it."""
 
     minimum: str  # "1.7"
