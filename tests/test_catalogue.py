@@ -16,9 +16,11 @@ import pytest
 
 from torchmigrate.catalogue import compiled, store
 from torchmigrate.catalogue.check_examples import check_rule
+from torchmigrate.catalogue.compiled_file import StaleError, pack, unpack
 from torchmigrate.catalogue.examples import CLEAN, FIX, REPORT_ONLY
+from torchmigrate.catalogue.index import Catalogue
 from torchmigrate.catalogue.loader import load_directory, load_file
-from torchmigrate.catalogue.model import ALL_ROLES, Case, Catalogue, Condition, ResultUse, Rule, RuleHead
+from torchmigrate.catalogue.model import ALL_ROLES, Case, Condition, ResultUse, Rule, RuleHead
 from torchmigrate.catalogue.problems import CatalogueError
 from torchmigrate.catalogue.schema import CASE, EXAMPLE
 from torchmigrate.catalogue.schema import RULE as RULE_SCHEMA
@@ -533,11 +535,15 @@ def own() -> list[Rule]:
 
 
 def test_compiling_loses_nothing(own: list[Rule]) -> None:
-    data = compiled.dump(own, [["a", 1]])
-    catalogue, made_from = compiled.parse(data)
+    code = Rule("TM999", "made-of-code", "", "torch", {}, opt_in=True)
+    data = compiled.dump(own, "a b", [code])
+    catalogue = compiled.load(data)
     assert catalogue.rules == own
-    assert made_from == [["a", 1]]
-    assert compiled.dump(catalogue.rules, made_from) == data
+    assert catalogue.heads == [RuleHead.of(rule) for rule in own]
+    assert compiled.dump(catalogue.rules, "a b", [code]) == data
+    file = unpack(data)
+    assert file.made_from == "a b"
+    assert file.names == tuple((rule.code, rule.name, rule.opt_in) for rule in [*own, code])
 
 
 def test_compiling_keeps_every_kind_of_field(tmp_path: Path) -> None:
@@ -562,13 +568,16 @@ def test_compiling_keeps_every_kind_of_field(tmp_path: Path) -> None:
         b"",
         b"{}",
         b"[]",
-        b'{"format":0,"rules":[]}',
-        b'{"format":1,"rules":[{}]}',
-        b'{"format":1,"rules":{"a":1}}',
+        b"torchmigrate-rules-1 \n\n[]",
+        pack("", [], b""),
+        pack("", [], b"[{}]"),
+        pack("", [], b'{"a":1}'),
+        pack("", [], b"[]").replace(b"\n", b"\nTM1\n"),
+        pack("", [], b"[]").replace(b"\n", b"\n\xff\n"),
     ],
 )
 def test_damaged_files(data: bytes) -> None:
-    with pytest.raises(compiled.StaleError):
+    with pytest.raises(StaleError):
         compiled.load(data)
 
 
@@ -662,8 +671,8 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     write(tmp_path / "rules" / "torch", RULE)
     monkeypatch.setattr(store, "_CHECKOUT_RULES", tmp_path / "rules")
     monkeypatch.setattr(store, "_INSTALLED_RULES", tmp_path / "none")
-    monkeypatch.setattr(store, "COMPILED", tmp_path / "_compiled.json")
-    return tmp_path / "_compiled.json"
+    monkeypatch.setattr(store, "COMPILED", tmp_path / "_compiled.rules")
+    return tmp_path / "_compiled.rules"
 
 
 def test_a_checkout_compiles_when_something_changed(checkout: Path) -> None:
@@ -685,11 +694,11 @@ def test_a_checkout_compiles_when_something_changed(checkout: Path) -> None:
     assert [head.code for head in store.default_catalogue().heads] == ["TM112"]
     checkout.write_bytes(b"{")
     assert [head.code for head in store.default_catalogue().heads] == ["TM112"]
-    assert [path.name for path in checkout.parent.iterdir() if "compiled" in path.name] == ["_compiled.json"]
+    assert [path.name for path in checkout.parent.iterdir() if "compiled" in path.name] == ["_compiled.rules"]
 
 
 def test_a_checkout_that_cannot_be_written(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "COMPILED", checkout.parent / "gone" / "_compiled.json")
+    monkeypatch.setattr(store, "COMPILED", checkout.parent / "gone" / "_compiled.rules")
     assert len(store.default_catalogue()) == 1
 
 

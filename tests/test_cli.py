@@ -664,11 +664,11 @@ def test_explain_unknown(project: Project) -> None:
 
 
 def test_every_rule_can_be_explained(capsys: pytest.CaptureFixture[str]) -> None:
+    from torchmigrate.builtin import RULES
     from torchmigrate.config import Layer
     from torchmigrate.describe import explanation
     from torchmigrate.session import examples, load_rules
     from torchmigrate.style import Style
-    from torchmigrate.suppress import RULES
 
     for rule in [*load_rules(Layer())[0].rules, *RULES]:
         text = explanation(rule, examples(rule), Style())

@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
 
-from torchmigrate.catalogue.model import Catalogue, Rule
+from torchmigrate.catalogue.index import Catalogue
+from torchmigrate.catalogue.model import Rule
 from torchmigrate.config import Settings
 from torchmigrate.edits import splice
 from torchmigrate.fixes import FixPlanner

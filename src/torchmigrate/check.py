@@ -25,7 +25,7 @@ from torchmigrate.report.summary import (
 from torchmigrate.source import Source, SourceError
 
 if TYPE_CHECKING:
-    from torchmigrate.catalogue.model import Catalogue
+    from torchmigrate.catalogue.index import Catalogue
 
 CLEAN, FOUND, FAILED = 0, 1, 2
 
@@ -83,6 +83,8 @@ class Checker:
         self.problems += found.problems
         if not found.files and not found.problems:
             self.console.note("warning: no Python files found under the given paths")
+        if len(found.files) > 1:
+            self.engine.load()
         with self.console.progress() as progress:
             for result in run(found.files, self.engine.check, self.output.jobs, progress):
                 if result.new_text is not None and not self.output.diff:

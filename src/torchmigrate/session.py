@@ -23,7 +23,8 @@ from torchmigrate.selection import Selectable
 
 if TYPE_CHECKING:
     from torchmigrate.catalogue.examples import Example
-    from torchmigrate.catalogue.model import Catalogue, Rule
+    from torchmigrate.catalogue.index import Catalogue
+    from torchmigrate.catalogue.model import Rule
 
 
 def open_console(colour: str, *, quiet: bool = False, verbose: bool = False) -> Console:
@@ -113,17 +114,19 @@ def examples(rule: Rule) -> Sequence[Example]:
 
 def load_rules(layer: Layer) -> tuple[Catalogue, Sequence[Selectable]]:
     """Our rules with those in the directories of the configuration; and what there is to select."""
-    from torchmigrate.builtin import RULES
     from torchmigrate.catalogue.problems import CatalogueError
-    from torchmigrate.catalogue.store import default_catalogue, load_user_rules, merge
+    from torchmigrate.catalogue.store import load_user_rules, merge, own_rules
 
+    known: Sequence[Selectable]
     try:
-        catalogue = default_catalogue()
+        known, catalogue = own_rules()
         if layer.rules:
-            catalogue = merge(catalogue, load_user_rules(layer.rules))
+            user_rules = load_user_rules(layer.rules)
+            catalogue = merge(catalogue, user_rules)
+            known = [*known, *(item.rule for item in user_rules)]
     except CatalogueError as error:
         raise ConfigError(str(error)) from None
-    return catalogue, [*catalogue.heads, *RULES]
+    return catalogue, known
 
 
 def _detect_minimum(start: Path, target: str, console: Console) -> str | None:

@@ -16,8 +16,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from torchmigrate.catalogue.examples import CLEAN, FIX, Example
+from torchmigrate.catalogue.index import Catalogue
 from torchmigrate.catalogue.loader import LoadedRule
-from torchmigrate.catalogue.model import Catalogue, Rule
+from torchmigrate.catalogue.model import Rule
 from torchmigrate.config import Settings
 from torchmigrate.engine import Engine
 from torchmigrate.model import Applicability, FileResult, Finding
