@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from torchmigrate.builtin import RULES
 from torchmigrate.catalogue import compiled, store
 from torchmigrate.catalogue.check_examples import check_rule
 from torchmigrate.catalogue.compiled_file import StaleError, pack, unpack
@@ -700,6 +701,15 @@ def test_a_checkout_compiles_when_something_changed(checkout: Path) -> None:
 def test_a_checkout_that_cannot_be_written(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store, "COMPILED", checkout.parent / "gone" / "_compiled.rules")
     assert len(store.default_catalogue()) == 1
+
+
+def test_a_compiled_file_with_damaged_rules(checkout: Path) -> None:
+    store.default_catalogue()
+    file = unpack(checkout.read_bytes())
+    checkout.write_bytes(pack(file.made_from, file.names, b"[{"))
+    names, catalogue = store.own_rules()
+    assert [name.code for name in names] == ["TM110", *(rule.code for rule in RULES)]
+    assert [head.code for head in catalogue.heads] == ["TM110"]
 
 
 def test_rules_that_do_not_load(checkout: Path) -> None:

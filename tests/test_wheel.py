@@ -83,6 +83,7 @@ def test_contents(wheel: Path) -> None:
     assert rules
     assert {name for name in names if name.endswith(".yaml")} == rules
     assert {"torchmigrate/catalogue/_compiled.rules", "torchmigrate/py.typed"} <= names
+    assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
     assert not any(name.startswith(("tests/", "rules/", "hatch_build")) for name in names)
 
 

@@ -1,6 +1,7 @@
-"""What a run is asked to do: the configuration file, the command line, and what they come to together."""
+"""What a run is asked to do: the configuration file, the command line, and what they come to together.
 
-from __future__ import annotations
+As in `model`, annotations are not text, so that the named tuples are made quickly.
+"""
 
 import functools
 import re
@@ -180,7 +181,7 @@ def _relative(path: Path, root: Path) -> str:
 
 
 @functools.lru_cache(maxsize=256)
-def _spec(pattern: str) -> GitIgnoreSpec:
+def _spec(pattern: str) -> "GitIgnoreSpec":
     from pathspec import GitIgnoreSpec
 
     return GitIgnoreSpec.from_lines([pattern])

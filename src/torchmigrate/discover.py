@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".py", ".pyi")
 OUTSIDE = "../"
+_SPECIAL = frozenset("*?[]!\\/#")  # what a plain name does not have
 
 DEFAULT_EXCLUDE = (
     ".bzr",
@@ -125,7 +126,7 @@ class _Walker:
         names = set()
         lines = []
         for pattern in patterns:
-            if pattern and not re.search(r"[*?\[\]!\\/#\s]", pattern):
+            if pattern and not any(character in _SPECIAL or character.isspace() for character in pattern):
                 names.add(pattern)
             elif pattern.strip():
                 lines.append(self._relative(pattern))

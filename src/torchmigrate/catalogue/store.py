@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from torchmigrate.catalogue.compiled_file import CompiledFile, RuleName, StaleError, unpack
 from torchmigrate.catalogue.files import directory_files, rule_paths
@@ -42,21 +42,16 @@ def rule_files() -> list[Path]:
     return rule_paths(rules_directory())
 
 
-class OwnRules(NamedTuple):
-    """Our own rules: `names` of all of them, also of those that are code, and the catalogue of the others."""
+def own_rules() -> tuple[Sequence[RuleName], Catalogue]:
+    """The names of our own rules, also of those that are code, and the catalogue of the others.
 
-    names: tuple[RuleName, ...]
-    catalogue: Catalogue
-
-
-def own_rules() -> OwnRules:
-    """Our own rules: compiled, or from YAML where that is newer (in a checkout).
+    It is compiled, or from YAML where that is newer (in a checkout).
 
     Raises:
         CatalogueError: the YAML cannot be loaded.
     """
     file = _compiled_file()
-    return OwnRules(file.names, Catalogue(lambda: _content(file.rules)))
+    return file.names, Catalogue(lambda: _content(file.rules))
 
 
 def default_catalogue() -> Catalogue:
@@ -65,7 +60,7 @@ def default_catalogue() -> Catalogue:
     Raises:
         CatalogueError: the YAML cannot be loaded.
     """
-    return own_rules().catalogue
+    return own_rules()[1]
 
 
 def load_user_rules(paths: Sequence[Path]) -> list[LoadedRule]:
