@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from torchmigrate.canonical import canonical
-from torchmigrate.catalogue.model import Catalogue, Rule
+from torchmigrate.catalogue.index import Catalogue
+from torchmigrate.catalogue.model import Rule
 from torchmigrate.catalogue.variants import at
 from torchmigrate.libraries import LIBRARY_ROOTS
 from torchmigrate.match.matching import Match, matches
