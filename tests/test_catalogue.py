@@ -25,9 +25,10 @@ from torchmigrate.catalogue.problems import CatalogueError
 from torchmigrate.catalogue.schema import CASE, EXAMPLE
 from torchmigrate.catalogue.schema import RULE as RULE_SCHEMA
 from torchmigrate.catalogue.variants import at
-from torchmigrate.hits import HitFinder
+from torchmigrate.config import Settings
+from torchmigrate.engine import Engine
 from torchmigrate.model import Applicability
-from torchmigrate.versions.range import VersionRange
+from torchmigrate.source import Source
 
 ROOT = Path(__file__).parent.parent
 
@@ -825,9 +826,9 @@ def test_what_a_symbol_says_of_itself(tmp_path: Path) -> None:
 
 def test_a_symbol_that_is_still_there_at_the_target_is_not_found(tmp_path: Path) -> None:
     (loaded,) = load_file(write(tmp_path, VARIANTS))
-    finder = HitFinder(Catalogue.of([loaded.rule]), VersionRange("2.0"))
-    assert [rule.code for rule, _ in finder.rules_for("torch.f")] == ["TM990"]
-    assert finder.rules_for("torch.g") == []
+    engine = Engine(Catalogue.of([loaded.rule]), Settings(codes=frozenset(["TM990"]), target="2.0"))
+    source = Source.from_text("import torch\ntorch.f(1, a=2)\ntorch.g(c=1)\n", tmp_path)
+    assert [found.symbol for found in engine.check_source(source, tmp_path).findings] == ["torch.f"]
 
 
 @pytest.mark.parametrize(

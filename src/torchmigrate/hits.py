@@ -65,8 +65,6 @@ class HitFinder:
                 known = {id(rule) for rule, _ in found}
                 found += [item for item in self.catalogue.for_name(public) if id(item[0]) not in known]
             found = [(at(rule, symbol), symbol) for rule, symbol in _most_specific(found)]
-            # The rule has reached the target, but maybe not for this symbol.
-            found = [item for item in found if severity(item[0], self.versions) is not None]
             self._rules[name] = found
         return found
 
@@ -95,6 +93,8 @@ class HitFinder:
     def _hit(
         self, use: Use, name: str, rule: Rule, symbol: str, surroundings: Surroundings, source: Source
     ) -> Hit | None:
+        if severity(rule, self.versions) is None:
+            return None  # the rule has reached the target, but not for this symbol
         calls_only = about_arguments(rule)
         if use.method and symbol not in rule.symbols:
             return None  # an object of a class that moved: its import says so, its attributes did not change
