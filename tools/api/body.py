@@ -154,4 +154,8 @@ def _best(found: Sequence[Bound], before: Bound | None) -> Bound:
     telling = [bound for bound in changed if bound.kind is not EntryKind.VALUE and not bound.gone]
     if not telling and before is not None and before.kind is not EntryKind.VALUE and before in found:
         return before
-    return (telling or [bound for bound in changed if not bound.gone] or changed)[0]
+    best = (telling or [bound for bound in changed if not bound.gone] or changed)[0]
+    if best.kind is EntryKind.ALIAS:
+        others = [bound for bound in telling if bound.kind is not EntryKind.ALIAS]
+        best.fallback = others[0] if others else best.fallback
+    return best

@@ -22,6 +22,7 @@ class Bound:
     """What a name is bound to.
 
     target: of an alias, a dotted name, qualified by the imports of its module.
+    fallback: of an alias, what another branch binds, if there is no such target.
     like: of a function, the qualified name of the one that it has its signature from.
     hands_on: of a function, the qualified name of the only one that its body calls.
     bind: of a function in a class: "method", "class" or "static".
@@ -42,6 +43,7 @@ class Bound:
     bind: str = "method"
     instance: bool = False
     fields: list[Field] | None = None
+    fallback: Bound | None = None
     members: dict[str, Bound] = field(default_factory=dict)
 
 

@@ -20,7 +20,7 @@ def read_class(node: ast.ClassDef, outer: Scope, run: Run) -> Bound:
     """What a class statement binds."""
     inner = Scope(f"{outer.name}.{node.name}", outer.package, outer.reader, outer, outer.stub)
     run(inner, node.body)
-    bound = Bound(EntryKind.CLASS, deprecated=marks.deprecation(node), open=inner.open)
+    bound = Bound(EntryKind.CLASS, deprecated=marks.deprecation(node, outer.known()), open=inner.open)
     bases = [outer.qualify(base) or "?" for base in node.bases if not isinstance(base, ast.Starred)]
     bound.bases = tuple(bases) if len(bases) == len(node.bases) else (*bases, "?")
     for keyword in node.keywords:

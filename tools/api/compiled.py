@@ -32,9 +32,9 @@ _CORE_NAMES = """
     has_cuda has_cudnn has_lapack has_mkl has_mkldnn has_openmp has_spectral has_mps
     iinfo import_ir_module import_ir_module_from_buffer init_num_threads is_anomaly_enabled is_autocast_enabled
     is_grad_enabled layout memory_format merge_type_from_type_comment parse_ir parse_schema
-    parse_type_comment per_tensor_affine qscheme set_anomaly_enabled
+    parse_type_comment qscheme set_anomaly_enabled
     set_autocast_enabled clear_autocast_cache set_flush_denormal set_grad_enabled set_num_interop_threads
-    set_num_threads strided sparse_coo unify_type_list wait contiguous_format
+    set_num_threads strided sparse_coo unify_type_list wait
 """
 # Names in the stub of torch._C that the module has not: aliases for the stub itself, and other mistakes.
 _STUB_ONLY = """
@@ -58,7 +58,15 @@ _TENSOR_NAMES = """
 """
 # Public names that no stub has, with the release that brought them.
 _SINCE = {
-    (1, 0): "Storage _mkldnn",
+    (1, 0): """
+        Storage _mkldnn binary_cross_entropy_with_logits cosine_embedding_loss ctc_loss dsmm get_device
+        hinge_embedding_loss hsmm kl_div margin_ranking_loss saddmm spmm triplet_margin_loss
+    """,
+    (1, 1): "contiguous_format",
+    (1, 2): "bfloat16 per_tensor_affine",
+    (1, 3): "channels_last per_tensor_symmetric per_channel_affine per_channel_symmetric",
+    (1, 4): "preserve_format",
+    (1, 5): "channels_last_3d",
     (2, 0): "get_autocast_ipu_dtype is_autocast_ipu_enabled set_autocast_ipu_dtype set_autocast_ipu_enabled",
     (2, 1): "get_autocast_xla_dtype is_autocast_xla_enabled set_autocast_xla_dtype set_autocast_xla_enabled",
     (2, 3): "uint1 uint2 uint3 uint4 uint5 uint6 uint7",
@@ -182,8 +190,8 @@ def complete(module: ModuleNames, tree: Tree) -> None:
     if tree.library != "torch":
         return
     if module.name == "torch":
-        for name in ("TensorBase", "_TensorBase"):
-            module.names.pop(name, None)
+        for name in [name for name in module.names if name.endswith(("TensorBase", "StorageBase"))]:
+            del module.names[name]
         if not any(name in tree.stubs for name in (CORE, "torch")):
             module.open = True  # 1.0: only what is documented is known
         module.names.setdefault("ops", value())

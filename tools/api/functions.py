@@ -68,7 +68,9 @@ def _effects(scope: Scope, function: marks.Function) -> None:
 
 def function_bound(scope: Scope, node: marks.Function, decorators: Sequence[str]) -> Bound:
     """What a `def` binds: a property is a value, any other a function."""
-    bound = Bound(EntryKind.FUNCTION, gone=marks.only_raises(node), deprecated=marks.deprecation(node))
+    bound = Bound(
+        EntryKind.FUNCTION, gone=marks.only_raises(node), deprecated=marks.deprecation(node, scope.known())
+    )
     if _PROPERTIES.intersection(decorators):
         bound.kind = EntryKind.VALUE
         return bound

@@ -44,8 +44,12 @@ class Linker:
         for name in listed:
             self.modules[name]
         self._patch(self.modules.patches)
-        for name in self._hidden_tops():
-            self.entries[name] = Entry(EntryKind.MODULE, open=True)
+        for name in self.tree.hidden_tops():
+            package = name.rpartition(".")[0]
+            if package.rpartition(".")[2].startswith("_"):
+                self.modules[package].open = True  # inside of what is private
+            else:
+                self.entries[name] = Entry(EntryKind.MODULE, open=True)
         for name in listed:
             self._module(name, self.modules[name])
         while self._waiting:
@@ -54,11 +58,6 @@ class Linker:
             if bound is not None and name not in self.entries:
                 self._class(name, bound)
         return self.entries
-
-    def _hidden_tops(self) -> set[str]:
-        names = [*self.tree.modules, *self.tree.stubs]
-        tops = {self.tree.hidden(name) or "" for name in names} - {""}
-        return {top for top in tops if self.tree.hidden(top.rpartition(".")[0]) is None}
 
     # names
 
@@ -135,7 +134,8 @@ class Linker:
     # entries
 
     def _module(self, name: str, module: ModuleNames) -> None:
-        self.entries[name] = Entry(EntryKind.MODULE, open=module.open, deprecated=module.deprecated)
+        # Its package may give the name to something else: then that has it.
+        self.entries.setdefault(name, Entry(EntryKind.MODULE, open=module.open, deprecated=module.deprecated))
         for key, bound in module.names.items():
             full = f"{name}.{key}"
             if is_dunder(key) or (bound.kind is EntryKind.ALIAS and bound.target == full):
@@ -170,7 +170,9 @@ class Linker:
         if at == name:
             return
         found = self.bound(at) if at is not None else None
-        if at is None or (found is None and at not in self.modules):
+        if at is None and bound.fallback is not None:
+            self._emit(name, bound.fallback, taken, inside)
+        elif at is None or (found is None and at not in self.modules):
             self.entries.setdefault(name, Entry(EntryKind.VALUE))
         elif found is None or (at in self.tree.modules and found.kind is EntryKind.VALUE):
             hidden = self.tree.hidden(at) not in (None, at)

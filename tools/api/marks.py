@@ -6,6 +6,8 @@ import ast
 import re
 from collections.abc import Sequence
 
+from api import literals
+
 LONGEST = 160  # characters of a deprecation text
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -82,7 +84,7 @@ def is_warning(statement: ast.stmt) -> bool:
     )
 
 
-def text_of(node: ast.AST) -> str:
+def text_of(node: ast.AST, constants: literals.Constants | None = None) -> str:
     """The literal text in an expression; what is put in by a format is `...`."""
     parts: list[str] = []
 
@@ -92,6 +94,8 @@ def text_of(node: ast.AST) -> str:
                 parts.append(part.value)
         elif isinstance(part, ast.FormattedValue):
             parts.append("...")
+        elif isinstance(part, ast.Name) and constants and part.id in constants:
+            parts.append(literals.text(constants[part.id], constants) or "")
         else:
             for child in ast.iter_child_nodes(part):
                 collect(child)
@@ -123,12 +127,15 @@ def from_warnings(body: Sequence[ast.stmt]) -> str | None:
     return None
 
 
-def from_decorators(decorators: Sequence[ast.expr]) -> str | None:
+def from_decorators(
+    decorators: Sequence[ast.expr], constants: literals.Constants | None = None
+) -> str | None:
     for decorator in decorators:
         if last_name(decorator).lstrip("_") in ("deprecated", "deprecate", "deprecated_func"):
             arguments = decorator.args if isinstance(decorator, ast.Call) else []
+            shown = [text_of(argument, constants) for argument in arguments]
             # torch.onnx says since when and until when first.
-            texts = [text for text in map(text_of, arguments) if text and not re.fullmatch(r"[\d.]+", text)]
+            texts = [text for text in shown if text and not re.fullmatch(r"[\d.]+", text)]
             return sentence(texts[0]) if texts else "deprecated"
     return None
 
@@ -165,9 +172,9 @@ def _block(doc: str, match: re.Match[str]) -> str:
     return " ".join(lines).strip()
 
 
-def deprecation(function: Function | ast.ClassDef) -> str | None:
+def deprecation(function: Function | ast.ClassDef, constants: literals.Constants) -> str | None:
     """What a function or class says about being deprecated, or None."""
-    found = from_decorators(function.decorator_list)
+    found = from_decorators(function.decorator_list, constants)
     if found is None and not isinstance(function, ast.ClassDef):
         found = from_warnings(function.body)
     if found is None:

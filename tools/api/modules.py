@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import importlib
+import sys
 
 from api import compiled, later, literals, marks
 from api.body import run
@@ -91,11 +93,14 @@ class Modules:
         """What `from source import *` binds, and whether that is all; of "source.*", what `dir()` lists."""
         everything = source.endswith(".*")
         source = source.removesuffix(".*")
+        if source.partition(".")[0] in sys.stdlib_module_names:
+            names = getattr(importlib.import_module(source), "__all__", None)
+            return [(name, alias(f"{source}.{name}")) for name in names or ()], names is not None
         if source not in self:
             return [], False
         module = self[source]
-        names = module.names if everything else module.star()
-        found = [(name, alias(f"{source}.{name}")) for name in names if not name.startswith("__")]
+        listed = list(module.names) if everything else module.star()
+        found = [(name, alias(f"{source}.{name}")) for name in listed if not name.startswith("__")]
         whole = not module.open or source in compiled.WHOLE or module.exported is not None
         return found, whole
 
