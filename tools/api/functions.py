@@ -26,6 +26,13 @@ _REPLACING = {
     "vmap",
     "pytest_fixture",
 }
+# They take arguments in old forms as well and pass them on in the new one; `inspect` does not see it.
+_CONVERTING = {
+    "_api_bc_check",  # torch.distributed.checkpoint
+    "handle_legacy_interface",  # torchvision.models
+    "kwonly_to_pos_or_kw",
+}
+_ANYTHING = "(*args, **kwargs)"
 
 
 def define(scope: Scope, node: marks.Function) -> None:
@@ -82,6 +89,8 @@ def function_bound(scope: Scope, node: marks.Function, decorators: Sequence[str]
     if not _REPLACING.intersection(decorators):
         drop = scope.outer is not None and bound.bind != "static"
         bound.signatures = (signatures.of_arguments(node.args, drop_first=drop),)
+        if _CONVERTING.intersection(decorators):
+            bound.signatures += (_ANYTHING,)
     called = None if scope.stub else marks.handed_on(node)
     if called is not None:
         bound.hands_on = _called_in(scope, node, called)

@@ -280,7 +280,7 @@ class Linker:
     def _class(self, name: str, bound: Bound) -> None:
         bases = []
         is_open = bound.open or not self._plain_metaclass(bound.metaclass)
-        members = dict(bound.members)
+        members = {**self._members_of_metaclass(bound.metaclass), **bound.members}
         for base in bound.bases:
             at = self.resolve(base)
             owner = self.bound(at) if at is not None else None
@@ -306,6 +306,12 @@ class Linker:
         for key, member in members.items():
             if not key.startswith("__"):  # dunder or mangled
                 self._emit(f"{name}.{key}", member, inside=True)
+
+    def _members_of_metaclass(self, name: str) -> dict[str, Bound]:
+        """What a class has by its metaclass: `torch.distributed.group.WORLD`."""
+        at = self.resolve(name) if name else None
+        found = self.bound(at) if at is not None else None
+        return {} if found is None else {key: item for key, item in found.members.items() if key != "mro"}
 
     def _plain_metaclass(self, name: str) -> bool:
         at = self.resolve(name) if name else None
