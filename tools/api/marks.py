@@ -63,8 +63,10 @@ def _has_doc(function: Function) -> int:
 
 
 def _is_text(statement: ast.stmt) -> bool:
-    """`message = "..."` before the raise."""
-    return isinstance(statement, ast.Assign) and isinstance(statement.value, (ast.Constant, ast.JoinedStr))
+    """`message = "..."` before the raise, or a part of it: an assignment that calls nothing."""
+    return isinstance(statement, ast.Assign) and not any(
+        isinstance(part, ast.Call) for part in ast.walk(statement.value)
+    )
 
 
 def handed_on(function: Function) -> ast.expr | None:
