@@ -177,6 +177,9 @@ def test_conditions(tmp_path: Path) -> None:
     }
     assert found.roles == ("call",)
     assert case(
+        tmp_path, "- {when: {upper: {not_prefix: [pytorch/, a]}}, rename: torch.linalg.eigh}"
+    ).when == {"upper": Condition("not-prefix", ("pytorch/", "a"))}
+    assert case(
         tmp_path,
         "- {when: {upper: {value: given}, input: {call: [torch.eye]}}, arguments: {add: {UPLO: \"'U'\"}}}",
     ).when == {"upper": Condition("value", ("given",)), "input": Condition("call", ("torch.eye",))}

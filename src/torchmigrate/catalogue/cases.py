@@ -50,6 +50,8 @@ def _condition(raw: Any, path: KeyPath, words: Vocabulary) -> Condition:
         if kind == "not":
             _refuse_words(values, path, words)
             return Condition("not-value", values)
+        if kind == "not_prefix":
+            return Condition("not-prefix", values)
         return Condition("value", values)
     values = _literals(raw)
     _refuse_words(values, path, words)

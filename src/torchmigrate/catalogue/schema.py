@@ -90,12 +90,18 @@ _CONDITIONS = _mapping(
                 "allowed": "a qualified name or a list of them",
             },
             "not": {**_LITERAL, "minItems": 1, "allowed": "a literal or a list of literals"},
+            "not_prefix": {
+                "type": ["string", "array"],
+                "minItems": 1,
+                "items": {"type": "string", "minLength": 1, "allowed": "a string"},
+                "allowed": "a string or a list of strings",
+            },
             "value": {**_LITERAL, "minItems": 1, "allowed": "a literal or a list of literals"},
         },
         "additionalProperties": False,
         "title": "a condition",
         "allowed": "a literal, a list of literals, given, absent, literal, any, or one of "
-        "{type: [...]}, {not: ...}, {name: [...]}, {call: [...]}, {value: ...}",
+        "{type: [...]}, {not: ...}, {not_prefix: ...}, {name: [...]}, {call: [...]}, {value: ...}",
     },
     "a mapping of parameters to conditions",
 )
