@@ -1,4 +1,4 @@
-"""What is said about the rules that are made from the API data; light, since every run reads it."""
+"""What is said about the rules that are made from the API data."""
 
 from __future__ import annotations
 
