@@ -4,12 +4,14 @@ python tools/api_data.py build --sources DIR           all data files, from unpa
 python tools/api_data.py update torch 2.16             one more release, from the wheel on PyPI
 python tools/api_data.py changes torch 2.14 2.15       what changed
 python tools/api_data.py show torch.nn.Linear          the history of a name
+python tools/api_data.py check torch                    what is read against what is installed
 python tools/api_data.py read torch 2.13.0 --sources DIR/torch-2.13.0 --json out.json
 """
 
 from __future__ import annotations
 
 import dataclasses
+import importlib.util
 import json
 import sys
 import tempfile
@@ -20,9 +22,11 @@ import click
 
 sys.path.insert(0, str(Path(__file__).parent))  # for the modules beside this one, wherever it is run from
 
+from api import explained
 from api.changes import changes as compare
 from api.changes import render
-from api.reader import read_release
+from api.check import check
+from api.reader import link, read_release
 from api.sources import NoWheelError, download, unpacked
 
 from torchmigrate.versions.releases import COMPANIONS, Version, parse_version, show_version
@@ -66,6 +70,38 @@ def read(library: str, version: str, sources: Path, out: Path) -> None:
     shown = {name: shown_entry(dataclasses.asdict(entry)) for name, entry in sorted(entries.items())}
     out.write_text(json.dumps(shown, indent=0), encoding="utf-8")
     click.echo(f"{library} {version}: {len(shown)} names")
+
+
+@main.command("check")
+@click.argument("library", default="torch")
+@click.option("--sources", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--all", "everything", is_flag=True, help="Print the explained ones too.")
+def check_installed(library: str, sources: Path | None, everything: bool) -> None:
+    """Compare what is read of LIBRARY with the installed one, from its own sources or those given."""
+    if sources is None:
+        spec = importlib.util.find_spec(library)
+        if spec is None or spec.origin is None:
+            raise click.ClickException(f"{library} is not installed here")
+        sources = Path(spec.origin).parent.parent
+    report = check(link(library, sources))
+    lists = [
+        ("read, but not there", report.absent, explained.READ_BUT_ABSENT),
+        ("there, but not read", report.unread, explained.NOT_READ),
+        ("another signature", report.differing, explained.OTHER_SIGNATURE),
+    ]
+    left = 0
+    for title, names, table in lists:
+        open_ones = [
+            name for name in names if explained.reason(name.split(" ")[0].rstrip(":"), table) is None
+        ]
+        left += len(open_ones)
+        click.echo(f"{title}: {len(names)}, of these not explained: {len(open_ones)}")
+        for name in names if everything else open_ones:
+            click.echo(f"  {name}")
+    click.echo(f"modules that could not be imported: {len(report.not_imported)}")
+    total = report.compared + report.signatures
+    click.echo(f"{report.compared} names and {report.signatures} signatures compared, {left} disagree ")
+    raise SystemExit(0 if left * 1000 < total else 1)
 
 
 def shown_entry(entry: dict[str, object]) -> dict[str, object]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from api.bound import Bound, Field, ModuleNames, value
+from api.bound import Bound, Field, ModuleNames
 from api.modules import Modules
 from api.scope import Patch
 from api.signatures import of_fields, without_first
@@ -12,8 +12,14 @@ from torchmigrate.versions.surface_model import Entry, EntryKind
 _DEPTH = 30  # of aliases that lead to aliases
 _KEPT_DUNDERS = {"__version__", "__git_version__", "__cuda__"}
 # Bases that add no public member, so that a class with one is still known whole.
-_PLAIN_BASES = {"builtins.object", "abc.ABC", "typing.Generic", "typing.Protocol", "typing_extensions.Protocol",
-                "typing.NamedTuple", "typing_extensions.NamedTuple", "typing_extensions.Generic"}
+_PLAIN_BASES = {
+    "builtins.object",
+    "abc.ABC",
+    "typing.Generic",
+    "typing.Protocol",
+    "typing_extensions.Generic",
+    "typing_extensions.Protocol",
+}
 _ENUMS = {"enum.Enum", "enum.IntEnum", "enum.Flag", "enum.IntFlag", "enum.StrEnum"}
 _METACLASSES = {"", "builtins.type", "abc.ABCMeta", "enum.EnumMeta", "enum.EnumType"}
 
@@ -156,7 +162,9 @@ class Linker:
     def _alias(self, name: str, bound: Bound, taken: bool, inside: bool) -> None:
         target = bound.target
         if target.partition(".")[0] != self.tree.library:
-            self.entries[name] = Entry(EntryKind.ALIAS, target=target) if not taken else Entry(EntryKind.VALUE)
+            self.entries[name] = (
+                Entry(EntryKind.ALIAS, target=target) if not taken else Entry(EntryKind.VALUE)
+            )
             return
         at = self.resolve(target)
         if at == name:
@@ -164,11 +172,12 @@ class Linker:
         found = self.bound(at) if at is not None else None
         if at is None or (found is None and at not in self.modules):
             self.entries.setdefault(name, Entry(EntryKind.VALUE))
-        elif found is None or at in self.tree.modules and found.kind is EntryKind.VALUE:
+        elif found is None or (at in self.tree.modules and found.kind is EntryKind.VALUE):
             hidden = self.tree.hidden(at) not in (None, at)
-            self.entries[name] = Entry(EntryKind.MODULE, open=True) if hidden else Entry(EntryKind.ALIAS, at)
-            if taken:
-                self.entries.pop(name)
+            if not taken:
+                self.entries[name] = (
+                    Entry(EntryKind.MODULE, open=True) if hidden else Entry(EntryKind.ALIAS, at)
+                )
         elif found.kind is EntryKind.FUNCTION and (inside or taken or self._unlisted(at)):
             as_method = inside and self._is_free(at)
             self.entries[name] = self.function(found, inside, as_method)
@@ -222,10 +231,15 @@ class Linker:
         return False
 
     def constructor(self, bound: Bound) -> tuple[str, ...]:
+        found: tuple[str, ...] = ()
         for name in ("__init__", "__new__"):
             made = bound.members.get(name)
             if made is not None and made.kind is EntryKind.FUNCTION:
-                return made.signatures
+                found = made.signatures
+                if found != ("(*args, **kwargs)",):
+                    break
+        if found:
+            return found
         fields = self.fields(bound)
         return (of_fields(fields),) if fields is not None else ()
 
@@ -255,8 +269,8 @@ class Linker:
                 if self._unlisted(at):
                     self._waiting.append(at)
             elif base in _ENUMS:
-                members.setdefault("name", value())
-                members.setdefault("value", value())
+                for key in ("name", "value"):
+                    members.setdefault(key, Bound(EntryKind.VALUE, instance=True))
             elif base not in _PLAIN_BASES:
                 elsewhere = at is None and base.partition(".")[0] != self.tree.library
                 bases.append(base if elsewhere else "?")
@@ -270,7 +284,7 @@ class Linker:
             deprecated=bound.deprecated,
         )
         for key, member in members.items():
-            if not is_dunder(key):
+            if not key.startswith("__"):  # dunder or mangled
                 self._emit(f"{name}.{key}", member, inside=True)
 
     def _plain_metaclass(self, name: str) -> bool:

@@ -15,7 +15,10 @@ _CONTAINERS = {"[": "]", "(": ")", "{": "}"}
 
 
 def default_text(node: ast.expr) -> str:
-    text = repr(node.value) if isinstance(node, ast.Constant) else ast.unparse(node)
+    if isinstance(node, ast.Constant) and node.value is not Ellipsis:
+        text = repr(node.value)
+    else:
+        text = ast.unparse(node)
     return text if len(text) <= LONGEST_DEFAULT and "\n" not in text else "..."
 
 
@@ -78,7 +81,7 @@ def from_docstring(doc: str, name: str) -> tuple[str, ...]:
 
     The documentation writes types, stars and brackets freely; what is no Python is left out.
     """
-    found = []
+    found: list[str] = []
     lines = doc.strip().splitlines()
     index = 0
     while index < len(lines):

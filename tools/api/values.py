@@ -82,7 +82,9 @@ def _documented(node: ast.Call, scope: Scope) -> Bound:
 
 def docstring(node: ast.expr) -> str:
     """The text of a docstring argument, whatever formats it."""
-    texts = [part for part in ast.walk(node) if isinstance(part, ast.Constant) and isinstance(part.value, str)]
+    texts = [
+        part for part in ast.walk(node) if isinstance(part, ast.Constant) and isinstance(part.value, str)
+    ]
     first = min(texts, key=lambda part: (part.lineno, part.col_offset), default=None)
     return str(first.value) if first is not None else ""
 
@@ -99,7 +101,9 @@ def _named_tuple(node: ast.Call, scope: Scope) -> Bound:
         names = words.replace(",", " ").split() if words is not None else None
     if names is None:
         pairs = literals.items(listed, scope.known()) or []
-        firsts = [literals.text(pair.elts[0], {}) for pair in pairs if isinstance(pair, ast.Tuple) and pair.elts]
+        firsts = [
+            literals.text(pair.elts[0], {}) for pair in pairs if isinstance(pair, ast.Tuple) and pair.elts
+        ]
         names = [first for first in firsts if first is not None]
     bound.open = not names
     count = 0

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from torchmigrate.versions.surface_file import Segment, SurfaceFile, Version, segments
+from torchmigrate.versions.surface_file import Segment, SurfaceFile, Version
 from torchmigrate.versions.surface_model import Entry, EntryKind, Status
 
 DATA = Path(__file__).with_name("api")
@@ -48,7 +48,6 @@ class Surface:
         self._file = SurfaceFile(data)
         self.library = self._file.library
         self.versions = self._file.versions  # oldest first
-        self._owners: dict[str, dict[str, str]] = {}
         self._histories: dict[tuple[str, str], tuple[Segment, ...]] = {}
 
     def entry(self, name: str, version: Version) -> Entry | None:
@@ -126,7 +125,7 @@ class Surface:
         return {
             last
             for owner, _ in self._family(*found, number, frozenset())
-            for last in self._members(owner)
+            for last in self._file.members(owner)
             if self._own(owner, last, number) is not None
         }
 
@@ -237,23 +236,15 @@ class Surface:
 
     def _own(self, owner: str, last: str, number: int) -> Entry | None:
         """What an owner lists itself in a release."""
-        key = (owner, last)
-        history = self._histories.get(key)
+        history = self._histories.get((owner, last))
         if history is None:
-            text = self._members(owner).get(last)
-            history = self._histories[key] = () if text is None else segments(text)
+            history = self._histories[owner, last] = self._file.history(owner, last)
         entry = None
         for start, later in history:
             if start > number:
                 break
             entry = later
         return entry
-
-    def _members(self, owner: str) -> dict[str, str]:
-        members = self._owners.get(owner)
-        if members is None:
-            members = self._owners[owner] = self._file.members(owner)
-        return members
 
 
 def surface_of(name: str) -> Surface | None:
