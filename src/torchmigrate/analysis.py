@@ -14,7 +14,8 @@ from types import ModuleType
 from torchmigrate.api_rules.api import Api
 from torchmigrate.api_rules.finder import ApiFinder
 from torchmigrate.api_rules.rules import CODES as API_CODES
-from torchmigrate.catalogue.model import Catalogue, Rule
+from torchmigrate.catalogue.index import Catalogue
+from torchmigrate.catalogue.model import Rule
 from torchmigrate.config import Settings
 from torchmigrate.edits import splice
 from torchmigrate.fixes import FixPlanner
@@ -84,7 +85,7 @@ class Analyser:
             planner = FixPlanner(names, source, self.versions, self.settings, is_init=is_init(path))
             found = planner.findings([hit for hit in hits if not hit.rule.codemod])
             for rule in self.codemods:
-                mine = [hit for hit in hits if hit.rule is rule]
+                mine = [hit for hit in hits if hit.rule.code == rule.code]
                 found.extend(codemod(rule).find(rule, mine, planner))
         if self.api is not None:
             found.extend(self.api.findings(names, source, path, {id(hit.use) for hit in all_hits}))
