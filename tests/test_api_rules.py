@@ -127,6 +127,7 @@ def test_removed(text: str, places: list[str]) -> None:
         "import torch\nclass A:\n    def f(self):\n        return self.nn.Gone\n",
         "import torch\ntorch._C.attic()\ntorch.ops.attic.sums(x)\ntorch.classes.attic.A\n",
         "import torch\ntorch.backport.anything(x)\n",
+        "import torch\ntorch.Group.old\n",
         "import torch\ntorch.float32.attic\ntorch.zeros.attic\n",
         "import torch\ndef f(x):\n    return x.unique_to_one()\n",
         "import torch\nfor m in (torch.nn, other):\n    m.Gone\n",
@@ -206,9 +207,7 @@ def test_installed_packages_are_not_held(tmp_path: Path) -> None:
 
 
 def test_unknown() -> None:
-    text = (
-        "import torch\nfrom torch.nn import Liner\ntorch.zeroes(3)\ntorch.backport.x\ntorch.attic.nothing\n"
-    )
+    text = "import torch\nfrom torch.nn import Liner\ntorch.zeroes(3)\ntorch.backport.x\ntorch.Group.x\ntorch.attic.nothing\n"
     assert found(text) == ["TM002 Liner", "TM002 torch.zeroes", "TM001 torch.attic"]
     _, finding, _ = check(text)
     assert finding.message == "`torch.zeroes` is in no release of torch from 1.0 to 2.15"
@@ -344,6 +343,19 @@ def test_words_of_moved() -> None:
         ("try:\n    from torch.func import vmap\nexcept ImportError:\n    vmap = None\nvmap(f)\n", []),
         ("import torch\ntry:\n    torch.attic\nexcept AttributeError:\n    torch.func\n", ["torch.func"]),
         ("try:\n    from torch.nn import Linear\nexcept ImportError:\n    from torch.func import vmap\n", []),
+        ("try:\n    from torch.func import vmap\nexcept ImportError:\n    raise RuntimeError('old')\n", []),
+        ("import torch\nassert hasattr(torch, 'func')\ntorch.func.vmap(f)\n", []),
+        ("import torch\nif self.fused:\n    with x:\n        torch.func.vmap(f)\nelse:\n    old()\n", []),
+        ("import torch\nif self.fused:\n    torch.func.vmap(f)\n", ["torch.func"]),
+        ("import torch\nif x > 3:\n    torch.func.vmap(f)\nelse:\n    old()\n", ["torch.func"]),
+        (
+            "import torch\nif isinstance(x, int):\n    torch.func.vmap(f)\nelse:\n    old()\n",
+            ["torch.func"],
+        ),
+        (
+            "import torch\nif flag:\n    def f():\n        torch.func.vmap(f)\nelse:\n    f = None\n",
+            ["torch.func"],
+        ),
         ("import torch\ntorch.zeros(3, dtype=None)\ntorch.nn.Linear(1, 2)\n", []),
     ],
 )

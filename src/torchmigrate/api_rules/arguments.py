@@ -155,7 +155,11 @@ class Arguments:
         if not then or any(one.keywords is not None or keyword in one.by_name for one in then):
             return
         since = function.added(keyword)
-        if since is None or is_handled_at(use, function.name, (), floor, ARGUMENT_ERRORS):
+        if (
+            since is None
+            or is_handled_at(use, function.name, (), floor, ARGUMENT_ERRORS, is_known=True)
+            or self.surrounding.is_chosen(use)
+        ):
             return
         yield self._finding(
             rules.NEEDS_NEWER,
