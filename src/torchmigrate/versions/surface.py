@@ -1,0 +1,275 @@
+"""Which names a library has in which release: questions to the API data.
+
+`surface_of("torch.nn.Linear").status("torch.nn.Linear", (2, 6))`. A name is looked up as Python would: from
+the library down, through what is imported elsewhere (`torch.nn.Linear` stands for
+`torch.nn.modules.linear.Linear`) and through base classes. Where the data cannot tell, the answer is
+`Status.UNKNOWN`, never a guess.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+from torchmigrate.versions.surface_file import Segment, SurfaceFile, Version, segments
+from torchmigrate.versions.surface_model import Entry, EntryKind, Status
+
+DATA = Path(__file__).with_name("api")
+
+# Made by compiled code or when they are asked for: no source lists what they have.
+_OPAQUE = ("torch._C", "torch.ops", "torch.classes")
+# Bases that add nothing but what every class has.
+_PLAIN_BASES = frozenset(
+    {
+        "object",
+        "builtins.object",
+        "abc.ABC",
+        "typing.Generic",
+        "typing.Protocol",
+        "typing_extensions.Protocol",
+    }
+)
+_OBJECT = frozenset(dir(type))  # __name__, mro and so on: every class has them
+
+# Where a dotted name leads: the qualified name at its definition and what that is; or why nowhere.
+_Found = tuple[str, Entry]
+
+
+class Surface:
+    """The names of one library in all its releases, read as far as they are asked for.
+
+    Versions are (major, minor) of the library itself. One that is newer than the data counts as the newest
+    in it, and one between two known ones as the older of them; older than all, nothing is known.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        self._file = SurfaceFile(data)
+        self.library = self._file.library
+        self.versions = self._file.versions  # oldest first
+        self._owners: dict[str, dict[str, str]] = {}
+        self._histories: dict[tuple[str, str], tuple[Segment, ...]] = {}
+
+    def entry(self, name: str, version: Version) -> Entry | None:
+        """What a name is; None if it does not exist, or nobody knows.
+
+        Never an alias, unless of something outside the data (another library, `torch._C`).
+        """
+        found = self._lookup(name, version)
+        return None if isinstance(found, Status) else found[1]
+
+    def definition(self, name: str, version: Version) -> str | None:
+        """The qualified name under which the same thing is defined: for names that are the same thing."""
+        found = self._lookup(name, version)
+        return None if isinstance(found, Status) else found[0]
+
+    def status(self, name: str, version: Version) -> Status:
+        """Whether a name exists. What is there but only raises (`Entry.gone`) does not."""
+        if self._opaque(name):
+            return Status.UNKNOWN
+        found = self._lookup(name, version)
+        if isinstance(found, Status):
+            return found
+        return Status.ABSENT if found[1].gone else Status.PRESENT
+
+    def spans(self, name: str) -> tuple[tuple[Version, Version | None], ...]:
+        """The releases in which a name exists, as (first, first without it or None: it is still there).
+
+        A release in which nobody knows counts as the one before it, or as without it if it is the first.
+        """
+        spans: list[tuple[Version, Version | None]] = []
+        start: Version | None = None
+        for version in self.versions:
+            status = self.status(name, version)
+            if status is Status.PRESENT and start is None:
+                start = version
+            elif status is Status.ABSENT and start is not None:
+                spans.append((start, version))
+                start = None
+        if start is not None:
+            spans.append((start, None))
+        return tuple(spans)
+
+    def known(self, name: str) -> bool:
+        """Whether a name is there in any release, even if it only raises."""
+        return any(self.entry(name, version) is not None for version in self.versions)
+
+    def names_ending(self, last: str, version: Version) -> list[str]:
+        """Public names whose last part is `last`, the shortest first.
+
+        What a module has only because it uses it (`torch.nn.functional.Tensor`) is left out.
+        """
+        number = self._number(version)
+        if number is None:
+            return []
+        found = []
+        for owner in self._file.owners_with(last):
+            name = f"{owner}.{last}" if owner else last
+            entry = self._own(owner, last, number)
+            if (
+                entry is not None
+                and not entry.gone
+                and not _private(name)
+                and _published(name, entry)
+                and self.status(owner or name, version) is Status.PRESENT
+            ):
+                found.append(name)
+        return sorted(found, key=lambda name: (name.count("."), name))
+
+    def members(self, name: str, version: Version) -> set[str]:
+        """What a module or class has, inherited members too; an empty set for anything else."""
+        number = self._number(version)
+        found = self._lookup(name, version)
+        if number is None or isinstance(found, Status):
+            return set()
+        return {
+            last
+            for owner, _ in self._family(*found, number, frozenset())
+            for last in self._members(owner)
+            if self._own(owner, last, number) is not None
+        }
+
+    def _number(self, version: Version) -> int | None:
+        """The release in the data that stands for a version."""
+        number = bisect_right(self.versions, version) - 1
+        return number if number >= 0 else None
+
+    def _opaque(self, name: str) -> bool:
+        return any(name == root or name.startswith(root + ".") for root in _OPAQUE)
+
+    def _lookup(self, name: str, version: Version) -> _Found | Status:
+        number = self._number(version)
+        return Status.UNKNOWN if number is None else self._resolve(name, number, frozenset())
+
+    def _resolve(self, name: str, number: int, passed: frozenset[str]) -> _Found | Status:
+        """Follows a dotted name from the library down; `passed` are the aliases that led here."""
+        first, *rest = name.split(".")
+        if first != self.library:
+            return Status.UNKNOWN
+        found = self._step("", first, number, passed)
+        for last in rest:
+            if isinstance(found, Status):
+                return found
+            found = self._member(*found, last, number, passed)
+        return found
+
+    def _member(
+        self, name: str, entry: Entry, last: str, number: int, passed: frozenset[str]
+    ) -> _Found | Status:
+        """A member of what is defined as `name`."""
+        if entry.kind is EntryKind.MODULE:
+            found = self._step(name, last, number, passed)
+            if found is not Status.ABSENT:
+                return found
+            known_whole = not entry.open and not self._opaque(name) and not _dunder(last)
+            return Status.ABSENT if known_whole else Status.UNKNOWN
+        if entry.kind is EntryKind.CLASS:
+            known_whole = last not in _OBJECT and not _dunder(last)
+            for owner, parent in self._family(name, entry, number, passed):
+                found = self._step(owner, last, number, passed)
+                if found is not Status.ABSENT:
+                    return found
+                known_whole = known_whole and not parent.open
+            return Status.ABSENT if known_whole else Status.UNKNOWN
+        # An attribute of a value, a function or of something in another library.
+        return Status.UNKNOWN
+
+    def _family(self, name: str, entry: Entry, number: int, passed: frozenset[str]) -> Iterator[_Found]:
+        """A module alone; a class and its bases, nearest first, one from elsewhere as an open class."""
+        seen: set[str] = set()
+        waiting = [(name, entry)]
+        while waiting:
+            name, entry = waiting.pop(0)
+            if name not in seen:
+                seen.add(name)
+                yield name, entry
+                waiting[:0] = self._bases(name, entry, number, passed)
+
+    def _bases(self, name: str, entry: Entry, number: int, passed: frozenset[str]) -> list[_Found]:
+        mark = f"{name}()"  # we came from the bases of this class: a base that is a member of it
+        bases: list[_Found] = []
+        for base in entry.bases:
+            if base in _PLAIN_BASES:
+                continue
+            found = Status.UNKNOWN if mark in passed else self._resolve(base, number, passed | {mark})
+            if isinstance(found, Status) or found[1].kind is not EntryKind.CLASS:
+                found = (base, Entry(EntryKind.CLASS, open=True))
+            bases.append(found)
+        return bases
+
+    def _step(self, owner: str, last: str, number: int, passed: frozenset[str]) -> _Found | Status:
+        """A member that an owner lists itself, behind its aliases."""
+        entry = self._own(owner, last, number)
+        if entry is None:
+            return Status.ABSENT
+        name = f"{owner}.{last}" if owner else last
+        if entry.kind is not EntryKind.ALIAS or name in passed:
+            return name, entry
+        found = self._resolve(entry.target, number, passed | {name})
+        # The name is listed: if its target cannot be read, that says nothing about the name itself.
+        return (name, entry) if isinstance(found, Status) else self._marked(found, entry)
+
+    @staticmethod
+    def _marked(found: _Found, alias: Entry) -> _Found:
+        """What an alias stands for, with the marks that only this name has."""
+        name, entry = found
+        if alias.gone <= entry.gone and (alias.deprecated is None or entry.deprecated is not None):
+            return found
+        marked = Entry(
+            entry.kind,
+            entry.target,
+            entry.signatures,
+            entry.bases,
+            entry.open,
+            entry.gone or alias.gone,
+            entry.deprecated if entry.deprecated is not None else alias.deprecated,
+        )
+        return name, marked
+
+    def _own(self, owner: str, last: str, number: int) -> Entry | None:
+        """What an owner lists itself in a release."""
+        key = (owner, last)
+        history = self._histories.get(key)
+        if history is None:
+            text = self._members(owner).get(last)
+            history = self._histories[key] = () if text is None else segments(text)
+        entry = None
+        for start, later in history:
+            if start > number:
+                break
+            entry = later
+        return entry
+
+    def _members(self, owner: str) -> dict[str, str]:
+        members = self._owners.get(owner)
+        if members is None:
+            members = self._owners[owner] = self._file.members(owner)
+        return members
+
+
+def surface_of(name: str) -> Surface | None:
+    """The data of the library that a dotted name begins with; None: there is none."""
+    return _load(name.partition(".")[0])
+
+
+@cache
+def _load(library: str) -> Surface | None:
+    path = DATA / f"{library}.gz"
+    return Surface(path.read_bytes()) if library.isidentifier() and path.is_file() else None
+
+
+def _dunder(last: str) -> bool:
+    return last.startswith("__") and last.endswith("__")
+
+
+def _private(name: str) -> bool:
+    return any(part.startswith("_") for part in name.split("."))
+
+
+def _published(name: str, entry: Entry) -> bool:
+    """Whether a name is meant for others: defined there, or taken from below or from a private module."""
+    if entry.kind is not EntryKind.ALIAS:
+        return True
+    owner = name.rpartition(".")[0]
+    return entry.target.startswith(owner + ".") or _private(entry.target)

@@ -1,0 +1,244 @@
+"""The file that holds every release of one library: what is in `versions/api/LIBRARY.gz`.
+
+The file is a row of gzip members, so that `zcat` shows all of it as text, and each member can be unpacked
+alone. The first is the head: a line with the library and its releases, then a line for each further member
+with its length in bytes and the first owner in it. The others hold one line per owner, sorted. An owner is
+what has members: a module or a class; the empty owner has the library itself as its member.
+
+    OWNER <TAB> NAME HISTORY <TAB> NAME HISTORY ...
+
+A history is a list of segments, each from a release (its number in the head) to the next segment: the entry,
+or nothing where the name does not exist. An entry is a letter for its kind, flags, and fields by their first
+character. The four separators cannot occur in a text: they are escaped, as is the backslash.
+"""
+
+from __future__ import annotations
+
+import zlib
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from torchmigrate.versions.surface_model import Entry, EntryKind, Release
+
+Version = tuple[int, ...]
+# From this release on (its number in the head), the name is this entry, or does not exist.
+Segment = tuple[int, Entry | None]
+
+_FORMAT = "torchmigrate-api-1"
+_BLOCK = 128 * 1024  # characters in a gzip member: some milliseconds to unpack, and few lookups need many
+_GZIP = 31  # zlib's number for "with a gzip header"; it writes no time into it
+
+_MEMBER = "\t"
+_SEGMENT = "\x1d"
+_FIELD = "\x1e"
+_ESCAPES = {"\\": "\\\\", "\n": "\\n", "\t": "\\t", "\x1d": "\\s", "\x1e": "\\f", "\r": "\\r"}
+_ESCAPED = str.maketrans(_ESCAPES)
+_UNESCAPED = {code[1]: character for character, code in _ESCAPES.items()}
+
+_LETTERS = {kind: kind.value[0] for kind in EntryKind}
+_KINDS = {letter: kind for kind, letter in _LETTERS.items()}
+
+
+class SurfaceFormatError(ValueError):
+    """The bytes are not the API data of a library, or of a format that this version does not know."""
+
+
+class SurfaceFile:
+    """The releases of one library, read as far as somebody asks.
+
+    Raises:
+        SurfaceFormatError: the bytes are not such a file.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        try:
+            unpacker = zlib.decompressobj(_GZIP)
+            head, *blocks = unpacker.decompress(data).decode().split("\n")
+        except (zlib.error, UnicodeDecodeError) as error:
+            raise SurfaceFormatError(f"not a file of API data: {error}") from error
+        words = head.split(" ")
+        if words[0] != _FORMAT:
+            raise SurfaceFormatError(f"not API data of the format {_FORMAT}")
+        self.library = words[1]
+        self.versions: tuple[Version, ...] = tuple(
+            tuple(int(part) for part in word.split(".")) for word in words[2:]
+        )
+        self._data = data
+        self._firsts: list[str] = []  # the first owner in each block
+        self._places: list[tuple[int, int]] = []
+        self._texts: dict[int, str] = {}
+        start = len(data) - len(unpacker.unused_data)
+        for block in blocks:
+            length, _, first = block.partition(" ")
+            self._firsts.append(first)
+            self._places.append((start, start + int(length)))
+            start += int(length)
+
+    def members(self, owner: str) -> dict[str, str]:
+        """What a module or class has in any release: names and histories for `segments`; {} if unknown."""
+        number = bisect_right(self._firsts, owner) - 1
+        if number < 0:
+            return {}
+        text = self._block(number)
+        start = text.find(f"\n{owner}\t")
+        if start < 0:
+            return {}
+        return _members(text[start + 1 : text.find("\n", start + 1)])[1]
+
+    def owners_with(self, name: str) -> Iterator[str]:
+        """The modules and classes that have a member of this name in some release."""
+        wanted = f"\t{name} "
+        for number in range(len(self._firsts)):
+            text = self._block(number)
+            place = text.find(wanted)
+            while place >= 0:
+                start = text.rfind("\n", 0, place) + 1
+                yield text[start : text.find("\t", start)]
+                place = text.find(wanted, text.find("\n", place))
+
+    def owners(self) -> Iterator[tuple[str, dict[str, str]]]:
+        """Every module and class with its members."""
+        for number in range(len(self._firsts)):
+            for line in self._block(number)[1:-1].split("\n"):
+                yield _members(line)
+
+    def _block(self, number: int) -> str:
+        text = self._texts.get(number)
+        if text is None:
+            start, end = self._places[number]
+            # A line is then always between two line ends.
+            text = self._texts[number] = "\n" + zlib.decompress(self._data[start:end], _GZIP).decode()
+        return text
+
+
+def segments(history: str) -> tuple[Segment, ...]:
+    """A history as `SurfaceFile.members` gives it, by release."""
+    found: list[Segment] = []
+    for text in history.split(_SEGMENT):
+        number, _, entry = text.partition(":")
+        found.append((int(number), _read_entry(entry) if entry else None))
+    return tuple(found)
+
+
+def encode(library: str, releases: Sequence[tuple[Version, Release]]) -> bytes:
+    """The file for these releases, oldest first. The same releases always give the same bytes.
+
+    Raises:
+        ValueError: the releases are not in order, or a name is not in the library.
+    """
+    versions = [version for version, _ in releases]
+    if versions != sorted(set(versions)):
+        raise ValueError("releases must be in order, each once")
+    owners: dict[str, dict[str, str]] = {}
+    for name in sorted({name for _, release in releases for name in release}):
+        if name != library and not name.startswith(library + "."):
+            raise ValueError(f"`{name}` is not a name of {library}")
+        owner, _, last = name.rpartition(".")
+        owners.setdefault(owner, {})[last] = _history(name, [release for _, release in releases])
+    lines = [
+        _MEMBER.join([owner, *(f"{name} {history}" for name, history in sorted(owners[owner].items()))])
+        for owner in sorted(owners)
+    ]
+    blocks = [(owner, _pack("\n".join(block) + "\n")) for owner, block in _blocks(lines)]
+    head = [" ".join([_FORMAT, library, *(".".join(map(str, version)) for version in versions)])]
+    head += [f"{len(packed)} {owner}" for owner, packed in blocks]
+    return b"".join([_pack("\n".join(head)), *(packed for _, packed in blocks)])
+
+
+def decode(data: bytes) -> list[tuple[Version, dict[str, Entry]]]:
+    """Every release in a file, complete: the opposite of `encode`.
+
+    Raises:
+        SurfaceFormatError: the bytes are not such a file.
+    """
+    file = SurfaceFile(data)
+    releases: list[dict[str, Entry]] = [{} for _ in file.versions]
+    for owner, members in file.owners():
+        for last, history in members.items():
+            name = f"{owner}.{last}" if owner else last
+            spans = segments(history)
+            ends = [start for start, _ in spans[1:]] + [len(releases)]
+            for (start, entry), end in zip(spans, ends, strict=True):
+                if entry is not None:
+                    for release in releases[start:end]:
+                        release[name] = entry
+    return list(zip(file.versions, releases, strict=True))
+
+
+def with_release(data: bytes, version: Version, release: Release) -> bytes:
+    """The same file with one more release, or with another content for one that it has."""
+    file = SurfaceFile(data)
+    releases: dict[Version, Release] = dict(decode(data))
+    releases[version] = release
+    return encode(file.library, sorted(releases.items(), key=lambda item: item[0]))
+
+
+def _blocks(lines: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
+    """The lines in blocks of about `_BLOCK` characters, with the owner of the first line in each."""
+    block: list[str] = []
+    size = 0
+    for line in lines:
+        if block and size + len(line) > _BLOCK:
+            yield block[0].partition(_MEMBER)[0], block
+            block, size = [], 0
+        block.append(line)
+        size += len(line)
+    if block:
+        yield block[0].partition(_MEMBER)[0], block
+
+
+def _members(line: str) -> tuple[str, dict[str, str]]:
+    owner, *members = line.split(_MEMBER)
+    return owner, dict(member.split(" ", 1) for member in members)
+
+
+def _pack(text: str) -> bytes:
+    packer = zlib.compressobj(9, zlib.DEFLATED, _GZIP, 9)
+    return packer.compress(text.encode()) + packer.flush()
+
+
+def _history(name: str, releases: Sequence[Mapping[str, Entry]]) -> str:
+    written: list[str] = []
+    before: Entry | None = None
+    for number, release in enumerate(releases):
+        entry = release.get(name)
+        if entry != before:
+            written.append(f"{number}:{'' if entry is None else _write_entry(entry)}")
+        before = entry
+    return _SEGMENT.join(written)
+
+
+def _write_entry(entry: Entry) -> str:
+    fields = [_LETTERS[entry.kind] + "*" * entry.open + "!" * entry.gone]
+    if entry.target:
+        fields.append(f">{entry.target.translate(_ESCAPED)}")
+    fields += [f"={signature.translate(_ESCAPED)}" for signature in entry.signatures]
+    fields += [f"<{base.translate(_ESCAPED)}" for base in entry.bases]
+    if entry.deprecated is not None:
+        fields.append(f"#{entry.deprecated.translate(_ESCAPED)}")
+    return _FIELD.join(fields)
+
+
+def _read_entry(text: str) -> Entry:
+    head, *fields = text.split(_FIELD)
+    by_mark: dict[str, list[str]] = {">": [], "=": [], "<": [], "#": []}
+    for field in fields:
+        by_mark[field[0]].append(_unescape(field[1:]))
+    return Entry(
+        kind=_KINDS[head[0]],
+        target="".join(by_mark[">"]),
+        signatures=tuple(by_mark["="]),
+        bases=tuple(by_mark["<"]),
+        open="*" in head,
+        gone="!" in head,
+        deprecated=by_mark["#"][0] if by_mark["#"] else None,
+    )
+
+
+def _unescape(text: str) -> str:
+    if "\\" not in text:
+        return text
+    characters = iter(text)
+    return "".join(
+        _UNESCAPED[next(characters)] if character == "\\" else character for character in characters
+    )
