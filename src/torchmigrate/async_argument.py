@@ -11,10 +11,12 @@ import re
 from collections.abc import Iterator
 
 from torchmigrate.catalogue.model import Rule
-from torchmigrate.model import Applicability, Edit, Finding, Fix, Severity
+from torchmigrate.model import Applicability, Edit, Finding, Fix, Severity, Timeline
 
 CODE = "TM012"
 MASK = "asyn_"
+# The first torch that needs Python 3.7; older ones run on 3.6, where the word is none that is reserved.
+SINCE = "1.11"
 
 RULE = Rule(
     code=CODE,
@@ -58,7 +60,14 @@ def findings(offsets: tuple[int, ...]) -> list[Finding]:
         edit = Edit(start, end, "non_blocking")
         fix = Fix("Replace with `non_blocking`", Applicability.SAFE, (edit,), code=CODE)
         url = RULE.references[0]
-        found.append(Finding(CODE, RULE.name, RULE.summary, Severity.ERROR, start, end, fix=fix, url=url))
+        found.append(
+            Finding(
+                *(CODE, RULE.name, RULE.summary, Severity.ERROR, start, end),
+                fix=fix,
+                url=url,
+                timeline=Timeline("torch", removed=SINCE),
+            )
+        )
     return found
 
 
