@@ -28,6 +28,7 @@ from torchmigrate.options import (
     selection_options,
     target_option,
     verbose_option,
+    version_option,
 )
 
 INTERRUPTED = 130
@@ -129,6 +130,87 @@ def check(
             raise click.ClickException("stdin is closed.")
         return checker.check_stdin(sys.stdin.buffer.read(), name)
     return checker.check(paths)
+
+
+@commands.command(cls=Command, short_help="Say what every release of torch would break.")
+@paths_argument
+@jobs_option
+@version_option(
+    "--to",
+    "--target",
+    "target",
+    help="Plan for this release, and list what there is to do for it. [default: the newest one known, and no"
+    " list]",
+)
+@minimum_option
+@selection_options
+@file_options
+@option(
+    "--output-format",
+    type=click.Choice(["table", "markdown", "json", "html"]),
+    default="table",
+    group=OUTPUT,
+    help="html is one page with a chart, a table to filter, and source excerpts. [default: table]",
+)
+@option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    group=OUTPUT,
+    help="Write the plan to this file instead of stdout.",
+)
+@option(
+    "--link-template",
+    metavar="URL",
+    group=OUTPUT,
+    help="What places link to, such as https://github.com/o/r/blob/main/{path}#L{line}; the path is relative"
+    " to the root of the repository. [default: the file itself]",
+)
+@option("--title", metavar="TEXT", group=OUTPUT, help="The name of the project. [default: of its directory]")
+@quiet_option
+@verbose_option
+@colour_option
+@config_options
+def plan(
+    paths: tuple[Path, ...],
+    jobs: int | None,
+    output_format: str,
+    output: Path | None,
+    link_template: str | None,
+    title: str | None,
+    quiet: bool,
+    verbose: bool,
+    colour: str,
+    config: Path | None,
+    isolated: bool,
+    **options: Any,
+) -> int:
+    """Make the upgrade plan of files and directories (default: the current one).
+
+    One row for each release of torch, from the project's minimum to the newest: how many places break there,
+    change their results silently or warn, how many of them began to with that release (+), and what it takes
+    to mend them. A target in the configuration does not matter.
+
+    Exit codes: 0 done, 2 something could not be done.
+    """
+    from torchmigrate.plan.command import Request, run_plan
+    from torchmigrate.session import Session
+    from torchmigrate.versions.releases import NEWEST
+
+    step = options["target"] is not None
+    session = Session.open(
+        paths or (Path(),),
+        config=config,
+        isolated=isolated,
+        command_line=layer({**options, "target": options["target"] or NEWEST}),
+        quiet=quiet,
+        verbose=verbose,
+        colour=colour,
+    )
+    return run_plan(
+        session, paths or (Path(),), Request(output_format, step, output, title, link_template, jobs)
+    )
 
 
 @commands.command(cls=Command, short_help="Say all about one rule.")

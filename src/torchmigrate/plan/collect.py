@@ -18,7 +18,7 @@ from torchmigrate.reach import exists
 from torchmigrate.report.base import shown_path
 from torchmigrate.source import Source
 from torchmigrate.style import printable
-from torchmigrate.versions.range import requirement
+from torchmigrate.versions.range import held_by_minimum, requirement
 from torchmigrate.versions.releases import RELEASES, show_version, torch_release
 
 NEEDS_NEWER = "TM005"  # the rule for what the minimum does not have yet
@@ -93,6 +93,7 @@ def _place(finding: Finding, source: Source, path: str, file: str) -> Place:
         effort=Effort.BY_HAND if fix is None else _EFFORTS.get(fix.applicability, Effort.BY_HAND),
         fix=None if fix is None else printable(fix.title),
         fix_needs=max((version for version in needs if version is not None), default=None),
+        held_by_minimum=fix is not None and held_by_minimum(fix.reason),
         reason=None if fix is None or fix.reason is None else printable(fix.reason),
         help=None if finding.help is None else printable(finding.help),
         url=finding.url,
@@ -136,8 +137,7 @@ def inside(path: Path, root: Path) -> str:
         return Path(absolute).as_posix()
 
 
-def project_root(start: Path) -> Path:
-    """The directory of the project that a directory belongs to: that of its repository, if it is in one."""
+def repository_of(start: Path) -> Path | None:
+    """The root of the repository that a directory is in."""
     start = start.absolute()
-    above = (start, *start.parents)
-    return next((directory for directory in above if exists(directory / ".git")), start)
+    return next((directory for directory in (start, *start.parents) if exists(directory / ".git")), None)

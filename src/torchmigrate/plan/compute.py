@@ -100,7 +100,7 @@ def headline(plan: Plan) -> str:
             f" The newest that it runs on is {show_version(high)}."
         )
     if low is None:
-        text = f"Runs up to torch {show_version(high)} as it stands (which one is its minimum is not known)"
+        text = f"Runs up to torch {show_version(high)} as it stands (minimum unknown)"
     elif low == high:
         text = f"Runs on torch {show_version(high)} only as it stands"
     else:

@@ -94,6 +94,7 @@ class Place:
     path: as messages show it. file: relative to the project's root, `/` between its parts, for links.
     row, column: of its first character, 1-based, in characters.
     fix_needs: the first release in which the fixed code works, if it does not in every one.
+    held_by_minimum: the fix would be safe if the project's minimum had the new code.
     """
 
     path: str
@@ -107,6 +108,7 @@ class Place:
     effort: Effort = Effort.BY_HAND
     fix: str | None = None  # what the fix does
     fix_needs: Version | None = None
+    held_by_minimum: bool = False
     reason: str | None = None  # why the fix is not safe
     help: str | None = None
     url: str | None = None
