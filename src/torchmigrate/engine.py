@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from torchmigrate import async_argument
 from torchmigrate import edits as editing
+from torchmigrate.api_rules.rules import CODES as API_CODES
 from torchmigrate.builtin import RULES
 from torchmigrate.catalogue.model import Catalogue, RuleHead
 from torchmigrate.config import Settings
@@ -38,9 +39,11 @@ class Engine:
     def __init__(self, catalogue: Catalogue, settings: Settings) -> None:
         self.settings = settings
         self.versions = VersionRange(settings.target, settings.minimum)
+        self.whole = catalogue
         self.catalogue = catalogue.where(self._wanted)
         self.has_codemods = any(head.codemod for head in self.catalogue.heads)
         own = {rule.code for rule in RULES if settings.selects(rule.code)}
+        self.has_api_rules = not API_CODES.isdisjoint(own)
         self.enabled = own.union(head.code for head in self.catalogue.heads)
 
     def _wanted(self, head: RuleHead) -> bool:
@@ -51,7 +54,7 @@ class Engine:
         """What does the work; loaded when the first file needs it."""
         from torchmigrate.analysis import Analyser
 
-        return Analyser(self.catalogue, self.versions, self.settings)
+        return Analyser(self.catalogue, self.versions, self.settings, self.whole)
 
     # ---- files ---------------------------------------------------------------------------------------
 
@@ -108,6 +111,8 @@ class Engine:
         """Whether the text may hold anything for the rules; cheap, and never wrong the other way."""
         if not mentions_library(text):
             return False
+        if self.has_api_rules:
+            return True
         return self.catalogue.screen(text) or (self.has_codemods and self.analyser.may_hold(text))
 
     # ---- fixing --------------------------------------------------------------------------------------

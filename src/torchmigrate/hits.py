@@ -13,7 +13,7 @@ from torchmigrate.match.place import Place
 from torchmigrate.model import Severity
 from torchmigrate.names import types
 from torchmigrate.names.guards import is_handled
-from torchmigrate.names.model import Binding, Const, Names, Qual, Role, Use
+from torchmigrate.names.model import Binding, Const, Guards, Names, Qual, Role, Use
 from torchmigrate.places import Surroundings
 from torchmigrate.source import Source
 from torchmigrate.versions.range import VersionRange, severity
@@ -40,9 +40,16 @@ def cannot_spell(_: str) -> str | None:
 class HitFinder:
     """Looks up every use of a file in the catalogue."""
 
-    def __init__(self, catalogue: Catalogue, versions: VersionRange) -> None:
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        versions: VersionRange,
+        exists: Callable[[str], bool | None] | None = None,
+    ) -> None:
+        """exists: whether a name is there at the target, None where nobody knows; asked for guards only."""
         self.catalogue = catalogue
         self.versions = versions
+        self.exists = exists
         self._rules: dict[str, list[tuple[Rule, str]]] = {}
 
     def rules_for(self, name: str) -> list[tuple[Rule, str]]:
@@ -99,19 +106,34 @@ class HitFinder:
         if len(use.candidates) > 1 and any(canonical(other) in new for other in use.candidates):
             return None  # imported from its new home where that exists, from the old one elsewhere
         old = (name, symbol, *rule.symbols)
-        if is_handled(use.guards, target=self._target, old=old, new=new):
+        if is_guarded(use, name, target=self._target, old=old, new=new, exists=self.exists):
             return None
-        origins = origins_of(use, name)
-        if origins and all(
-            is_handled(origin.guards, target=self._target, old=old, new=new) for origin in origins
-        ):
-            return None  # the old one is bound for old releases only
         if use.role is Role.IMPORT and has_fallback(use) and severity(rule, self.versions) is Severity.ERROR:
             return None  # gone, so that the import fails and what the handler binds is used
         return Hit(rule, symbol, name, use, place, match, len(use.candidates) == 1)
 
     def _target(self, library: str) -> tuple[int, ...] | None:
         return self.versions.of(library)[0]
+
+
+def is_guarded(
+    use: Use,
+    name: str,
+    *,
+    target: Callable[[str], tuple[int, ...] | None],
+    old: Iterable[str],
+    new: Iterable[str],
+    exists: Callable[[str], bool | None] | None,
+) -> bool:
+    """Whether a use, or everything that gives it this name, stands where guards take care of it."""
+
+    def handled(guards: Guards) -> bool:
+        return is_handled(guards, target=target, old=old, new=new, exists=exists)
+
+    if handled(use.guards):
+        return True
+    origins = origins_of(use, name)
+    return bool(origins) and all(handled(origin.guards) for origin in origins)  # bound for old releases only
 
 
 def origins_of(use: Use, name: str) -> list[Binding]:

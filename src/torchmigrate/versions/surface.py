@@ -110,8 +110,8 @@ class Surface:
             if (
                 entry is not None
                 and not entry.gone
-                and not _private(name)
-                and _published(name, entry)
+                and not private(name)
+                and published(name, entry)
                 and self.status(owner or name, version) is Status.PRESENT
             ):
                 found.append(name)
@@ -263,13 +263,13 @@ def _dunder(last: str) -> bool:
     return last.startswith("__") and last.endswith("__")
 
 
-def _private(name: str) -> bool:
+def private(name: str) -> bool:
     return any(part.startswith("_") for part in name.split("."))
 
 
-def _published(name: str, entry: Entry) -> bool:
+def published(name: str, entry: Entry) -> bool:
     """Whether a name is meant for others: defined there, or taken from below or from a private module."""
     if entry.kind is not EntryKind.ALIAS:
         return True
     owner = name.rpartition(".")[0]
-    return entry.target.startswith(owner + ".") or _private(entry.target)
+    return entry.target.startswith(owner + ".") or private(entry.target)
