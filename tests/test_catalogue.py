@@ -16,13 +16,17 @@ from pathlib import Path
 import pytest
 
 from torchmigrate.catalogue import compiled, store
+from torchmigrate.catalogue.check_examples import check_rule
 from torchmigrate.catalogue.examples import CLEAN, FIX, REPORT_ONLY
 from torchmigrate.catalogue.loader import load_directory, load_file
-from torchmigrate.catalogue.model import ALL_ROLES, Case, Catalogue, Condition, ResultUse, Rule
+from torchmigrate.catalogue.model import ALL_ROLES, Case, Catalogue, Condition, ResultUse, Rule, RuleHead
 from torchmigrate.catalogue.problems import CatalogueError
 from torchmigrate.catalogue.schema import CASE, EXAMPLE
 from torchmigrate.catalogue.schema import RULE as RULE_SCHEMA
+from torchmigrate.catalogue.variants import at
+from torchmigrate.hits import HitFinder
 from torchmigrate.model import Applicability
+from torchmigrate.versions.range import VersionRange
 
 ROOT = Path(__file__).parent.parent
 
@@ -761,3 +765,65 @@ def test_the_contributing_guide_names_every_key() -> None:
     keys = {key for part in (RULE_SCHEMA, CASE, EXAMPLE) for key in part["properties"]}
     keys |= {key for part in ("arguments", "result") for key in CASE["properties"][part]["properties"]}
     assert [key for key in sorted(keys) if f"`{key}`" not in guide and f"`{key}:" not in guide] == []
+
+
+VARIANTS = """
+- code: TM990
+  name: renamed-parameters
+  summary: "`{old}` is now `{new_name}`"
+  why: Parameters were renamed.
+  library: torch
+  removed: "1.9"
+  symbols:
+    torch.f: {old: a, new_name: b, signature: "(x, a=1)"}
+    torch.g: {old: c, new_name: d, signature: "(c, y=2)", removed: "2.1"}
+  parameters: [$old]
+  cases:
+    - arguments: {keywords: {$old: $new_name}}
+  references: ["https://example.org"]
+  examples:
+    - before: |
+        import torch
+        torch.f(1, a=2)
+        torch.g(c=1)
+      after: |
+        import torch
+        torch.f(1, b=2)
+        torch.g(d=1)
+      no_proof: invented
+    - report_only: |
+        from torch import *
+        f(1, a=2)
+    - clean: |
+        import torch
+        torch.f(1, b=2)
+"""
+
+
+def test_what_a_symbol_says_of_itself(tmp_path: Path) -> None:
+    (loaded,) = load_file(write(tmp_path, VARIANTS))
+    rule = loaded.rule
+    assert at(rule, "torch.f").parameters == ("a",)
+    assert at(rule, "torch.g").cases[0].keywords == {"c": "d"}
+    assert (at(rule, "torch.f").removed, at(rule, "torch.g").removed) == ("1.9", "2.1")
+    assert RuleHead.of(rule).removed == "1.9"
+    assert list(check_rule(loaded, Catalogue.of([rule]))) == []
+
+
+def test_a_symbol_that_is_still_there_at_the_target_is_not_found(tmp_path: Path) -> None:
+    (loaded,) = load_file(write(tmp_path, VARIANTS))
+    finder = HitFinder(Catalogue.of([loaded.rule]), VersionRange("2.0"))
+    assert [rule.code for rule, _ in finder.rules_for("torch.f")] == ["TM990"]
+    assert finder.rules_for("torch.g") == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("[$old]", "[$older]", "`$older` is no variable of the symbols"),
+        ("{old: c, new_name: d,", "{old: e, new_name: d,", "`e` is not in the signature of `torch.g`"),
+        ('removed: "2.1"}', 'removed: "1.77"}', "there is no torch 1.77"),
+    ],
+)
+def test_mistakes_in_what_a_symbol_says(tmp_path: Path, old: str, new: str, expected: str) -> None:
+    assert any(expected in text for text in problems(tmp_path, VARIANTS.replace(old, new)))

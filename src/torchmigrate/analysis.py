@@ -84,7 +84,7 @@ class Analyser:
             planner = FixPlanner(names, source, self.versions, self.settings, is_init=is_init(path))
             found = planner.findings([hit for hit in hits if not hit.rule.codemod])
             for rule in self.codemods:
-                mine = [hit for hit in hits if hit.rule is rule]
+                mine = [hit for hit in hits if hit.rule.code == rule.code]
                 found.extend(codemod(rule).find(rule, mine, planner))
         if self.api is not None:
             found.extend(self.api.findings(names, source, path, {id(hit.use) for hit in all_hits}))

@@ -288,7 +288,11 @@ class FixPlanner:
             return {}
         users: list[Hit] = []
         for hit in hits:
-            if hit is first or hit.rule is not first.rule or not f"{hit.name}.".startswith(f"{first.name}."):
+            if (
+                hit is first
+                or hit.rule.code != first.rule.code
+                or not f"{hit.name}.".startswith(f"{first.name}.")
+            ):
                 continue
             bound = hit.use.binding
             if bound is not None and bound.target != binding.name:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from torchmigrate.canonical import canonical
 from torchmigrate.catalogue.model import Catalogue, Rule
+from torchmigrate.catalogue.variants import at
 from torchmigrate.match.matching import Match, matches
 from torchmigrate.match.place import Place
 from torchmigrate.model import Severity
@@ -61,7 +62,10 @@ class HitFinder:
             if public != name:
                 known = {id(rule) for rule, _ in found}
                 found += [item for item in self.catalogue.for_name(public) if id(item[0]) not in known]
-            found = self._rules[name] = _most_specific(found)
+            found = [(at(rule, symbol), symbol) for rule, symbol in _most_specific(found)]
+            # The rule has reached the target, but maybe not for this symbol.
+            found = [item for item in found if severity(item[0], self.versions) is not None]
+            self._rules[name] = found
         return found
 
     def find(self, names: Names, source: Source) -> list[Hit]:
@@ -75,12 +79,12 @@ class HitFinder:
                 and use.candidates[0].rpartition(".")[2] not in types.DISTINCTIVE_METHODS
             ):
                 continue
-            seen: set[int] = set()
+            seen: set[str] = set()
             for name in use.candidates:
                 for rule, symbol in self.rules_for(name):
-                    if id(rule) in seen:
+                    if rule.code in seen:
                         continue
-                    seen.add(id(rule))
+                    seen.add(rule.code)
                     hit = self._hit(use, name, rule, symbol, surroundings, source)
                     if hit is not None:
                         hits.append(hit)

@@ -99,7 +99,7 @@ class Rule:
     name: str
     summary: str
     library: str
-    # qualified name -> variables: `new` for a plain rename, `signature` where it has one of its own
+    # qualified name -> variables: `new` for a plain rename, and what it has of its own (`variants.OWN`)
     symbols: Mapping[str, Mapping[str, str]]
     why: str = ""
     modules: Mapping[str, str | None] = field(default_factory=dict)  # moved module -> new one, None: gone
@@ -146,13 +146,21 @@ class RuleHead(NamedTuple):
             library=rule.library,
             symbols=tuple(rule.symbols),
             modules=tuple(rule.modules),
-            outdated=rule.outdated,
-            deprecated=rule.deprecated,
-            changed=rule.changed,
-            removed=rule.removed,
+            outdated=_earliest(rule, "outdated"),
+            deprecated=_earliest(rule, "deprecated"),
+            changed=_earliest(rule, "changed"),
+            removed=_earliest(rule, "removed"),
             codemod=rule.codemod,
             opt_in=rule.opt_in,
         )
+
+
+def _earliest(rule: Rule, status: str) -> str | None:
+    """The first release in which a status holds for any symbol: each may name its own."""
+    given = {values.get(status) for values in rule.symbols.values()} | {getattr(rule, status)}
+    return min(
+        (text for text in given if text), key=lambda text: tuple(map(int, text.split("."))), default=None
+    )
 
 
 class RulesByName(Mapping[str, list[Rule]]):
