@@ -8,12 +8,13 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
+from torchmigrate.api_rules.rules import NEEDS_NEWER
 from torchmigrate.catalogue.model import Catalogue
 from torchmigrate.config import Settings
 from torchmigrate.engine import Engine
 from torchmigrate.model import Applicability, FileResult, Finding
 from torchmigrate.plan.compute import since
-from torchmigrate.plan.model import Effort, Line, Place
+from torchmigrate.plan.model import Effort, Line, Place, Since
 from torchmigrate.reach import exists
 from torchmigrate.report.base import shown_path
 from torchmigrate.source import Source
@@ -21,7 +22,6 @@ from torchmigrate.style import printable
 from torchmigrate.versions.range import held_by_minimum, requirement
 from torchmigrate.versions.releases import RELEASES, show_version, torch_release
 
-NEEDS_NEWER = "TM005"  # the rule for what the minimum does not have yet
 CONTEXT = 2  # rows of source before and after a place
 MOST_ROWS = 6  # of a long place; its other rows are left out
 MOST_COLUMNS = 160  # of each part of a row
@@ -66,18 +66,21 @@ def places_of(result: FileResult, here: Path, root: Path) -> Iterator[Place]:
 
     Raises SourceError if the file cannot be read any more.
     """
-    findings = [finding for finding in result.findings if finding.timeline is not None]
+    findings = [
+        (finding, when)
+        for finding in result.findings
+        if finding.timeline is not None and (when := since(finding.timeline)).known
+    ]
     if not findings:
         return
     source = Source.read(result.path)
     shown = shown_path(result.path, here)
     file = inside(result.path, root)
-    for finding in findings:
-        yield _place(finding, source, shown, file)
+    for finding, when in findings:
+        yield _place(finding, when, source, shown, file)
 
 
-def _place(finding: Finding, source: Source, path: str, file: str) -> Place:
-    assert finding.timeline is not None
+def _place(finding: Finding, when: Since, source: Source, path: str, file: str) -> Place:
     row, column = source.position(finding.start)
     fix = finding.fix
     needs = [] if fix is None else [torch_release(*requirement(text, "torch")) for text in fix.requires]
@@ -89,7 +92,7 @@ def _place(finding: Finding, source: Source, path: str, file: str) -> Place:
         code=finding.code,
         name=finding.name,
         message=printable(finding.message),
-        since=since(finding.timeline),
+        since=when,
         effort=Effort.BY_HAND if fix is None else _EFFORTS.get(fix.applicability, Effort.BY_HAND),
         fix=None if fix is None else printable(fix.title),
         fix_needs=max((version for version in needs if version is not None), default=None),

@@ -84,7 +84,7 @@ def as_html(plan: Plan, links: Links) -> str:
         columns=list(_columns(plan)),
         ticks=[(number, _height(number, plan)) for number in _ticks(_tallest(plan))],
         height=HEIGHT,
-        rules=sorted({(place.code, place.name) for place in plan.places}),
+        rules=sorted({(place.code, place.name) for place in plan.listed}),
         index=lambda release: _index(release, plan),
         address=links.to,
         reference=lambda place: place.url if place.url and place.url.startswith("https://") else None,

@@ -211,3 +211,12 @@ class Plan:
     def lacking(self) -> list[Place]:
         """The places that need something that not every release of the plan has."""
         return [place for place in self.places if place.since.lacks(self.first)]
+
+    @property
+    def listed(self) -> list[Place]:
+        """The places that one of the releases affects, or lacks something for."""
+        return [
+            place
+            for place in self.places
+            if place.since.effect(self.target) is not None or place.since.lacks(self.first)
+        ]
