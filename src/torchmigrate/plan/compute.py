@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from torchmigrate.model import Timeline
-from torchmigrate.plan.model import EFFECTS, Effect, Place, Plan, Row, Since
+from torchmigrate.plan.model import Effect, Place, Plan, Row, Since
 from torchmigrate.versions.releases import RELEASES, Version, parse_version, show_version, torch_release
 
 
@@ -62,7 +62,7 @@ def _row(places: Sequence[Place], release: Version, releases: Sequence[Version])
     before = _before(release, releases)
     for place in places:
         effect = place.since.effect(release)
-        if effect not in EFFECTS:
+        if effect is None or effect is Effect.OUTDATED:
             continue
         row.effects[effect].add(place.effort_in(release))
         # What holds in the first of all releases begins there or earlier, which is all the same.

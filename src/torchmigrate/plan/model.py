@@ -55,11 +55,13 @@ class Since:
 
     def effect(self, release: Version) -> Effect | None:
         """The worst that happens there in a release; None: nothing."""
-        for effect in sorted(Effect, reverse=True):
-            since = self.of(effect)
-            if since is not None and since <= release:
-                return effect
-        return None
+        if self.breaks is not None and self.breaks <= release:
+            return Effect.BREAKS
+        if self.changes is not None and self.changes <= release:
+            return Effect.CHANGES
+        if self.warns is not None and self.warns <= release:
+            return Effect.WARNS
+        return Effect.OUTDATED if self.outdated is not None and self.outdated <= release else None
 
     def of(self, effect: Effect) -> Version | None:
         """The first release with an effect."""

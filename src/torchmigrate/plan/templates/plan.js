@@ -118,6 +118,7 @@
     });
   }
   controls.addEventListener("input", update);
+  controls.addEventListener("change", update);
   controls.addEventListener("reset", () => setTimeout(update));
   controls.addEventListener("submit", (event) => event.preventDefault());
   controls.hidden = false;
