@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 _FLAGS = (
-    "--headless=new --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking"
+    "--headless=new --no-sandbox --disable-gpu --disable-dev-shm-usage --disable-quic --no-first-run --disable-background-networking"
     " --disable-component-update --disable-sync --disable-extensions --force-color-profile=srgb"
 )
 
