@@ -25,7 +25,9 @@ from torchmigrate.options import (
     option,
     paths_argument,
     quiet_option,
+    range_options,
     selection_options,
+    span,
     target_option,
     verbose_option,
     version_option,
@@ -215,9 +217,10 @@ def plan(
 
 @commands.command(cls=Command, short_help="Say all about one rule.")
 @click.argument("rule", metavar="CODE|NAME|SYMBOL")
+@range_options
 @colour_option
 @config_options
-def explain(rule: str, colour: str, config: Path | None, isolated: bool) -> int:
+def explain(rule: str, colour: str, config: Path | None, isolated: bool, **options: Any) -> int:
     """Why a rule exists, which releases it is about, what it does to code, how safe that is, and links.
 
     The rule is named by its code or name, or by what it finds, such as torch.symeig.
@@ -227,7 +230,7 @@ def explain(rule: str, colour: str, config: Path | None, isolated: bool) -> int:
 
     session = Session.open([Path()], config=config, isolated=isolated, detect=False, colour=colour)
     found = session.rule(rule)
-    session.console.out(explanation(found, examples(found), session.console.style))
+    session.console.out(explanation(found, examples(found), session.console.style, span(options)))
     return 0
 
 
@@ -239,19 +242,23 @@ def explain(rule: str, colour: str, config: Path | None, isolated: bool) -> int:
     group=OUTPUT,
     help="How to print them. [default: table]",
 )
+@range_options
 @colour_option
 @config_options
-def rules(output_format: str, colour: str, config: Path | None, isolated: bool) -> int:
-    """Every rule, with the releases it is about and what it can fix."""
+def rules(output_format: str, colour: str, config: Path | None, isolated: bool, **options: Any) -> int:
+    """Every rule, with the releases it is about and what it can fix.
+
+    With --target, those that report something for that release, how bad it is, and how safe the fix is.
+    """
     from torchmigrate.describe import rules_json, rules_table
     from torchmigrate.session import Session
 
     session = Session.open([Path()], config=config, isolated=isolated, detect=False, colour=colour)
     if output_format == "json":
-        session.console.out(rules_json(session.rules))
+        session.console.out(rules_json(session.rules, span(options)))
     else:
         width = os.get_terminal_size().columns if sys.stdout.isatty() else None
-        session.console.out(rules_table(session.rules, session.console.style, width))
+        session.console.out(rules_table(session.rules, session.console.style, width, span(options)))
     return 0
 
 

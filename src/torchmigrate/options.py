@@ -10,6 +10,7 @@ import click
 
 if TYPE_CHECKING:
     from torchmigrate.config import Layer
+    from torchmigrate.versions.range import VersionRange
 
 SELECTION = "Rule selection"
 VERSIONS = "Versions"
@@ -115,6 +116,10 @@ minimum_option: Callable[[Any], Any] = version_option(
     "--minimum",
     help="The oldest torch release that the code must still run on. [default: what the project requires]",
 )
+range_options: Callable[[Any], Any] = _all(
+    version_option("--target", help="Say what this means for a torch release to move to."),
+    version_option("--minimum", help="The oldest torch release that must still run; with --target."),
+)
 file_options: Callable[[Any], Any] = _all(
     list_option(
         "--exclude", "PATTERNS", FILES, "Leave out these instead of the default ones (.venv, build, ...)."
@@ -161,6 +166,20 @@ verbose_option: Callable[[Any], Any] = option(
     group=OUTPUT,
     help="Say which configuration and versions are used, and where they come from.",
 )
+
+
+def span(options: dict[str, Any]) -> VersionRange | None:
+    """The range that `range_options` give. Raises click.UsageError if there is no such one."""
+    from torchmigrate.versions.range import VersionRange
+
+    if options["target"] is None:
+        if options["minimum"] is not None:
+            raise click.UsageError("--minimum goes with --target.")
+        return None
+    try:
+        return VersionRange(options["target"], options["minimum"])
+    except ValueError as error:
+        raise click.UsageError(f"{error}.") from None
 
 
 def layer(options: dict[str, Any]) -> Layer:
