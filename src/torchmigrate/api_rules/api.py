@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from torchmigrate.match.signature import Signature, parse_signature
 from torchmigrate.versions.range import VersionRange
 from torchmigrate.versions.releases import NEWEST
 from torchmigrate.versions.surface import Surface, surface_of
 from torchmigrate.versions.surface_model import EntryKind, Status
-
-if TYPE_CHECKING:
-    from torchmigrate.api_rules.arguments import Move
 
 Version = tuple[int, ...]
 Signatures = tuple[Signature, ...]  # of all overloads; empty: not known
@@ -82,21 +77,6 @@ class Api:
         self.minimum = versions.minimum
         floor = versions.minimum or (versions.target if versions.target != NEWEST else None)
         self.floor = None if floor is None else Point(floor)
-        self._histories: dict[str, tuple[tuple[Version, Signatures], ...]] = {}
-        self.moves: dict[str, list[Move]] = {}  # by function, as far as anybody asked
-
-    def history(self, name: str) -> tuple[tuple[Version, Signatures], ...]:
-        """How a function could be called in every release up to the target, the oldest first."""
-        found = self._histories.get(name)
-        if found is None:
-            surface = surface_of(name)
-            target = self.target.version(name)
-            found = self._histories[name] = tuple(
-                (version, signatures(surface, name, version))
-                for version in (surface.versions if surface else ())
-                if surface is not None and version <= target
-            )
-        return found
 
     def gone_since(self, name: str) -> Version | None:
         """The release since which a name is gone at the target; None: it was never there before."""

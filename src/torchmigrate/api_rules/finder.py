@@ -8,7 +8,7 @@ from pathlib import Path
 from torchmigrate.api_rules import rules
 from torchmigrate.api_rules.absent import AbsentNames
 from torchmigrate.api_rules.api import Api
-from torchmigrate.api_rules.arguments import Arguments
+from torchmigrate.api_rules.arguments import Arguments, Functions
 from torchmigrate.api_rules.own import held_libraries
 from torchmigrate.api_rules.places import Surrounding, name_of
 from torchmigrate.catalogue.model import Rule
@@ -32,6 +32,7 @@ class ApiFinder:
         self.api = api
         self.codes = rules.CODES.intersection(codes)
         self.catalogue = catalogue
+        self.functions = Functions(api)
 
     def findings(
         self, names: Names, source: Source, path: Path, reported: Collection[int] = ()
@@ -42,7 +43,7 @@ class ApiFinder:
         own = held_libraries(path.absolute().parent)
         surrounding = Surrounding(names, source)
         absent = AbsentNames(self.api, self.codes, self._owns, surrounding)
-        arguments = Arguments(self.api, self.codes, self._owns_parameter, surrounding)
+        arguments = Arguments(self.functions, self.codes, self._owns_parameter, surrounding)
         found: list[Finding] = []
         for use in names.uses:
             name = name_of(use)

@@ -148,10 +148,18 @@ class Surface:
         if first != self.library:
             return Status.UNKNOWN
         found = self._step("", first, number, passed)
+        spelled = first
         for last in rest:
-            if isinstance(found, Status):
+            # A function may have the name of the submodule that it comes from: `import` still finds what is
+            # in the module, and so does this, before it asks the function.
+            listed = self._step(spelled, last, number, passed)
+            if not isinstance(listed, Status):
+                found = listed
+            elif isinstance(found, Status):
                 return found
-            found = self._member(*found, last, number, passed)
+            else:
+                found = self._member(*found, last, number, passed)
+            spelled = f"{spelled}.{last}"
         return found
 
     def _member(
