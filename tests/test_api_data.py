@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 import yaml
+from harness.summary import HAS_TORCH
 
 from torchmigrate.match.signature import parse_signature
 from torchmigrate.versions.releases import COMPANIONS, NEWEST, RELEASES, parse_version, show_version
-from torchmigrate.versions.surface import Surface, surface_of
+from torchmigrate.versions.surface import DATA, Surface, surface_of
+from torchmigrate.versions.surface_file import decode
 from torchmigrate.versions.surface_model import Status
 
 HISTORY = yaml.safe_load((Path(__file__).parent / "api_history.yaml").read_text(encoding="utf-8"))
@@ -67,3 +69,31 @@ def test_history(name, library, version, change):
     before = data.versions[data.versions.index(version) - 1]
     assert exists(data, name, version) is (change == "added")
     assert exists(data, name, before) is (change == "removed")
+
+
+if HAS_TORCH:
+
+    @pytest.fixture(scope="module")
+    def linker():
+        """What the reader makes of the torch that is installed."""
+        import torch
+        from api.reader import link
+
+        return link("torch", Path(torch.__file__).parent.parent)
+
+    def test_the_data_is_what_is_installed(linker):
+        import torch
+
+        data = dict(decode((DATA / "torch.gz").read_bytes()))[parse_version(torch.__version__)]
+        names = data.keys() | linker.entries.keys()
+        differing = sorted(name for name in names if data.get(name) != linker.entries.get(name))
+        # The data comes from the wheel for another system.
+        assert len(differing) * 1000 < len(names), differing
+
+    def test_what_is_read_is_what_an_import_gives(linker):
+        from api.check import check
+
+        report = check(linker)
+        wrong = report.absent + report.differing
+        assert report.compared > 40_000
+        assert len(wrong) * 1000 < report.compared, wrong

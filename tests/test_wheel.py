@@ -83,7 +83,9 @@ def test_contents(wheel: Path) -> None:
     assert rules
     assert {name for name in names if name.endswith(".yaml")} == rules
     assert {"torchmigrate/catalogue/_compiled.json", "torchmigrate/py.typed"} <= names
-    assert not any(name.startswith(("tests/", "rules/", "hatch_build")) for name in names)
+    libraries = ("torch", "torchvision", "torchaudio", "torchtext", "torchdata", "functorch")
+    assert {f"torchmigrate/versions/api/{library}.gz" for library in libraries} <= names
+    assert not any(name.startswith(("tests/", "tools/", "rules/", "hatch_build")) for name in names)
 
 
 def test_installed_catalogue(scripts: Path, tmp_path: Path) -> None:
