@@ -131,7 +131,7 @@ def test_releases_that_nobody_knows_yet() -> None:
         (
             [place(needs="1.10"), place(needs="1.12")],
             (1, 8),
-            "Runs on torch 1.12 to 2.6 as it stands; 2 places need torch 1.12.",
+            "Runs on torch 1.12 to 2.6 as it stands; 2 places need a newer one than 1.8.",
         ),
         (
             [place(breaks="1.8"), place(breaks="2.0")],
@@ -142,12 +142,12 @@ def test_releases_that_nobody_knows_yet() -> None:
             [place(breaks="1.8"), place(needs="2.0")],
             (1, 7),
             "Runs on no release of torch up to 2.6 as it stands:"
-            " 1 place needs torch 2.0 or newer and 1 place is gone since 1.8.",
+            " 1 place needs torch 2.0 or newer and 1 place breaks from 1.8 on.",
         ),
         (
             [place(breaks="0.4")],
             (1, 8),
-            "Runs on no release of torch up to 2.6 as it stands: 1 place is gone since 0.4.",
+            "Runs on no release of torch up to 2.6 as it stands: 1 place breaks from 0.4 on.",
         ),
     ],
 )
@@ -384,6 +384,29 @@ def test_the_name_of_the_project(project: Project) -> None:
     assert project.run("plan", "src").stdout.startswith("src: ")
     (project.path / ".git").mkdir()
     assert project.run("plan", "src").stdout.startswith("demo: ")
+
+
+def test_what_the_code_needs_is_found_without_a_minimum(project: Project) -> None:
+    project.write("new.py", "import torch\nf = torch.func.vmap(g)\n")
+    arguments = ("plan", "--isolated", "new.py", "--output-format", "json")
+    made = json.loads(project.run(*arguments, code=0).stdout)
+    assert made["minimum"] is None and made["from"] == "2.0" and made["places"] == []
+    assert made["headline"] == f"Runs on torch 2.0 to {NEWEST} as it stands."
+    known = json.loads(project.run(*arguments, "--minimum", "1.13", code=0).stdout)
+    (found,) = known["places"]
+    assert found["since"]["needs"] == "2.0" and found["effect"] is None
+    assert [row["needs_newer"] for row in known["releases"]][:2] == [1, 0]
+    old = json.loads(project.run(*arguments, "--to", "1.12", code=0).stdout)
+    assert old["runs"] is None and [item["since"]["needs"] for item in old["places"]] == ["2.0"]
+    assert old["headline"].startswith("Runs on no release of torch up to 1.12 as it stands: 1 place needs")
+
+
+def test_files_that_were_not_read_are_told(project: Project) -> None:
+    project.write("broken.py", "import torch\ndef\n")
+    made = json.loads(project.run("plan", "--output-format", "json", code=2).stdout)
+    assert made["unread"] == 1 and made["headline"].endswith(
+        ". 1 file could not be read and may change this."
+    )
 
 
 @pytest.mark.parametrize("output_format", ["table", "markdown", "json", "html"])

@@ -19,21 +19,23 @@ from torchmigrate.reach import exists
 from torchmigrate.report.base import shown_path
 from torchmigrate.source import Source
 from torchmigrate.style import printable
-from torchmigrate.versions.range import held_by_minimum, requirement
-from torchmigrate.versions.releases import RELEASES, show_version, torch_release
+from torchmigrate.versions.range import AND_SUPPORTS, held_by_minimum, requirement
+from torchmigrate.versions.releases import torch_release
 
 CONTEXT = 2  # rows of source before and after a place
 MOST_ROWS = 6  # of a long place; its other rows are left out
 MOST_COLUMNS = 160  # of each part of a row
 _CUT = "…"
+# Of 1.0, the API data cannot tell what `torch` itself lacks: most of it came from compiled code.
+_OLDEST = "1.1"
 _EFFORTS = {Applicability.SAFE: Effort.SAFE, Applicability.UNSAFE: Effort.UNSAFE}
 
 
 class Search:
     """Checks one file after the other; can be sent to another process.
 
-    Where the minimum is not known, nothing is newer than it, so that a second look at the file, with the
-    oldest release as the minimum, finds out what the code needs.
+    Where the minimum is not known, nothing is newer than it, so that a second look at the file, with a very
+    old release as the minimum, finds out what the code needs.
     """
 
     def __init__(self, catalogue: Catalogue, settings: Settings) -> None:
@@ -49,16 +51,25 @@ class Search:
         wanted = self.settings.codes & {NEEDS_NEWER}
         if self.settings.minimum is not None or not wanted:
             return None
-        oldest = show_version(RELEASES[0])
-        return Engine(self.catalogue, replace(self.settings, codes=wanted, minimum=oldest))
+        return Engine(self.catalogue, replace(self.settings, codes=wanted, minimum=_OLDEST))
 
     def check(self, path: Path) -> FileResult:
         """What is found in a file; whatever is wrong with it becomes a problem of the result."""
         result = self.engine.check(path)
         if self.second is not None and not result.problems:
-            found = self.second.check(path).findings
-            result.findings += [finding for finding in found if finding.code == NEEDS_NEWER]
+            known = {(finding.code, finding.start, finding.end) for finding in result.findings}
+            needs = self._needs(path)
+            result.findings += [item for item in needs if (item.code, item.start, item.end) not in known]
         return result
+
+    def _needs(self, path: Path) -> list[Finding]:
+        """What the code needs; that the oldest release of all lacks it is not worth a word."""
+        assert self.second is not None
+        return [
+            replace(finding, message=finding.message.partition(AND_SUPPORTS)[0])
+            for finding in self.second.check(path).findings
+            if finding.code == NEEDS_NEWER
+        ]
 
 
 def places_of(result: FileResult, here: Path, root: Path) -> Iterator[Place]:

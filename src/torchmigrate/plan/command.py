@@ -60,6 +60,7 @@ def run_plan(session: Session, paths: Sequence[Path], request: Request) -> int:
         target=parse_version(settings.target),
         minimum=None if settings.minimum is None else parse_version(settings.minimum),
         files=files,
+        unread=len({problem.path for problem in problems}),
     )
     text = _render(plan, request, links, session)
     if request.output is None:

@@ -25,7 +25,13 @@ def since(timeline: Timeline) -> Since:
 
 
 def make_plan(
-    project: str, places: Iterable[Place], *, target: Version, minimum: Version | None, files: int = 0
+    project: str,
+    places: Iterable[Place],
+    *,
+    target: Version,
+    minimum: Version | None,
+    files: int = 0,
+    unread: int = 0,
 ) -> Plan:
     """The plan of a project for every release from its minimum to the target.
 
@@ -38,7 +44,9 @@ def make_plan(
         releases.append(target)
     first = _first(places, releases, minimum)
     rows = tuple(_row(places, release, releases) for release in releases if release >= first)
-    return Plan(project, minimum, target, rows, _runs(places, releases, minimum), tuple(places), files)
+    return Plan(
+        project, minimum, target, rows, _runs(places, releases, minimum), tuple(places), files, unread
+    )
 
 
 def _first(places: Sequence[Place], releases: Sequence[Version], minimum: Version | None) -> Version:
@@ -89,6 +97,13 @@ def _last_below(version: Version, releases: Sequence[Version]) -> Version | None
 
 def headline(plan: Plan) -> str:
     """What matters most, in a sentence or two: "Runs on torch 1.8 to 1.13 as it stands; ..."."""
+    if not plan.unread:
+        return _headline(plan)
+    files = "1 file" if plan.unread == 1 else f"{plan.unread} files"
+    return f"{_headline(plan)} {files} could not be read and may change this."
+
+
+def _headline(plan: Plan) -> str:
     target, first = show_version(plan.target), show_version(plan.first)
     if plan.runs is None:
         return f"Runs on no release of torch up to {target} as it stands: {_why_not(plan)}."
@@ -107,7 +122,7 @@ def headline(plan: Plan) -> str:
         text = f"Runs on torch {show_version(low)} to {show_version(high)} as it stands"
     reasons = []
     if plan.lacking and low is not None:
-        reasons.append(f"{_count(len(plan.lacking), 'needs', 'need')} torch {show_version(low)}")
+        reasons.append(f"{_count(len(plan.lacking), 'needs', 'need')} a newer one than {first}")
     if high < plan.target:
         row = next(row for row in plan.rows if row.release > high)
         broken = row.effects[Effect.BREAKS].places
@@ -135,7 +150,7 @@ def _why_not(plan: Plan) -> str:
     if breaks:
         oldest = min(breaks)
         count = sum(place.since.breaks is not None and place.since.breaks <= oldest for place in plan.places)
-        parts.append(f"{_count(count, 'is', 'are')} gone since {show_version(oldest)}")
+        parts.append(f"{_count(count, 'breaks', 'break')} from {show_version(oldest)} on")
     return " and ".join(parts)
 
 

@@ -15,7 +15,7 @@ from markupsafe import Markup, escape
 from torchmigrate.plan.compute import headline
 from torchmigrate.plan.groups import efforts_line, lacking_line, minimum_hint
 from torchmigrate.plan.links import Links
-from torchmigrate.plan.model import EFFECTS, Effect, Effort, Plan, Row
+from torchmigrate.plan.model import EFFECTS, Effect, Effort, Place, Plan, Row
 from torchmigrate.versions.releases import Version, show_version
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -67,7 +67,7 @@ def as_html(plan: Plan, links: Links) -> str:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters |= {"version": _version, "code": _code}
+    environment.filters |= {"version": _version, "code": _code, "breakable": _breakable}
     style, script = (_asset(name) for name in ("plan.css", "plan.js"))
     style = style.replace("--columns: 1", f"--columns: {len(plan.rows)}")
     return environment.get_template("plan.html.jinja").render(
@@ -85,6 +85,7 @@ def as_html(plan: Plan, links: Links) -> str:
         ticks=[(number, _height(number, plan)) for number in _ticks(_tallest(plan))],
         height=HEIGHT,
         rules=sorted({(place.code, place.name) for place in plan.listed}),
+        rows=_rows(plan),
         index=lambda release: _index(release, plan),
         address=links.to,
         reference=lambda place: place.url if place.url and place.url.startswith("https://") else None,
@@ -106,6 +107,17 @@ def _code(text: str) -> Markup:
         Markup("<code>{}</code>").format(part) if number % 2 else escape(part)
         for number, part in enumerate(parts)
     )
+
+
+def _breakable(path: str) -> Markup:
+    """A path that a line may break after a slash."""
+    return Markup("/<wbr>").join(path.split("/"))
+
+
+def _rows(plan: Plan) -> list[tuple[int, Place]]:
+    """The places with their number in order of path: what is missing first, then the worst."""
+    rank = (None, *sorted(Effect, reverse=True))
+    return sorted(enumerate(plan.listed), key=lambda item: rank.index(item[1].since.effect(plan.target)))
 
 
 def _asset(name: str) -> str:

@@ -21,8 +21,9 @@ def as_json(plan: Plan, links: Links) -> str:
         "headline": headline(plan),
         "runs": None if plan.runs is None else {"first": _shown(low), "last": _shown(high)},
         "files": plan.files,
+        "unread": plan.unread,
         "releases": [_row(row) for row in plan.rows],
-        "places": [_place(place, plan, links) for place in plan.places],
+        "places": [_place(place, plan, links) for place in plan.listed],
     }
     # ASCII only, so that any terminal, locale and file name gives valid JSON.
     return json.dumps(whole, indent=2) + "\n"

@@ -195,6 +195,7 @@ class Plan:
     runs: tuple[Version | None, Version] | None
     places: tuple[Place, ...]
     files: int = 0  # that were looked at
+    unread: int = 0  # of these, files that could not be checked
 
     @property
     def first(self) -> Version:
