@@ -10,7 +10,8 @@ import pytest
 
 from torchmigrate.api_rules.own import held_libraries
 from torchmigrate.api_rules.rules import CODES
-from torchmigrate.catalogue.model import Catalogue, Rule
+from torchmigrate.catalogue.index import Catalogue
+from torchmigrate.catalogue.model import Rule
 from torchmigrate.config import Settings
 from torchmigrate.engine import Engine
 from torchmigrate.model import Finding, Severity, Timeline

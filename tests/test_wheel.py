@@ -82,9 +82,10 @@ def test_contents(wheel: Path) -> None:
     }
     assert rules
     assert {name for name in names if name.endswith(".yaml")} == rules
-    assert {"torchmigrate/catalogue/_compiled.json", "torchmigrate/py.typed"} <= names
+    assert {"torchmigrate/catalogue/_compiled.rules", "torchmigrate/py.typed"} <= names
     libraries = ("torch", "torchvision", "torchaudio", "torchtext", "torchdata", "functorch")
     assert {f"torchmigrate/versions/api/{library}.gz" for library in libraries} <= names
+    assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
     assert not any(name.startswith(("tests/", "tools/", "rules/", "hatch_build")) for name in names)
 
 

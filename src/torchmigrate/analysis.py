@@ -14,7 +14,8 @@ from types import ModuleType
 from torchmigrate.api_rules.api import Api
 from torchmigrate.api_rules.finder import ApiFinder
 from torchmigrate.api_rules.rules import CODES as API_CODES
-from torchmigrate.catalogue.model import Catalogue, Rule
+from torchmigrate.catalogue.index import Catalogue
+from torchmigrate.catalogue.model import Rule
 from torchmigrate.config import Settings
 from torchmigrate.edits import splice
 from torchmigrate.fixes import FixPlanner

@@ -11,10 +11,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchmigrate.model import Problem
 from torchmigrate.reach import exists, is_file
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".py", ".pyi")
 OUTSIDE = "../"
+_SPECIAL = frozenset("*?[]!\\/#")  # what a plain name does not have
 
 DEFAULT_EXCLUDE = (
     ".bzr",
@@ -58,12 +58,11 @@ DEFAULT_EXCLUDE = (
 )
 
 
-@dataclass(slots=True)
-class Discovery:
+class Discovery(NamedTuple):
     """What there is to check: files in order of their path, each once, and what could not be looked at."""
 
-    files: list[Path] = field(default_factory=list)
-    problems: list[Problem] = field(default_factory=list)
+    files: list[Path]
+    problems: list[Problem]
 
 
 def discover(
@@ -139,7 +138,7 @@ class _Walker:
         names = set()
         lines = []
         for pattern in patterns:
-            if pattern and not re.search(r"[*?\[\]!\\/#\s]", pattern):
+            if pattern and not any(character in _SPECIAL or character.isspace() for character in pattern):
                 names.add(pattern)
             elif pattern.strip():
                 lines.append(self._relative(pattern))

@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from torchmigrate.canonical import canonical
-from torchmigrate.catalogue.model import Catalogue, Rule
+from torchmigrate.catalogue.index import Catalogue
+from torchmigrate.catalogue.model import Rule
 from torchmigrate.catalogue.variants import at
+from torchmigrate.libraries import LIBRARY_ROOTS
 from torchmigrate.match.matching import Match, matches
 from torchmigrate.match.place import Place
 from torchmigrate.model import Severity
@@ -63,8 +65,6 @@ class HitFinder:
                 known = {id(rule) for rule, _ in found}
                 found += [item for item in self.catalogue.for_name(public) if id(item[0]) not in known]
             found = [(at(rule, symbol), symbol) for rule, symbol in _most_specific(found)]
-            # The rule has reached the target, but maybe not for this symbol.
-            found = [item for item in found if severity(item[0], self.versions) is not None]
             self._rules[name] = found
         return found
 
@@ -93,6 +93,8 @@ class HitFinder:
     def _hit(
         self, use: Use, name: str, rule: Rule, symbol: str, surroundings: Surroundings, source: Source
     ) -> Hit | None:
+        if severity(rule, self.versions) is None:
+            return None  # the rule has reached the target, but not for this symbol
         calls_only = about_arguments(rule)
         if use.method and symbol not in rule.symbols:
             return None  # an object of a class that moved: its import says so, its attributes did not change
@@ -200,7 +202,8 @@ def dotted_names(text: str, variables: object = None) -> Iterable[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute):
             dotted = ast.unparse(node)
-            if dotted.partition(".")[0] in ("torch", "torchvision", "torchaudio", "torchtext", "torchao"):
+            plain = dotted.replace(".", "").isidentifier()  # not `torch.linalg.lstsq(a, b).solution`
+            if plain and dotted.partition(".")[0] in LIBRARY_ROOTS:
                 found.append(dotted)
     return found
 

@@ -78,7 +78,7 @@ def from_docstring(doc: str, name: str) -> tuple[str, ...]:
 
     The documentation writes types, stars and brackets freely; what is no Python is left out.
     """
-    found = []
+    found: list[str] = []
     lines = doc.strip().splitlines()
     index = 0
     while index < len(lines):

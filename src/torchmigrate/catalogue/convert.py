@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from torchmigrate.catalogue.cases import read_case, read_conditions
-from torchmigrate.catalogue.model import ALL_ROLES, Case, Rule
+from torchmigrate.catalogue.model import ALL_ROLES, STATUS, Case, Rule
 from torchmigrate.catalogue.problems import KeyPath, did_you_mean, listed
-from torchmigrate.catalogue.variants import OWN, STATUS, at
+from torchmigrate.catalogue.variants import OWN, at
 from torchmigrate.catalogue.yaml_source import YamlFile
 from torchmigrate.model import Applicability
 from torchmigrate.versions.releases import LIBRARIES, RELEASES, parse_version

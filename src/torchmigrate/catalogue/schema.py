@@ -194,7 +194,6 @@ RULE: Schema = _record(
             "additionalProperties": {
                 **_MODULE,
                 "type": ["string", "object"],
-                "minProperties": 1,
                 "propertyNames": _IDENTIFIER,
                 "additionalProperties": _string("text"),
                 "allowed": "a qualified name, or a mapping of variables to text",

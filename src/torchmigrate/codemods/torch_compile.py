@@ -291,7 +291,7 @@ def _fix(life: Life, place: Spot, scope: Scope, rule: Rule, planner: FixPlanner)
     name = life.name
     edits: tuple[Edit, ...] = ()
     if _keeps_its_keys(life):
-        case = replace(case, requires=IN_PLACE_SINCE)
+        case = case._replace(requires=IN_PLACE_SINCE)
         code = f"{name}.compile()"
         title = f"Compile `{name}` in place, which keeps the keys of its state dict"
     else:
@@ -304,7 +304,7 @@ def _fix(life: Life, place: Spot, scope: Scope, rule: Rule, planner: FixPlanner)
     level, reason = applicability(case, rule, planner.versions)
     if level is Applicability.UNSAFE:
         # What the releases alone would say of it comes first.
-        by_release = replace(case, applicability=Applicability.SAFE, reason=None)
+        by_release = case._replace(applicability=Applicability.SAFE, reason=None)
         reasons = (applicability(by_release, rule, planner.versions)[1], reason)
         reason = "; ".join(text for text in reasons if text) or None
     requires = required(case, rule)

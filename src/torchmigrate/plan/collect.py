@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
 from torchmigrate.api_rules.rules import NEEDS_NEWER
-from torchmigrate.catalogue.model import Catalogue
+from torchmigrate.catalogue.index import Catalogue
 from torchmigrate.config import Settings
 from torchmigrate.engine import Engine
 from torchmigrate.model import Applicability, FileResult, Finding
@@ -40,7 +39,7 @@ class Search:
 
     def __init__(self, catalogue: Catalogue, settings: Settings) -> None:
         self.catalogue = catalogue
-        self.settings = replace(settings, fix=False)
+        self.settings = settings._replace(fix=False)
 
     @cached_property
     def engine(self) -> Engine:
@@ -51,7 +50,7 @@ class Search:
         wanted = self.settings.codes & {NEEDS_NEWER}
         if self.settings.minimum is not None or not wanted:
             return None
-        return Engine(self.catalogue, replace(self.settings, codes=wanted, minimum=_OLDEST))
+        return Engine(self.catalogue, self.settings._replace(codes=wanted, minimum=_OLDEST))
 
     def check(self, path: Path) -> FileResult:
         """What is found in a file; whatever is wrong with it becomes a problem of the result."""
@@ -66,7 +65,7 @@ class Search:
         """What the code needs; that the oldest release of all lacks it is not worth a word."""
         assert self.second is not None
         return [
-            replace(finding, message=finding.message.partition(AND_SUPPORTS)[0])
+            finding._replace(message=finding.message.partition(AND_SUPPORTS)[0])
             for finding in self.second.check(path).findings
             if finding.code == NEEDS_NEWER
         ]

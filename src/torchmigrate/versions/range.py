@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from torchmigrate.catalogue.model import Case
 from torchmigrate.model import Applicability, Severity
 from torchmigrate.versions.releases import (
     ABSENT,
@@ -18,6 +16,9 @@ from torchmigrate.versions.releases import (
     parse_version,
     show_version,
 )
+
+if TYPE_CHECKING:
+    from torchmigrate.catalogue.model import Case
 
 __all__ = [
     "VersionRange",
@@ -48,23 +49,22 @@ class Versioned(Protocol):
     def removed(self) -> str | None: ...
 
 
-@dataclass(frozen=True, slots=True)
 class VersionRange:
     """`minimum`..`target`: the oldest torch that the code must run on, and the one that it moves to.
+
+    minimum None: not known, only the target counts.
 
     Raises:
         ValueError: one of them is not a release, or the minimum is newer than the target.
     """
 
-    target: str = NEWEST
-    minimum: str | None = None  # None: not known, only the target counts
+    __slots__ = ("minimum", "target")
 
-    def __post_init__(self) -> None:
-        if self.minimum is not None and parse_version(self.minimum) > parse_version(self.target):
-            raise ValueError(
-                f"the minimum, torch {self.minimum}, is newer than the target, torch {self.target}"
-            )
-        parse_version(self.target)
+    def __init__(self, target: str = NEWEST, minimum: str | None = None) -> None:
+        if parse_version(target) < parse_version(minimum or target):
+            raise ValueError(f"the minimum, torch {minimum}, is newer than the target, torch {target}")
+        self.target = target
+        self.minimum = minimum
 
     def of(self, library: str) -> tuple[Version, Version | None]:
         """Target and minimum in releases of `library`, the minimum None if it is not known."""
