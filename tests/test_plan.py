@@ -401,6 +401,18 @@ def test_what_the_code_needs_is_found_without_a_minimum(project: Project) -> Non
     assert old["headline"].startswith("Runs on no release of torch up to 1.12 as it stands: 1 place needs")
 
 
+@pytest.mark.parametrize("minimum", ["1.0", "1.4", None])
+def test_what_a_module_had_later_is_needed_too(project: Project, minimum: str | None) -> None:
+    # The module is there since 1.5, the name in it since 1.6; that it is deprecated hides nothing of that.
+    project.write("new.py", "from torch.cuda.amp import autocast\n\nwith autocast():\n    pass\n")
+    known = () if minimum is None else ("--minimum", minimum)
+    arguments = ("plan", "--isolated", "new.py", "--output-format", "json", *known)
+    made = json.loads(project.run(*arguments, code=0).stdout)
+    assert made["runs"] == {"first": "1.6", "last": NEWEST}
+    found = [item["since"]["needs"] for item in made["places"] if item["code"] == "TM005"]
+    assert found == ([] if minimum is None else ["1.5", "1.6"])
+
+
 def test_files_that_were_not_read_are_told(project: Project) -> None:
     project.write("broken.py", "import torch\ndef\n")
     made = json.loads(project.run("plan", "--output-format", "json", code=2).stdout)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
 
@@ -19,56 +19,76 @@ from torchmigrate.report.base import shown_path
 from torchmigrate.source import Source
 from torchmigrate.style import printable
 from torchmigrate.versions.range import AND_SUPPORTS, held_by_minimum, requirement
-from torchmigrate.versions.releases import torch_release
+from torchmigrate.versions.releases import Version, parse_version, show_version, torch_release
 
 CONTEXT = 2  # rows of source before and after a place
 MOST_ROWS = 6  # of a long place; its other rows are left out
 MOST_COLUMNS = 160  # of each part of a row
 _CUT = "…"
 # Of 1.0, the API data cannot tell what `torch` itself lacks: most of it came from compiled code.
-_OLDEST = "1.1"
+_OLDEST = (1, 1)
 _EFFORTS = {Applicability.SAFE: Effort.SAFE, Applicability.UNSAFE: Effort.UNSAFE}
 
 
 class Search:
     """Checks one file after the other; can be sent to another process.
 
-    Where the minimum is not known, nothing is newer than it, so that a second look at the file, with a very
-    old release as the minimum, finds out what the code needs.
+    What the minimum lacks is looked for on its own: in a usual run a place that another rule reports is not
+    reported as too new as well. A finding says which release has a module that the minimum lacks, not which
+    one has all that is used of it: the file is looked at again with that release as the minimum, until
+    nothing is missing. Where the minimum is not known, that begins with a very old one.
     """
 
     def __init__(self, catalogue: Catalogue, settings: Settings) -> None:
         self.catalogue = catalogue
         self.settings = settings._replace(fix=False)
+        self._engines: dict[Version, Engine] = {}
 
     @cached_property
     def engine(self) -> Engine:
         return Engine(self.catalogue, self.settings)
 
-    @cached_property
-    def second(self) -> Engine | None:
-        wanted = self.settings.codes & {NEEDS_NEWER}
-        if self.settings.minimum is not None or not wanted:
-            return None
-        return Engine(self.catalogue, self.settings._replace(codes=wanted, minimum=_OLDEST))
-
     def check(self, path: Path) -> FileResult:
         """What is found in a file; whatever is wrong with it becomes a problem of the result."""
         result = self.engine.check(path)
-        if self.second is not None and not result.problems:
-            known = {(finding.code, finding.start, finding.end) for finding in result.findings}
-            needs = self._needs(path)
-            result.findings += [item for item in needs if (item.code, item.start, item.end) not in known]
+        if self.settings.selects(NEEDS_NEWER) and not result.problems:
+            others = [finding for finding in result.findings if finding.code != NEEDS_NEWER]
+            result.findings = [*others, *self._needs(path)]
         return result
 
     def _needs(self, path: Path) -> list[Finding]:
-        """What the code needs; that the oldest release of all lacks it is not worth a word."""
-        assert self.second is not None
-        return [
-            finding._replace(message=finding.message.partition(AND_SUPPORTS)[0])
-            for finding in self.second.check(path).findings
-            if finding.code == NEEDS_NEWER
-        ]
+        """What the code needs, at each place the newest."""
+        found: dict[int, Finding] = {}
+        minimum, target = self.settings.minimum, parse_version(self.settings.target)
+        floor: Version | None = _OLDEST if minimum is None else parse_version(minimum)
+        first = minimum is not None
+        while floor is not None and floor <= target:
+            more = [
+                # That the project supports this release is only so for its minimum.
+                finding if first else finding._replace(message=finding.message.partition(AND_SUPPORTS)[0])
+                for finding in self._engine_for(floor).check(path).findings
+                if finding.code == NEEDS_NEWER
+            ]
+            found |= {finding.start: finding for finding in more}
+            newest = _newest(more)
+            if newest is not None and newest > floor:
+                floor = newest
+            else:
+                floor = _OLDEST if floor < _OLDEST else None
+            first = False
+        return list(found.values())
+
+    def _engine_for(self, minimum: Version) -> Engine:
+        if minimum not in self._engines:
+            settings = self.settings._replace(codes=frozenset([NEEDS_NEWER]), minimum=show_version(minimum))
+            self._engines[minimum] = Engine(self.catalogue, settings)
+        return self._engines[minimum]
+
+
+def _newest(findings: Iterable[Finding]) -> Version | None:
+    """The first release that has all that these findings are about."""
+    needs = (since(finding.timeline).needs for finding in findings if finding.timeline is not None)
+    return max((version for version in needs if version is not None), default=None)
 
 
 def places_of(result: FileResult, here: Path, root: Path) -> Iterator[Place]:
