@@ -98,7 +98,8 @@ def test_the_first_release(minimum: Version | None, first: Version) -> None:
 def test_the_first_release_that_runs_it_if_there_is_no_minimum() -> None:
     made = plan(place(warns="1.2"), place(needs="1.13"), place(needs="1.9"), minimum=None)
     assert made.first == (1, 13) and made.runs == ((1, 13), (2, 6)) and made.lacking == []
-    assert made.listed == [made.places[0]]
+    assert [place.since.needs for place in made.listed] == [None, (1, 13)]
+    assert "1 place needs torch 1.13\n" in as_table(made, Style(), step=True)
 
 
 def test_without_places_there_is_the_target() -> None:
@@ -390,7 +391,8 @@ def test_what_the_code_needs_is_found_without_a_minimum(project: Project) -> Non
     project.write("new.py", "import torch\nf = torch.func.vmap(g)\n")
     arguments = ("plan", "--isolated", "new.py", "--output-format", "json")
     made = json.loads(project.run(*arguments, code=0).stdout)
-    assert made["minimum"] is None and made["from"] == "2.0" and made["places"] == []
+    assert made["minimum"] is None and made["from"] == "2.0"
+    assert [item["message"] for item in made["places"]] == ["`torch.func` exists since torch 2.0"]
     assert made["headline"] == f"Runs on torch 2.0 to {NEWEST} as it stands."
     known = json.loads(project.run(*arguments, "--minimum", "1.13", code=0).stdout)
     (found,) = known["places"]
@@ -410,7 +412,7 @@ def test_what_a_module_had_later_is_needed_too(project: Project, minimum: str | 
     made = json.loads(project.run(*arguments, code=0).stdout)
     assert made["runs"] == {"first": "1.6", "last": NEWEST}
     found = [item["since"]["needs"] for item in made["places"] if item["code"] == "TM005"]
-    assert found == ([] if minimum is None else ["1.5", "1.6"])
+    assert found == (["1.6"] if minimum is None else ["1.5", "1.6"])
 
 
 def test_files_that_were_not_read_are_told(project: Project) -> None:

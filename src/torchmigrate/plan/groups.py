@@ -64,10 +64,14 @@ def total_line(plan: Plan) -> str:
 
 
 def lacking_line(plan: Plan) -> str:
-    """How many places need something newer than the first release of the plan."""
-    number = len(plan.lacking)
-    verb = "uses" if number == 1 else "use"
-    return f"{plural(number, 'place')} {verb} what torch {show_version(plan.first)} does not have yet"
+    """How many places need something newer than the minimum, or what there is instead of one."""
+    number = len(plan.needing)
+    first = show_version(plan.first)
+    if not plan.lacking:
+        return f"{plural(number, 'place')} {'needs' if number == 1 else 'need'} torch {first}"
+    return (
+        f"{plural(number, 'place')} {'uses' if number == 1 else 'use'} what torch {first} does not have yet"
+    )
 
 
 def minimum_hint(plan: Plan) -> str:

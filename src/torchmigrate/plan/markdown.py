@@ -60,13 +60,13 @@ def _step(plan: Plan, links: Links) -> Iterator[str]:
             yield f"**{group.code}** {escape(group.name)}{group.since(effect)}"
             yield ""
             yield from _places(group, plan, links)
-    if plan.lacking:
+    if plan.needing:
         yield ""
         yield "### Needs newer"
         yield ""
         yield lacking_line(plan) + ":"
         yield ""
-        for group in by_rule(plan.lacking):
+        for group in by_rule(plan.needing):
             for place in group.places:
                 yield f"- {_link(place, links)}: {escape(place.message)}"
     files = by_file(plan)

@@ -216,10 +216,18 @@ class Plan:
         return [place for place in self.places if place.since.lacks(self.first)]
 
     @property
+    def needing(self) -> list[Place]:
+        """The places for which the code needs the first release that runs it, or a newer minimum."""
+        if self.minimum is not None:
+            return self.lacking
+        return [place for place in self.places if place.since.needs and place.since.needs >= self.first]
+
+    @property
     def listed(self) -> list[Place]:
-        """The places that one of the releases affects, or lacks something for."""
+        """The places that one of the releases affects, and those that need something newer."""
+        needing = {id(place) for place in self.needing}
         return [
             place
             for place in self.places
-            if place.since.effect(self.target) is not None or place.since.lacks(self.first)
+            if place.since.effect(self.target) is not None or id(place) in needing
         ]

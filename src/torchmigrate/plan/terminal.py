@@ -86,11 +86,11 @@ def _step(plan: Plan, style: Style) -> Iterator[str]:
             if not position:
                 yield style.severity(effect.severity, effect.name)
             yield from _group(group, effect, plan, style)
-    if plan.lacking:
+    if plan.needing:
         yield ""
         yield style.bold("NEEDS NEWER")
         yield lacking_line(plan)
-        for group in by_rule(plan.lacking):
+        for group in by_rule(plan.needing):
             yield from _places(group, None, plan, style)
     rows = [
         [(shown, shown), *(_number(number, style) for number in numbers)]
