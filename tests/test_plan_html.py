@@ -377,3 +377,4 @@ def test_on_paper(page: Page, tmp_path: Path) -> None:
     page.open(invented(tmp_path), scheme="dark", media="print")
     assert not page.one("#controls").is_displayed() and len(shown(page)) == 6
     assert page.run("return getComputedStyle(document.body).color") == "rgb(0, 0, 0)"
+    assert page.run("return getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
