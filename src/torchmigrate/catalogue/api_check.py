@@ -60,7 +60,7 @@ def _name(rule: Rule, name: str) -> Iterator[str]:
         return
     removed = parse_version(rule.removed)
     before = _release_before(surface, removed)
-    now, then = surface.entry(name, removed), surface.entry(name, before) if before else None
+    now, then = surface.entry(name, removed), surface.entry(name, surface.versions[0])
     replaced = now is not None and then is not None and now.kind is not then.kind  # torch.fft: now a module
     late = removed <= newest and surface.status(name, removed) is Status.PRESENT and not replaced
     early = before is not None and surface.status(name, before) is Status.ABSENT
