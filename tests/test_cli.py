@@ -690,6 +690,38 @@ def test_rules(project: Project) -> None:
 # ---- the rest -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--target", "2.6"], "On torch 2.6: error; the fix is safe."),
+        (
+            ["--target", "2.6", "--minimum", "1.7"],
+            "On torch 2.6, with torch 1.7 as the minimum: error; the fix is unsafe.",
+        ),
+        (["--target", "1.9"], "On torch 1.9: warning; the fix is safe."),
+        (["--target", "1.8"], "On torch 1.8: nothing is reported yet."),
+    ],
+)
+def test_explain_for_a_range(project: Project, arguments: list[str], expected: str) -> None:
+    assert f"\n\n{expected}\n\n" in project.run("explain", "symeig", *arguments, code=0).stdout
+    assert "On torch" not in project.run("explain", "TM011", *arguments, code=0).stdout
+
+
+def test_rules_for_a_range(project: Project) -> None:
+    def listed(*arguments: str) -> dict[str, tuple[str, str]]:
+        done = project.run("rules", "--output-format", "json", *arguments, code=0)
+        return {item["code"]: (item["severity"], item["fix"]) for item in json.loads(done.stdout)}
+
+    assert listed("--target", "2.6")["TM100"] == ("error", "safe")
+    assert listed("--target", "1.9", "--minimum", "1.7")["TM100"] == ("warning", "unsafe")
+    old = listed("--target", "1.8")
+    assert "TM100" not in old and old["TM011"] == (None, "none") and old[RFFT][0] == "error"
+    assert "  SEVERITY  FIX " in project.run("rules", "--target", "1.8", code=0).stdout.splitlines()[0]
+    assert "--minimum goes with --target." in project.run("rules", "--minimum", "1.8", code=2).stderr
+    done = project.run("explain", "symeig", "--target", "1.8", "--minimum", "2.0", code=2)
+    assert "the minimum, torch 2.0, is newer than the target, torch 1.8." in done.stderr
+
+
 def test_version(project: Project) -> None:
     assert project.run("--version", code=0).stdout == f"torchmigrate {torchmigrate.__version__}\n"
 

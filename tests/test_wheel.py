@@ -125,3 +125,5 @@ def test_installed_program(scripts: Path, tmp_path: Path) -> None:
     checked = run(scripts / "torchmigrate", "check", "--output-format", "json", cwd=tmp_path, check=False)
     assert checked.returncode == 1, checked.stderr
     assert {"TM202", "TM300"} <= {finding["code"] for finding in json.loads(checked.stdout)}
+    page = run(scripts / "torchmigrate", "plan", "--output-format", "html", cwd=tmp_path).stdout
+    assert page.startswith("<!DOCTYPE html>") and "TM202" in page

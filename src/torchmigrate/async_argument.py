@@ -10,10 +10,12 @@ import io
 import re
 from collections.abc import Iterator
 
-from torchmigrate.model import Applicability, Edit, Finding, Fix, Severity
+from torchmigrate.model import Applicability, Edit, Finding, Fix, Severity, Timeline
 
 CODE = "TM012"
 MASK = "asyn_"
+# The first torch that needs Python 3.7; older ones run on 3.6, where the word is none that is reserved.
+SINCE = "1.11"
 
 _MENTIONED = r"\basync\s*=(?!=)"
 _METHODS = frozenset(["cuda", "to", "type", "copy_", "cpu"])
@@ -48,7 +50,14 @@ def findings(offsets: tuple[int, ...]) -> list[Finding]:
         edit = Edit(start, end, "non_blocking")
         fix = Fix("Replace with `non_blocking`", Applicability.SAFE, (edit,), code=CODE)
         url = RULE.references[0]
-        found.append(Finding(CODE, RULE.name, RULE.summary, Severity.ERROR, start, end, fix=fix, url=url))
+        found.append(
+            Finding(
+                *(CODE, RULE.name, RULE.summary, Severity.ERROR, start, end),
+                fix=fix,
+                url=url,
+                timeline=Timeline("torch", removed=SINCE),
+            )
+        )
     return found
 
 

@@ -67,19 +67,12 @@ class Checker:
 
     def check(self, paths: Sequence[Path]) -> int:
         """Check files and directories; the exit code."""
-        from torchmigrate.discover import DEFAULT_EXCLUDE, discover
+        from torchmigrate.discover import discover_for
         from torchmigrate.runner import run
 
         started = time.monotonic()
         settings = self.settings
-        found = discover(
-            paths,
-            exclude=DEFAULT_EXCLUDE if settings.exclude is None else settings.exclude,
-            extend_exclude=settings.extend_exclude,
-            force_exclude=settings.force_exclude,
-            respect_gitignore=settings.respect_gitignore,
-            root=settings.root,
-        )
+        found = discover_for(paths, settings)
         self.problems += found.problems
         if not found.files and not found.problems:
             self.console.note("warning: no Python files found under the given paths")

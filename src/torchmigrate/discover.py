@@ -90,6 +90,18 @@ def discover(
     return walker.result()
 
 
+def discover_for(paths: Iterable[Path], settings: Settings) -> Discovery:
+    """The same with what the settings of a run say."""
+    return discover(
+        paths,
+        exclude=DEFAULT_EXCLUDE if settings.exclude is None else settings.exclude,
+        extend_exclude=settings.extend_exclude,
+        force_exclude=settings.force_exclude,
+        respect_gitignore=settings.respect_gitignore,
+        root=settings.root,
+    )
+
+
 def is_excluded(path: Path, settings: Settings) -> bool:
     """Whether `force_exclude` leaves out a file, which need not exist (the text may come from stdin)."""
     walker = _Walker(settings.root, settings.respect_gitignore)

@@ -59,6 +59,7 @@ class Fix(NamedTuple):
     """All edits of one rewrite: applied together or not at all.
 
     Findings may share one Fix object (an import line and the uses of what it binds).
+    requires: the releases that have the new code, as in rules: "torch 2.3"; none: all of them.
     """
 
     title: str
@@ -67,6 +68,7 @@ class Fix(NamedTuple):
     reason: str | None = None  # why it is not safe, one line; None exactly when it is safe
     releases: tuple[Release, ...] = ()
     code: str = ""  # of the rule that made it, for messages
+    requires: tuple[str, ...] = ()
 
 
 class Timeline(NamedTuple):

@@ -17,7 +17,7 @@ from torchmigrate.codemods._model_events import Build, Event, Happening, Life
 from torchmigrate.codemods._model_kinds import TAKEN_OVER, Built, below
 from torchmigrate.codemods._model_life import Lives
 from torchmigrate.codemods._placing import line_behind, runs_one_of, together
-from torchmigrate.fixes import FixPlanner, fill, timeline
+from torchmigrate.fixes import FixPlanner, fill, required, timeline
 from torchmigrate.hits import Hit
 from torchmigrate.import_edits import end_of, start_of
 from torchmigrate.imports import Refusal
@@ -307,7 +307,8 @@ def _fix(life: Life, place: Spot, scope: Scope, rule: Rule, planner: FixPlanner)
         by_release = case._replace(applicability=Applicability.SAFE, reason=None)
         reasons = (applicability(by_release, rule, planner.versions)[1], reason)
         reason = "; ".join(text for text in reasons if text) or None
-    return planner.fix(rule, title, level, reason, (line.insert(code), *edits))
+    requires = required(case, rule)
+    return planner.fix(rule, title, level, reason, (line.insert(code), *edits), requires=requires)
 
 
 def _keeps_its_keys(life: Life) -> bool:

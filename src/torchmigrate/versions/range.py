@@ -20,8 +20,17 @@ from torchmigrate.versions.releases import (
 if TYPE_CHECKING:
     from torchmigrate.catalogue.model import Case
 
-__all__ = ["VersionRange", "Versioned", "applicability", "parse_version", "requirement", "severity"]
+__all__ = [
+    "VersionRange",
+    "Versioned",
+    "applicability",
+    "held_by_minimum",
+    "parse_version",
+    "requirement",
+    "severity",
+]
 
+AND_SUPPORTS = ", and the project supports "
 _version = lru_cache(maxsize=None)(parse_version)
 
 
@@ -91,8 +100,13 @@ def applicability(case: Case, rule: Versioned, versions: VersionRange) -> tuple[
     if needed > target:
         return Applicability.DISPLAY, f"{needs}, and the target is {_named(library, target)}"
     if minimum is not None and needed > minimum and level is Applicability.SAFE:
-        return Applicability.UNSAFE, f"{needs}, and the project supports {_named(library, minimum)}"
+        return Applicability.UNSAFE, f"{needs}{AND_SUPPORTS}{_named(library, minimum)}"
     return level, reason
+
+
+def held_by_minimum(reason: str | None) -> bool:
+    """Whether the reason for which a fix is not safe is that the minimum lacks the new code."""
+    return reason is not None and AND_SUPPORTS in reason
 
 
 def requirement(text: str, library: str) -> tuple[str, Version]:

@@ -141,3 +141,13 @@ def companion(library: str, torch: Version) -> Version:
     if torch > RELEASES[-1]:
         return torch if library == "functorch" else table[RELEASES[-1]]
     return table.get(torch, ABSENT)
+
+
+def torch_release(library: str, version: Version) -> Version | None:
+    """The first release of torch that goes with this or a newer release of `library`; None: none known.
+
+    For a library that is not known that is the first of all, as `companion` counts.
+    """
+    if library in COUNTED_AS_TORCH:
+        return version
+    return next((release for release in RELEASES if companion(library, release) >= version), None)
