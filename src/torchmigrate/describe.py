@@ -146,6 +146,8 @@ def _symbols(rule: Rule) -> str:
         lines = [*lines[:_MOST_SYMBOLS], f"... and {rest} more"]
     if rule.parameters:
         lines.append(f"only with {_names(rule.parameters)}")
+    if rule.only_in_patterns:
+        lines += [f"only as {case.pattern}" for case in rule.cases if case.pattern]
     if rule.missing:
         lines.append(f"only without {_names(rule.missing)}")
     return "\n".join(lines)
