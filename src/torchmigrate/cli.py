@@ -291,14 +291,14 @@ def _from_here(patterns: Sequence[str]) -> tuple[str, ...]:
 def explain(rule: str, colour: str, config: Path | None, isolated: bool) -> int:
     """Why a rule exists, which releases it is about, what it does to code, how safe that is, and links.
 
-    The rule is named by its code or name, or by what it finds, such as torch.symeig.
+    The rule is named by its code or name, or by what it finds, such as torch.symeig. For a code of TorchFix,
+    such as TOR101, the rules that stand for it are listed.
     """
-    from torchmigrate.describe import explanation
-    from torchmigrate.session import Session, examples
+    from torchmigrate.describe import explained
+    from torchmigrate.session import Session
 
     session = Session.open([Path()], config=config, isolated=isolated, detect=False, colour=colour)
-    found = session.rule(rule)
-    session.console.out(explanation(found, examples(found), session.console.style))
+    session.console.out(explained(rule, session))
     return 0
 
 

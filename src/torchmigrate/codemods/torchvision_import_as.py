@@ -22,9 +22,7 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
             yield planner.finding(hit, _fix(rule, statement, alias, alias.asname, planner))
 
 
-def _fix(
-    rule: Rule, statement: ast.Import, alias: ast.alias, local: str, planner: FixPlanner
-) -> Fix | None:
+def _fix(rule: Rule, statement: ast.Import, alias: ast.alias, local: str, planner: FixPlanner) -> Fix | None:
     """The other form, which binds the same name to the same module."""
     if len(statement.names) > 1:
         return None
