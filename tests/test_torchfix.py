@@ -78,7 +78,7 @@ PROGRAMS = [
     ("TOR401", "from torch.utils.data import DataLoader\nDataLoader(data, 1, False, None, None, 0)\n"),
     ("TOR402", "import torch\nmodel.zero_grad(set_to_none=False)\n"),
     ("TOR402", "import torch\nmodel.zero_grad(False)\n"),
-    ("TOR901", "import torch\ntorch.library.Library('a', 'DEF')\n"),
+    ("TOR901", "import torch, pytest\ntorch.library.Library('a', 'DEF')\n"),
 ]
 
 

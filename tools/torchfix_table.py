@@ -55,9 +55,10 @@ follow aliases and know methods of tensors, so that they find more. They leave o
 - Code for old releases only: the fallback import in `except ImportError`, the branch of a version test, what
   stands under `hasattr`.
 - `require_grad` as an attribute that the file reads as well, or that one of its classes defines.
+- `torch.library.Library` outside of tests.
 - A name that is a variable or a parameter of the same spelling at that place.
 
-`torch.range(0, 5, 2)` becomes `torch.arange(0, 5 + 1, 2, dtype=torch.get_default_dtype())`. TorchFix adds the
+`torch.range(0, 5, 2)` becomes `torch.arange(0, 6, 2, dtype=torch.get_default_dtype())`. TorchFix adds the
 step to the end: `torch.arange(0, 7, 2)` has a 6 that the range did not have, and integers in place of floats.
 """
 

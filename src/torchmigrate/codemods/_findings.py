@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torchmigrate.catalogue.model import Rule
-from torchmigrate.fixes import FixPlanner, fill
+from torchmigrate.fixes import FixPlanner, fill, timeline
 from torchmigrate.model import Edit, Finding, Fix
 from torchmigrate.versions.range import applicability, severity
 
@@ -25,6 +25,7 @@ def finding_at(
         fix=fix,
         url=rule.references[0] if rule.references else None,
         symbol=symbol,
+        timeline=timeline(rule),
     )
 
 
