@@ -104,6 +104,7 @@ class Rule(NamedTuple):
     parameters: tuple[str, ...] = ()  # only where one of these is given; the finding is at the argument
     missing: tuple[str, ...] = ()  # only calls without any of these (and without * or **)
     match: Mapping[str, Condition] = _NONE  # only where these hold
+    only_in_patterns: bool = False  # only calls in the pattern of a case, under its `when`
     cases: tuple[Case, ...] = ()
     outdated: str | None = None  # superseded, does not warn: info
     deprecated: str | None = None  # warns

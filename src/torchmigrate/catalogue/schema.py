@@ -143,7 +143,14 @@ CASE: Schema = _record(
         "when": _CONDITIONS,
         "roles": _roles(ALL_ROLES),
         "result": _RESULT,
-        "pattern": _TEXT,
+        "pattern": {
+            "type": ["string", "array"],
+            "pattern": r"\S",
+            "items": _TEXT,
+            "minItems": 1,
+            "uniqueItems": True,
+            "allowed": "a pattern or a list of patterns",
+        },
         "replace": _TEXT,
         "map": _mapping(
             _PARAMETER,
@@ -217,6 +224,7 @@ RULE: Schema = _record(
         "parameters": _PARAMETERS,
         "missing": _PARAMETERS,
         "match": _CONDITIONS,
+        "only_in_patterns": _TRUE,
         "cases": {"type": "array", "items": CASE, "minItems": 1, "allowed": "a list of cases"},
         "advice": _TEXT,
         "replaced_by": _list_of(_QUALIFIED, "a list of qualified names"),
