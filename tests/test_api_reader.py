@@ -11,6 +11,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent.parent / "tools"))
 
 from api.reader import read_release
+
 from torchmigrate.versions.surface_model import Entry, EntryKind
 
 

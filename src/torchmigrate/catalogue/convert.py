@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from torchmigrate.catalogue.cases import read_case, read_conditions
-from torchmigrate.catalogue.model import ALL_ROLES, Case, Rule
+from torchmigrate.catalogue.model import ALL_ROLES, STATUS, Case, Rule
 from torchmigrate.catalogue.problems import KeyPath, did_you_mean, listed
+from torchmigrate.catalogue.variants import OWN, at
 from torchmigrate.catalogue.yaml_source import YamlFile
 from torchmigrate.model import Applicability
 from torchmigrate.versions.releases import LIBRARIES, RELEASES, parse_version
 
-_STATUS = ("outdated", "deprecated", "changed", "removed")
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")
 _CODEMODS = Path(__file__).parent.parent / "codemods"
 
@@ -31,6 +31,7 @@ class Vocabulary:
     symbols: Mapping[str, Mapping[str, str]]
     parameters: tuple[str, ...] = ()
     variables: frozenset[str] = frozenset()
+    by_symbol: dict[str, tuple[str, ...]] = field(default_factory=dict)  # the parameters of each
     has_signature: bool = False
     defaults: dict[str, Any] = field(default_factory=dict)  # requires, applicability, reason of the rule
 
@@ -40,6 +41,9 @@ class Vocabulary:
     def check_parameters(self, names: Iterable[str], path: KeyPath, known: Collection[str] = ()) -> None:
         """Report those `names` that are neither parameters of the signature nor `known`."""
         for name in names:
+            if name.startswith("$"):
+                self._check_variable(name[1:], path)
+                continue
             if name in self.parameters or name in known:
                 continue
             allowed = (*self.parameters, *known)
@@ -50,6 +54,19 @@ class Vocabulary:
                 has = listed(allowed, last="and")
                 self.problem((*path, name), f"`{name}` is not in the signature{hint}; it has {has}")
 
+    def _check_variable(self, variable: str, path: KeyPath) -> None:
+        """Report a `$variable` in the place of a parameter that is none for one of the symbols."""
+        if variable not in self.variables:
+            self.problem((*path, f"${variable}"), f"`${variable}` is no variable of the symbols")
+            return
+        for symbol, values in self.symbols.items():
+            name = values[variable]
+            if name not in self.by_symbol.get(symbol, ()):
+                self.problem(
+                    (*self.path, "symbols", symbol, variable),
+                    f"`{name}` is not in the signature of `{symbol}`",
+                )
+
 
 def read_rule(raw: dict[str, Any], number: int, file: YamlFile, shown_path: str) -> Rule:
     """The rule of entry `number` of a file, whose shape is checked; mistakes are reported to `file`."""
@@ -57,17 +74,7 @@ def read_rule(raw: dict[str, Any], number: int, file: YamlFile, shown_path: str)
     symbols = _symbols(raw.get("symbols", []))
     modules: dict[str, str | None] = raw.get("modules", {})
     words = Vocabulary(file, path, symbols, variables=_variables(symbols, modules, path, file))
-    signatures: dict[KeyPath, str] = {
-        (*path, "symbols", symbol, "signature"): values["signature"]
-        for symbol, values in symbols.items()
-        if "signature" in values
-    }
-    if "signature" in raw:
-        signatures[(*path, "signature")] = raw["signature"]
-    for where, text in signatures.items():
-        words.has_signature = True
-        found = _parameters(text, where, words)
-        words.parameters = (*words.parameters, *(name for name in found if name not in words.parameters))
+    _read_signatures(raw, words)
     words.defaults = {key: raw[key] for key in ("requires", "applicability", "reason") if key in raw}
     _check_reason(words.defaults, path, words)
     for key in ("parameters", "missing"):
@@ -86,6 +93,7 @@ def read_rule(raw: dict[str, Any], number: int, file: YamlFile, shown_path: str)
         parameters=tuple(raw.get("parameters", ())),
         missing=tuple(raw.get("missing", ())),
         match=read_conditions(raw.get("match", {}), (*path, "match"), words),
+        only_in_patterns=raw.get("only_in_patterns", False),
         cases=_cases(raw, path, words),
         outdated=raw.get("outdated"),
         deprecated=raw.get("deprecated"),
@@ -100,9 +108,27 @@ def read_rule(raw: dict[str, Any], number: int, file: YamlFile, shown_path: str)
         line=file.line(path),
     )
     _check_versions(rule, path, file)
+    for symbol, values in symbols.items():
+        if any(status in values for status in STATUS):
+            _check_versions(at(rule, symbol), (*path, "symbols", symbol), file)
     _check_names(rule, path, words)
     _check_texts(raw, path, words)
     return rule
+
+
+def _read_signatures(raw: Mapping[str, Any], words: Vocabulary) -> None:
+    """The parameters of every signature, of the rule and of single symbols."""
+    common: tuple[str, ...] = ()
+    if "signature" in raw:
+        common = words.parameters = _parameters(raw["signature"], (*words.path, "signature"), words)
+        words.has_signature = True
+    for symbol, values in words.symbols.items():
+        words.by_symbol[symbol] = common
+        if "signature" in values:
+            where = (*words.path, "symbols", symbol, "signature")
+            found = words.by_symbol[symbol] = _parameters(values["signature"], where, words)
+            words.parameters = (*words.parameters, *(name for name in found if name not in words.parameters))
+            words.has_signature = True
 
 
 def _symbols(raw: Any) -> dict[str, dict[str, str]]:
@@ -115,12 +141,12 @@ def _variables(
     symbols: Mapping[str, Mapping[str, str]], modules: Mapping[str, str | None], path: KeyPath, file: YamlFile
 ) -> frozenset[str]:
     """The variables that all symbols have; a module that moved has `new`."""
-    sets = [frozenset(variables) - {"signature"} for variables in symbols.values()]
+    sets = [frozenset(variables) - set(OWN) for variables in symbols.values()]
     sets += [frozenset(["new"] if new else []) for new in modules.values()]
     every = frozenset().union(*sets)
     for symbol, variables in symbols.items():
         lost = sorted(every - frozenset(variables))
-        if lost and variables.keys() - {"signature"}:
+        if lost and variables.keys() - set(OWN):
             names = listed(lost, last="and")
             file.problem((*path, "symbols", symbol), f"`{symbol}` lacks the variable {names}")
     return sets[0].intersection(*sets) if sets else frozenset()
@@ -155,8 +181,9 @@ def _cases(raw: Mapping[str, Any], path: KeyPath, words: Vocabulary) -> tuple[Ca
     calls_only = any(key in raw for key in ("parameters", "missing", "match"))
     if "cases" in raw:
         return tuple(
-            read_case(case, (*path, "cases", number), words, calls_only=calls_only)
+            read_case(one, (*path, "cases", number), words, calls_only=calls_only)
             for number, case in enumerate(raw["cases"])
+            for one in _by_pattern(case)
         )
     requires = words.defaults.get("requires")
     level = Applicability[words.defaults.get("applicability", "safe").upper()]
@@ -172,10 +199,17 @@ def _cases(raw: Mapping[str, Any], path: KeyPath, words: Vocabulary) -> tuple[Ca
     return ()
 
 
+def _by_pattern(case: dict[str, Any]) -> list[dict[str, Any]]:
+    """A case with a list of patterns is one case for each of them."""
+    if not isinstance(case.get("pattern"), list):
+        return [case]
+    return [{**case, "pattern": pattern} for pattern in case["pattern"]]
+
+
 def _check_versions(rule: Rule, path: KeyPath, file: YamlFile) -> None:
-    given = [(status, getattr(rule, status)) for status in _STATUS if getattr(rule, status)]
-    if not given:
-        file.problem(path, f"a rule needs a release in {listed(_STATUS)}")
+    given = [(status, getattr(rule, status)) for status in STATUS if getattr(rule, status)]
+    if not given and not all(values.keys() & set(STATUS) for values in rule.symbols.values() or [{}]):
+        file.problem(path, f"a rule needs a release in {listed(STATUS)}")
     for status, text in given:
         version = parse_version(text)
         if rule.library == "torch" and version < RELEASES[-1] and version not in RELEASES:
@@ -197,6 +231,8 @@ def _check_names(rule: Rule, path: KeyPath, words: Vocabulary) -> None:
                 words.problem((*path, key, name), f"`{name}` is not of library `{rule.library}`: {known}")
     if rule.members is not None and not rule.modules:
         words.problem((*path, "members"), "`members` needs `modules`")
+    if rule.only_in_patterns and not any(case.pattern for case in rule.cases):
+        words.problem((*path, "only_in_patterns"), "`only_in_patterns` needs a case with a `pattern`")
     if rule.codemod is not None:
         modules = sorted(file.stem for file in _CODEMODS.glob("[a-z]*.py"))
         if rule.codemod not in modules:

@@ -51,6 +51,7 @@ _LINE = _string("one line of text", r"\A[^\n]*\S[^\n]*\n?\Z")
 _TEXT = _string("text")
 _QUALIFIED = _string("a qualified name such as torch.linalg.qr", rf"\A{_NAME}(\.{_NAME})+\Z")
 _MODULE = _string("a module such as torch._six", rf"\A{_DOTTED}\Z")
+_PARAMETER = _string("a Python name, or a variable of the symbols such as $old", rf"\A\$?{_NAME}\Z")
 _IDENTIFIER = _string("a Python name", rf"\A{_NAME}\Z")
 _VERSION = _string('a release in quotes, such as "1.10"', r"\A\d+\.\d+\Z")
 _REQUIRES = _string('a release in quotes, such as "1.10" or "torch 1.6"', r"\A([a-z]\w* )?\d+\.\d+\Z")
@@ -65,7 +66,7 @@ def _roles(names: tuple[str, ...]) -> Schema:
 
 _LITERAL = {"type": ["string", "integer", "number", "boolean", "null", "array"], "allowed": "a literal"}
 _CONDITIONS = _mapping(
-    _IDENTIFIER,
+    _PARAMETER,
     {
         "type": [*_SOURCE_TYPES, "array", "object"],
         "minItems": 1,
@@ -89,23 +90,29 @@ _CONDITIONS = _mapping(
                 "allowed": "a qualified name or a list of them",
             },
             "not": {**_LITERAL, "minItems": 1, "allowed": "a literal or a list of literals"},
+            "not_prefix": {
+                "type": ["string", "array"],
+                "minItems": 1,
+                "items": {"type": "string", "minLength": 1, "allowed": "a string"},
+                "allowed": "a string or a list of strings",
+            },
             "value": {**_LITERAL, "minItems": 1, "allowed": "a literal or a list of literals"},
         },
         "additionalProperties": False,
         "title": "a condition",
         "allowed": "a literal, a list of literals, given, absent, literal, any, or one of "
-        "{type: [...]}, {not: ...}, {name: [...]}, {call: [...]}, {value: ...}",
+        "{type: [...]}, {not: ...}, {not_prefix: ...}, {name: [...]}, {call: [...]}, {value: ...}",
     },
     "a mapping of parameters to conditions",
 )
-_PARAMETERS = _list_of(_IDENTIFIER, "a list of parameters")
-_SOURCES = _mapping(_IDENTIFIER, _SOURCE, "a mapping of names to Python source")
+_PARAMETERS = _list_of(_PARAMETER, "a list of parameters")
+_SOURCES = _mapping(_PARAMETER, _SOURCE, "a mapping of names to Python source")
 
 _ARGUMENTS = _record(
     "`arguments`",
     {
         "drop": _PARAMETERS,
-        "keywords": _mapping(_IDENTIFIER, _IDENTIFIER, "a mapping of parameters to new keywords"),
+        "keywords": _mapping(_PARAMETER, _PARAMETER, "a mapping of parameters to new keywords"),
         "add": _SOURCES,
         "insert": {"type": "array", "items": _SOURCE, "minItems": 1, "allowed": "a list of Python sources"},
         "set": _SOURCES,
@@ -136,10 +143,17 @@ CASE: Schema = _record(
         "when": _CONDITIONS,
         "roles": _roles(ALL_ROLES),
         "result": _RESULT,
-        "pattern": _TEXT,
+        "pattern": {
+            "type": ["string", "array"],
+            "pattern": r"\S",
+            "items": _TEXT,
+            "minItems": 1,
+            "uniqueItems": True,
+            "allowed": "a pattern or a list of patterns",
+        },
         "replace": _TEXT,
         "map": _mapping(
-            _IDENTIFIER,
+            _PARAMETER,
             _mapping(_TEXT, _SOURCE, "a mapping of old to new Python source"),
             "a mapping of parameters to {old source: new source}",
         ),
@@ -193,7 +207,6 @@ RULE: Schema = _record(
             "additionalProperties": {
                 **_MODULE,
                 "type": ["string", "object"],
-                "minProperties": 1,
                 "propertyNames": _IDENTIFIER,
                 "additionalProperties": _string("text"),
                 "allowed": "a qualified name, or a mapping of variables to text",
@@ -211,6 +224,7 @@ RULE: Schema = _record(
         "parameters": _PARAMETERS,
         "missing": _PARAMETERS,
         "match": _CONDITIONS,
+        "only_in_patterns": _TRUE,
         "cases": {"type": "array", "items": CASE, "minItems": 1, "allowed": "a list of cases"},
         "advice": _TEXT,
         "replaced_by": _list_of(_QUALIFIED, "a list of qualified names"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import sys
+from abc import ABC, abstractmethod
 from typing import Protocol
 
 from torchmigrate.names import types
@@ -39,7 +40,7 @@ class SourceLike(Protocol):
     def offset(self, line: int, column: int) -> int: ...
 
 
-class Chains:
+class Chains(ABC):
     """Follows chains from the current frame and records the uses of library names."""
 
     def __init__(self, source: SourceLike, roots: frozenset[str]) -> None:
@@ -308,16 +309,19 @@ class Chains:
             return (Const(tuple(parts)),)
         return UNKNOWN
 
-    # ---- what the other halves of the walk know ------------------------------------------------------
+    # ---- what the other classes of the walk supply ---------------------------------------------------
 
+    @abstractmethod
     def eval(self, node: ast.expr) -> Value:
-        raise NotImplementedError
+        """What an expression may be; in `Expressions`."""
 
+    @abstractmethod
     def new_binding(self, name: str, kind: Kind, node: ast.AST) -> Binding:
-        raise NotImplementedError
+        """A binding of a name in the current scope; in `Definitions`."""
 
+    @abstractmethod
     def bind(self, name: str, value: Value, kind: Kind, node: ast.AST) -> Binding:
-        raise NotImplementedError
+        """Bind a name to a value from here on; in `Definitions`."""
 
 
 def _unsure(value: Value) -> Value:

@@ -1,0 +1,61 @@
+"""A rule as it stands for one of its symbols: what the symbol says of itself, and its variables filled in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeVar
+
+from torchmigrate.catalogue.model import STATUS, Case, Rule
+
+# What a symbol may say for itself, in place of what the rule says.
+OWN = ("signature", "advice", *STATUS)
+
+_V = TypeVar("_V")
+
+
+def at(rule: Rule, symbol: str) -> Rule:
+    """The rule for a symbol: its own releases, signature and advice, and parameters such as `$old`."""
+    variables = rule.symbols.get(symbol)
+    if not variables:
+        return rule
+    own: dict[str, str | None] = {key: variables[key] for key in OWN if key in variables}
+    if any(status in own for status in STATUS):  # its own history, not a part of the rule's
+        own = dict.fromkeys(STATUS) | own
+    if own:
+        rule = rule._replace(**own)  # type: ignore[arg-type]  # every key of OWN holds text
+    if not _has_variables(rule):
+        return rule
+
+    def fill(name: str) -> str:
+        return variables.get(name[1:], name) if name.startswith("$") else name
+
+    return rule._replace(
+        parameters=tuple(map(fill, rule.parameters)),
+        missing=tuple(map(fill, rule.missing)),
+        match=_keys(rule.match, fill),
+        cases=tuple(_case(case, fill) for case in rule.cases),
+    )
+
+
+def _has_variables(rule: Rule) -> bool:
+    names: list[Iterable[str]] = [rule.parameters, rule.missing, rule.match]
+    for case in rule.cases:
+        names += [case.when, case.drop, case.keywords, case.keywords.values()]
+        names += [case.add, case.set, case.to_keyword, case.map]
+    return any(name.startswith("$") for group in names for name in group)
+
+
+def _case(case: Case, fill: Callable[[str], str]) -> Case:
+    return case._replace(
+        when=_keys(case.when, fill),
+        drop=tuple(map(fill, case.drop)),
+        keywords={fill(old): fill(new) for old, new in case.keywords.items()},
+        add=_keys(case.add, fill),
+        set=_keys(case.set, fill),
+        to_keyword=tuple(map(fill, case.to_keyword)),
+        map=_keys(case.map, fill),
+    )
+
+
+def _keys(values: Mapping[str, _V], fill: Callable[[str], str]) -> dict[str, _V]:
+    return {fill(name): value for name, value in values.items()}
