@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from api import literals, marks, signatures
+from api import literals, marks, signatures, walk
 from api.bound import Bound, value
 from api.scope import Patch, Scope
 from api.values import bound_of
@@ -57,25 +57,22 @@ def _effects(scope: Scope, function: marks.Function) -> None:
     """What a function of a module sets in it, in other modules and on classes, once it is called."""
     inner = Scope(scope.name, scope.package, scope.reader, scope, scope.stub)
     written: dict[str, list[str]] = {}  # of a loop over names, by its variable
-    for part in ast.walk(function):
-        if isinstance(part, ast.Global):
-            for name in part.names:
-                scope.names.setdefault(name, value())
-        elif isinstance(part, ast.For) and isinstance(part.target, ast.Name):
-            names = literals.strings(part.iter, scope.known())
-            if names is not None:
-                written[part.target.id] = names
-        elif isinstance(part, ast.Assign):
-            _set_attribute(part, scope, inner)
-        elif (
-            isinstance(part, ast.Call)
-            and isinstance(part.func, ast.Name)
-            and part.func.id == "setattr"
-            and len(part.args) == 3
-            and isinstance(part.args[0], ast.Name)
-            and part.args[0].id in scope.names
-        ):
-            _set_by_call(part, scope, inner, written)
+    for statement in walk.statements(function.body):
+        match statement:
+            case ast.Global():
+                for name in statement.names:
+                    scope.names.setdefault(name, value())
+            case ast.For(target=ast.Name(id=variable)):
+                names = literals.strings(statement.iter, scope.known())
+                if names is not None:
+                    written[variable] = names
+            case ast.Assign():
+                _set_attribute(statement, scope, inner)
+            case ast.Expr(
+                value=ast.Call(func=ast.Name(id="setattr"), args=[ast.Name(id=owner), _, _]) as call
+            ):
+                if owner in scope.names:
+                    _set_by_call(call, scope, inner, written)
 
 
 def _set_attribute(node: ast.Assign, scope: Scope, inner: Scope) -> None:
