@@ -100,7 +100,7 @@ def is_made(name: str, tree: Tree) -> bool:
 
 
 def made(name: str, tree: Tree) -> ModuleNames | None:
-    """A module of torch that is no file: of C++ without stubs, or `_return_types`, whose stub is elsewhere."""
+    """A module of torch that is no file: of C++ without stubs, and `_return_types`: its stub is elsewhere."""
     if not is_made(name, tree):
         return None
     module = ModuleNames(name, open=True)
