@@ -100,7 +100,7 @@ def is_made(name: str, tree: Tree) -> bool:
 
 
 def made(name: str, tree: Tree) -> ModuleNames | None:
-    """A module of torch that is no file: of C++ without stubs, and `_return_types`: its stub is elsewhere."""
+    """A module of torch that is no file: of C++ without stubs, or `_return_types` with a stub elsewhere."""
     if not is_made(name, tree):
         return None
     module = ModuleNames(name, open=True)
@@ -193,7 +193,7 @@ def complete(module: ModuleNames, tree: Tree) -> None:
     if tree.library != "torch":
         return
     if module.name == "torch":
-        for name in [name for name in module.names if name.endswith(("TensorBase", "StorageBase"))]:
+        for name in [name for name in module.names if re.fullmatch(r"_?TensorBase|\w+StorageBase", name)]:
             del module.names[name]
         if not any(name in tree.stubs for name in (CORE, "torch")):
             module.open = True  # 1.0: only what is documented is known

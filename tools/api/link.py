@@ -157,10 +157,8 @@ class Linker:
             case EntryKind.FUNCTION:
                 self.entries[name] = self._like_class(bound) or self.function(bound, inside)
             case _ if self._maker(bound) is not None:
-                made = self._maker(bound)
-                self.entries[name] = (
-                    self.function(made, inside) if made is not None else Entry(EntryKind.VALUE)
-                )
+                made = self._maker(bound) or bound
+                self.entries[name] = self.function(made, inside, as_method=inside)
             case _:
                 gone, text = bound.gone, bound.deprecated
                 self.entries[name] = Entry(EntryKind.VALUE, gone=gone, deprecated=text)
@@ -168,14 +166,11 @@ class Linker:
             self.instance_only.add(name)
 
     def _alias(self, name: str, bound: Bound, taken: bool, inside: bool) -> None:
-        target = bound.target
-        if target.partition(".")[0] != self.tree.library:
-            self.entries[name] = (
-                Entry(EntryKind.ALIAS, target=target) if not taken else Entry(EntryKind.VALUE)
-            )
-            return
-        at = self.resolve(target)
+        at = self.resolve(bound.target) if bound.target else None
         if at == name:
+            return
+        if at is not None and at.partition(".")[0] != self.tree.library:
+            self.entries[name] = Entry(EntryKind.VALUE) if taken else Entry(EntryKind.ALIAS, target=at)
             return
         found = self.bound(at) if at is not None else None
         if at is None and bound.fallback is not None:
