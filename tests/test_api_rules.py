@@ -210,7 +210,7 @@ def test_unknown() -> None:
     text = "import torch\nfrom torch.nn import Liner\ntorch.zeroes(3)\ntorch.backport.x\ntorch.Group.x\ntorch.attic.nothing\n"
     assert found(text) == ["TM002 Liner", "TM002 torch.zeroes", "TM001 torch.attic"]
     _, finding, _ = check(text)
-    assert finding.message == "`torch.zeroes` is in no release of torch from 1.0 to 2.15"
+    assert finding.message == "`torch.zeroes` is in no release of torch from 1.2 to 2.15"
     assert finding.help == "did you mean `torch.zeros`?"
     assert finding.severity is Severity.WARNING
 
@@ -298,16 +298,16 @@ def test_parameter_with_a_rule_of_its_own() -> None:
         ("torch.maths.moved(x, 3)", None, ["3"]),  # not a string as the new default
         ("torch.maths.moved(x, self.size)", None, ["self.size"]),
         ("torch.maths.moved(x, s)", None, []),  # code of today, for all that is known
-        ("torch.maths.moved(x, s)", "1.1", ["s"]),
+        ("torch.maths.moved(x, s)", "1.3", ["s"]),
         ("torch.maths.moved(x, s)", "1.6", []),
-        ("torch.maths.moved(x, 'mean')", "1.1", []),
-        ("torch.maths.moved(x, mode)", "1.1", []),
-        ("torch.maths.moved(x, s, False)", "1.1", ["s"]),
-        ("torch.maths.moved(x, size=s)", "1.1", []),
-        ("torch.maths.moved(*x, s)", "1.1", []),
-        ("torch.maths.renamed(x, y)", "1.1", []),
-        ("torch.maths.many(1, 2)", "1.1", []),
-        ("torch.maths.short(x, 1)", "1.1", []),
+        ("torch.maths.moved(x, 'mean')", "1.3", []),
+        ("torch.maths.moved(x, mode)", "1.3", []),
+        ("torch.maths.moved(x, s, False)", "1.3", ["s"]),
+        ("torch.maths.moved(x, size=s)", "1.3", []),
+        ("torch.maths.moved(*x, s)", "1.3", []),
+        ("torch.maths.renamed(x, y)", "1.3", []),
+        ("torch.maths.many(1, 2)", "1.3", []),
+        ("torch.maths.short(x, 1)", "1.3", []),
     ],
 )
 def test_moved(call: str, minimum: str | None, places: list[str]) -> None:
