@@ -66,9 +66,8 @@ OTHER_SIGNATURE = {
     r"torch\.functional\.(lu|\w*unique\w*|_\w*return_inverse_\w+)": "boolean_dispatch, as above",
     r".*\.(ShardedTensor|TypedStorage|SingletonInt|Max)": "__new__ differs from __init__",
     r".*\.(GraphModule|_(Stateful|Lazy)GraphModule|MockedObject|_RemoteModule)": "__new__ takes anything",
-    r".*\.(Container|NLLLoss2d|LeafSpec|_EventBase|_StreamBase|ShapeGuardPrinter|DistributedDataParallelCPU)": (
-        "behind `deprecated`, which takes anything"
-    ),
+    r".*\.(Container|NLLLoss2d|LeafSpec|_EventBase|_StreamBase)": "behind `deprecated`, which takes anything",
+    r".*\.(ShapeGuardPrinter|DistributedDataParallelCPU)": "behind `deprecated`, which takes anything",
     r"torch\.jit\._monkeytype_config\.JitTypeTraceConfig": "where monkeytype is installed",
     r".*\.FlatParameter\._init_metadata": "a class method whose second parameter is called self",
     r"torch\.utils\._python_dispatch\.TraceableWrapperSubclass\.\w+": (
