@@ -9,7 +9,7 @@ import api_fake
 import pytest
 
 from torchmigrate.api_rules.own import held_libraries
-from torchmigrate.api_rules.rules import CODES
+from torchmigrate.api_rules.rules import CODES, EXAMPLES
 from torchmigrate.catalogue.index import Catalogue
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.config import Settings
@@ -283,6 +283,13 @@ def test_parameter_with_another_way() -> None:
     assert found(text) == []
 
 
+def test_parameter_that_is_asked_for() -> None:
+    asks = "import inspect, torch\nhas = 'async_op' in inspect.signature(torch.maths.scaled).parameters\n"
+    use = "if has:\n    torch.maths.scaled(x, async_op=True)\n"
+    assert found(asks + use) == []
+    assert found("import torch\nhas = 'async_op' in words\n" + use) == ["TM003 async_op=True"]
+
+
 def test_parameter_with_a_rule_of_its_own() -> None:
     assert found("import torch\ntorch.maths.scaled(x, async_op=True)\n", catalogue=OWN_RULES) == []
     assert found("import torch\ntorch.maths.scaled(x, 1, b)\n", catalogue=OWN_RULES) == ["TM003 b"]
@@ -381,6 +388,17 @@ def test_an_old_target_needs_newer_as_well() -> None:
     (finding,) = check("import torch\ntorch.func.vmap(f)\n", target="1.13")
     assert finding.message == "`torch.func` exists since torch 2.0, and the target is 1.13"
     assert finding.code == "TM005"
+
+
+# ---- the examples that `explain` shows ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("code", sorted(CODES))
+def test_examples_are_found_in_the_real_data(code: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    minimum = "1.7" if code in ("TM004", "TM005") else None
+    text = f"import torch, torchvision\n{EXAMPLES[code][0]}\n"
+    assert [item.code for item in check(text, minimum=minimum, target="2.15")] == [code]
 
 
 # ---- what the data gives to the rules of the catalogue -----------------------------------------------
