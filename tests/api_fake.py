@@ -27,7 +27,7 @@ def cls(*signatures: str, bases: tuple[str, ...] = ()) -> Entry:
 
 # By torch release, what is new (an entry) and what goes (None).
 TORCH: dict[tuple[int, int], dict[str, Entry | None]] = {
-    (1, 0): {
+    (1, 2): {
         "torch": MODULE,
         "torch.Tensor": cls("(*args)"),
         "torch.Tensor.view": function("(*shape)"),

@@ -126,6 +126,25 @@ def test_the_wheel_of_torch_has_functorch(tmp_path, data, monkeypatch):
     assert asked == [("torch", "1.13")]
 
 
+def test_fetch(tmp_path, data, monkeypatch):
+    sources_directory = tmp_path / "wheels"
+    wheel(sources_directory, "torchdata-0.3.0", OLD)
+    wheel(sources_directory, "torchdata-0.11.0", NEW)
+    run("build", "torchdata", "--sources", sources_directory, "--jobs", 1)
+    (sources_directory / "torchdata-0.3.0").rename(tmp_path / "elsewhere")
+
+    def download(package, version, into):
+        path = into / f"{package}-{version}.1-py3-none-any.whl"
+        with zipfile.ZipFile(path, "w") as packed:
+            packed.writestr("torchdata/__init__.py", OLD)
+        return path
+
+    monkeypatch.setattr(wheels, "download", download)
+    assert run("fetch", "torchdata", "--sources", sources_directory).startswith("torchdata 0.3: ")
+    assert (sources_directory / "torchdata-0.3.1/torchdata/__init__.py").read_text() == OLD
+    assert run("fetch", "torchdata", "--sources", sources_directory) == ""
+
+
 def test_a_release_without_a_wheel(data, monkeypatch):
     def download(package, version, into):
         raise wheels.NoWheel(f"{package}=={version}: pip found nothing")

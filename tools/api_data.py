@@ -1,5 +1,6 @@
 """What torch and its companions offer in each release: reads it from the sources in their wheels.
 
+python tools/api_data.py fetch --sources DIR           download and unpack the wheels of all releases
 python tools/api_data.py build --sources DIR           all data files, from unpacked wheels
 python tools/api_data.py update torch 2.16             one more release, from the wheel on PyPI
 python tools/api_data.py changes torch 2.14 2.15       what changed
@@ -126,6 +127,27 @@ def build(libraries: tuple[str, ...], sources: Path, jobs: int) -> None:
                 click.echo(f"{library} {show_version(version)}: {len(entries)} names")
                 releases.append((version, entries))
             _write(library, encode(library, releases))
+
+
+@main.command()
+@click.argument("libraries", nargs=-1, type=click.Choice(LIBRARIES))
+@click.option("--sources", type=_directory, required=True, help="Directory for the unpacked wheels.")
+def fetch(libraries: tuple[str, ...], sources: Path) -> None:
+    """Download what `build` needs: the sources of all releases in the data that are not yet there."""
+    for library in libraries or LIBRARIES:
+        surface = surface_of(library)
+        for version in surface.versions if surface is not None else ():
+            if version in unpacked(library, sources):
+                continue
+            with tempfile.TemporaryDirectory() as directory:
+                package = package_of(library, version)
+                try:
+                    wheel = wheels.download(package, show_version(version), Path(directory))
+                except wheels.NoWheel as error:
+                    raise click.ClickException(str(error)) from error
+                target = sources / "-".join(wheel.name.split("-")[:2])
+                wheels.unpack(wheel, target)
+            click.echo(f"{library} {show_version(version)}: {target}")
 
 
 @main.command()

@@ -176,7 +176,8 @@ class Linker:
         if at is None and bound.fallback is not None:
             self._emit(name, bound.fallback, taken, inside)
         elif at is None or (found is None and at not in self.modules):
-            self.entries.setdefault(name, Entry(EntryKind.VALUE))
+            if not taken:  # what leads nowhere is rather the submodule
+                self.entries.setdefault(name, Entry(EntryKind.VALUE))
         elif found is None or (at in self.tree.modules and found.kind is EntryKind.VALUE):
             hidden = self.tree.hidden(at) not in (None, at)
             if not taken:
