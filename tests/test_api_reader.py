@@ -341,6 +341,17 @@ def test_names_that_are_made(tmp_path: Path) -> None:
             _kept = 1
             sys.modules[__name__].__class__ = Flags
             """,
+            "lib/stand_in.py": """
+            import sys, types
+            class Engine(types.ModuleType):
+                def __init__(self, m):
+                    self.m = m
+                def __getattr__(self, attr):
+                    return self.m.__getattribute__(attr)
+                engine = property()
+            _kept = 1
+            sys.modules[__name__] = Engine(sys.modules[__name__])
+            """,
             "lib/counted.py": "def init():\n    global started\n    started = True\n",
         },
     )
@@ -349,6 +360,7 @@ def test_names_that_are_made(tmp_path: Path) -> None:
     assert {"late", "old"} <= names(release, "lib.lazy") and not release["lib.lazy"].open
     assert release["lib.any"].open
     assert {"enabled", "_kept"} <= names(release, "lib.flags")
+    assert {"engine", "_kept"} <= names(release, "lib.stand_in") and not release["lib.stand_in"].open
     assert "started" in names(release, "lib.counted")
 
 
@@ -539,7 +551,7 @@ TORCH = {
     """,
     "torch/_C/_VariableFunctions.pyi": """
     def add(input, other, *, alpha=1): ...
-    def bare(): ...
+    def old(self, other): ...
     def unique_dim(x): ...
     """,
     "torch/_torch_docs.py": '''
@@ -564,6 +576,7 @@ TORCH = {
 def test_what_torch_defines_in_cpp(tmp_path: Path) -> None:
     release = read(tmp_path, TORCH, "torch")
     assert release["torch.add"].signatures == ("(input, other, *, alpha=1)",)
+    assert release["torch.old"].signatures == ("(input, other)",)
     assert release["torch.norm"].target == "torch.functional.norm"
     assert "torch.unique_dim" not in release
     assert release["torch.float32"].kind is EntryKind.VALUE

@@ -118,6 +118,9 @@ def made(name: str, tree: Tree) -> ModuleNames | None:
             if key in module.names:
                 _complete_tensor(module.names[key], table)
     else:
+        for bound in module.names.values():
+            # What stubs call `self` in some functions, C++ calls `input` in all.
+            bound.signatures = tuple(re.sub(r"\bself\b", "input", text) for text in bound.signatures)
         core = _stub(tree, CORE)
         for key, bound in table.functions.items():
             if key in core or key in _CORE_NAMES.split():

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 
 READ_BUT_ABSENT = {
+    r"functorch\._C": "in older releases",
+    r"functorch\.dim\._Tensor\.ndim": "a property that wants an instance",
     r"torch\._C\.TensorBase\.storage_type": "in the stub only; Tensor has one of its own",
     r"torch\.backends\.(opt_einsum\.OptEinsumModule|python_native)\.\w+": "a stand-in for the module",
     r"torch\.distributed\._sharded_tensor\.\w+": "it puts another module in its place",

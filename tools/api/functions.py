@@ -121,7 +121,9 @@ def function_bound(scope: Scope, node: marks.Function, decorators: Sequence[str]
             bound.signatures += (_ANYTHING,)
     bound.makes = _made(scope, node)
     called = None if scope.stub else marks.handed_on(node)
-    if called is not None:
+    if isinstance(called, ast.Attribute) and called.attr == "__getattribute__":
+        bound.hands_on = called.attr  # of a stand-in for a module: it has what the module has
+    elif called is not None:
         bound.hands_on = _called_in(scope, node, called)
     return bound
 

@@ -82,10 +82,12 @@ class Modules:
         """A module that puts an instance of its own class in its place, as torch.backends.cudnn."""
         own = scope.replaced_by.removeprefix(module.name + ".")
         bound = module.names.get(own)
-        if bound is None or bound.kind is not EntryKind.CLASS or "__getattr__" in bound.members:
+        asked = bound.members.get("__getattr__") if bound is not None else None
+        passes_on = asked is None or asked.hands_on == "__getattribute__"
+        if bound is None or bound.kind is not EntryKind.CLASS or not passes_on:
             module.open = True
             return
-        if bound.bases == ("types.ModuleType",) and not scope.keeps_names:
+        if bound.bases == ("types.ModuleType",) and not scope.keeps_names and asked is None:
             module.names.clear()
         for name, member in bound.members.items():
             if not name.startswith("__"):
