@@ -27,7 +27,7 @@ def cls(*signatures: str, bases: tuple[str, ...] = ()) -> Entry:
 
 # By torch release, what is new (an entry) and what goes (None).
 TORCH: dict[tuple[int, int], dict[str, Entry | None]] = {
-    (1, 0): {
+    (1, 2): {
         "torch": MODULE,
         "torch.Tensor": cls("(*args)"),
         "torch.Tensor.view": function("(*shape)"),
@@ -35,6 +35,10 @@ TORCH: dict[tuple[int, int], dict[str, Entry | None]] = {
         "torch.zeros": function("(*size, out=None, dtype=None)"),
         "torch.float32": VALUE,
         "torch.backport": OPEN,
+        "torch._C": MODULE,
+        "torch._C.Group": cls("()"),
+        "torch._C.Group.old": VALUE,
+        "torch.Group": alias("torch._C.Group"),
         "torch.nn": MODULE,
         "torch.nn.Linear": cls("(in_features, out_features, bias=True)"),
         "torch.nn.Gone": cls("(size)"),
@@ -71,6 +75,7 @@ TORCH: dict[tuple[int, int], dict[str, Entry | None]] = {
         "torch.attic.deep.thing": None,
         "torch.maths.sums": function("(input, dim=0, *, dtype=None)"),
         "torch.nn.Gone": None,
+        "torch._C.Group.old": None,
         "torch.Tensor.unique_to_one": None,
     },
     (2, 0): {

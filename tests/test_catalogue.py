@@ -177,6 +177,9 @@ def test_conditions(tmp_path: Path) -> None:
     }
     assert found.roles == ("call",)
     assert case(
+        tmp_path, "- {when: {upper: {not_prefix: [pytorch/, a]}}, rename: torch.linalg.eigh}"
+    ).when == {"upper": Condition("not-prefix", ("pytorch/", "a"))}
+    assert case(
         tmp_path,
         "- {when: {upper: {value: given}, input: {call: [torch.eye]}}, arguments: {add: {UPLO: \"'U'\"}}}",
     ).when == {"upper": Condition("value", ("given",)), "input": Condition("call", ("torch.eye",))}
@@ -218,6 +221,21 @@ def test_results_arguments_and_maps(tmp_path: Path) -> None:
     assert (found.insert, found.set, found.title) == (('"cuda"',), {"upper": "not $upper"}, "Use eigh")
 
 
+def test_a_list_of_patterns_is_a_case_for_each(tmp_path: Path) -> None:
+    text = "- {pattern: ['torch.symeig($x)[0]', 'torch.symeig(input=$x)[0]'], replace: f($x)}"
+    rule = one(tmp_path, with_cases(text).replace("  cases", "  only_in_patterns: true\n  cases"))
+    assert rule.only_in_patterns
+    assert [case.pattern for case in rule.cases] == ["torch.symeig($x)[0]", "torch.symeig(input=$x)[0]"]
+    assert [case.template for case in rule.cases] == ["f($x)"] * 2
+    assert compiled.load(compiled.dump([rule])).rules == [rule]
+
+
+def test_patterns_of_methods(tmp_path: Path) -> None:
+    text = with_cases("- {pattern: '(1 + $x).symeig()', replace: f($x)}")
+    assert one(tmp_path, text.replace("torch.symeig]", "torch.symeig, torch.Tensor.symeig]")).cases
+    assert problems(tmp_path, text) == ["10: `pattern` names none of the symbols `torch.symeig`"]
+
+
 def test_patterns_bring_variables_of_their_own(tmp_path: Path) -> None:
     found = case(tmp_path, '- {pattern: "torch.symeig($x)[0]", replace: torch.linalg.eigvalsh($x)}')
     assert (found.pattern, found.template) == ("torch.symeig($x)[0]", "torch.linalg.eigvalsh($x)")
@@ -251,6 +269,11 @@ def test_a_codemod_states_its_applicability(tmp_path: Path, monkeypatch: pytest.
     assert problems(tmp_path, text.replace("compile_model", "compile_modle")) == [
         "9: no codemod `compile_modle`; did you mean `compile_model`?; there is `compile_model`"
     ]
+
+
+def test_only_in_patterns_needs_one(tmp_path: Path) -> None:
+    text = with_cases("- {replace: f()}").replace("  cases", "  only_in_patterns: true\n  cases")
+    assert problems(tmp_path, text) == ["9: `only_in_patterns` needs a case with a `pattern`"]
 
 
 # ---- what is refused --------------------------------------------------------------------------------
@@ -454,6 +477,10 @@ def test_mistakes_in_a_rule(tmp_path: Path, old: str, new: str, expected: str) -
             "needs as many names as `fields`: 2",
         ),
         ("- {rename: torch.a, pattern: torch.symeig($x)}", "10: `pattern` needs `replace`"),
+        (
+            "- {pattern: [], replace: $x}",
+            "10: `cases[0].pattern` has the wrong size; it must be a pattern or a list of patterns",
+        ),
         (
             "- {pattern: 'torch.eig($x)[0]', replace: $x}",
             "10: `pattern` names none of the symbols `torch.symeig`",

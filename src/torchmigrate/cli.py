@@ -223,14 +223,14 @@ def plan(
 def explain(rule: str, colour: str, config: Path | None, isolated: bool, **options: Any) -> int:
     """Why a rule exists, which releases it is about, what it does to code, how safe that is, and links.
 
-    The rule is named by its code or name, or by what it finds, such as torch.symeig.
+    The rule is named by its code or name, or by what it finds, such as torch.symeig. For a code of TorchFix,
+    such as TOR101, the rules that stand for it are listed.
     """
-    from torchmigrate.describe import explanation
-    from torchmigrate.session import Session, examples
+    from torchmigrate.describe import explained
+    from torchmigrate.session import Session
 
     session = Session.open([Path()], config=config, isolated=isolated, detect=False, colour=colour)
-    found = session.rule(rule)
-    session.console.out(explanation(found, examples(found), session.console.style, span(options)))
+    session.console.out(explained(rule, session, span(options)))
     return 0
 
 

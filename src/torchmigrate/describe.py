@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 from torchmigrate.catalogue.model import Case, Rule
 from torchmigrate.model import Applicability
 from torchmigrate.style import Style, printable
+from torchmigrate.torchfix_codes import CODES, RELEASED
 from torchmigrate.versions.range import VersionRange, applicability, severity
 
 if TYPE_CHECKING:
     from torchmigrate.catalogue.examples import Example
+    from torchmigrate.session import Session
 
 _WIDTH = 100
 _STATUS = ("outdated", "deprecated", "changed", "removed")
@@ -134,6 +136,20 @@ def rules_json(rules: Iterable[Rule], span: VersionRange | None = None) -> str:
 # ---- explain ------------------------------------------------------------------------------------------
 
 
+def explained(key: str, session: Session, span: VersionRange | None = None) -> str:
+    """What `explain` prints for a rule by code, name or what it finds, or for a code of TorchFix.
+
+    Raises click.ClickException, with a suggestion, if there is none.
+    """
+    from torchmigrate.session import examples
+
+    style = session.console.style
+    if key.upper() in CODES:
+        return torchfix_explanation(key.upper(), session.rules, style)
+    rule = session.rule(key)
+    return explanation(rule, examples(rule), style, span)
+
+
 def explanation(
     rule: Rule, examples: Sequence[Example], style: Style, span: VersionRange | None = None
 ) -> str:
@@ -187,6 +203,24 @@ def _in_range(rule: Rule, span: VersionRange) -> str:
     return f"{where}: {level}; {fix.get(best, f'the fix is {best}')}."
 
 
+def torchfix_explanation(code: str, rules: Iterable[Rule], style: Style) -> str:
+    """Which rules stand for a code of TorchFix, which must be one."""
+    entry = CODES[code]
+    origin = f"TorchFix {entry.since}" if entry.since == RELEASED else "TorchFix, not yet in a release"
+    mine = sorted((rule for rule in rules if rule.code in entry.ours), key=lambda rule: rule.code)
+    size = max((len(rule.name) for rule in mine), default=0)
+    lines = []
+    for rule in mine:
+        off = " (off unless selected)" if rule.opt_in else ""
+        lines.append(_wrap(f"{rule.code}  {rule.name:{size}}  {generic(rule, rule.summary)}{off}", size + 9))
+    reported = [f"{what} -> {', '.join(codes)}" for what, codes in entry.rules.items()]
+    use = f"`# noqa: {code}` hides these rules, and `--select {code}` selects them."
+    parts = [f"{style.heading(code)} {style.bold(entry.summary)}", f"{origin}."]
+    for title, text in (("The same here", lines), ("What it reports", reported), ("In use", [use])):
+        parts.append(style.heading(title) + "\n" + textwrap.indent("\n".join(text), "  "))
+    return "\n\n".join(parts) + "\n"
+
+
 def _symbols(rule: Rule) -> str:
     lines = []
     for names in (rule.symbols, {name: {"new": new} if new else {} for name, new in rule.modules.items()}):
@@ -198,6 +232,8 @@ def _symbols(rule: Rule) -> str:
         lines = [*lines[:_MOST_SYMBOLS], f"... and {rest} more"]
     if rule.parameters:
         lines.append(f"only with {_names(rule.parameters)}")
+    if rule.only_in_patterns:
+        lines += [f"only as {case.pattern}" for case in rule.cases if case.pattern]
     if rule.missing:
         lines.append(f"only without {_names(rule.missing)}")
     return "\n".join(lines)

@@ -173,7 +173,7 @@ def _most_specific(found: list[tuple[Rule, str]]) -> list[tuple[Rule, str]]:
 
 def about_arguments(rule: Rule) -> bool:
     """Whether a rule is about some calls of its symbols only."""
-    return bool(rule.parameters or rule.missing or rule.match)
+    return bool(rule.parameters or rule.missing or rule.match or rule.only_in_patterns)
 
 
 def new_names(rule: Rule, symbol: str) -> tuple[str, ...]:

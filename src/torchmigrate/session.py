@@ -91,8 +91,9 @@ class Session(NamedTuple):
         for rule, _ in self.catalogue.for_name(key):
             return rule
         from torchmigrate.selection import did_you_mean
+        from torchmigrate.torchfix_codes import CODES
 
-        known = [word for rule in self.rules for word in (rule.code, rule.name)]
+        known = [*CODES, *(word for rule in self.rules for word in (rule.code, rule.name))]
         raise click.ClickException(f"unknown rule `{key}`{did_you_mean(key, known)}")
 
 

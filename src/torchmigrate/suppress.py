@@ -2,7 +2,8 @@
 
 `# torchmigrate: ignore[TM131, other-name] reason` hides the listed rules on its logical line: all lines
 of a statement without a body, the header of one with a body. `# torchmigrate: ignore-file[...]` hides
-them in the whole file. `# noqa: TM131` and a bare `# noqa` work as in flake8.
+them in the whole file. `# noqa: TM131` and a bare `# noqa` work as in flake8; a code of TorchFix in it
+stands for those of ours that find the same.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class _Comment(NamedTuple):
         hidden = False
         for item in self.items or ():
             if self.kind == "noqa":
-                fits = code.upper().startswith(item.text.upper())
+                fits = code.upper().startswith(item.text.upper()) or _is_torchfix(item.text, code)
             else:
                 fits = item.text in (code, name)
             if fits:
@@ -162,6 +163,15 @@ class Suppressions:
         if self._comments is None:
             self._comments = list(_comments(self.source))
         return self._comments
+
+
+def _is_torchfix(text: str, code: str) -> bool:
+    """Whether a code of TorchFix, or the beginning of one, stands for a code of ours."""
+    if not text.upper().startswith("TOR"):
+        return False
+    from torchmigrate.torchfix_codes import ours
+
+    return code in ours(text.upper())
 
 
 def _key(comment: _Comment, item: _Item) -> str:

@@ -6,6 +6,7 @@ import contextlib
 import importlib
 import inspect
 import io
+import re
 import sys
 import warnings
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from torchmigrate.versions.surface_model import Entry, EntryKind
 
 Shape = list[tuple[str, str, bool]]  # parameters: name, kind, whether it has a default
 _MISSING = object()
+_LANGUAGE = re.compile(r"_abc_|_is_(runtime_)?protocol$|_[a-z0-9]\w*_$")  # of abc, typing and enum
 
 
 @dataclass(slots=True)
@@ -38,7 +40,7 @@ def check(linker: Linker) -> Report:
     report = Report()
     objects = dict(_modules(linker, report))
     for name, entry in sorted(linker.entries.items()):
-        if name in objects and entry.kind is EntryKind.MODULE:
+        if name in linker.modules and entry.kind is EntryKind.MODULE:
             continue
         found = _find(name, objects, linker)
         if found is None:
@@ -51,7 +53,7 @@ def check(linker: Linker) -> Report:
             continue
         if entry.signatures or entry.kind in (EntryKind.FUNCTION, EntryKind.CLASS):
             _signature(name, entry, at, owner, report)
-        if entry.kind is EntryKind.CLASS and not entry.open and inspect.isclass(at):
+        if entry.kind is EntryKind.CLASS and not _is_open(name, linker) and inspect.isclass(at):
             _unread_members(name, at, linker, report)
     for name, module in objects.items():
         if not linker.entries[name].open:
@@ -71,6 +73,12 @@ def _modules(linker: Linker, report: Report) -> Iterator[tuple[str, object]]:
             # Importing runs what a module wants; whatever it raises, it cannot be compared.
             except (Exception, SystemExit) as error:
                 report.not_imported.append(f"{name}: {type(error).__name__}: {str(error).splitlines()[:1]}")
+
+
+def _is_open(name: str, linker: Linker) -> bool:
+    """Whether a class or a base of it may have more members."""
+    entry = linker.entries.get(name)
+    return entry is None or entry.open or any(_is_open(base, linker) for base in entry.bases)
 
 
 def _find(name: str, objects: dict[str, object], linker: Linker) -> tuple[object, object] | None:
@@ -93,7 +101,10 @@ def _find(name: str, objects: dict[str, object], linker: Linker) -> tuple[object
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return owner, getattr(owner, last, _MISSING)
+            at = getattr(owner, last, _MISSING)
+            if at is _MISSING:  # a descriptor may want an instance
+                at = inspect.getattr_static(owner, last, _MISSING)
+            return owner, at
     # A property of a module or class may raise what it likes; it is there.
     except Exception:
         return owner, None
@@ -135,6 +146,8 @@ def _signature(name: str, entry: Entry, at: object, owner: object, report: Repor
         static = inspect.getattr_static(owner, name.rpartition(".")[2], None)
         if not isinstance(static, staticmethod) and shape and shape[0][1].startswith("POSITIONAL"):
             shape = shape[1:]
+    elif inspect.isclass(owner) and shape and shape[0][0] == "self":
+        shape = shape[1:]  # behind functools.lru_cache
     if not entry.signatures:
         if entry.kind is EntryKind.FUNCTION:
             report.no_signature.append(name)
@@ -151,7 +164,7 @@ def _text(shape: Shape) -> str:
 
 def _unread_members(name: str, at: type, linker: Linker, report: Report) -> None:
     for member in vars(at):
-        if not is_dunder(member) and not member.startswith("_abc_"):
+        if not is_dunder(member) and not _LANGUAGE.match(member):
             report.compared += 1
             if f"{name}.{member}" not in linker.entries and not _mangled(member, at):
                 report.unread.append(f"{name}.{member}")

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from api import literals, marks
 from api.bound import Bound, Field, value
-from api.scope import Scope
+from api.scope import Run, Scope
 from api.signatures import default_text
 from torchmigrate.versions.surface_model import EntryKind
 
+# A warning in a constructor may be about how it is called.
+_OF_CLASS = re.compile(r"deprecat|removed|renamed|instead", re.I)
 _DYNAMIC = ("__getattr__", "__getattribute__")
 
 
-def read_class(node: ast.ClassDef, outer: Scope) -> Bound:
+def read_class(node: ast.ClassDef, outer: Scope, run: Run) -> Bound:
     """What a class statement binds."""
     inner = Scope(f"{outer.name}.{node.name}", outer.package, outer.reader, outer, outer.stub)
-    inner.run(node.body)
-    bound = Bound(EntryKind.CLASS, deprecated=marks.deprecation(node), open=inner.open)
+    run(inner, node.body)
+    bound = Bound(EntryKind.CLASS, deprecated=marks.deprecation(node, outer.known()), open=inner.open)
     bases = [outer.qualify(base) or "?" for base in node.bases if not isinstance(base, ast.Starred)]
     bound.bases = tuple(bases) if len(bases) == len(node.bases) else (*bases, "?")
     for keyword in node.keywords:
@@ -31,7 +34,8 @@ def read_class(node: ast.ClassDef, outer: Scope) -> Bound:
         made = bound.members.get(name)
         if made is not None:
             bound.gone = bound.gone or made.gone
-            bound.deprecated = bound.deprecated if bound.deprecated is not None else made.deprecated
+            if bound.deprecated is None and _OF_CLASS.search(made.deprecated or ""):
+                bound.deprecated = made.deprecated
     bound.fields = _fields(node, bound, outer)
     _slots(inner, bound)
     _instance_attributes(node, inner, bound)
@@ -64,6 +68,8 @@ def _fields(node: ast.ClassDef, bound: Bound, outer: Scope) -> list[Field] | Non
             bound.members.pop(statement.target.id, None)
             keyword_only = True
             continue
+        if isinstance(statement.value, ast.Call) and marks.last_name(statement.value) == "field":
+            bound.members[statement.target.id].instance = True  # may be on the class, if it has a default
         fields.append(_field(statement.target.id, statement.value, keyword_only))
     return fields
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from api.bound import Bound, Field, ModuleNames, value
+from api.bound import Bound, Field, ModuleNames
 from api.modules import Modules
 from api.scope import Patch
 from api.signatures import of_fields, without_first
@@ -12,8 +12,14 @@ from torchmigrate.versions.surface_model import Entry, EntryKind
 _DEPTH = 30  # of aliases that lead to aliases
 _KEPT_DUNDERS = {"__version__", "__git_version__", "__cuda__"}
 # Bases that add no public member, so that a class with one is still known whole.
-_PLAIN_BASES = {"builtins.object", "abc.ABC", "typing.Generic", "typing.Protocol", "typing_extensions.Protocol",
-                "typing.NamedTuple", "typing_extensions.NamedTuple", "typing_extensions.Generic"}
+_PLAIN_BASES = {
+    "builtins.object",
+    "abc.ABC",
+    "typing.Generic",
+    "typing.Protocol",
+    "typing_extensions.Generic",
+    "typing_extensions.Protocol",
+}
 _ENUMS = {"enum.Enum", "enum.IntEnum", "enum.Flag", "enum.IntFlag", "enum.StrEnum"}
 _METACLASSES = {"", "builtins.type", "abc.ABCMeta", "enum.EnumMeta", "enum.EnumType"}
 
@@ -38,8 +44,12 @@ class Linker:
         for name in listed:
             self.modules[name]
         self._patch(self.modules.patches)
-        for name in self._hidden_tops():
-            self.entries[name] = Entry(EntryKind.MODULE, open=True)
+        for name in self.tree.hidden_tops():
+            package = name.rpartition(".")[0]
+            if package.rpartition(".")[2].startswith("_"):
+                self.modules[package].open = True  # inside of what is private
+            else:
+                self.entries[name] = Entry(EntryKind.MODULE, open=True)
         for name in listed:
             self._module(name, self.modules[name])
         while self._waiting:
@@ -49,15 +59,13 @@ class Linker:
                 self._class(name, bound)
         return self.entries
 
-    def _hidden_tops(self) -> set[str]:
-        names = [*self.tree.modules, *self.tree.stubs]
-        tops = {self.tree.hidden(name) or "" for name in names} - {""}
-        return {top for top in tops if self.tree.hidden(top.rpartition(".")[0]) is None}
-
     # names
 
     def resolve(self, name: str, depth: int = 0) -> str | None:
-        """The qualified name of what `name` is, through every alias; None if it is not in the library."""
+        """The qualified name of what `name` is, through every alias, in the library or out of it.
+
+        None if the library has no such name.
+        """
         if name in self._resolved:
             return self._resolved[name]
         if depth > _DEPTH:
@@ -70,7 +78,7 @@ class Linker:
     def _resolve(self, name: str, depth: int) -> str | None:
         parts = name.split(".")
         if parts[0] != self.tree.library:
-            return None
+            return name
         place, index = parts[0], 1
         while index < len(parts):
             if place not in self.modules:
@@ -129,7 +137,8 @@ class Linker:
     # entries
 
     def _module(self, name: str, module: ModuleNames) -> None:
-        self.entries[name] = Entry(EntryKind.MODULE, open=module.open, deprecated=module.deprecated)
+        # Its package may give the name to something else: then that has it.
+        self.entries.setdefault(name, Entry(EntryKind.MODULE, open=module.open, deprecated=module.deprecated))
         for key, bound in module.names.items():
             full = f"{name}.{key}"
             if is_dunder(key) or (bound.kind is EntryKind.ALIAS and bound.target == full):
@@ -146,7 +155,10 @@ class Linker:
             case EntryKind.CLASS:
                 self._class(name, bound)
             case EntryKind.FUNCTION:
-                self.entries[name] = self.function(bound, inside)
+                self.entries[name] = self._like_class(bound) or self.function(bound, inside)
+            case _ if self._maker(bound) is not None:
+                made = self._maker(bound) or bound
+                self.entries[name] = self.function(made, inside, as_method=inside)
             case _:
                 gone, text = bound.gone, bound.deprecated
                 self.entries[name] = Entry(EntryKind.VALUE, gone=gone, deprecated=text)
@@ -154,21 +166,24 @@ class Linker:
             self.instance_only.add(name)
 
     def _alias(self, name: str, bound: Bound, taken: bool, inside: bool) -> None:
-        target = bound.target
-        if target.partition(".")[0] != self.tree.library:
-            self.entries[name] = Entry(EntryKind.ALIAS, target=target) if not taken else Entry(EntryKind.VALUE)
-            return
-        at = self.resolve(target)
+        at = self.resolve(bound.target) if bound.target else None
         if at == name:
             return
+        if at is not None and at.partition(".")[0] != self.tree.library:
+            self.entries[name] = Entry(EntryKind.VALUE) if taken else Entry(EntryKind.ALIAS, target=at)
+            return
         found = self.bound(at) if at is not None else None
-        if at is None or (found is None and at not in self.modules):
-            self.entries.setdefault(name, Entry(EntryKind.VALUE))
-        elif found is None or at in self.tree.modules and found.kind is EntryKind.VALUE:
+        if at is None and bound.fallback is not None:
+            self._emit(name, bound.fallback, taken, inside)
+        elif at is None or (found is None and at not in self.modules):
+            if not taken:  # what leads nowhere is rather the submodule
+                self.entries.setdefault(name, Entry(EntryKind.VALUE))
+        elif found is None or (at in self.tree.modules and found.kind is EntryKind.VALUE):
             hidden = self.tree.hidden(at) not in (None, at)
-            self.entries[name] = Entry(EntryKind.MODULE, open=True) if hidden else Entry(EntryKind.ALIAS, at)
-            if taken:
-                self.entries.pop(name)
+            if not taken:
+                self.entries[name] = (
+                    Entry(EntryKind.MODULE, open=True) if hidden else Entry(EntryKind.ALIAS, at)
+                )
         elif found.kind is EntryKind.FUNCTION and (inside or taken or self._unlisted(at)):
             as_method = inside and self._is_free(at)
             self.entries[name] = self.function(found, inside, as_method)
@@ -193,6 +208,21 @@ class Linker:
     def _is_free(self, name: str) -> bool:
         """Whether a function is defined in a module, not in a class."""
         return name.rpartition(".")[0] in self.modules
+
+    def _maker(self, bound: Bound) -> Bound | None:
+        """The function that a value is, as the result of one that makes it."""
+        at = self.resolve(bound.made_by) if bound.made_by else None
+        found = self.bound(at) if at is not None else None
+        return found.makes if found is not None else None
+
+    def _like_class(self, bound: Bound) -> Entry | None:
+        """`Old = deprecated(New)` of a class is a class."""
+        at = self.resolve(bound.like) if bound.like and not bound.signatures else None
+        found = self.bound(at) if at is not None else None
+        if at is None or found is None or found.kind is not EntryKind.CLASS:
+            return None
+        signatures, deprecated = self.constructor(found), bound.deprecated
+        return Entry(EntryKind.CLASS, signatures=signatures, bases=(at,), deprecated=deprecated)
 
     def function(self, bound: Bound, inside: bool = False, as_method: bool = False) -> Entry:
         found, gone, deprecated = bound.signatures, bound.gone, bound.deprecated
@@ -222,12 +252,35 @@ class Linker:
         return False
 
     def constructor(self, bound: Bound) -> tuple[str, ...]:
+        found: tuple[str, ...] = ()
         for name in ("__init__", "__new__"):
             made = bound.members.get(name)
             if made is not None and made.kind is EntryKind.FUNCTION:
-                return made.signatures
+                found = made.signatures
+                if found != ("(*args, **kwargs)",):
+                    break
+        if found:
+            return found
         fields = self.fields(bound)
-        return (of_fields(fields),) if fields is not None else ()
+        return (of_fields(fields),) if fields is not None else self._inherited(bound)
+
+    def _inherited(self, bound: Bound, depth: int = 0) -> tuple[str, ...]:
+        """The constructor of the first base that has one; none if that is in another library."""
+        if depth > _DEPTH or bound.metaclass or {"__init__", "__new__"} & bound.members.keys():
+            return ()
+        for base in bound.bases:
+            if base in _PLAIN_BASES:
+                continue
+            at = self.resolve(base)
+            owner = self.bound(at) if at is not None else None
+            if owner is None or owner.kind is not EntryKind.CLASS:
+                return ()
+            if {"__init__", "__new__"} & owner.members.keys() or owner.fields is not None:
+                return self.constructor(owner)
+            found = self._inherited(owner, depth + 1)
+            if found or not set(owner.bases) <= _PLAIN_BASES:
+                return found
+        return ()
 
     def fields(self, bound: Bound, depth: int = 0) -> list[Field] | None:
         """The fields of a dataclass, inherited ones first."""
@@ -246,7 +299,7 @@ class Linker:
     def _class(self, name: str, bound: Bound) -> None:
         bases = []
         is_open = bound.open or not self._plain_metaclass(bound.metaclass)
-        members = dict(bound.members)
+        members = {**self._members_of_metaclass(bound.metaclass), **bound.members}
         for base in bound.bases:
             at = self.resolve(base)
             owner = self.bound(at) if at is not None else None
@@ -255,11 +308,11 @@ class Linker:
                 if self._unlisted(at):
                     self._waiting.append(at)
             elif base in _ENUMS:
-                members.setdefault("name", value())
-                members.setdefault("value", value())
+                for key in ("name", "value"):
+                    members.setdefault(key, Bound(EntryKind.VALUE, instance=True))
             elif base not in _PLAIN_BASES:
-                elsewhere = at is None and base.partition(".")[0] != self.tree.library
-                bases.append(base if elsewhere else "?")
+                elsewhere = at is not None and at.partition(".")[0] != self.tree.library
+                bases.append(at if at is not None and elsewhere else "?")
                 is_open = True
         self.entries[name] = Entry(
             EntryKind.CLASS,
@@ -270,8 +323,14 @@ class Linker:
             deprecated=bound.deprecated,
         )
         for key, member in members.items():
-            if not is_dunder(key):
+            if not key.startswith("__"):  # dunder or mangled
                 self._emit(f"{name}.{key}", member, inside=True)
+
+    def _members_of_metaclass(self, name: str) -> dict[str, Bound]:
+        """What a class has by its metaclass: `torch.distributed.group.WORLD`."""
+        at = self.resolve(name) if name else None
+        found = self.bound(at) if at is not None else None
+        return {} if found is None else {key: item for key, item in found.members.items() if key != "mro"}
 
     def _plain_metaclass(self, name: str) -> bool:
         at = self.resolve(name) if name else None

@@ -9,7 +9,7 @@ Constants = Mapping[str, ast.expr]
 
 
 def strings(node: ast.expr, constants: Constants, depth: int = 0) -> list[str] | None:
-    """The strings in a list, tuple, set, dict (its keys), sum of those, or constant with one; None: unknown."""
+    """The strings in a list, tuple, set, dict (its keys), sum of those, or a constant; None: unknown."""
     if depth > 8:
         return None
     if isinstance(node, (ast.List, ast.Tuple, ast.Set)):
@@ -26,12 +26,20 @@ def strings(node: ast.expr, constants: Constants, depth: int = 0) -> list[str] |
         return found
     if isinstance(node, ast.Dict):
         keys = [text(key, constants) for key in node.keys if key is not None]
-        return [key for key in keys if key is not None] if None not in keys and None not in node.keys else None
+        return (
+            [key for key in keys if key is not None] if None not in keys and None not in node.keys else None
+        )
     if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.BitOr)):
         left, right = strings(node.left, constants, depth + 1), strings(node.right, constants, depth + 1)
         return left + right if left is not None and right is not None else None
     if isinstance(node, ast.Call):
-        if isinstance(node.func, ast.Name) and node.func.id in ("sorted", "list", "tuple", "set", "frozenset"):
+        if isinstance(node.func, ast.Name) and node.func.id in (
+            "sorted",
+            "list",
+            "tuple",
+            "set",
+            "frozenset",
+        ):
             return strings(node.args[0], constants, depth + 1) if node.args else []
         if isinstance(node.func, ast.Attribute) and node.func.attr in ("keys", "split", "copy"):
             if node.func.attr == "split":
@@ -64,7 +72,11 @@ def items(node: ast.expr, constants: Constants) -> list[ast.expr] | None:
         return None if any(isinstance(e, ast.Starred) for e in node.elts) else list(node.elts)
     if isinstance(node, ast.Dict):
         return [key for key in node.keys if key is not None]
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name):
+    if (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and isinstance(node.func.value, ast.Name)
+    ):
         table = constants.get(node.func.value.id)
         if isinstance(table, ast.Dict) and None not in table.keys:
             if node.func.attr == "items":

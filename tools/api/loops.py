@@ -5,35 +5,39 @@ from __future__ import annotations
 import ast
 
 from api import literals
+from api.assignments import assign, export
 from api.bound import alias, value
-from api.scope import Patch, Scope
+from api.scope import Patch, Run, Scope
+from api.values import bound_of
 
 _SETTERS = {"globals", "setattr", "vars", "locals"}
 
 
-def run_loop(node: ast.For, scope: Scope) -> None:
+def run_loop(node: ast.For, scope: Scope, run: Run) -> None:
     """The body for every element that is written out, if it sets names; else once."""
     if not _sets_names(node):
-        scope.assign(node.target, None)
-        scope.run(node.body)
-        scope.run(node.orelse)
+        assign(scope, node.target, None)
+        run(scope, node.body)
+        run(scope, node.orelse)
         return
     source = _dir_of(node.iter, scope)
     if source:
         found, whole = scope.reader.star(source + ".*")
+        left_out = _left_out(node, scope)
+        found = [(name, bound) for name, bound in found if name not in left_out]
         for name, bound in found:
             scope.bind(name, bound)
         scope.open = scope.open or not whole
         return
     elements = literals.items(node.iter, scope.known())
     if elements is None:
-        scope.assign(node.target, None)
+        assign(scope, node.target, None)
         _forget(node.target, scope)
-        scope.run(node.body)
+        run(scope, node.body)
         return
     for element in elements:
         _take(node.target, element, scope)
-        scope.run(node.body)
+        run(scope, node.body)
     _forget(node.target, scope)
 
 
@@ -48,6 +52,15 @@ def _dir_of(node: ast.expr, scope: Scope) -> str:
     return ""
 
 
+def _left_out(node: ast.For, scope: Scope) -> set[str]:
+    """The names of `if name in PRIVATE: continue`."""
+    found: set[str] = set()
+    for part in ast.walk(node):
+        if isinstance(part, ast.Compare) and isinstance(part.ops[0], ast.In):
+            found.update(literals.strings(part.comparators[0], scope.known()) or ())
+    return found
+
+
 def _take(target: ast.expr, element: ast.expr, scope: Scope) -> None:
     if isinstance(target, ast.Name):
         scope.bind(target.id, value())
@@ -58,7 +71,7 @@ def _take(target: ast.expr, element: ast.expr, scope: Scope) -> None:
             if index < len(parts):
                 _take(name, parts[index], scope)
             else:
-                scope.assign(name, None)
+                assign(scope, name, None)
                 _forget(name, scope)
 
 
@@ -75,9 +88,9 @@ def run_call(call: ast.Call, scope: Scope) -> None:
         on = function.value
         if isinstance(on, ast.Name) and on.id == "__all__" and call.args:
             if function.attr == "append":
-                scope.export(ast.List([call.args[0]], ast.Load()))
+                export(scope, ast.List([call.args[0]], ast.Load()))
             elif function.attr == "extend":
-                scope.export(call.args[0])
+                export(scope, call.args[0])
             elif function.attr == "remove" and scope.exported is not None:
                 name = literals.text(call.args[0], scope.known())
                 scope.exported = [one for one in scope.exported if one != name]
@@ -100,11 +113,9 @@ def run_call(call: ast.Call, scope: Scope) -> None:
 
 
 def _set(call: ast.Call, scope: Scope) -> None:
-    from api.values import bound_of
-
     owner, name, node = call.args
     key = literals.text(name, scope.known())
-    if isinstance(owner, ast.Subscript) and "modules" in ast.dump(owner):
+    if scope.is_own_module(owner):
         if key is None:
             scope.open = True
         else:

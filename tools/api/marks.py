@@ -6,12 +6,22 @@ import ast
 import re
 from collections.abc import Sequence
 
+from api import literals
+
 LONGEST = 160  # characters of a deprecation text
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 _WARNINGS = {"DeprecationWarning", "FutureWarning", "PendingDeprecationWarning"}
-_DIRECTIVE = re.compile(r"^(?P<indent>[ \t]*)\.\. (?P<kind>deprecated|warning|note)::(?P<first>.*)$", re.M)
-_SUBJECT = re.compile(r"\bthis (function|method|class|module|api|op|operator|argument-less|package|decorator)\b")
+_DIRECTIVE = re.compile(r"^\.\. (?P<kind>deprecated|warning|note)::(?P<first>.*)$", re.M)
+_TAKEN_AWAY = re.compile(
+    r"removed|no longer|deprecated|renamed|(was|has been|have been) moved|replaced (by|with)|any ?more", re.I
+)
+_ARGUMENT = re.compile(
+    r"=|\b(arguments?|parameters?|default|behaviou?r|option|passing|using|call(ing|ed|s)?|on tensors)\b", re.I
+)
+_SUBJECT = re.compile(
+    r"\bthis (function|method|class|module|api|op|operator|argument-less|package|decorator)\b"
+)
 
 
 def last_name(node: ast.expr) -> str:
@@ -24,8 +34,8 @@ def last_name(node: ast.expr) -> str:
 
 
 def statements(function: Function) -> list[ast.stmt]:
-    """The body without its docstring and what does nothing: `pass`, `del x`, imports, constants."""
-    idle = (ast.Pass, ast.Import, ast.ImportFrom, ast.Delete, ast.Global)
+    """The body without its docstring and what does nothing: `pass`, `del x`, imports, helpers, constants."""
+    idle = (ast.Pass, ast.Import, ast.ImportFrom, ast.Delete, ast.Global, ast.FunctionDef)
     return [
         statement
         for statement in function.body
@@ -35,22 +45,28 @@ def statements(function: Function) -> list[ast.stmt]:
 
 
 def only_raises(function: Function) -> bool:
-    """Whether a call can only raise. `NotImplementedError` is a method for subclasses to write."""
+    """Whether a call can only raise, and says that this was taken away.
+
+    Without that it is a method for subclasses to write, or one that a stand-in refuses.
+    """
     if any(last_name(mark) in ("abstractmethod", "overload") for mark in function.decorator_list):
         return False
     body = [s for s in statements(function) if not (is_warning(s) or _is_text(s))]
     if len(body) != 1 or not isinstance(body[0], ast.Raise) or body[0].exc is None:
         return False
-    error = body[0].exc
-    if last_name(error) == "NotImplementedError":
-        return bool(re.search(r"removed|no longer", text_of(error)))
-    # AttributeError and such of a stand-in method says that there is none.
-    return last_name(error).endswith(("Error", "Exception")) or isinstance(error, ast.Call)
+    said = " ".join(text_of(part) for part in function.body[_has_doc(function) :])
+    return _TAKEN_AWAY.search(said) is not None
+
+
+def _has_doc(function: Function) -> int:
+    return 0 if ast.get_docstring(function, clean=False) is None else 1
 
 
 def _is_text(statement: ast.stmt) -> bool:
-    """`message = "..."` before the raise."""
-    return isinstance(statement, ast.Assign) and isinstance(statement.value, (ast.Constant, ast.JoinedStr))
+    """`message = "..."` before the raise, or a part of it: an assignment that calls nothing."""
+    return isinstance(statement, ast.Assign) and not any(
+        isinstance(part, ast.Call) for part in ast.walk(statement.value)
+    )
 
 
 def handed_on(function: Function) -> ast.expr | None:
@@ -70,7 +86,7 @@ def is_warning(statement: ast.stmt) -> bool:
     )
 
 
-def text_of(node: ast.AST) -> str:
+def text_of(node: ast.AST, constants: literals.Constants | None = None) -> str:
     """The literal text in an expression; what is put in by a format is `...`."""
     parts: list[str] = []
 
@@ -80,6 +96,8 @@ def text_of(node: ast.AST) -> str:
                 parts.append(part.value)
         elif isinstance(part, ast.FormattedValue):
             parts.append("...")
+        elif isinstance(part, ast.Name) and constants and part.id in constants:
+            parts.append(literals.text(constants[part.id], constants) or "")
         else:
             for child in ast.iter_child_nodes(part):
                 collect(child)
@@ -91,7 +109,7 @@ def text_of(node: ast.AST) -> str:
 def sentence(text: str) -> str:
     """The first sentence, on one line."""
     text = " ".join(text.split())
-    text = re.split(r"(?<=[a-z0-9`')\]])\.(?=\s+[A-Z`:])", text, maxsplit=1)[0].rstrip(".: ")
+    text = re.split(r"(?<=[a-z0-9`')\]*])\.(?=\s+[A-Z`:])", text, maxsplit=1)[0].rstrip(".: ")
     return text if len(text) <= LONGEST else text[: LONGEST - 1].rstrip() + "…"
 
 
@@ -111,12 +129,22 @@ def from_warnings(body: Sequence[ast.stmt]) -> str | None:
     return None
 
 
-def from_decorators(decorators: Sequence[ast.expr]) -> str | None:
+def is_deprecating(node: ast.expr) -> bool:
+    """A decorator, or a call of one, that marks what it is given as deprecated."""
+    name = last_name(node).lstrip("_")
+    return name in ("deprecated", "deprecate", "deprecated_func") or name.startswith("dropping_")
+
+
+def from_decorators(
+    decorators: Sequence[ast.expr], constants: literals.Constants | None = None
+) -> str | None:
     for decorator in decorators:
-        if last_name(decorator).lstrip("_") in ("deprecated", "deprecate", "deprecated_func"):
-            if isinstance(decorator, ast.Call) and decorator.args:
-                return sentence(text_of(decorator.args[0]))
-            return ""
+        if is_deprecating(decorator):
+            arguments = decorator.args if isinstance(decorator, ast.Call) else []
+            shown = [text_of(argument, constants) for argument in arguments]
+            # torch.onnx says since when and until when first.
+            texts = [text for text in shown if text and not re.fullmatch(r"[\d.]+", text)]
+            return sentence(texts[0]) if texts else "deprecated"
     return None
 
 
@@ -128,10 +156,11 @@ def from_docstring(doc: str | None, name: str) -> str | None:
         text = _block(doc, match)
         if match["kind"] == "deprecated":
             text = re.sub(r"^[\d.]+\s*", "", text)
-            return sentence(text)
         first = sentence(text)
         before, found, _ = first.lower().partition("deprecated")
-        if found and not re.search(r"\b(argument|parameter|default|behaviou?r|option|passing|using|call)", before):
+        if match["kind"] == "deprecated" and not (found and _ARGUMENT.search(before)):
+            return first
+        if found and not _ARGUMENT.search(before):
             bare = before.replace("`", "").strip()
             short = name.rpartition(".")[2].lower()
             if not bare or _SUBJECT.search(bare) or re.search(rf"\b{re.escape(short)}\b", bare):
@@ -142,9 +171,8 @@ def from_docstring(doc: str | None, name: str) -> str | None:
 def _block(doc: str, match: re.Match[str]) -> str:
     """The text of a directive: the rest of its line and the lines indented more."""
     lines = [match["first"].strip()]
-    indent = len(match["indent"].expandtabs())
     for line in doc[match.end() :].lstrip("\n").splitlines():
-        if line.strip() and len(line.expandtabs()) - len(line.expandtabs().lstrip()) <= indent:
+        if line.strip() and not line[:1].isspace():
             break
         if not line.strip() and any(lines):
             break
@@ -152,9 +180,9 @@ def _block(doc: str, match: re.Match[str]) -> str:
     return " ".join(lines).strip()
 
 
-def deprecation(function: Function | ast.ClassDef) -> str | None:
+def deprecation(function: Function | ast.ClassDef, constants: literals.Constants) -> str | None:
     """What a function or class says about being deprecated, or None."""
-    found = from_decorators(function.decorator_list)
+    found = from_decorators(function.decorator_list, constants)
     if found is None and not isinstance(function, ast.ClassDef):
         found = from_warnings(function.body)
     if found is None:

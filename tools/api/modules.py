@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import ast
+import importlib
+import sys
 
-from api import compiled, later, literals, marks
+from api import compiled, literals, marks
+from api.body import run
 from api.bound import Bound, ModuleNames, alias, value
 from api.scope import Patch, Scope
 from api.tree import Tree, parse
 from torchmigrate.versions.surface_model import EntryKind
+
+# What functions do that sets names elsewhere; modules without any are not searched for it.
+_EFFECTS = (b"global ", b"setattr(", b"torchaudio.load = ")
 
 
 class Modules:
@@ -45,10 +51,12 @@ class Modules:
         scope = Scope(name, self.tree.package_of(name), self, stub=stub)
         if stub and name not in self.tree.packages:
             scope.package = name.rpartition(".")[0]
-        scope.sets_globals = b"global " in path.read_bytes()
+        scope.sets_globals = any(word in path.read_bytes() for word in _EFFECTS)
         scope.names = module.names  # a module that is imported in a cycle sees what there is
-        scope.run(tree.body)
+        run(scope, tree.body)
         self._finish(module, scope, tree)
+        if stub:
+            compiled.leave_open(module)
         if not stub and name in self.tree.stubs:
             self._signatures_of_stub(module)
         compiled.complete(module, self.tree)
@@ -59,7 +67,6 @@ class Modules:
         module.exported = scope.exported
         module.open = scope.open
         self.patches += scope.patches
-        self.patches += later.patches(tree, scope)
         module.deprecated = marks.from_warnings(tree.body) or _directive(tree)
         asked = scope.names.pop("__getattr__", None)
         if asked is not None and not scope.stub:
@@ -69,15 +76,17 @@ class Modules:
             for name, bound in (found or {}).items():
                 module.names.setdefault(name, bound)
         if scope.replaced_by:
-            self._replace(module, scope.replaced_by)
+            self._replace(module, scope)
 
-    def _replace(self, module: ModuleNames, replacement: str) -> None:
+    def _replace(self, module: ModuleNames, scope: Scope) -> None:
         """A module that puts an instance of its own class in its place, as torch.backends.cudnn."""
-        own = replacement.removeprefix(module.name + ".")
+        own = scope.replaced_by.removeprefix(module.name + ".")
         bound = module.names.get(own)
         if bound is None or bound.kind is not EntryKind.CLASS or "__getattr__" in bound.members:
             module.open = True
             return
+        if bound.bases == ("types.ModuleType",) and not scope.keeps_names:
+            module.names.clear()
         for name, member in bound.members.items():
             if not name.startswith("__"):
                 module.names.setdefault(name, member)
@@ -86,12 +95,15 @@ class Modules:
         """What `from source import *` binds, and whether that is all; of "source.*", what `dir()` lists."""
         everything = source.endswith(".*")
         source = source.removesuffix(".*")
+        if source.partition(".")[0] in sys.stdlib_module_names:
+            names = getattr(importlib.import_module(source), "__all__", None)
+            return [(name, alias(f"{source}.{name}")) for name in names or ()], names is not None
         if source not in self:
             return [], False
         module = self[source]
-        names = module.names if everything else module.star()
-        found = [(name, alias(f"{source}.{name}")) for name in names if not name.startswith("__")]
-        whole = not module.open or source.startswith(self.tree.library + "._C") or module.exported is not None
+        listed = list(module.names) if everything else module.star()
+        found = [(name, alias(f"{source}.{name}")) for name in listed if not name.startswith("__")]
+        whole = not module.open or source in compiled.WHOLE or module.exported is not None
         return found, whole
 
     def _signatures_of_stub(self, module: ModuleNames) -> None:
@@ -100,7 +112,7 @@ class Modules:
         if tree is None or not any(_lacks_signature(bound) for bound in module.names.values()):
             return
         scope = Scope(module.name, self.tree.package_of(module.name), compiled.Alone(), stub=True)
-        scope.run(tree.body)
+        run(scope, tree.body)
         for name, bound in module.names.items():
             known = scope.names.get(name)
             if known is not None and known.kind is EntryKind.FUNCTION and _lacks_signature(bound):

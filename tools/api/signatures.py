@@ -15,7 +15,10 @@ _CONTAINERS = {"[": "]", "(": ")", "{": "}"}
 
 
 def default_text(node: ast.expr) -> str:
-    text = repr(node.value) if isinstance(node, ast.Constant) else ast.unparse(node)
+    if isinstance(node, ast.Constant) and node.value is not Ellipsis:
+        text = repr(node.value)
+    else:
+        text = ast.unparse(node)
     return text if len(text) <= LONGEST_DEFAULT and "\n" not in text else "..."
 
 

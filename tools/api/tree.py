@@ -37,6 +37,15 @@ _HIDDEN = {
     "torchdata": r"torchdata\.(_torchdata|_extension)",
     "functorch": r"functorch\._C|functorch\.(_src\.(decompositions|partitioners|top_operators\w*))",
 }
+# Compiled modules, which leave no source in a wheel.
+_COMPILED = {
+    "torch": ("torch._C",),
+    "torchvision": ("torchvision._C", "torchvision.image", "torchvision.video_reader"),
+    "torchaudio": ("torchaudio._torchaudio", "torchaudio.lib"),
+    "torchtext": ("torchtext._torchtext", "torchtext.lib"),
+    "torchdata": ("torchdata._torchdata",),
+    "functorch": ("functorch._C",),
+}
 _TESTS = re.compile(r"(^|\.)(tests?|conftest|test_\w+)(\.|$)")
 
 
@@ -64,6 +73,12 @@ class Tree:
             found = _TESTS.search(name)
             return name[: found.end(2)] if found else None
         return found[1]
+
+    def hidden_tops(self) -> set[str]:
+        """The hidden modules that are in none themselves."""
+        names = [*self.modules, *self.stubs, *_COMPILED.get(self.library, ())]
+        tops = {self.hidden(name) or "" for name in names} - {""}
+        return {top for top in tops if self.hidden(top.rpartition(".")[0]) is None}
 
     def listed(self) -> list[str]:
         """The modules that are read, parents first."""

@@ -60,11 +60,13 @@ def _of_call(node: ast.Call, scope: Scope) -> Bound:
         return Bound(EntryKind.FUNCTION, like=scope.qualify(node.args[0]), bind=bind)
     if function == "partial":
         return Bound(EntryKind.FUNCTION)
-    if isinstance(node.func, ast.Call) and len(node.args) == 1 and not node.keywords:
+    decorates = isinstance(node.func, ast.Call) or marks.is_deprecating(node.func)
+    if decorates and len(node.args) == 1 and not node.keywords:
         like = scope.qualify(node.args[0])
-        if like:  # a decorator with arguments, called on a function
-            return Bound(EntryKind.FUNCTION, like=like, deprecated=marks.from_decorators([node.func]))
-    return value()
+        if like:  # a decorator, called on a function
+            said = marks.from_decorators([node.func], scope.known())
+            return Bound(EntryKind.FUNCTION, like=like, deprecated=said)
+    return Bound(EntryKind.VALUE, made_by=scope.qualify(node.func))
 
 
 def _documented(node: ast.Call, scope: Scope) -> Bound:
@@ -82,7 +84,9 @@ def _documented(node: ast.Call, scope: Scope) -> Bound:
 
 def docstring(node: ast.expr) -> str:
     """The text of a docstring argument, whatever formats it."""
-    texts = [part for part in ast.walk(node) if isinstance(part, ast.Constant) and isinstance(part.value, str)]
+    texts = [
+        part for part in ast.walk(node) if isinstance(part, ast.Constant) and isinstance(part.value, str)
+    ]
     first = min(texts, key=lambda part: (part.lineno, part.col_offset), default=None)
     return str(first.value) if first is not None else ""
 
@@ -99,7 +103,9 @@ def _named_tuple(node: ast.Call, scope: Scope) -> Bound:
         names = words.replace(",", " ").split() if words is not None else None
     if names is None:
         pairs = literals.items(listed, scope.known()) or []
-        firsts = [literals.text(pair.elts[0], {}) for pair in pairs if isinstance(pair, ast.Tuple) and pair.elts]
+        firsts = [
+            literals.text(pair.elts[0], {}) for pair in pairs if isinstance(pair, ast.Tuple) and pair.elts
+        ]
         names = [first for first in firsts if first is not None]
     bound.open = not names
     count = 0

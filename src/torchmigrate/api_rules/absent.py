@@ -126,7 +126,8 @@ class AbsentNames:
             return False  # an annotation in a string is not evaluated
         return not (
             self._is_elsewhere(use, prefix, base)
-            or is_handled_at(use, name, (name, prefix), floor, NAME_ERRORS)
+            or is_handled_at(use, name, (name, prefix), floor, NAME_ERRORS, is_known=True)
+            or self.surrounding.is_chosen(use)
         )
 
     def _too_new(self, use: Use, name: str, prefix: str) -> Finding | None:

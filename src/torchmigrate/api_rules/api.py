@@ -51,7 +51,9 @@ class Point:
             prefix = name if end < 0 else name[:end]
             status = surface.status(prefix, version)
             if status is not Status.PRESENT:
-                return prefix if status is Status.ABSENT else None
+                owner = surface.definition(prefix.rpartition(".")[0], version) or ""
+                compiled = owner.startswith("torch._C.")  # its stub need not have everything
+                return prefix if status is Status.ABSENT and not compiled else None
         return None
 
     def signatures(self, name: str) -> Signatures:

@@ -155,7 +155,12 @@ class Arguments:
         if not then or any(one.keywords is not None or keyword in one.by_name for one in then):
             return
         since = function.added(keyword)
-        if since is None or is_handled_at(use, function.name, (), floor, ARGUMENT_ERRORS):
+        if (
+            since is None
+            or keyword in self.surrounding.asked_for
+            or is_handled_at(use, function.name, (), floor, ARGUMENT_ERRORS, is_known=True)
+            or self.surrounding.is_chosen(use)
+        ):
             return
         yield self._finding(
             rules.NEEDS_NEWER,
@@ -170,7 +175,11 @@ class Arguments:
 
     def _is_settled(self, use: Use, name: str, parameter: str) -> bool:
         """Whether the catalogue or the code itself takes care of a parameter."""
-        return self.owned(name, parameter) or is_handled_at(use, name, (), self.api.target, ARGUMENT_ERRORS)
+        return (
+            self.owned(name, parameter)
+            or parameter in self.surrounding.asked_for
+            or is_handled_at(use, name, (), self.api.target, ARGUMENT_ERRORS)
+        )
 
     def _finding(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from functools import cached_property
 
 from torchmigrate.api_rules.api import Point
@@ -16,6 +17,7 @@ from torchmigrate.source import Source
 NAME_ERRORS = frozenset(
     ["ImportError", "ModuleNotFoundError", "AttributeError", "NameError", "Exception", "BaseException"]
 )
+_PARAMETERS = re.compile(r"signature|param|args|argspec|varnames")
 ARGUMENT_ERRORS = frozenset(["TypeError", "Exception", "BaseException"])
 
 
@@ -86,6 +88,19 @@ class Surrounding:
                     found.add(key.value)
         return frozenset(found)
 
+    @cached_property
+    def asked_for(self) -> frozenset[str]:
+        """Parameters that the file looks for: `"dim" in inspect.signature(f).parameters`, or in a helper."""
+        return frozenset(
+            node.left.value
+            for node in ast.walk(self.names.tree)
+            if isinstance(node, ast.Compare)
+            and isinstance(node.left, ast.Constant)
+            and isinstance(node.left.value, str)
+            and isinstance(node.ops[0], ast.In | ast.NotIn)
+            and _PARAMETERS.search(ast.unparse(node.comparators[0]))
+        )
+
     def patches(self, name: str) -> bool:
         """Whether the file itself may put something there."""
         return name in self.assigned or name.rpartition(".")[2] in self.assigned
@@ -96,6 +111,31 @@ class Surrounding:
         return isinstance(call, ast.Call) and any(
             keyword.arg in ("create", "raising") for keyword in call.keywords
         )
+
+    @cached_property
+    def _parents(self) -> dict[ast.AST, ast.AST]:
+        """What every statement, handler and case is directly in."""
+        return {
+            child: node
+            for node in ast.walk(self.names.tree)
+            for child in ast.iter_child_nodes(node)
+            if isinstance(child, ast.stmt | ast.ExceptHandler | ast.match_case)
+        }
+
+    def is_chosen(self, use: Use) -> bool:
+        """Whether a flag of which nothing is known picks this place and not another.
+
+        `if self.fused: new() else: old()`: such a flag mostly says what the installed release has.
+        """
+        inner: ast.AST = use.statement
+        while inner in self._parents:
+            outer = self._parents[inner]
+            if isinstance(outer, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Module):
+                return False
+            if isinstance(outer, ast.If) and outer.orelse and _is_flag(outer.test):
+                return True
+            inner = outer
+        return False
 
     # ---- places --------------------------------------------------------------------------------------
 
@@ -142,25 +182,45 @@ def imports_from(use: Use, prefix: str) -> bool:
     )
 
 
+def _is_flag(test: ast.expr) -> bool:
+    while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        test = test.operand
+    if isinstance(test, ast.Call):
+        return not (test.args or test.keywords)
+    return isinstance(test, ast.Name | ast.Attribute)
+
+
 # ---- guards -----------------------------------------------------------------------------------------
 
 
-def is_handled_at(use: Use, name: str, old: tuple[str, ...], point: Point, errors: frozenset[str]) -> bool:
-    """Whether the code takes care of what a release lacks: a test, or a `try` with another way."""
+def is_handled_at(
+    use: Use,
+    name: str,
+    old: tuple[str, ...],
+    point: Point,
+    errors: frozenset[str],
+    *,
+    is_known: bool = False,
+) -> bool:
+    """Whether the code takes care of what a release lacks: a test, or a `try` with another way.
+
+    is_known: a handler that only raises another error is enough; its author knows of the releases without.
+    """
     if is_guarded(use, name, target=point.version, old=old, new=(), exists=point.exists):
         return True
     guards: Guards | None = use.guards
     while guards is not None:
-        if guards.attempt is not None and _has_way_out(guards.attempt, guards.part, point, errors):
+        if guards.attempt is not None and _has_way_out(guards.attempt, guards.part, point, errors, is_known):
             return True
         guards = guards.outer
     return False
 
 
-def _has_way_out(attempt: TryGuard, part: str, point: Point, errors: frozenset[str]) -> bool:
+def _has_way_out(attempt: TryGuard, part: str, point: Point, errors: frozenset[str], is_known: bool) -> bool:
     if part == "body":
         return any(
-            _catches(handler, errors) and not _raises(handler.body) for handler in attempt.node.handlers
+            _catches(handler, errors) and (is_known or not _raises(handler.body))
+            for handler in attempt.node.handlers
         )
     if part == "handler":  # which does not run, unless the body surely fails
         used = attempt.names.get("body", set()) | attempt.names.get("else", set())

@@ -92,7 +92,7 @@ def _release_before(surface: Surface, version: Version) -> Version | None:
 def _parameters(rule: Rule, symbol: str) -> Iterator[str]:
     """Whether the parameters of a rule ever existed, and go when it says."""
     surface = _surface(rule, symbol)
-    if surface is None or not rule.parameters:
+    if surface is None or not rule.parameters or rule.match:  # about some values only
         return
     known = [parameters_of(surface, symbol, version) for version in surface.versions]
     taken = [accepted for accepted in known if accepted is not None]
@@ -114,10 +114,17 @@ def _parameters(rule: Rule, symbol: str) -> Iterator[str]:
     before = _release_before(surface, removed)
     now = parameters_of(surface, symbol, removed) if removed <= surface.versions[-1] else None
     then = parameters_of(surface, symbol, before) if before is not None else None
-    for name in rule.parameters:
-        if now is not None and name in now:
-            yield f"`{symbol}` still takes `{name}` in {rule.removed}"
-        if then is not None and name not in then and any(name in accepted for accepted in taken):
+    if len(rule.parameters) > 1 and now is not None and then is not None:
+        # Of several, the release is that of the first one that goes; in the end all are gone.
+        late = [name for name in rule.parameters if known[-1] is not None and name in known[-1]]
+        early = [] if any(name in then and name not in now for name in rule.parameters) else rule.parameters
+    else:
+        late = [name for name in rule.parameters if now is not None and name in now]
+        early = [name for name in rule.parameters if then is not None and name not in then]
+    for name in late:
+        yield f"`{symbol}` still takes `{name}` in {rule.removed}"
+    for name in early:
+        if any(name in accepted for accepted in taken):
             yield f"`{symbol}` takes no `{name}` before {rule.removed} already"
 
 

@@ -23,9 +23,10 @@ class Condition(NamedTuple):
 
     kind: "value" (equal to one of `values`, a missing argument counts as its default), "given",
     "absent", "literal" (any literal), "type" (the literal's type is one of `values`: "str", "int",
-    "float", "bool", "none", "tuple", "list"), "not-value", "name" (a reference to one of the qualified
-    names in `values`), or "call" (a call of one of them without `requires_grad`). What is not
-    known holds nothing, but that a rule's `match` counts an argument of unknown value as "not-value".
+    "float", "bool", "none", "tuple", "list"), "not-value", "not-prefix" (no string that begins with one
+    of `values`), "name" (a reference to one of the qualified names in `values`), or "call" (a call of
+    one of them without `requires_grad`). What is not known holds nothing, but that a rule's `match` counts
+    an argument of unknown value as "not-value" and "not-prefix".
     """
 
     kind: str
@@ -103,6 +104,7 @@ class Rule(NamedTuple):
     parameters: tuple[str, ...] = ()  # only where one of these is given; the finding is at the argument
     missing: tuple[str, ...] = ()  # only calls without any of these (and without * or **)
     match: Mapping[str, Condition] = _NONE  # only where these hold
+    only_in_patterns: bool = False  # only calls in the pattern of a case, under its `when`
     cases: tuple[Case, ...] = ()
     outdated: str | None = None  # superseded, does not warn: info
     deprecated: str | None = None  # warns

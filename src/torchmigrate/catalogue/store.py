@@ -164,7 +164,8 @@ def _stamp() -> str:
 
     Name, mtime in ns and size of every file.
     """
-    code = [path for name in ("catalogue", "versions") for path in sorted((_PACKAGE / name).glob("*.py"))]
+    packages = ("catalogue", "versions", "api_rules")
+    code = [path for name in packages for path in sorted((_PACKAGE / name).glob("*.py"))]
     parts = []
     for path in [*rule_files(), *code, _PACKAGE / "builtin.py", _PACKAGE / "codemods"]:
         found = path.stat()

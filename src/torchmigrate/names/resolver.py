@@ -17,6 +17,7 @@ from torchmigrate.names.chains import SourceLike
 from torchmigrate.names.definitions import Definitions
 from torchmigrate.names.flow import UNKNOWN, Env, Frame, join_envs, weaken
 from torchmigrate.names.guard_tests import catches_missing, parse_test
+from torchmigrate.names.guards import UNKNOWN as UNKNOWN_TEST
 from torchmigrate.names.guards import TryWorked, negate
 from torchmigrate.names.model import Flag, Guards, Instance, Kind, Names, Scope, TryGuard, Value
 
@@ -339,6 +340,13 @@ class Resolver(Definitions):
         self._children(node)
         return True
 
+    def _assert(self, node: ast.Assert) -> None:
+        """What is asserted holds in the rest of the block."""
+        self._children(node)
+        test = parse_test(node.test, self.peek)
+        if test is not UNKNOWN_TEST:
+            self.guards = Guards(formula=test, outer=self.guards)
+
     def _global(self, node: ast.Global) -> None:
         self.frame.scope.globals.update(node.names)
 
@@ -366,6 +374,7 @@ _VISIT: dict[type, Callable[..., bool | None]] = {
     ast.Delete: Resolver._delete,
     ast.Return: Resolver._leave,
     ast.Raise: Resolver._leave,
+    ast.Assert: Resolver._assert,
     ast.Global: Resolver._global,
     ast.Nonlocal: Resolver._nonlocal,
     ast.Import: Resolver._import,

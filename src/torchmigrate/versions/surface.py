@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from torchmigrate.versions.surface_file import Segment, SurfaceFile, Version, segments
+from torchmigrate.versions.surface_file import Segment, SurfaceFile, Version, entry_in
 from torchmigrate.versions.surface_model import Entry, EntryKind, Status
 
 DATA = Path(__file__).with_name("api")
@@ -48,7 +48,6 @@ class Surface:
         self._file = SurfaceFile(data)
         self.library = self._file.library
         self.versions = self._file.versions  # oldest first
-        self._owners: dict[str, dict[str, str]] = {}
         self._histories: dict[tuple[str, str], tuple[Segment, ...]] = {}
 
     def entry(self, name: str, version: Version) -> Entry | None:
@@ -126,9 +125,13 @@ class Surface:
         return {
             last
             for owner, _ in self._family(*found, number, frozenset())
-            for last in self._members(owner)
+            for last in self._file.members(owner)
             if self._own(owner, last, number) is not None
         }
+
+    def release(self, version: Version) -> dict[str, Entry]:
+        """Everything that is listed in a release, aliases as such. Raises ValueError if it is not there."""
+        return self._file.release(version)
 
     def _number(self, version: Version) -> int | None:
         """The release in the data that stands for a version."""
@@ -237,23 +240,10 @@ class Surface:
 
     def _own(self, owner: str, last: str, number: int) -> Entry | None:
         """What an owner lists itself in a release."""
-        key = (owner, last)
-        history = self._histories.get(key)
+        history = self._histories.get((owner, last))
         if history is None:
-            text = self._members(owner).get(last)
-            history = self._histories[key] = () if text is None else segments(text)
-        entry = None
-        for start, later in history:
-            if start > number:
-                break
-            entry = later
-        return entry
-
-    def _members(self, owner: str) -> dict[str, str]:
-        members = self._owners.get(owner)
-        if members is None:
-            members = self._owners[owner] = self._file.members(owner)
-        return members
+            history = self._histories[owner, last] = self._file.history(owner, last)
+        return entry_in(history, number)
 
 
 def surface_of(name: str) -> Surface | None:
