@@ -73,13 +73,16 @@ class Function:
         return _last(self._certain, lambda one: one.variadic is None and len(one.positional) >= count)
 
     def added(self, keyword: str) -> Version | None:
-        """The first of the releases, up to the target without a gap, that take a keyword."""
-        since: Version | None = None
-        for version, then in reversed(self.history):
-            if not any(named(one, keyword) for one in then):
-                break
-            since = version
-        return since
+        """The first of the releases that take a keyword; None: nobody knows.
+
+        It is not known where the first one of all, or the first one with stubs, is among them: the docstrings
+        from before leave forms out. Nor where a release between lacks it: then its stub does.
+        """
+        takes = [any(named(one, keyword) for one in then) for _, then in self._certain]
+        if True not in takes or takes[0]:
+            return None
+        first = takes.index(True)
+        return self._certain[first][0] if all(takes[first:]) else None
 
     def before(self, version: Version) -> Signatures:
         """The signatures in the release before this one."""
