@@ -215,6 +215,11 @@ def test_unknown() -> None:
     assert finding.severity is Severity.WARNING
 
 
+@pytest.mark.parametrize("name", ["npu.is_available()", "toaster.is_available()", "npu", "backends.mlu.x"])
+def test_devices_of_other_packages(name: str) -> None:
+    assert found(f"import torch\ntorch.{name}\n") == []
+
+
 def test_objects_have_attributes_of_their_own() -> None:
     assert found("import torch\nx = torch.zeros(3)\nprint(x.mine)\nx.vieww(3)\n") == ["TM002 x.vieww"]
 
@@ -265,6 +270,7 @@ def test_keyword_only_says_so() -> None:
         "maths.scaled(x, 1, bias=b)",
         "maths.scaled(x, never=1)",  # no release took it
         "maths.forward(1, old=2)",  # **kwargs may take it
+        "linalg.documented(x, tol=1)",  # read from a docstring
         "maths.many(1, 2, 3)",
         "maths.many(1, 2, 3, 4)",
         "maths.scaled(*a)",

@@ -12,7 +12,7 @@ from torchmigrate.versions.surface import Surface
 from torchmigrate.versions.surface_model import EntryKind
 
 # Before torch had stubs, what is known of its compiled functions comes from their docstrings.
-_ORDER_KNOWN_SINCE: dict[str, Version] = {"torch": (1, 2)}
+_CERTAIN_SINCE: dict[str, Version] = {"torch": (1, 2)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +53,9 @@ class Function:
         )
 
     @cached_property
-    def _ordered(self) -> tuple[tuple[Version, Signatures], ...]:
-        """The history of which the order of the parameters is certain."""
-        first = _ORDER_KNOWN_SINCE.get(self._surface.library, (0,))
+    def _certain(self) -> tuple[tuple[Version, Signatures], ...]:
+        """The history of which names and order of the parameters are certain."""
+        first = _CERTAIN_SINCE.get(self._surface.library, (0,))
         return tuple(item for item in self.history if item[0] >= first)
 
     @cached_property
@@ -66,20 +66,23 @@ class Function:
 
     def dropped(self, keyword: str) -> Version | None:
         """The release since which it no longer takes a keyword; None: it never did."""
-        return _last(self.history, lambda one: named(one, keyword))
+        return _last(self._certain, lambda one: named(one, keyword))
 
     def narrowed(self, count: int) -> Version | None:
         """The release since which it no longer takes so many positional arguments; None: it never did."""
-        return _last(self._ordered, lambda one: one.variadic is None and len(one.positional) >= count)
+        return _last(self._certain, lambda one: one.variadic is None and len(one.positional) >= count)
 
     def added(self, keyword: str) -> Version | None:
-        """The first of the releases, up to the target without a gap, that take a keyword."""
-        since: Version | None = None
-        for version, then in reversed(self.history):
-            if not any(named(one, keyword) for one in then):
-                break
-            since = version
-        return since
+        """The first of the releases that take a keyword; None: nobody knows.
+
+        It is not known where the first one of all, or the first one with stubs, is among them: the docstrings
+        from before leave forms out. Nor where a release between lacks it: then its stub does.
+        """
+        takes = [any(named(one, keyword) for one in then) for _, then in self._certain]
+        if True not in takes or takes[0]:
+            return None
+        first = takes.index(True)
+        return self._certain[first][0] if all(takes[first:]) else None
 
     def before(self, version: Version) -> Signatures:
         """The signatures in the release before this one."""
@@ -96,7 +99,7 @@ class Function:
         return tuple(self._find_moves()) if len(self.now) == 1 and self.most else ()
 
     def _find_moves(self) -> Iterator[Move]:
-        api, history = self._api, self._ordered
+        api, history = self._api, self._certain
         (now,) = self.now
         floor = api.floor.version(self.name) if api.minimum and api.floor else (0,)
         oldest = max((version for version, _ in history if version <= floor), default=floor)
