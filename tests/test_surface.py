@@ -240,6 +240,21 @@ class TestStatus:
         assert data.status("torch.Size.numel", (1, 0)) is UNKNOWN
         assert data.status("torch.nn._C.anything", (1, 0)) is UNKNOWN
 
+    def test_what_is_listed_in_a_module_that_is_not(self):
+        data = surface(
+            a=module(open=True), a__hidden__C=cls(), a__hidden__C__f=VALUE, C=alias("m.a.hidden.C")
+        )
+        assert data.status("m.a.hidden", (1, 0)) is UNKNOWN
+        assert data.status("m.a.hidden.C.f", (1, 0)) is PRESENT
+        assert data.status("m.C.f", (1, 0)) is PRESENT
+        assert data.status("m.C.g", (1, 0)) is ABSENT
+
+    def test_a_function_with_the_name_of_its_module(self):
+        data = surface(p=module(), p__f=alias("m.p.f.f"), p__f__f=function("(x)"), p__f__helper=VALUE)
+        assert data.entry("m.p.f", (1, 0)).signatures == ("(x)",)
+        assert data.status("m.p.f.helper", (1, 0)) is PRESENT
+        assert data.status("m.p.f.nothing", (1, 0)) is UNKNOWN
+
     def test_cycles_end(self):
         data = surface(
             a=alias("m.b"), b=alias("m.a"), c=alias("m.c.d"), D=cls("m.E"), E=cls("m.D", "m.E.F"), E__x=VALUE

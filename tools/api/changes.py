@@ -105,11 +105,12 @@ class _Public:
         classes: dict[str, str] = {}  # public names of classes by their definition, the shortest of each
         release = surface.release(version)
         for name in sorted(release, key=_length):
-            own = release[name]
+            if private(name) or not published(name, release[name]):
+                continue
             entry = surface.entry(name, version)
             parent = surface.entry(name.rpartition(".")[0], version)
             of_class = parent is not None and parent.kind is EntryKind.CLASS
-            if entry is None or entry.gone or of_class or private(name) or not published(name, own):
+            if entry is None or entry.gone or of_class:
                 continue
             self._add(surface, version, name, entry)
             if entry.kind is EntryKind.CLASS:
@@ -119,14 +120,14 @@ class _Public:
             parents = [classes[base] for base in bases if base in classes]
             for last in sorted(surface.members(name, version)):
                 member = f"{name}.{last}"
-                entry = surface.entry(member, version)
-                if entry is None or entry.gone or private(last):
-                    continue
-                # What a class with a public name hands down is a member of that one.
                 place = surface.definition(member, version) or ""
                 owner = place.rpartition(".")[0]
+                # What a class with a public name hands down is a member of that one.
+                if private(last) or (owner != definition and owner in classes):
+                    continue
                 handed = (surface.definition(f"{parent}.{last}", version) for parent in parents)
-                if owner == definition or not (owner in classes or place in handed):
+                entry = surface.entry(member, version)
+                if entry is not None and not entry.gone and (owner == definition or place not in handed):
                     self._add(surface, version, member, entry)
 
     def _add(self, surface: Surface, version: Version, name: str, entry: Entry) -> None:

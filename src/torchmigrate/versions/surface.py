@@ -49,6 +49,8 @@ class Surface:
         self.library = self._file.library
         self.versions = self._file.versions  # oldest first
         self._histories: dict[tuple[str, str], tuple[Segment, ...]] = {}
+        self._owners: dict[str, dict[str, tuple[Segment, ...]]] = {}
+        self._found: dict[tuple[str, int], _Found | Status] = {}
 
     def entry(self, name: str, version: Version) -> Entry | None:
         """What a name is; None if it does not exist, or nobody knows.
@@ -124,9 +126,9 @@ class Surface:
             return set()
         return {
             last
-            for owner, _ in self._family(*found, number, frozenset())
-            for last in self._file.members(owner)
-            if self._own(owner, last, number) is not None
+            for owner, _ in self._family(*found, number)
+            for last, history in self._members(owner).items()
+            if entry_in(history, number) is not None
         }
 
     def release(self, version: Version) -> dict[str, Entry]:
@@ -143,42 +145,41 @@ class Surface:
 
     def _lookup(self, name: str, version: Version) -> _Found | Status:
         number = self._number(version)
-        return Status.UNKNOWN if number is None else self._resolve(name, number, frozenset())
+        return Status.UNKNOWN if number is None else self._resolve(name, number)
 
-    def _resolve(self, name: str, number: int, passed: frozenset[str]) -> _Found | Status:
-        """Follows a dotted name from the library down; `passed` are the aliases that led here."""
-        first, *rest = name.split(".")
-        if first != self.library:
-            return Status.UNKNOWN
-        found = self._step("", first, number, passed)
-        spelled = first
-        for last in rest:
-            # A function may have the name of the submodule that it comes from: `import` still finds what is
-            # in the module, and so does this, before it asks the function.
-            listed = self._step(spelled, last, number, passed)
-            if not isinstance(listed, Status):
-                found = listed
-            elif isinstance(found, Status):
-                return found
-            else:
-                found = self._member(*found, last, number, passed)
-            spelled = f"{spelled}.{last}"
+    def _resolve(self, name: str, number: int) -> _Found | Status:
+        """Follows a dotted name from the library down; a name that leads to itself is not known."""
+        key = (name, number)
+        found = self._found.get(key)
+        if found is None:
+            self._found[key] = Status.UNKNOWN  # for whoever asks for it on the way
+            found = self._found[key] = self._follow(name, number)
         return found
 
-    def _member(
-        self, name: str, entry: Entry, last: str, number: int, passed: frozenset[str]
-    ) -> _Found | Status:
+    def _follow(self, name: str, number: int) -> _Found | Status:
+        owner, _, last = name.rpartition(".")
+        # A function may have the name of the submodule that it comes from: `import` still finds what is in
+        # the module, and so does this, before it asks the function.
+        listed = self._step(owner, last, number)
+        if not isinstance(listed, Status):
+            return listed
+        if not owner:
+            return Status.UNKNOWN  # another library
+        found = self._resolve(owner, number)
+        return found if isinstance(found, Status) else self._member(*found, last, number)
+
+    def _member(self, name: str, entry: Entry, last: str, number: int) -> _Found | Status:
         """A member of what is defined as `name`."""
         if entry.kind is EntryKind.MODULE:
-            found = self._step(name, last, number, passed)
+            found = self._step(name, last, number)
             if found is not Status.ABSENT:
                 return found
             known_whole = not entry.open and not self._opaque(name) and not _dunder(last)
             return Status.ABSENT if known_whole else Status.UNKNOWN
         if entry.kind is EntryKind.CLASS:
             known_whole = last not in _OBJECT and not _dunder(last)
-            for owner, parent in self._family(name, entry, number, passed):
-                found = self._step(owner, last, number, passed)
+            for owner, parent in self._family(name, entry, number):
+                found = self._step(owner, last, number)
                 if found is not Status.ABSENT:
                     return found
                 known_whole = known_whole and not parent.open
@@ -186,7 +187,7 @@ class Surface:
         # An attribute of a value, a function or of something in another library.
         return Status.UNKNOWN
 
-    def _family(self, name: str, entry: Entry, number: int, passed: frozenset[str]) -> Iterator[_Found]:
+    def _family(self, name: str, entry: Entry, number: int) -> Iterator[_Found]:
         """A module alone; a class and its bases, nearest first, one from elsewhere as an open class."""
         seen: set[str] = set()
         waiting = [(name, entry)]
@@ -195,29 +196,25 @@ class Surface:
             if name not in seen:
                 seen.add(name)
                 yield name, entry
-                waiting[:0] = self._bases(name, entry, number, passed)
+                waiting[:0] = self._bases(entry, number)
 
-    def _bases(self, name: str, entry: Entry, number: int, passed: frozenset[str]) -> list[_Found]:
-        mark = f"{name}()"  # we came from the bases of this class: a base that is a member of it
-        bases: list[_Found] = []
+    def _bases(self, entry: Entry, number: int) -> Iterator[_Found]:
         for base in entry.bases:
-            if base in _PLAIN_BASES:
-                continue
-            found = Status.UNKNOWN if mark in passed else self._resolve(base, number, passed | {mark})
-            if isinstance(found, Status) or found[1].kind is not EntryKind.CLASS:
-                found = (base, Entry(EntryKind.CLASS, open=True))
-            bases.append(found)
-        return bases
+            if base not in _PLAIN_BASES:
+                found = self._resolve(base, number)
+                if isinstance(found, Status) or found[1].kind is not EntryKind.CLASS:
+                    found = (base, Entry(EntryKind.CLASS, open=True))
+                yield found
 
-    def _step(self, owner: str, last: str, number: int, passed: frozenset[str]) -> _Found | Status:
+    def _step(self, owner: str, last: str, number: int) -> _Found | Status:
         """A member that an owner lists itself, behind its aliases."""
         entry = self._own(owner, last, number)
         if entry is None:
             return Status.ABSENT
         name = f"{owner}.{last}" if owner else last
-        if entry.kind is not EntryKind.ALIAS or name in passed:
+        if entry.kind is not EntryKind.ALIAS:
             return name, entry
-        found = self._resolve(entry.target, number, passed | {name})
+        found = self._resolve(entry.target, number)
         # The name is listed: if its target cannot be read, that says nothing about the name itself.
         return (name, entry) if isinstance(found, Status) else self._marked(found, entry)
 
@@ -244,6 +241,13 @@ class Surface:
         if history is None:
             history = self._histories[owner, last] = self._file.history(owner, last)
         return entry_in(history, number)
+
+    def _members(self, owner: str) -> dict[str, tuple[Segment, ...]]:
+        """What an owner lists itself in any release."""
+        members = self._owners.get(owner)
+        if members is None:
+            members = self._owners[owner] = self._file.members(owner)
+        return members
 
 
 def surface_of(name: str) -> Surface | None:
