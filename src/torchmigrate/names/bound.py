@@ -29,11 +29,20 @@ def walrus_names(node: ast.AST) -> set[str]:
     }
 
 
+def stored_names(names: Iterable[str], holder: str) -> list[str]:
+    """The attributes of `holder` that are among the bound names."""
+    prefix = f"{holder}."
+    return [name[len(prefix) :] for name in names if name.startswith(prefix)]
+
+
 def target_names(target: ast.AST, into: set[str]) -> None:
-    """Names bound by an assignment target."""
+    """Names bound by an assignment target; `a.b` for an attribute `b` of a name `a`, which no name can be."""
     kind = target.__class__
     if kind is ast.Name:
         into.add(target.id)  # type: ignore[attr-defined]
+    elif kind is ast.Attribute:
+        if target.value.__class__ is ast.Name:  # type: ignore[attr-defined]
+            into.add(f"{target.value.id}.{target.attr}")  # type: ignore[attr-defined]
     elif kind is ast.Tuple or kind is ast.List:
         for item in target.elts:  # type: ignore[attr-defined]
             target_names(item, into)
@@ -48,6 +57,32 @@ def _assign(node: ast.Assign, into: set[str]) -> None:
 
 def _single(node: ast.AugAssign | ast.AnnAssign, into: set[str]) -> None:
     target_names(node.target, into)
+
+
+def only_augmented(block: Iterable[ast.stmt], name: str) -> bool:
+    """Whether statements rebind a name only as in `name += x`, if at all."""
+    for statement in block:
+        if isinstance(statement, ast.AugAssign):
+            continue
+        inner = [
+            part
+            for field in ("body", "orelse", "finalbody", "handlers", "cases")
+            for part in getattr(statement, field, ())
+        ]
+        if not inner or isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            if name in bound_names([statement]):
+                return False
+            continue
+        own: set[str] = set()
+        if isinstance(statement, (ast.For, ast.AsyncFor)):
+            target_names(statement.target, own)
+        elif isinstance(statement, (ast.With, ast.AsyncWith)):
+            for item in statement.items:
+                if item.optional_vars is not None:
+                    target_names(item.optional_vars, own)
+        if name in own or not only_augmented(inner, name):
+            return False
+    return True
 
 
 def _delete(node: ast.Delete, into: set[str]) -> None:

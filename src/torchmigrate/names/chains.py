@@ -8,6 +8,7 @@ import sys
 from typing import Protocol
 
 from torchmigrate.names import types
+from torchmigrate.names.classes import ClassInfo
 from torchmigrate.names.flow import NOTHING, UNBOUND_SLOT, UNKNOWN, UNKNOWN_SLOT, Frame, Slot
 from torchmigrate.names.model import (
     OPAQUE,
@@ -17,6 +18,7 @@ from torchmigrate.names.model import (
     Flag,
     Guards,
     Instance,
+    Items,
     Kind,
     Local,
     Qual,
@@ -25,6 +27,7 @@ from torchmigrate.names.model import (
     Use,
     Value,
 )
+from torchmigrate.names.objects import TENSOR, common_class
 
 FSTRINGS_HAVE_PLACES = sys.version_info >= (3, 12)
 _NONE = Const(None)
@@ -56,6 +59,9 @@ class Chains:
         self.unknown_star = False
         self.other_star = False  # of a module that is no library's
         self.imports_torch = False
+        self.lookalikes = False  # the file imports a library whose tensors have torch's methods
+        self.classes: dict[ast.AST, ClassInfo] = {}
+        self.returns: dict[ast.AST, Value] = {}  # of functions, as far as that was asked for
         self.role = Role.REFERENCE  # what a name is used for where nothing else says so
         self.string_base: int | None = None  # offset of a string annotation that is being read
         self.fstring: ast.AST | None = None
@@ -117,24 +123,16 @@ class Chains:
         if base.__class__ is ast.Name:
             name: str = base.id
             value, bindings = self.lookup(name)
-            if attrs and self.frame.self_name == name and self.frame.owner is not None:
-                held = self.frame.owner.attributes.get(attrs[-1])
-                if held is not None:
-                    value, bindings = _unsure(held), ()
-                    attrs.pop()
+            frame = self.frame
+            if attrs and name == frame.self_name and attrs[-1] in frame.stored:
+                value, bindings = frame.env[f"{name}.{attrs.pop()}"]
+                if not attrs:
+                    return self._attribute_value(node, value, role, call, decorates)
         else:
             value = self.eval(base)
         if value is UNKNOWN:
-            if (
-                call is not None
-                and attrs
-                and attrs[0] in types.ONLY_TENSOR_METHODS
-                and self.imports_torch
-                and not any(binding.is_import for binding in bindings)  # `scipy.linalg.lu_solve(...)`
-            ):
-                self._record(
-                    node, (f"torch.Tensor.{attrs[0]}",), False, role, call, decorates, None, "", "method"
-                )
+            if attrs and attrs[0] in types.ONLY and self.imports_torch:
+                self._only(node, attrs[0], role, call, decorates, bindings)
             return UNKNOWN
         for binding in bindings:
             if binding.target is not None:
@@ -143,14 +141,44 @@ class Chains:
                     binding.in_string = True
         if len(value) == 1:
             item = value[0]
-            if isinstance(item, Qual) and item.via != "method":
-                return self._library_chain(node, value, attrs, role, call, decorates, bindings)
-            if not isinstance(item, (Qual, Instance)) and item != _NONE:
+            kind = item.__class__
+            if kind is Qual:
+                if item.via != "method":
+                    return self._library_chain(node, value, attrs, role, call, decorates, bindings)
+            elif kind is not Instance and item != _NONE:
+                if attrs and kind is Items:
+                    return (Qual(f"items.{attrs[0]}", True, "method", item),) if len(attrs) == 1 else UNKNOWN
                 return UNKNOWN if attrs else value
         if not value:
             return NOTHING
+        if not attrs and not any(item.__class__ is Qual for item in value):
+            return value
         attrs.reverse()
         return self._follow(node, value, attrs, role, call, decorates, bindings)
+
+    def _attribute_value(
+        self, node: ast.expr, value: Value, role: Role, call: ast.Call | None, decorates: ast.AST | None
+    ) -> Value:
+        """What an attribute of `self` holds that this function has set."""
+        if any(item.__class__ is Qual for item in value):
+            return self._follow(node, value, [], role, call, decorates, ())
+        return value
+
+    def _only(
+        self,
+        node: ast.expr,
+        attr: str,
+        role: Role,
+        call: ast.Call | None,
+        decorates: ast.AST | None,
+        bindings: tuple[Binding, ...],
+    ) -> None:
+        """Record an attribute that only objects of one class have, of an object of which nothing is known."""
+        if call is None and attr not in types.ONLY_ATTRIBUTES:
+            return
+        if self.lookalikes or any(binding.is_import for binding in bindings):
+            return  # `scipy.linalg.lu_solve(...)`
+        self._record(node, (f"{types.ONLY[attr]}.{attr}",), False, role, call, decorates, None, "", "method")
 
     def _library_chain(
         self,
@@ -190,40 +218,90 @@ class Chains:
         decorates: ast.AST | None,
         bindings: tuple[Binding, ...],
     ) -> Value:
-        """Apply the attributes to each candidate of the chain's base, and record the use."""
-        out: list[Candidate] = []
-        names: list[str] = []
-        used = [item for item in value if not (isinstance(item, Const) and item.value is None)]
-        sure = len(used) == 1
-        via = "import"
-        for item in used:
-            held: Candidate = item
-            for attr in attrs:
-                if isinstance(held, Qual):
-                    if held.name.startswith("torch.Tensor.") and held.via == "method":
-                        held = OPAQUE
+        """Apply the attributes to each candidate of the chain's base, and record the uses.
+
+        An attribute of an object is a use of its own (`x.data` in `x.data.norm()`); of a chain that starts at a
+        library's module, the whole is.
+        """
+        imported = [binding for binding in bindings if binding.target is not None]
+        last = len(attrs) - 1
+        for number, attr in enumerate(attrs):
+            out: list[Candidate] = []
+            members: list[str] = []
+            sure = True
+            for item in value:
+                kind = item.__class__
+                if kind is Instance:
+                    if item.cls == "number":
+                        continue
+                    found, member = self.member(item, attr)
+                    sure = sure and item.sure
+                    if member:
+                        members.append(member)
                     else:
-                        held = Qual(f"{held.name}.{attr}", held.sure, held.via)
-                elif isinstance(held, Instance):
-                    held = types.attribute(held.cls, attr, held.sure)
+                        sure = False
+                    out.extend(one for one in found if one not in out)
+                elif kind is Qual and item.via != "method":
+                    out.append(Qual(f"{item.name}.{attr}", item.sure, item.via))
+                    sure = False
+                elif kind is Const and (item.value is None or _is_plain_number(item.value, attr)):
+                    continue  # or this would raise
                 else:
-                    held = OPAQUE
-                    break
-            out.append(held)
-            if isinstance(held, Qual) and "." in held.name and held.name.partition(".")[0] in self.roots:
-                if held.name not in names:
-                    names.append(held.name)
-                sure = sure and held.sure
-                via = held.via
-        if via == "import" and bindings and not any(binding.target is not None for binding in bindings):
-            via = "alias"
+                    out.append(OPAQUE)
+                    sure = False
+            if members:
+                inner = node
+                for _ in range(last - number):
+                    inner = inner.value  # type: ignore[attr-defined]
+                names, certain = _one_name(members)
+                here = (role, call, decorates) if number == last else (Role.REFERENCE, None, None)
+                if number == last or attr not in types.ORDINARY:
+                    self._record(inner, names, sure and certain, *here, None, attr, "method", bindings)
+            value = tuple(out) or UNKNOWN
+            if value == UNKNOWN:
+                return UNKNOWN
+        names = tuple(
+            dict.fromkeys(
+                item.name
+                for item in value
+                if item.__class__ is Qual
+                and item.via != "method"
+                and "." in item.name
+                and item.name.partition(".")[0] in self.roots
+            )
+        )
         if names:
-            rest = ".".join(attrs)
-            imports = [binding for binding in bindings if binding.target is not None]
-            sole = imports[0] if len(imports) == 1 and len(bindings) == 1 else None
-            sure = sure and len(names) == 1
-            self._record(node, tuple(names), sure, role, call, decorates, sole, rest, via, bindings)
-        return tuple(out) or UNKNOWN
+            used = [item for item in value if item != _NONE]
+            sure = len(used) == 1 and used[0].sure
+            via = next(item.via for item in reversed(value) if item.__class__ is Qual)
+            if via == "import" and bindings and not imported:
+                via = "alias"
+            sole = imported[0] if len(imported) == 1 and len(bindings) == 1 else None
+            self._record(node, names, sure, role, call, decorates, sole, ".".join(attrs), via, bindings)
+        return value
+
+    def member(self, item: Instance, attr: str) -> tuple[Value, str]:
+        """What an attribute of an object is, and its qualified name if it is a library's."""
+        local = item.local
+        if local is not None:
+            info = self.classes.get(local.node)
+            found = info.find(attr) if info is not None else UNKNOWN
+            if found is not None:
+                return self.read(found), ""
+        cls = item.cls
+        if not cls or (attr.startswith("__") and cls != TENSOR):
+            return UNKNOWN, ""
+        value = types.attribute(cls, attr, item.sure)
+        if value.__class__ is Qual and types.gives_itself(cls, attr):
+            value = Qual(value.name, value.sure, "method", item)  # type: ignore[union-attr]
+        return (value,), f"{cls}.{attr}" if cls.partition(".")[0] in self.roots else ""
+
+    def read(self, held: Value) -> Value:
+        """What reading an attribute that holds this gives: a property is called."""
+        for item in held:
+            if item.__class__ is Local and is_property(item.node):  # type: ignore[union-attr]
+                return self.returned(item.node)  # type: ignore[union-attr]
+        return held
 
     def _record(
         self,
@@ -313,6 +391,9 @@ class Chains:
     def eval(self, node: ast.expr) -> Value:
         raise NotImplementedError
 
+    def returned(self, node: ast.AST) -> Value:
+        raise NotImplementedError
+
     def new_binding(self, name: str, kind: Kind, node: ast.AST) -> Binding:
         raise NotImplementedError
 
@@ -320,12 +401,26 @@ class Chains:
         raise NotImplementedError
 
 
-def _unsure(value: Value) -> Value:
-    return tuple(
-        Qual(item.name, False, "self")
-        if isinstance(item, Qual)
-        else Instance(item.cls, False)
-        if isinstance(item, Instance)
-        else item
-        for item in value
-    )
+def is_property(node: ast.AST) -> bool:
+    """Whether a function of a class is called when it is read."""
+    for mark in getattr(node, "decorator_list", ()):
+        name = mark.id if isinstance(mark, ast.Name) else mark.attr if isinstance(mark, ast.Attribute) else ""
+        if name in ("property", "cached_property", "lazy_property", "abstractproperty", "setter", "getter"):
+            return True
+    return False
+
+
+def _is_plain_number(value: object, attr: str) -> bool:
+    return isinstance(value, (int, float)) and not hasattr(value, attr)
+
+
+def _one_name(members: list[str]) -> tuple[tuple[str, ...], bool]:
+    """The name of a member that objects of several classes have: that of their common base."""
+    names = tuple(dict.fromkeys(members))
+    if len(names) == 1:
+        return names, True
+    cls, _, member = names[0].rpartition(".")
+    common: str | None = cls
+    for name in names[1:]:
+        common = common_class(common, name.rpartition(".")[0]) if common else None
+    return ((f"{common}.{member}",), True) if common else (names, False)

@@ -8,17 +8,23 @@ outer names ever hold, since nobody knows when they are called.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable
 
 from torchmigrate.libraries import LIBRARY_ROOTS
 from torchmigrate.names import types
-from torchmigrate.names.bound import bound_names, pattern_names
+from torchmigrate.names.bound import bound_names, only_augmented, pattern_names
 from torchmigrate.names.chains import SourceLike
 from torchmigrate.names.definitions import Definitions
-from torchmigrate.names.flow import UNKNOWN, Env, Frame, join_envs, weaken
+from torchmigrate.names.flow import UNKNOWN, Env, Frame, join_envs, unsure, weaken
 from torchmigrate.names.guard_tests import catches_missing, parse_test
 from torchmigrate.names.guards import TryWorked, negate
-from torchmigrate.names.model import Flag, Guards, Instance, Kind, Names, Scope, TryGuard, Value
+from torchmigrate.names.model import Flag, Guards, Instance, Items, Kind, Names, Scope, TryGuard, Value
+from torchmigrate.names.narrowing import narrowed
+from torchmigrate.names.operators import augmented
+
+
+_GLOBAL = re.compile(r"^[ \t]+global ", re.MULTILINE)
 
 
 def resolve(tree: ast.Module, source: SourceLike, *, roots: frozenset[str] = LIBRARY_ROOTS) -> Names:
@@ -44,6 +50,7 @@ class Resolver(Definitions):
         local = frozenset(bound_names(tree.body))
         self.frame = Frame(module, {}, None, local, live=True)
         self.visit_block(tree.body)
+        self._soften_globals()
         while self.queue:
             self._function_body(self.queue.popleft())
         for name in self.exports:
@@ -51,6 +58,18 @@ class Resolver(Definitions):
                 binding.exported = True
         self.uses.sort(key=lambda use: (use.start, use.end))
         return Names(tree, module, self.uses, self.bindings, self.scopes, frozenset(self.exports))
+
+    def _soften_globals(self) -> None:
+        """A function that rebinds a global name may run before any other: what it holds is not sure."""
+        if not _GLOBAL.search(self.source.text):
+            return
+        every = self.frame.every
+        for item in self.queue:
+            for node in ast.walk(item.node):
+                for name in node.names if isinstance(node, ast.Global) else ():
+                    slot = every.get(name)
+                    if slot is not None and _is_instance(slot[0]):
+                        every[name] = (unsure(slot[0]), slot[1])
 
     # ---- blocks and branches -------------------------------------------------------------------------
 
@@ -102,8 +121,11 @@ class Resolver(Definitions):
             test = parse_test(branch.test, self.peek)
             checking = self._is_type_checking(branch.test)
             self.type_checking += checking
-            after, ended = self._branch(branch.body, self.frame.env, Guards(formula=test, outer=guards))
+            positive, negative = narrowed(branch.test, self)
+            env = {**self.frame.env, **positive} if positive else self.frame.env
+            after, ended = self._branch(branch.body, env, Guards(formula=test, outer=guards))
             self.type_checking -= checking
+            self.narrow(negative)
             if not ended:
                 ends.append(after)
                 all_ended = False
@@ -140,19 +162,19 @@ class Resolver(Definitions):
         for name in bound_names(body):
             slot = env.get(name)
             if slot is not None:
-                env[name] = weaken(slot)
+                if types.is_number(slot[0]) and only_augmented(body, name):
+                    env[name] = (types.A_NUMBER, slot[1])  # `total += loss`: a number, or what is added
+                else:
+                    env[name] = weaken(slot)
 
     def _for(self, node: ast.For | ast.AsyncFor) -> None:
         value = self.eval(node.iter)
         env = dict(self.frame.env)
         self._loop_start(node.body)
-        item: Value = UNKNOWN
-        if len(value) == 1 and isinstance(value[0], Instance):
-            item = (types.element(value[0].cls, False),)
         start = dict(self.frame.env)
         self.frame.env = start
         self.conditional += 1
-        self.assign(node.target, item, Kind.OTHER)
+        self.assign(node.target, types.elements(value), Kind.OTHER)
         self.conditional -= 1
         after, _ = self._branch(node.body, start, self.guards)
         self.frame.env = join_envs(env, after)
@@ -277,7 +299,7 @@ class Resolver(Definitions):
             special = self._try_flag(node.value.value)
         if special is not None:
             value = special
-        elif isinstance(node.value, (ast.Tuple, ast.List)):
+        elif value is UNKNOWN and isinstance(node.value, (ast.Tuple, ast.List)):
             value = self.peek(node.value)
         for target in node.targets:
             self.assign(target, value, Kind.ASSIGNMENT, node.value)
@@ -296,17 +318,19 @@ class Resolver(Definitions):
 
     def _aug_assign(self, node: ast.AugAssign) -> None:
         value = self.eval(node.value)
-        if isinstance(node.target, ast.Name):
-            held = self.lookup(node.target.id)
+        target = node.target
+        if isinstance(target, ast.Name):
+            held = self.lookup(target.id)
             for binding in held[1]:
                 if binding.is_import:
-                    binding.uses.append(self.offset(node.target))
-            kept = held[0] if _is_instance(held[0]) else value if _is_instance(value) else UNKNOWN
-            self.bind(node.target.id, kept, Kind.ASSIGNMENT, node.target)
-            if node.target.id == "__all__":
+                    binding.uses.append(self.offset(target))
+            self.bind(target.id, augmented(held[0], node.op, value), Kind.ASSIGNMENT, target)
+            if target.id == "__all__":
                 self._export(node.value)
+        elif isinstance(target, ast.Attribute):
+            self.assign(target, augmented(self.eval(target), node.op, value), Kind.ASSIGNMENT)
         else:
-            self.eval(node.target)
+            self.eval(target)
 
     def _ann_assign(self, node: ast.AnnAssign) -> None:
         promised = self.annotation(node.annotation)
@@ -335,6 +359,12 @@ class Resolver(Definitions):
             else:
                 self.eval(target)
 
+    def _assert(self, node: ast.Assert) -> None:
+        self.eval(node.test)
+        if node.msg is not None:
+            self.eval(node.msg)
+        self.narrow(narrowed(node.test, self)[0])
+
     def _leave(self, node: ast.stmt) -> bool:
         self._children(node)
         return True
@@ -347,7 +377,7 @@ class Resolver(Definitions):
 
 
 def _is_instance(value: Value) -> bool:
-    return bool(value) and isinstance(value[0], Instance)
+    return bool(value) and isinstance(value[0], (Instance, Items))
 
 
 _VISIT: dict[type, Callable[..., bool | None]] = {
@@ -364,6 +394,7 @@ _VISIT: dict[type, Callable[..., bool | None]] = {
     ast.AugAssign: Resolver._aug_assign,
     ast.AnnAssign: Resolver._ann_assign,
     ast.Delete: Resolver._delete,
+    ast.Assert: Resolver._assert,
     ast.Return: Resolver._leave,
     ast.Raise: Resolver._leave,
     ast.Global: Resolver._global,
