@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable
 def bound_names(statements: Iterable[ast.stmt], into: set[str] | None = None) -> set[str]:
     """Names bound by the statements themselves (not by functions, classes and lambdas inside them).
 
-    A walrus inside an expression counts too. `global` and `nonlocal` names are included: the caller
+    Attributes that are set are there as `a.b`, names that are declared global also as `global a`: no name can
+    be spelled like that. `global` and `nonlocal` names are included: the caller
     knows which of them it declared.
     """
     names: set[str] = set() if into is None else into
@@ -30,9 +31,8 @@ def walrus_names(node: ast.AST) -> set[str]:
 
 
 def stored_names(names: Iterable[str], holder: str) -> list[str]:
-    """The attributes of `holder` that are among the bound names."""
-    prefix = f"{holder}."
-    return [name[len(prefix) :] for name in names if name.startswith(prefix)]
+    """What stands after `holder` in the bound names: the attributes of `self.`, the names that are `global `."""
+    return [name[len(holder) :] for name in names if name.startswith(holder)]
 
 
 def target_names(target: ast.AST, into: set[str]) -> None:
@@ -140,6 +140,10 @@ def _definition(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, int
     into.add(node.name)
 
 
+def _global(node: ast.Global, into: set[str]) -> None:
+    into.update([f"global {name}" for name in node.names])
+
+
 def _import(node: ast.Import, into: set[str]) -> None:
     for alias in node.names:
         into.add(alias.asname or alias.name.partition(".")[0])
@@ -171,6 +175,7 @@ _HANDLERS: dict[type, Callable[..., None]] = {
     ast.FunctionDef: _definition,
     ast.AsyncFunctionDef: _definition,
     ast.ClassDef: _definition,
+    ast.Global: _global,
     ast.Import: _import,
     ast.ImportFrom: _import_from,
 }

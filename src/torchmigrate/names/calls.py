@@ -13,7 +13,7 @@ from torchmigrate.names.objects import MODULE, TENSOR, is_a
 from torchmigrate.names.types import TENSORS
 
 REGISTERS = frozenset(["register_buffer", "register_parameter", "add_module", "register_module"])
-_PLAIN_CALLS = frozenset("enumerate zip iter next list tuple reversed sorted super".split())
+PLAIN_CALLS = frozenset("enumerate zip iter next list tuple reversed sorted super".split())
 # Functions that give back their first argument, or one like it.
 _PASSING = frozenset(
     """
@@ -30,12 +30,7 @@ class Calls(Annotations):
     """Evaluates what calls give, once their function and arguments have been walked."""
 
     def call_value(self, node: ast.Call, callee: Value, values: list[Value]) -> Value:
-        """What a call gives. values: of the positional arguments."""
-        if callee is UNKNOWN:
-            func = node.func
-            if isinstance(func, ast.Name) and func.id in _PLAIN_CALLS:
-                return self._plain_call(func.id, node, values)
-            return UNKNOWN
+        """What calling something known gives. values: of the positional arguments."""
         if len(callee) == 1:
             return self._one_call(callee[0], node, values)
         joined: Value = ()
@@ -55,12 +50,14 @@ class Calls(Annotations):
         return UNKNOWN
 
     def _library_call(self, item: Qual, node: ast.Call, values: list[Value]) -> Value:
-        name = item.name
-        receiver = item.receiver
+        name, receiver = item.name, item.receiver
         if receiver is not None:
-            if isinstance(receiver, Items):
-                return _items_call(receiver, name[len("items.") :])
-            return (receiver,)
+            return (
+                _items_call(receiver, name[len("items.") :]) if isinstance(receiver, Items) else (receiver,)
+            )
+        known = _KNOWN.get((name, item.sure))
+        if known is not None:
+            return known
         special = _BY_ARGUMENTS.get(name)
         if special is not None:
             return (types.with_sure(special(node, values), item.sure),)
@@ -69,18 +66,15 @@ class Calls(Annotations):
         if name == "torch.nn.Sequential" and values and self._gives(values[-1]) == TENSOR:
             return (Instance(name, item.sure, None, TENSOR),)
         result = types.call_result(name, item.sure)
-        if result is OPAQUE:
-            return UNKNOWN
-        if result.__class__ is Instance and _asks_indices(node) and name.rpartition(".")[2].find("ool") >= 0:
-            # `return_indices=True`: both the result and a layer's results come with indices.
-            return (
-                (Instance(TENSORS, item.sure),)
-                if result.cls == TENSOR
-                else (  # type: ignore[union-attr]
-                    Instance(result.cls, item.sure, None, TENSORS),  # type: ignore[union-attr]
-                )
-            )
-        return (result,)
+        if isinstance(result, Instance) and "ool" in name and _asks_indices(node):
+            # `return_indices=True`: a function gives them, a layer will.
+            if result.cls == TENSOR:
+                return (Instance(TENSORS, item.sure),)
+            return (Instance(result.cls, item.sure, None, TENSORS),)
+        value = UNKNOWN if result is OPAQUE else (result,)
+        if not "ool" in name and name != "torch.nn.Sequential":
+            _KNOWN[name, item.sure] = value
+        return value
 
     def _gives(self, value: Value) -> str:
         """The class of what calling a value gives, if that is sure."""
@@ -107,7 +101,7 @@ class Calls(Annotations):
 
     # ---- Python's own functions ------------------------------------------------------------------------
 
-    def _plain_call(self, name: str, node: ast.Call, values: list[Value]) -> Value:
+    def plain_call(self, name: str, node: ast.Call, values: list[Value]) -> Value:
         if name == "super":
             return self._super()
         if not values:
@@ -237,4 +231,6 @@ _BY_ARGUMENTS: dict[str, Callable[[ast.Call, list[Value]], Candidate]] = {
 for _name in ("max", "min", "median", "nanmedian"):
     _BY_ARGUMENTS[f"torch.{_name}"] = _along(1)
     _BY_ARGUMENTS[f"torch.Tensor.{_name}"] = _along(0)
+# Results that depend on the name only, as they come up: at most one for each name of the libraries.
+_KNOWN: dict[tuple[str, bool], Value] = {}
 _NO_CALL = ast.Call(func=ast.Name(id="forward", ctx=ast.Load()), args=[], keywords=[])

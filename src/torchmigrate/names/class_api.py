@@ -225,6 +225,6 @@ TUPLE_LAYERS = frozenset(
 # Attributes that are tensors on every layer that has them
 LAYER_TENSORS = frozenset(
     """
-    bias bias_k bias_v weight weight_hh weight_ih
+    bias bias_k bias_v running_mean running_var weight weight_hh weight_ih
     """.split()
 )

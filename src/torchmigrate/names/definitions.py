@@ -210,7 +210,7 @@ class Definitions(Expressions):
         self.bind(node.name, (Local(node.name, node),), Kind.DEFINITION, node)
         holder, self_name = self._self_of(inner)
         if holder is not None and self_name is not None:
-            for name in stored_names(local, self_name):
+            for name in stored_names(local, f"{self_name}."):
                 holder.pending[name] = holder.pending.get(name, 0) + 1
         if owner is not None and node.name in _SETUP:
             self.queue.appendleft(inner)  # what it puts on `self` is known before the other methods
@@ -222,10 +222,9 @@ class Definitions(Expressions):
         node, parent = item.node, item.parent
         if item.owner is not None:
             arguments = node.args.posonlyargs or node.args.args
-            static = any(
-                isinstance(mark, ast.Name) and mark.id == "staticmethod" for mark in node.decorator_list
-            )
-            return (item.owner, arguments[0].arg) if arguments and not static else (None, None)
+            if not arguments or (node.decorator_list and "staticmethod" in _marks(node)):
+                return None, None
+            return item.owner, arguments[0].arg
         if parent.owner is not None and parent.scope.kind == "function":
             return parent.owner, parent.self_name if parent.self_name not in item.local else None
         return None, None
@@ -260,7 +259,7 @@ class Definitions(Expressions):
         if owner is None or self_name is None:
             self.visit_block(node.body)
             return
-        frame.stored = frozenset(stored_names(item.local, self_name))
+        frame.stored = frozenset(stored_names(item.local, f"{self_name}."))
         for name in frame.stored:
             frame.env[f"{self_name}.{name}"] = (owner.find(name) or UNKNOWN, ())
         self.visit_block(node.body)
@@ -274,7 +273,7 @@ class Definitions(Expressions):
             return UNKNOWN, UNKNOWN
         first: Value = UNKNOWN
         rest: Value = UNKNOWN
-        marks = {mark.id for mark in node.decorator_list if isinstance(mark, ast.Name)}
+        marks = _marks(node) if node.decorator_list else ()
         if owner.is_a(FUNCTION):
             if node.name == "backward":
                 rest = (Instance(TENSOR),)  # or None
@@ -338,3 +337,8 @@ class Definitions(Expressions):
         before, self.role = self.role, Role.ANNOTATION
         self.eval(node.value)  # type: ignore[attr-defined]
         self.role = before
+
+
+def _marks(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
+    """The decorators that are plain names."""
+    return [mark.id for mark in node.decorator_list if isinstance(mark, ast.Name)]

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from torchmigrate.names import types
 from torchmigrate.names.bound import target_names
-from torchmigrate.names.calls import REGISTERS, Calls
+from torchmigrate.names.calls import PLAIN_CALLS, REGISTERS, Calls
 from torchmigrate.names.flow import NOTHING, UNKNOWN, join_values
 from torchmigrate.names.guard_tests import parse_test
 from torchmigrate.names.guards import UNKNOWN as UNKNOWN_TEST
@@ -82,9 +82,13 @@ class Expressions(Calls):
         for keyword in node.keywords:
             self.eval(keyword.value)
         self.role = before
-        if kind is ast.Attribute and func.attr in REGISTERS:
+        if isinstance(func, ast.Attribute) and func.attr in REGISTERS:
             self.register(node, values)
-        return self.call_value(node, callee, values)
+        if callee is not UNKNOWN:
+            return self.call_value(node, callee, values)
+        if isinstance(func, ast.Name) and func.id in PLAIN_CALLS:
+            return self.plain_call(func.id, node, values)
+        return UNKNOWN
 
     def _special_call(self, node: ast.Call) -> Value | None:
         """`getattr(torch, "qr")`, and dotted names in the strings of `mock.patch` and its like."""

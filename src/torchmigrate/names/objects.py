@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 
 from torchmigrate.canonical import canonical
@@ -16,29 +15,33 @@ SCHEDULER = "torch.optim.lr_scheduler.LRScheduler"
 DISTRIBUTION = "torch.distributions.Distribution"
 LOADER = "torch.utils.data.DataLoader"
 
-# What the classes of a package are, unless the table says otherwise. The table holds the releases that it was
+# What the classes of a package are, unless the table says otherwise. The table holds the release that it was
 # made from; this also holds for classes that are gone, or new.
-_PACKAGES = [
-    (re.compile(pattern), base)
-    for pattern, base in (
-        (r"torch\.nn\.(?!Parameter\b|Buffer\b|Uninitialized)(?:parallel\.)?[A-Z]\w*", MODULE),
-        (r"torch\.(?:ao\.)?nn\.(?:quantized|qat|intrinsic|quantizable)\.(?:\w+\.)?[A-Z]\w*", MODULE),
-        (r"torch\.optim\.lr_scheduler\._?[A-Z]\w*", SCHEDULER),
-        (r"torch\.optim\.[A-Z]\w*", OPTIMIZER),
-        (r"torch\.distributions\.(?:transforms\.)?\w*Transform", "torch.distributions.Transform"),
-        (r"torch\.distributions\.(?:\w+\.)?[A-Z]\w*", DISTRIBUTION),
-        (r"torch\.(?!Typed|Untyped)(?:cuda\.)?\w*Storage", "torch.TypedStorage"),
-        (r"torchvision\.models\.(?:\w+\.)*[A-Z]\w*", MODULE),
-        (r"torchvision\.ops\.[A-Z]\w*", MODULE),
-        (r"torchaudio\.(?:transforms|models)\.(?:\w+\.)*[A-Z]\w*", MODULE),
-        (r"apex\.optimizers\.[A-Z]\w*", OPTIMIZER),
-        (r"apex\.(?:normalization|parallel)\.[A-Z]\w*", MODULE),
-    )
-]
-# Classes of other libraries that are known to derive from one of torch's.
-_OUTSIDE = re.compile(
-    r"(?:pytorch_)?lightning\.(?:\w+\.)*LightningModule|transformers\.(?:\w+\.)*PreTrainedModel"
+_PACKAGES = {
+    "torch.nn": MODULE,
+    "torch.nn.parallel": MODULE,
+    "torch.optim": OPTIMIZER,
+    "torch.optim.lr_scheduler": SCHEDULER,
+    "torch.distributions": DISTRIBUTION,
+    "torchvision.ops": MODULE,
+    "apex.optimizers": OPTIMIZER,
+    "apex.normalization": MODULE,
+    "apex.parallel": MODULE,
+}
+_MODULES_BELOW = (
+    "torch.nn.quantized.",
+    "torch.nn.qat.",
+    "torch.nn.intrinsic.",
+    "torch.nn.quantizable.",
+    "torch.ao.nn.",
+    "torchvision.models.",
+    "torchaudio.models.",
+    "torchaudio.transforms.",
 )
+_NO_MODULES = ("Parameter", "Buffer", "UninitializedParameter", "UninitializedBuffer")
+# Classes of other libraries that are known to derive from torch's Module.
+_OUTSIDE = ("LightningModule", "PreTrainedModel")
+_OUTSIDE_ROOTS = ("pytorch_lightning", "lightning", "transformers")
 _ALIASES = {
     "torch.optim.lr_scheduler._LRScheduler": SCHEDULER,
     "torch.optim.swa_utils.LRScheduler": SCHEDULER,
@@ -52,10 +55,19 @@ _ALIASES = {
 
 def usual_base(name: str) -> str | None:
     """What a class derives from as most of its package do."""
-    for pattern, base in _PACKAGES:
-        if pattern.fullmatch(name):
-            return base if base != name else None
-    return None
+    package, _, last = name.rpartition(".")
+    if not last.lstrip("_")[:1].isupper():
+        return None
+    base = _PACKAGES.get(package)
+    if base is None and name.startswith(_MODULES_BELOW):
+        base = MODULE
+    if package.startswith("torch.distributions") and last.endswith("Transform"):
+        base = "torch.distributions.Transform"
+    elif package in ("torch", "torch.cuda") and last.endswith("Storage") and last != "UntypedStorage":
+        base = "torch.TypedStorage"
+    elif package == "torch.nn" and last in _NO_MODULES:
+        base = None
+    return base if base != name else None
 
 
 def _table() -> dict[str, str]:
@@ -73,7 +85,8 @@ _BASES = _table()
 
 def library_base(name: str) -> str:
     """The torch class that a class of another library is known to be; the name itself otherwise."""
-    return MODULE if _OUTSIDE.fullmatch(name) else name
+    root, _, rest = name.partition(".")
+    return MODULE if root in _OUTSIDE_ROOTS and rest.rpartition(".")[2] in _OUTSIDE else name
 
 
 @lru_cache(maxsize=4096)

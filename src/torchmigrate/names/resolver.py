@@ -8,12 +8,11 @@ outer names ever hold, since nobody knows when they are called.
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Callable
 
 from torchmigrate.libraries import LIBRARY_ROOTS
 from torchmigrate.names import types
-from torchmigrate.names.bound import bound_names, only_augmented, pattern_names
+from torchmigrate.names.bound import bound_names, only_augmented, pattern_names, stored_names
 from torchmigrate.names.chains import SourceLike
 from torchmigrate.names.definitions import Definitions
 from torchmigrate.names.flow import UNKNOWN, Env, Frame, join_envs, unsure, weaken
@@ -22,9 +21,6 @@ from torchmigrate.names.guards import TryWorked, negate
 from torchmigrate.names.model import Flag, Guards, Instance, Items, Kind, Names, Scope, TryGuard, Value
 from torchmigrate.names.narrowing import narrowed
 from torchmigrate.names.operators import augmented
-
-
-_GLOBAL = re.compile(r"^[ \t]+global ", re.MULTILINE)
 
 
 def resolve(tree: ast.Module, source: SourceLike, *, roots: frozenset[str] = LIBRARY_ROOTS) -> Names:
@@ -61,15 +57,14 @@ class Resolver(Definitions):
 
     def _soften_globals(self) -> None:
         """A function that rebinds a global name may run before any other: what it holds is not sure."""
-        if not _GLOBAL.search(self.source.text):
+        if "global " not in self.source.text:
             return
         every = self.frame.every
         for item in self.queue:
-            for node in ast.walk(item.node):
-                for name in node.names if isinstance(node, ast.Global) else ():
-                    slot = every.get(name)
-                    if slot is not None and _is_instance(slot[0]):
-                        every[name] = (unsure(slot[0]), slot[1])
+            for name in stored_names(item.local, "global "):
+                slot = every.get(name)
+                if slot is not None and _is_instance(slot[0]):
+                    every[name] = (unsure(slot[0]), slot[1])
 
     # ---- blocks and branches -------------------------------------------------------------------------
 

@@ -91,7 +91,7 @@ _TENSOR_CLASSES = frozenset(
     for device in ("", "cuda.", "sparse.", "cuda.sparse.")
     for kind in ("Float", "Double", "Half", "BFloat16", "Byte", "Char", "Short", "Int", "Long", "Bool", "")
 ) | {"torch.nn.Parameter", "torch.nn.parameter.Parameter", "torch.autograd.Variable", "torch.nn.Buffer"}
-_PLAIN_CLASSES = re.compile(r"torch\.(?:Generator|device|Size|Stream|Event|\w*Storage)")
+_PLAIN_CLASSES = frozenset(f"torch.{name}" for name in "Generator device Size Stream Event".split())
 _DISTRIBUTION_TENSORS = frozenset(
     "mean mode stddev variance loc scale probs logits covariance_matrix precision_matrix scale_tril rate "
     "concentration concentration0 concentration1 low high df".split()
@@ -117,10 +117,8 @@ _TO_TENSOR = ("torchvision.transforms.ToTensor", "torchvision.transforms.PILToTe
 
 # Classes of other libraries whose objects have outdated attributes.
 _DATASET = re.compile(r"torchvision\.datasets\.(?:\w+\.)?[A-Z]\w*|torchtext\.vocab\.Vocab")
-_MODEL_BUILDER = re.compile(r"torchvision\.models\.(?:\w+\.)*(?!get_|list_)[a-z]\w*")
-_OBJECT = re.compile(
-    r"(?:torchvision\.(?:models|transforms|ops)|torchaudio\.\w+|apex\.\w+)\.(?:\w+\.)*[A-Z]\w*"
-)
+# Where the classes of other libraries are whose objects are of interest.
+_OBJECTS = ("torchvision.models.", "torchvision.transforms.", "torchvision.ops.", "torchaudio.", "apex.")
 
 
 @lru_cache(maxsize=4096)
@@ -152,7 +150,7 @@ def call_result(name: str, sure: bool = True) -> Candidate:
         return Instance(TENSORS, sure)
     if name in _RESULTS:
         return with_sure(_RESULTS[name], sure)
-    if (head and last[:1].isupper()) or _PLAIN_CLASSES.fullmatch(name):
+    if (head and last[:1].isupper()) or name in _PLAIN_CLASSES or name.endswith("Storage"):
         return Instance(name, sure)
     owner, _, method = name.rpartition(".")
     if owner.rpartition(".")[2][:1].isupper():
@@ -193,11 +191,21 @@ def _outside(name: str) -> Candidate:
     """What a class or function of another library gives."""
     if name in _RESULTS:
         return _RESULTS[name]
-    if _DATASET.fullmatch(name) or _OBJECT.fullmatch(name):
+    last = name.rpartition(".")[2]
+    if _is_object(name, last):
         return Instance(name)
-    if _MODEL_BUILDER.fullmatch(name):
+    if (
+        name.startswith("torchvision.models.")
+        and last[:1].islower()
+        and not last.startswith(("get_", "list_"))
+    ):
         return Instance(MODULE)
     return OPAQUE
+
+
+def _is_object(name: str, last: str) -> bool:
+    """Whether a class of another library is one whose objects are of interest."""
+    return (name.startswith(_OBJECTS) and last[:1].isupper()) or _DATASET.fullmatch(name) is not None
 
 
 def with_sure(item: Candidate, sure: bool) -> Candidate:
@@ -332,7 +340,7 @@ def of_annotation(name: str) -> Candidate:
     last = rest.rpartition(".")[2].lstrip("_")
     if root == "torch" and (last[:1].isupper() or rest == "device"):
         return Instance(name)
-    return Instance(name) if _OBJECT.fullmatch(name) or _DATASET.fullmatch(name) else OPAQUE
+    return Instance(name) if _is_object(name, last) else OPAQUE
 
 
 # ---- methods that tell what the object is -------------------------------------------------------------
