@@ -120,8 +120,8 @@ def main() -> None:
         if getattr(cls.forward, "__annotations__", {}).get("return") in (torch.Tensor, "Tensor")
     }
     lines = []
-    for base in sorted(by_base):
-        words = f"{base}: {' '.join(sorted(by_base[base]))}"
+    for parent in sorted(by_base):
+        words = f"{parent}: {' '.join(sorted(by_base[parent]))}"
         lines.append(
             textwrap.fill(words, 106, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
         )

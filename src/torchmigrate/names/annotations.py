@@ -11,8 +11,8 @@ from torchmigrate.names.model import Const, Instance, Items, Local, Qual, Role, 
 
 _NONE: Value = (Const(None),)
 _SEQUENCES = frozenset(
-    "List list Tuple tuple Sequence MutableSequence Iterable Iterator Collection Set set FrozenSet frozenset Deque "
-    "deque Generator".split()
+    "List list Tuple tuple Sequence MutableSequence Iterable Iterator Collection Set set FrozenSet frozenset "
+    "Deque deque Generator".split()
 )
 _MAPPINGS = frozenset(
     ["Dict", "dict", "Mapping", "MutableMapping", "OrderedDict", "defaultdict", "DefaultDict"]

@@ -31,7 +31,7 @@ def walrus_names(node: ast.AST) -> set[str]:
 
 
 def stored_names(names: Iterable[str], holder: str) -> list[str]:
-    """What stands after `holder` in the bound names: the attributes of `self.`, the names that are `global `."""
+    """What stands after `holder` in bound names: attributes that are set, if it is "self."."""
     return [name[len(holder) :] for name in names if name.startswith(holder)]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from torchmigrate.names import types
 from torchmigrate.names.annotations import Annotations
 from torchmigrate.names.flow import UNKNOWN, join_values, unsure
-from torchmigrate.names.model import OPAQUE, Candidate, Const, Instance, Items, Local, Qual, Value
+from torchmigrate.names.model import OPAQUE, Candidate, Instance, Items, Local, Qual, Value
 from torchmigrate.names.objects import MODULE, TENSOR, is_a
 from torchmigrate.names.types import TENSORS
 
@@ -72,7 +72,7 @@ class Calls(Annotations):
                 return (Instance(TENSORS, item.sure),)
             return (Instance(result.cls, item.sure, None, TENSORS),)
         value = UNKNOWN if result is OPAQUE else (result,)
-        if not "ool" in name and name != "torch.nn.Sequential":
+        if "ool" not in name and name != "torch.nn.Sequential":
             _KNOWN[name, item.sure] = value
         return value
 

@@ -25,7 +25,7 @@ class ClassInfo:
     """What is known of a class of this file.
 
     parents: its bases, in order.
-    attributes: what its body binds and what its methods assign to `self.NAME`, as far as they have been walked.
+    attributes: what its body binds, and what those methods assign to `self.NAME` that have been walked.
     pending: how many functions that assign `self.NAME` have not been walked to their end.
     library: the first base from a library, also through other classes of the file; "" if there is none.
     certain: no unknown class comes before it, which might override something.

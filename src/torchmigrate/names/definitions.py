@@ -7,11 +7,11 @@ from collections import deque
 
 from torchmigrate.names import types
 from torchmigrate.names.bound import bound_names, stored_names, target_names, walrus_names
-from torchmigrate.names.chains import SourceLike
-from torchmigrate.names.expressions import Expressions, all_arguments, has_objects
 from torchmigrate.names.classes import ClassInfo, as_attribute
+from torchmigrate.names.expressions import Expressions, all_arguments, has_objects
 from torchmigrate.names.flow import UNKNOWN, Deferred, Frame, Slot, join_slots
 from torchmigrate.names.guard_tests import evaluate_special, unpack_version
+from torchmigrate.names.lookups import SourceLike
 from torchmigrate.names.model import (
     Binding,
     Instance,

@@ -34,7 +34,7 @@ class Qual:
     name: str
     sure: bool = True  # False: star import, attribute of self, loop-carried
     via: str = "import"  # import | alias (t = torch) | star | getattr | self | method
-    receiver: Instance | None = None  # via method: the object, where the result may be it
+    receiver: Instance | Items | None = None  # via method: the object, where the result depends on it
 
 
 @dataclass(frozen=True, slots=True)

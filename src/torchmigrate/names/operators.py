@@ -26,9 +26,8 @@ def binary(left: Value, operator: ast.operator, right: Value) -> Value:
     second = level(right)
     if second == 0:
         return _MAYBE if first else UNKNOWN
-    if first == 0 and not is_number(left):
-        if left != UNKNOWN or isinstance(operator, ast.Mod):
-            return UNKNOWN if _is_text(left) else _MAYBE
+    if first == 0 and not is_number(left) and (left != UNKNOWN or isinstance(operator, ast.Mod)):
+        return UNKNOWN if _is_text(left) else _MAYBE
     return _TENSOR if second == 2 else _MAYBE
 
 
@@ -59,7 +58,7 @@ def item_of(value: Value, index: ast.expr) -> Value:
     """`value[index]`."""
     found: Value = NOTHING
     for item in value:
-        if item.__class__ is Const and item.value is None:  # type: ignore[union-attr]
+        if isinstance(item, Const) and item.value is None:
             continue  # or this would raise
         if isinstance(item, Items):
             part = _part(item, index)

@@ -32,8 +32,9 @@ _NAMED_MODULES = Items((((Items(((OPAQUE,), (Instance(MODULE),)))),),), many=Tru
 _FUNCTIONAL = tensor_api.FUNCTIONAL | frozenset(
     """
     adaptive_avg_pool1d adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d avg_pool1d avg_pool2d
-    avg_pool3d bilinear channel_shuffle conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d
-    cosine_similarity fractional_max_pool2d fractional_max_pool3d gelu hardshrink linear logsigmoid log_sigmoid
+    avg_pool3d bilinear channel_shuffle conv1d conv2d conv3d conv_transpose1d conv_transpose2d
+    conv_transpose3d cosine_similarity fractional_max_pool2d fractional_max_pool3d gelu hardshrink linear
+    logsigmoid log_sigmoid
     max_pool1d max_pool2d max_pool3d one_hot pairwise_distance pdist pixel_shuffle pixel_unshuffle prelu
     scaled_dot_product_attention sigmoid softplus softshrink softsign tanh tanhshrink threshold upsample
     upsample_bilinear upsample_nearest
@@ -41,8 +42,8 @@ _FUNCTIONAL = tensor_api.FUNCTIONAL | frozenset(
 )
 # Python functions around the ones of the stubs (torch/functional.py), and modules without stubs.
 _FUNCTIONS = tensor_api.FUNCTIONS | frozenset(
-    "norm einsum stft tensordot cartesian_prod block_diag cdist where nonzero unique unique_consecutive max min "
-    "median nanmedian atleast_1d atleast_2d atleast_3d quantize_per_tensor dequantize cholesky".split()
+    "norm einsum stft tensordot cartesian_prod block_diag cdist where nonzero unique unique_consecutive max "
+    "min median nanmedian atleast_1d atleast_2d atleast_3d quantize_per_tensor dequantize cholesky".split()
 )
 _TUPLE_FUNCTIONS = tensor_api.TUPLE_FUNCTIONS | frozenset(
     "broadcast_tensors split meshgrid unravel_index symeig eig solve gesv lstsq gels lu trtrs btrifact "
@@ -52,8 +53,8 @@ _MODULE_FUNCTIONS = {
     "linalg": "inv pinv cholesky solve solve_triangular lu_solve eigvalsh eigvals svdvals det matrix_power "
     "norm vector_norm matrix_norm matrix_exp multi_dot vecdot cross householder_product matmul diagonal cond "
     "matrix_rank tensorinv tensorsolve vander ldl_solve",
-    "fft": "fft ifft fft2 ifft2 fftn ifftn rfft irfft rfft2 irfft2 rfftn irfftn hfft ihfft hfft2 ihfft2 hfftn "
-    "ihfftn fftfreq rfftfreq fftshift ifftshift",
+    "fft": "fft ifft fft2 ifft2 fftn ifftn rfft irfft rfft2 irfft2 rfftn irfftn hfft ihfft hfft2 ihfft2 "
+    "hfftn ihfftn fftfreq rfftfreq fftshift ifftshift",
     "special": "bessel_j0 bessel_j1 digamma entr erf erfc erfcx erfinv exp2 expit expm1 gammainc gammaincc "
     "gammaln i0 i0e i1 i1e log1p log_ndtr log_softmax logit logsumexp multigammaln ndtr ndtri polygamma psi "
     "round sinc softmax xlog1py xlogy zeta",
@@ -73,9 +74,9 @@ _LINALG_TUPLES = frozenset(
     "qr svd eigh eig slogdet lstsq lu lu_factor cholesky_ex inv_ex solve_ex lu_factor_ex ldl_factor".split()
 )
 _METHODS = tensor_api.METHODS | frozenset(
-    "norm cholesky stft istft fill_ new resize resize_as reinforce unflatten masked_copy_ max min median nanmedian "
-    "nonzero unique unique_consecutive type as_subclass to_sparse_coo align_to align_as refine_names rename "
-    "rename_ share_memory_ __getitem__ __add__ __sub__ __mul__ __truediv__ __matmul__ __neg__".split()
+    "norm cholesky stft istft fill_ new resize resize_as reinforce unflatten masked_copy_ max min median "
+    "nanmedian nonzero unique unique_consecutive type as_subclass to_sparse_coo align_to align_as "
+    "refine_names rename rename_ share_memory_ __getitem__ __add__ __sub__ __mul__ __truediv__ __matmul__ __neg__".split()
 )
 _TUPLE_METHODS = tensor_api.TUPLE_METHODS | frozenset(
     "symeig eig svd qr solve gesv lstsq gels lu triangular_solve trtrs btrifact split".split()
@@ -97,6 +98,11 @@ _DISTRIBUTION_TENSORS = frozenset(
     "concentration concentration0 concentration1 low high df".split()
 )
 _DRAWS = frozenset("sample rsample sample_n log_prob entropy cdf icdf enumerate_support perplexity".split())
+# What the context of an autograd function has of its own.
+_CONTEXT = frozenset(
+    "save_for_backward mark_dirty mark_shared_storage mark_non_differentiable set_materialize_grads "
+    "save_for_forward needs_input_grad apply".split()
+)
 # Methods that give back the object itself.
 _SELF_METHODS = frozenset(
     "cuda cpu xpu to float double half bfloat16 type train eval apply requires_grad_ share_memory to_empty "
@@ -125,8 +131,8 @@ _OBJECTS = ("torchvision.models.", "torchvision.transforms.", "torchvision.ops."
 def call_result(name: str, sure: bool = True) -> Candidate:
     """What calling the thing of this qualified name gives, whatever the arguments are.
 
-    A bound method is called `torch.Tensor.NAME` here; of one whose result depends on the object (`module.cuda`)
-    nothing is known.
+    A bound method is called `torch.Tensor.NAME` here; of one whose result depends on the object (that is what
+    `module.cuda()` gives) nothing is known.
     """
     root, _, rest = name.partition(".")
     if root != "torch":
@@ -181,9 +187,8 @@ def _method(owner: str, method: str) -> Candidate:
             return _NAMED_MODULES
         if method == "state_dict":
             return Items(((MAYBE_TENSOR,),), many=True, keyed=True)
-    elif is_a(owner, DISTRIBUTION):
-        if method in _DRAWS:
-            return Instance(TENSOR)
+    elif is_a(owner, DISTRIBUTION) and method in _DRAWS:
+        return Instance(TENSOR)
     return OPAQUE
 
 
@@ -252,6 +257,8 @@ def attribute(cls: str, attr: str, sure: bool) -> Candidate:
     elif is_a(cls, FUNCTION):
         if attr in ("saved_tensors", "saved_variables"):
             return Instance(TENSORS, sure)
+        if attr not in _CONTEXT:
+            return OPAQUE  # whatever the function put there
     elif is_a(cls, DISTRIBUTION):
         if attr in _DISTRIBUTION_TENSORS:
             return Instance(TENSOR, sure)
@@ -302,7 +309,7 @@ def elements(value: Value) -> Value:
         return UNKNOWN
     found: list[Candidate] = []
     for item in value:
-        if not (item.__class__ is Const and item.value is None):  # type: ignore[union-attr]
+        if not (isinstance(item, Const) and item.value is None):
             found.extend(one for one in element(item) if one not in found)
     return tuple(found) or UNKNOWN
 
@@ -313,11 +320,10 @@ def level(value: Value) -> int:
         return 0
     sure, found = True, False
     for item in value:
-        kind = item.__class__
-        if kind is Instance and item.cls == TENSOR:  # type: ignore[union-attr]
+        if isinstance(item, Instance) and item.cls == TENSOR:
             found = True
-            sure = sure and item.sure  # type: ignore[union-attr]
-        elif not (kind is Const and item.value is None):  # type: ignore[union-attr]
+            sure = sure and item.sure
+        elif not (isinstance(item, Const) and item.value is None):
             sure = False
     return (2 if sure else 1) if found else 0
 
@@ -347,9 +353,9 @@ def of_annotation(name: str) -> Candidate:
 
 # Names that only objects of one class have: an object of which nothing is known is enough for "maybe".
 ONLY = dict.fromkeys(
-    "gesv potrf potrs potri pstrf trtrs btrifact btrifact_with_info btrisolve triangular_solve lu_solve add_ sub_ "
-    "addcdiv_ addcmul_ masked_fill_ masked_scatter_ masked_copy_ index_fill_ scatter_ refine_names align_to "
-    "align_as".split(),
+    "gesv potrf potrs potri pstrf trtrs btrifact btrifact_with_info btrisolve triangular_solve lu_solve add_ "
+    "sub_ addcdiv_ addcmul_ masked_fill_ masked_scatter_ masked_copy_ index_fill_ scatter_ "
+    "refine_names align_to align_as".split(),
     TENSOR,
 ) | {
     "register_backward_hook": MODULE,
