@@ -252,7 +252,7 @@ class Definitions(Expressions):
                     if value is UNKNOWN
                     else (Items((value,), many=True, keyed=argument is node.args.kwarg),)
                 )
-            elif value is UNKNOWN:
+            elif argument.annotation is None:
                 value = usual[min(number, 1)]
             self.bind(argument.arg, value, Kind.PARAMETER, argument)
         owner, self_name = frame.owner, frame.self_name

@@ -50,6 +50,7 @@ class Members(Lookups):
         last = len(attrs) - 1
         start = 0  # the first attribute after the last object
         for number, attr in enumerate(attrs):
+            before = value
             value, names, sure = self._step(value, attr)
             if names:
                 start, bindings = number + 1, bindings if number == 0 else ()
@@ -64,7 +65,8 @@ class Members(Lookups):
                         inner, names, sure, Role.REFERENCE, None, None, None, attr, "method", bindings
                     )
             if value is UNKNOWN:
-                if number < last and attrs[-1] in types.ONLY and self.imports_torch:
+                unknown = number < last or (not names and self._is_unknown(before, attr))
+                if unknown and attrs[-1] in types.ONLY and self.imports_torch:
                     self._only(node, attrs[-1], role, call, decorates, bindings)
                 return UNKNOWN
         self._record_names(node, value, attrs[start:], role, call, decorates, bindings)
@@ -94,6 +96,17 @@ class Members(Lookups):
             return (tuple(out) if out and out != [OPAQUE] else UNKNOWN), (), False
         names, certain = _one_name(members)
         return (tuple(out) if out != [OPAQUE] else UNKNOWN), names, sure and certain
+
+    def _is_unknown(self, value: Value, attr: str) -> bool:
+        """Whether an object may be of a class of which nothing is known, and have an attribute from there."""
+        for item in value:
+            if isinstance(item, Instance):
+                info = self.classes.get(item.local.node) if item.local is not None else None
+                if info is not None and not info.library and not info.certain and info.find(attr) is None:
+                    return True
+            elif item is OPAQUE or (isinstance(item, Qual) and item.via == "method"):
+                return True
+        return False
 
     def _record_names(
         self,

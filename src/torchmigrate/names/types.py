@@ -295,7 +295,7 @@ def element(item: Candidate, sure: bool = True) -> Value:
         if cls in ("torch.nn.ParameterList", "torch.nn.ParameterDict"):
             return (Instance(TENSOR, sure),)
         return (OPAQUE,)
-    if isinstance(item, Items):
+    if isinstance(item, Items) and not item.keyed:
         found: list[Candidate] = []
         for value in item.values:
             found.extend(one for one in value if one not in found)
