@@ -76,7 +76,8 @@ _LINALG_TUPLES = frozenset(
 _METHODS = tensor_api.METHODS | frozenset(
     "norm cholesky stft istft fill_ new resize resize_as reinforce unflatten masked_copy_ max min median "
     "nanmedian nonzero unique unique_consecutive type as_subclass to_sparse_coo align_to align_as "
-    "refine_names rename rename_ share_memory_ __getitem__ __add__ __sub__ __mul__ __truediv__ __matmul__ __neg__".split()
+    "refine_names rename rename_ share_memory_ __getitem__ __add__ __sub__ __mul__ __truediv__ __matmul__ "
+    "__neg__".split()
 )
 _TUPLE_METHODS = tensor_api.TUPLE_METHODS | frozenset(
     "symeig eig svd qr solve gesv lstsq gels lu triangular_solve trtrs btrifact split".split()
