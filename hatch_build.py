@@ -10,7 +10,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 
 class CompiledRules(BuildHookInterface[Any]):
-    """Writes `torchmigrate/catalogue/_compiled.json` from `rules/`."""
+    """Writes `torchmigrate/catalogue/_compiled.rules` from `rules/`."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Called by hatchling before a wheel is built; an editable install reads the YAML itself."""
@@ -25,10 +25,10 @@ class CompiledRules(BuildHookInterface[Any]):
             data = dump(item.rule for item in load_directory(root / "rules", relative=True))
         finally:
             sys.path.remove(str(root / "src"))
-        target = Path(self.directory) / "_compiled.json"
+        target = Path(self.directory) / "_compiled.rules"
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(data)
-        build_data["force_include"][str(target)] = "torchmigrate/catalogue/_compiled.json"
+        build_data["force_include"][str(target)] = "torchmigrate/catalogue/_compiled.rules"
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
-        (Path(self.directory) / "_compiled.json").unlink(missing_ok=True)
+        (Path(self.directory) / "_compiled.rules").unlink(missing_ok=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import textwrap
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -110,4 +109,4 @@ def call(code: str, *cases: Case, **others: Any) -> str | None:
 
 def with_result(case: Case, **result: Any) -> Case:
     """A case that is about the use of the result."""
-    return replace(case, result=ResultUse(**result))
+    return case._replace(result=ResultUse(**result))

@@ -664,11 +664,11 @@ def test_explain_unknown(project: Project) -> None:
 
 
 def test_every_rule_can_be_explained(capsys: pytest.CaptureFixture[str]) -> None:
+    from torchmigrate.builtin import RULES
     from torchmigrate.config import Layer
     from torchmigrate.describe import explanation
     from torchmigrate.session import examples, load_rules
     from torchmigrate.style import Style
-    from torchmigrate.suppress import RULES
 
     for rule in [*load_rules(Layer())[0].rules, *RULES]:
         text = explanation(rule, examples(rule), Style())
@@ -688,6 +688,38 @@ def test_rules(project: Project) -> None:
 
 
 # ---- the rest -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--target", "2.6"], "On torch 2.6: error; the fix is safe."),
+        (
+            ["--target", "2.6", "--minimum", "1.7"],
+            "On torch 2.6, with torch 1.7 as the minimum: error; the fix is unsafe.",
+        ),
+        (["--target", "1.9"], "On torch 1.9: warning; the fix is safe."),
+        (["--target", "1.8"], "On torch 1.8: nothing is reported yet."),
+    ],
+)
+def test_explain_for_a_range(project: Project, arguments: list[str], expected: str) -> None:
+    assert f"\n\n{expected}\n\n" in project.run("explain", "symeig", *arguments, code=0).stdout
+    assert "On torch" not in project.run("explain", "TM011", *arguments, code=0).stdout
+
+
+def test_rules_for_a_range(project: Project) -> None:
+    def listed(*arguments: str) -> dict[str, tuple[str, str]]:
+        done = project.run("rules", "--output-format", "json", *arguments, code=0)
+        return {item["code"]: (item["severity"], item["fix"]) for item in json.loads(done.stdout)}
+
+    assert listed("--target", "2.6")["TM100"] == ("error", "safe")
+    assert listed("--target", "1.9", "--minimum", "1.7")["TM100"] == ("warning", "unsafe")
+    old = listed("--target", "1.8")
+    assert "TM100" not in old and old["TM011"] == (None, "none") and old[RFFT][0] == "error"
+    assert "  SEVERITY  FIX " in project.run("rules", "--target", "1.8", code=0).stdout.splitlines()[0]
+    assert "--minimum goes with --target." in project.run("rules", "--minimum", "1.8", code=2).stderr
+    done = project.run("explain", "symeig", "--target", "1.8", "--minimum", "2.0", code=2)
+    assert "the minimum, torch 2.0, is newer than the target, torch 1.8." in done.stderr
 
 
 def test_version(project: Project) -> None:
@@ -749,6 +781,9 @@ HEAVY = (
     "tomllib",
     "json",
     "difflib",
+    "dataclasses",
+    "signal",
+    "torchmigrate.catalogue.model",
 )
 
 
@@ -771,8 +806,9 @@ def test_heavy_modules_are_imported_when_needed(project: Project) -> None:
     assert loaded(project, "--help") == set()
     assert loaded(project, "check", "--help") == set()
     project.write("plain/a.py", "import os\n")
-    assert loaded(project, "check", "--isolated", "plain/a.py") <= {"json"}  # the compiled catalogue
-    assert loaded(project, "check", "--isolated", "pkg/clean.py") <= {"json"}
+    assert loaded(project, "check", "--isolated", "plain/a.py") == set()
+    rules = {"json", "dataclasses", "torchmigrate.catalogue.model"}  # the compiled catalogue
+    assert loaded(project, "check", "--isolated", "pkg/clean.py") <= rules
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals and pipes of POSIX")

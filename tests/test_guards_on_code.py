@@ -49,6 +49,17 @@ def reported(code: str, torch: tuple[int, ...] = (2, 15)) -> list[str]:
 
 
 CLEAN = {
+    "asserted_version": """
+        import torch
+        def old(x):
+            assert torch.__version__ < "1.8", "needs an old release"
+            return torch.rfft(x, 1)
+    """,
+    "asserted_name": """
+        import torch
+        assert hasattr(torch, "rfft")
+        y = torch.rfft(x, 1)
+    """,
     "version_else": """
         import torch
         from packaging import version

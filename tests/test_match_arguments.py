@@ -242,6 +242,11 @@ def test_set_keeps_the_quotes(before: str, after: str | None) -> None:
     assert code == (None if after is None else after + "\n")
 
 
+def test_set_to_a_template_between_quotes() -> None:
+    code = call("torch.old(a, 'x')\n", Case(set={"b": '"one" if $b else "two"'}))
+    assert code == 'torch.old(a, "one" if \'x\' else "two")\n'
+
+
 def test_set_and_rename_of_one_argument() -> None:
     case = Case(set={"b": "torch.weights.DEFAULT"}, keywords={"b": "weights"})
     assert call("torch.old(a, b=True)\n", case) == "torch.old(a, weights=torch.weights.DEFAULT)\n"

@@ -9,6 +9,7 @@ from torchmigrate.catalogue.model import Condition
 from torchmigrate.match.conditions import same
 
 NOT_NONE = Condition("not-value", (None,))
+NOT_OURS = Condition("not-prefix", ("pytorch/", "torch:"))
 
 
 def finds(call: str, **others: object) -> bool:
@@ -38,6 +39,11 @@ def finds(call: str, **others: object) -> bool:
         (NOT_NONE, "torch.old(0, None)", False),
         (NOT_NONE, "torch.old(0, n)", True),  # found; no case takes it
         (NOT_NONE, "torch.old(0, **o)", False),
+        (NOT_OURS, "torch.old(0, 'user/repo')", True),
+        (NOT_OURS, "torch.old(0, 'pytorch/vision:main')", False),
+        (NOT_OURS, "torch.old(0, 3)", True),
+        (NOT_OURS, "torch.old(0, n)", True),  # as above
+        (NOT_OURS, "torch.old(0, **o)", False),
         (GIVEN, "torch.old(0, n)", True),
         (GIVEN, "torch.old(0)", False),
         (GIVEN, "torch.old(0, **o)", False),

@@ -53,6 +53,13 @@ def test_pattern(pattern: str, template: str, before: str, after: str | None) ->
     assert call(before + "\n", case, signature=None) == (None if after is None else after + "\n")
 
 
+def test_method_pattern_around_an_operator() -> None:
+    case = Case(pattern="(1 + $a).symeig()", template="$a.new()")
+    assert call("(1 + (x.T @ x)).symeig()\n", case) == "(x.T @ x).new()\n"
+    assert call("(1 - x.T).symeig()\n", case) is None
+    assert compile_pattern("torch.symeig(1 + $a)", "torch.Tensor.symeig", True) is None
+
+
 def test_method_pattern() -> None:
     case = Case(pattern="$a.symeig($b)[0]", template="torch.new($a, $b)")
     assert call("x.T.symeig(True)[0]\n", case) == "torch.new(x.T, True)\n"

@@ -47,7 +47,7 @@ def hooks(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
         source = ROOT / name
         if source.is_dir():
             shutil.copytree(
-                source, repository / name, ignore=shutil.ignore_patterns("__pycache__", "_compiled.json")
+                source, repository / name, ignore=shutil.ignore_patterns("__pycache__", "_compiled.rules")
             )
         else:
             shutil.copy(source, repository / name)

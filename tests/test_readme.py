@@ -102,7 +102,7 @@ def test_the_first_command_sets_up_and_runs(tmp_path: Path) -> None:
     (block,) = [block for block in blocks(text, "console") if block.content.startswith(f"$ {SETUP}")]
     for name in ("src", "rules", "examples"):
         shutil.copytree(
-            ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__", "_compiled.json")
+            ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__", "_compiled.rules")
         )
     for name in ("pyproject.toml", "README.md", "hatch_build.py"):
         shutil.copy(ROOT / name, tmp_path)

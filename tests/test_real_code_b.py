@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 from test_fixtures import engine
 
+from torchmigrate.catalogue.index import Catalogue
+from torchmigrate.config import Settings
+from torchmigrate.engine import Engine
 from torchmigrate.model import FileResult
 from torchmigrate.source import Source
 
@@ -85,9 +88,8 @@ def test_a_file_without_torch_is_not_read() -> None:
 
 
 def test_async_is_found_where_nothing_else_is() -> None:
-    checker = engine()
+    checker = Engine(Catalogue.of([]), Settings(codes=frozenset(["TM012"])))
     source = Source.from_text("import torch\nx.cuda(async=True)\n", Path("code.py"))
-    checker.enabled |= {"TM012"}
     result = checker.check_source(source, source.path)
     assert [item.code for item in result.findings] == ["TM012"]
 

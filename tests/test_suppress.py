@@ -8,16 +8,17 @@ from textwrap import dedent
 import pytest
 
 from torchmigrate import edits
+from torchmigrate.builtin import COMMENTS
 from torchmigrate.model import Applicability, Finding, Severity
 from torchmigrate.source import Source
-from torchmigrate.suppress import INVALID, RULES, UNUSED, Suppressions
+from torchmigrate.suppress import INVALID, UNUSED, Suppressions
 
 KNOWN = {
     "TM100": "TM100",
     "symeig": "TM100",
     "TM200": "TM200",
     "cuda-amp": "TM200",
-    **{key: rule.code for rule in RULES for key in (rule.code, rule.name)},
+    **{key: rule.code for rule in COMMENTS for key in (rule.code, rule.name)},
 }
 EVERY = frozenset(KNOWN.values())
 

@@ -12,7 +12,6 @@ from torchmigrate.versions.surface_file import (
     SurfaceFormatError,
     decode,
     encode,
-    segments,
     with_release,
 )
 from torchmigrate.versions.surface_model import Entry, EntryKind, Status
@@ -115,7 +114,8 @@ class TestFile:
         assert with_release(data, *RELEASES[1]) == encode("torch", RELEASES)
 
     @pytest.mark.parametrize(
-        "text", ["", "a\tb", "a\nb\r\n", "\\n", "\\", "\x1d\x1e\\s", "a # > = < : é 日本", "\x85\u2028"]
+        "text",
+        ["", "a\tb", "a\nb\r\n", "\\n", "\\", "\x1d\x1e\\s", "\x1f\\u", "a # > = < : é 日本", "\x85\u2028"],
     )
     def test_any_text_survives(self, text):
         entry = Entry(EntryKind.CLASS, "t", (text, "x"), (text,), True, True, text)
@@ -131,8 +131,7 @@ class TestFile:
         assert decode(data) == [((1, 0), release)]
         file = SurfaceFile(data)
         assert all(
-            segments(file.members(f"m.module_{number}")["thing"])[0][1].signatures
-            == (f"(argument_{number})",)
+            file.history(f"m.module_{number}", "thing")[0][1].signatures == (f"(argument_{number})",)
             for number in range(0, 9000, 100)
         )
         assert file.members("m.module_") == file.members("a") == file.members("z") == {}
@@ -140,8 +139,8 @@ class TestFile:
 
     def test_an_unchanged_entry_is_written_once(self):
         data = encode("torch", RELEASES)
-        assert segments(SurfaceFile(data).members("torch")["add"]) == ((0, FIRST["torch.add"]),)
-        assert [start for start, _ in segments(SurfaceFile(data).members("torch._six")["inf"])] == [0, 1, 2]
+        assert SurfaceFile(data).history("torch", "add") == ((0, FIRST["torch.add"]),)
+        assert [start for start, _ in SurfaceFile(data).history("torch._six", "inf")] == [0, 1, 2]
 
     @pytest.mark.parametrize("data", [b"", b"text", gzip.compress(b"text"), gzip.compress(b"\xff")])
     def test_other_bytes(self, data):

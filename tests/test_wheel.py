@@ -82,8 +82,11 @@ def test_contents(wheel: Path) -> None:
     }
     assert rules
     assert {name for name in names if name.endswith(".yaml")} == rules
-    assert {"torchmigrate/catalogue/_compiled.json", "torchmigrate/py.typed"} <= names
-    assert not any(name.startswith(("tests/", "rules/", "hatch_build")) for name in names)
+    assert {"torchmigrate/catalogue/_compiled.rules", "torchmigrate/py.typed"} <= names
+    libraries = ("torch", "torchvision", "torchaudio", "torchtext", "torchdata", "functorch")
+    assert {f"torchmigrate/versions/api/{library}.gz" for library in libraries} <= names
+    assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
+    assert not any(name.startswith(("tests/", "tools/", "rules/", "hatch_build")) for name in names)
 
 
 def test_installed_catalogue(scripts: Path, tmp_path: Path) -> None:
@@ -122,3 +125,5 @@ def test_installed_program(scripts: Path, tmp_path: Path) -> None:
     checked = run(scripts / "torchmigrate", "check", "--output-format", "json", cwd=tmp_path, check=False)
     assert checked.returncode == 1, checked.stderr
     assert {"TM202", "TM300"} <= {finding["code"] for finding in json.loads(checked.stdout)}
+    page = run(scripts / "torchmigrate", "plan", "--output-format", "html", cwd=tmp_path).stdout
+    assert page.startswith("<!DOCTYPE html>") and "TM202" in page

@@ -11,7 +11,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
 
-from torchmigrate.catalogue.model import Catalogue, Rule
+from torchmigrate.api_rules.api import Api
+from torchmigrate.api_rules.finder import ApiFinder
+from torchmigrate.api_rules.rules import CODES as API_CODES
+from torchmigrate.catalogue.index import Catalogue
+from torchmigrate.catalogue.model import Rule
 from torchmigrate.config import Settings
 from torchmigrate.edits import splice
 from torchmigrate.fixes import FixPlanner
@@ -34,12 +38,23 @@ class Analyser:
         catalogue: the rules that are wanted.
         versions: the range of releases that the code is for.
         settings: of the run.
+        whole: all rules, also those that are not wanted: the API rules leave their names to them.
     """
 
-    def __init__(self, catalogue: Catalogue, versions: VersionRange, settings: Settings) -> None:
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        versions: VersionRange,
+        settings: Settings,
+        whole: Catalogue | None = None,
+    ) -> None:
         self.versions = versions
         self.settings = settings
-        self.finder = HitFinder(catalogue, versions)
+        api = Api(versions)
+        self.finder = HitFinder(catalogue, versions, api.target.exists)
+        self.api: ApiFinder | None = None
+        if not API_CODES.isdisjoint(settings.codes):
+            self.api = ApiFinder(api, settings.codes, HitFinder(whole or catalogue, versions))
         codes = [head.code for head in catalogue.heads if head.codemod]
         self.codemods = [rule for rule in map(catalogue.find, codes) if rule is not None]
         self.screens = [
@@ -59,9 +74,10 @@ class Analyser:
         """
         names = resolve(source.parse(), source, roots=LIBRARY_ROOTS - own_packages(path))
         # Hidden ones must not be part of a fix that an import shares with its uses.
+        all_hits = self.finder.find(names, source)
         hits = [
             hit
-            for hit in self.finder.find(names, source)
+            for hit in all_hits
             if not suppressions.hides(hit.rule.code, hit.rule.name, source.position(hit.match.start)[0])
         ]
         found: list[Finding] = []
@@ -71,6 +87,8 @@ class Analyser:
             for rule in self.codemods:
                 mine = [hit for hit in hits if hit.rule.code == rule.code]
                 found.extend(codemod(rule).find(rule, mine, planner))
+        if self.api is not None:
+            found.extend(self.api.findings(names, source, path, {id(hit.use) for hit in all_hits}))
         names.release()
         return found
 

@@ -10,32 +10,20 @@ import io
 import re
 from collections.abc import Iterator
 
-from torchmigrate.catalogue.model import Rule
-from torchmigrate.model import Applicability, Edit, Finding, Fix, Severity
+from torchmigrate.model import Applicability, Edit, Finding, Fix, Severity, Timeline
 
 CODE = "TM012"
 MASK = "asyn_"
+# The first torch that needs Python 3.7; older ones run on 3.6, where the word is none that is reserved.
+SINCE = "1.11"
 
-RULE = Rule(
-    code=CODE,
-    name="async-argument",
-    summary="`async` is a keyword since Python 3.7; PyTorch's argument is `non_blocking`",
-    library="torchmigrate",
-    symbols={},
-    why="Tensors took `async=` until torch 0.4, which renamed the argument to `non_blocking` because `async` "
-    "was to become a keyword of Python. A file that still has it does not even compile.",
-    advice="write `non_blocking=` instead of `async=`",
-    references=("https://github.com/pytorch/pytorch/pull/4999",),
-)
-EXAMPLE = ("x = x.cuda(async=True)", "x = x.cuda(non_blocking=True)")
-
-_MENTIONED = re.compile(r"\basync\s*=(?!=)")
+_MENTIONED = r"\basync\s*=(?!=)"
 _METHODS = frozenset(["cuda", "to", "type", "copy_", "cpu"])
 
 
 def async_arguments(text: str) -> tuple[int, ...]:
     """Offsets of `async` where it is a keyword argument of a tensor method, in order."""
-    if _MENTIONED.search(text) is None:
+    if re.search(_MENTIONED, text) is None:
         return ()
     return tuple(_find(text))
 
@@ -52,13 +40,24 @@ def mask(text: str, offsets: tuple[int, ...]) -> str:
 
 def findings(offsets: tuple[int, ...]) -> list[Finding]:
     """One finding for each of the words, with the fix."""
+    if not offsets:
+        return []
+    from torchmigrate.builtin import ASYNC_ARGUMENT as RULE  # seldom needed
+
     found = []
     for start in offsets:
         end = start + len("async")
         edit = Edit(start, end, "non_blocking")
         fix = Fix("Replace with `non_blocking`", Applicability.SAFE, (edit,), code=CODE)
         url = RULE.references[0]
-        found.append(Finding(CODE, RULE.name, RULE.summary, Severity.ERROR, start, end, fix=fix, url=url))
+        found.append(
+            Finding(
+                *(CODE, RULE.name, RULE.summary, Severity.ERROR, start, end),
+                fix=fix,
+                url=url,
+                timeline=Timeline("torch", removed=SINCE),
+            )
+        )
     return found
 
 

@@ -1,14 +1,56 @@
-"""The rules that are about a file itself, not about a name in it: code, not entries of the catalogue."""
+"""The rules that are code, not entries of the catalogue: about a file itself, or made from the API data.
+
+What is said about them; every run loads the code that finds them, but only few need this.
+"""
 
 from __future__ import annotations
 
 from torchmigrate import async_argument, suppress
+from torchmigrate.api_rules import rules as api_rules
 from torchmigrate.catalogue.model import Rule
 
-RULES: tuple[Rule, ...] = (*suppress.RULES, async_argument.RULE)
+COMMENTS = (
+    Rule(
+        code=suppress.INVALID,
+        name="invalid-suppression",
+        summary="A `torchmigrate:` comment that suppresses nothing, because it is not understood",
+        library="torchmigrate",
+        symbols={},
+        why="A suppression has to name the rules that it hides, by code or by name. One that names none "
+        "would also hide what is found in later years, and a misspelt one hides nothing; both are refused.",
+        advice="write `# torchmigrate: ignore[CODE] reason` at the end of the line, "
+        "or `# torchmigrate: ignore-file[CODE] reason` anywhere in the file",
+    ),
+    Rule(
+        code=suppress.UNUSED,
+        name="unused-suppression",
+        summary="A suppression of a rule that finds nothing there",
+        library="torchmigrate",
+        symbols={},
+        why="A suppression that outlived its finding would silently hide the next one. It is only reported "
+        "when the rule that it names is selected in this run.",
+        advice="remove the suppression",
+    ),
+)
+
+ASYNC_ARGUMENT = Rule(
+    code=async_argument.CODE,
+    name="async-argument",
+    summary="`async` is a keyword since Python 3.7; PyTorch's argument is `non_blocking`",
+    library="torchmigrate",
+    symbols={},
+    why="Tensors took `async=` until torch 0.4, which renamed the argument to `non_blocking` because `async` "
+    "was to become a keyword of Python. A file that still has it does not even compile.",
+    advice="write `non_blocking=` instead of `async=`",
+    references=("https://github.com/pytorch/pytorch/pull/4999",),
+)
+
+RULES: tuple[Rule, ...] = (*api_rules.RULES, *COMMENTS, ASYNC_ARGUMENT)
 
 # Before, and after where there is a fix.
 EXAMPLES: dict[str, tuple[str, str | None]] = {
-    **suppress.EXAMPLES,
-    async_argument.CODE: async_argument.EXAMPLE,
+    **api_rules.EXAMPLES,
+    suppress.INVALID: ("torch.ger(a, b)  # torchmigrate: ignore", None),
+    suppress.UNUSED: ("torch.outer(a, b)  # torchmigrate: ignore[TM100] old name", "torch.outer(a, b)"),
+    async_argument.CODE: ("x = x.cuda(async=True)", "x = x.cuda(non_blocking=True)"),
 }

@@ -14,6 +14,7 @@ _SPELLINGS = [
         (r"torch\.nn\.modules\.\w+\.(?=[A-Z])", "torch.nn."),
         (r"torch\.nn\.modules\.(?=[A-Z])", "torch.nn."),
         (r"torch\.nn\.parameter\.(?=[A-Z])", "torch.nn."),
+        (r"torch\.nn\.utils\.weight_norm\.(?=(?:remove_)?weight_norm\b)", "torch.nn.utils."),
         (r"torch\.nn\.parallel\.distributed\.(?=[A-Z])", "torch.nn.parallel."),
         (r"torch\.nn\.parallel\.data_parallel\.(?=[A-Z])", "torch.nn.parallel."),
         (r"torch\.utils\.data\.(?:dataloader|dataset|sampler|_utils\.collate)\.(?=\w)", "torch.utils.data."),

@@ -5,9 +5,8 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchmigrate.config import Settings
 from torchmigrate.console import Console
@@ -26,13 +25,12 @@ from torchmigrate.report.summary import (
 from torchmigrate.source import Source, SourceError
 
 if TYPE_CHECKING:
-    from torchmigrate.catalogue.model import Catalogue
+    from torchmigrate.catalogue.index import Catalogue
 
 CLEAN, FOUND, FAILED = 0, 1, 2
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Output:
+class Output(NamedTuple):
     """How a check reports. `settings.fix` says whether fixes are made; diff: shown instead of written."""
 
     format: str = "full"
@@ -69,22 +67,17 @@ class Checker:
 
     def check(self, paths: Sequence[Path]) -> int:
         """Check files and directories; the exit code."""
-        from torchmigrate.discover import DEFAULT_EXCLUDE, discover
+        from torchmigrate.discover import discover_for
         from torchmigrate.runner import run
 
         started = time.monotonic()
         settings = self.settings
-        found = discover(
-            paths,
-            exclude=DEFAULT_EXCLUDE if settings.exclude is None else settings.exclude,
-            extend_exclude=settings.extend_exclude,
-            force_exclude=settings.force_exclude,
-            respect_gitignore=settings.respect_gitignore,
-            root=settings.root,
-        )
+        found = discover_for(paths, settings)
         self.problems += found.problems
         if not found.files and not found.problems:
             self.console.note("warning: no Python files found under the given paths")
+        if len(found.files) > 1:
+            self.engine.load()
         with self.console.progress() as progress:
             for result in run(found.files, self.engine.check, self.output.jobs, progress):
                 if result.new_text is not None and not self.output.diff:
@@ -143,7 +136,7 @@ class Checker:
             write_atomic(result.path, source.encode(result.new_text))
         except SourceError as error:
             problem = Problem(result.path, error.reason, error.line)
-            result = Engine(self.catalogue, replace(self.settings, fix=False)).check(result.path)
+            result = Engine(self.catalogue, self.settings._replace(fix=False)).check(result.path)
             result.problems = [
                 problem,
                 *(other for other in result.problems if other.reason != problem.reason),

@@ -5,116 +5,36 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any
 
 import click
 
 from torchmigrate import __version__
-
-if TYPE_CHECKING:
-    from torchmigrate.config import Layer
+from torchmigrate.options import (
+    FILES,
+    OUTPUT,
+    Command,
+    colour_option,
+    config_options,
+    file_options,
+    jobs_option,
+    layer,
+    minimum_option,
+    option,
+    paths_argument,
+    quiet_option,
+    range_options,
+    selection_options,
+    span,
+    target_option,
+    verbose_option,
+    version_option,
+)
 
 INTERRUPTED = 130
 _CANNOT_WRITE = frozenset([errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO])
-_SELECTION = "Rule selection"
-_VERSIONS = "Versions"
-_FILES = "File selection"
-_OUTPUT = "Output"
-_CONFIG = "Configuration"
-F = TypeVar("F", bound=Callable[..., object])
-
-
-class _Option(click.Option):
-    """An option that `--help` lists under a heading."""
-
-    def __init__(self, *args: Any, group: str = "Options", **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.group = group
-
-
-class _Command(click.Command):
-    """A command whose `--help` lists options by heading."""
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        groups: dict[str, list[tuple[str, str]]] = {}
-        for parameter in self.get_params(ctx):
-            record = parameter.get_help_record(ctx)
-            if record is not None and isinstance(parameter, click.Option):  # arguments are in the text
-                groups.setdefault(getattr(parameter, "group", "Options"), []).append(record)
-        for heading, records in groups.items():
-            with formatter.section(heading):
-                formatter.write_dl(records, col_max=28)
-
-
-def _option(*names: str, **kwargs: Any) -> Callable[[F], F]:
-    return click.option(*names, cls=_Option, **kwargs)
-
-
-def _listed(ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
-    """Comma lists, given any number of times, as one tuple."""
-    return tuple(item.strip() for value in values for item in value.split(",") if item.strip())
-
-
-def _version(ctx: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
-    if value is None:
-        return None
-    from torchmigrate.config import check_version
-
-    try:
-        return check_version(value)
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from None
-
-
-def _positive(ctx: click.Context, parameter: click.Parameter, value: int | None) -> int | None:
-    if value is not None and value < 1:
-        raise click.BadParameter(f"must be at least 1, not {value}.")
-    return value
-
-
-def _list_option(name: str, metavar: str, group: str, help: str) -> Callable[[F], F]:
-    return _option(name, metavar=metavar, multiple=True, callback=_listed, group=group, help=help)
-
-
-def _options(*decorators: Callable[[F], F]) -> Callable[[F], F]:
-    def decorate(function: F) -> F:
-        for decorator in reversed(decorators):
-            function = decorator(function)
-        return function
-
-    return decorate
-
-
-_CONFIG_OPTIONS: Callable[[Any], Any] = _options(
-    _option(
-        "--config",
-        type=click.Path(exists=True, dir_okay=False, path_type=Path),
-        metavar="FILE",
-        group=_CONFIG,
-        help="Use this file instead of the nearest pyproject.toml or torchmigrate.toml.",
-    ),
-    _option("--isolated", is_flag=True, group=_CONFIG, help="Read no configuration and detect no minimum."),
-)
-_COLOUR: Callable[[Any], Any] = _option(
-    "--color",
-    "colour",
-    type=click.Choice(["auto", "always", "never"]),
-    default="auto",
-    group=_OUTPUT,
-    help="When to use colour. auto: on a terminal, unless NO_COLOR or FORCE_COLOR says otherwise.",
-)
-_QUIET: Callable[[Any], Any] = _option(
-    "-q", "--quiet", is_flag=True, group=_OUTPUT, help="Findings and errors only."
-)
-_VERBOSE: Callable[[Any], Any] = _option(
-    "-v",
-    "--verbose",
-    is_flag=True,
-    group=_OUTPUT,
-    help="Say which configuration and versions are used, and where they come from.",
-)
 
 
 @click.group(
@@ -126,81 +46,42 @@ def commands() -> None:
     """Find and rewrite PyTorch code that is outdated for the release you move to."""
 
 
-@commands.command(cls=_Command, short_help="Find outdated code, and fix it on request.")
-@click.argument("paths", nargs=-1, type=click.Path(readable=False, path_type=Path))
-@_option("--fix", is_flag=True, help="Apply safe fixes to the files.")
-@_option("--diff", is_flag=True, help="Show what --fix would change, and change nothing.")
-@_option(
+@commands.command(cls=Command, short_help="Find outdated code, and fix it on request.")
+@paths_argument
+@option("--fix", is_flag=True, help="Apply safe fixes to the files.")
+@option("--diff", is_flag=True, help="Show what --fix would change, and change nothing.")
+@option(
     "--unsafe-fixes/--no-unsafe-fixes",
     default=None,
     help="Count and apply fixes that may change results, too.",
 )
-@_option("--show-fixes", is_flag=True, help="List what was fixed, by file and rule.")
-@_option("-e", "--exit-zero", is_flag=True, help="Exit with 0 even if there are findings.")
-@_option("--exit-non-zero-on-fix", is_flag=True, help="Exit with 1 if anything was fixed.")
-@_option(
-    "-j",
-    "--jobs",
-    type=int,
-    callback=_positive,
-    metavar="NUMBER",
-    help="How many processes work. [default: as many as pay off]",
-)
-@_list_option(
-    "--select", "RULES", _SELECTION, "Look for these only: codes, prefixes such as TM1, names, or ALL."
-)
-@_list_option("--extend-select", "RULES", _SELECTION, "Look for these, too.")
-@_list_option("--ignore", "RULES", _SELECTION, "Don't look for these.")
-@_list_option("--extend-ignore", "RULES", _SELECTION, "The same as --ignore.")
-@_option(
-    "--target",
-    metavar="VERSION",
-    callback=_version,
-    group=_VERSIONS,
-    help="The torch release to move to. [default: the newest one known]",
-)
-@_option(
-    "--minimum",
-    metavar="VERSION",
-    callback=_version,
-    group=_VERSIONS,
-    help="The oldest torch release that the code must still run on. [default: what the project requires]",
-)
-@_list_option(
-    "--exclude", "PATTERNS", _FILES, "Leave out these instead of the default ones (.venv, build, ...)."
-)
-@_list_option("--extend-exclude", "PATTERNS", _FILES, "Leave out these, too.")
-@_option(
-    "--force-exclude/--no-force-exclude",
-    default=None,
-    group=_FILES,
-    help="Leave out excluded files even if they are named as PATHS.",
-)
-@_option(
-    "--respect-gitignore/--no-respect-gitignore",
-    default=None,
-    group=_FILES,
-    help="Leave out what git ignores. [default: respect]",
-)
-@_option(
+@option("--show-fixes", is_flag=True, help="List what was fixed, by file and rule.")
+@option("-e", "--exit-zero", is_flag=True, help="Exit with 0 even if there are findings.")
+@option("--exit-non-zero-on-fix", is_flag=True, help="Exit with 1 if anything was fixed.")
+@jobs_option
+@selection_options
+@target_option
+@minimum_option
+@file_options
+@option(
     "--stdin-filename",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    group=_FILES,
+    group=FILES,
     help="What the text on stdin is called; with `-` as PATHS.",
 )
-@_option(
+@option(
     "--output-format",
     type=click.Choice(["full", "concise", "json", "github"]),
     default="full",
-    group=_OUTPUT,
+    group=OUTPUT,
     help="How to print findings. [default: full]",
 )
-@_option("--statistics", is_flag=True, group=_OUTPUT, help="Print how often each rule was found instead.")
-@_QUIET
-@_VERBOSE
-@_COLOUR
-@_CONFIG_OPTIONS
+@option("--statistics", is_flag=True, group=OUTPUT, help="Print how often each rule was found instead.")
+@quiet_option
+@verbose_option
+@colour_option
+@config_options
 def check(
     paths: tuple[Path, ...],
     fix: bool,
@@ -238,7 +119,7 @@ def check(
         [name if stdin_filename else Path()] if from_stdin else paths,
         config=config,
         isolated=isolated,
-        command_line=_layer(options),
+        command_line=layer(options),
         fix=fix or diff,
         quiet=quiet,
         verbose=verbose,
@@ -253,83 +134,138 @@ def check(
     return checker.check(paths)
 
 
-def _layer(options: dict[str, Any]) -> Layer:
-    """The command line as a layer of the configuration."""
-    from torchmigrate.config import Layer
+@commands.command(cls=Command, short_help="Say what every release of torch would break.")
+@paths_argument
+@jobs_option
+@version_option(
+    "--to",
+    "--target",
+    "target",
+    help="Plan for this release, and list what there is to do for it. [default: the newest one known, and no"
+    " list]",
+)
+@minimum_option
+@selection_options
+@file_options
+@option(
+    "--output-format",
+    type=click.Choice(["table", "markdown", "json", "html"]),
+    default="table",
+    group=OUTPUT,
+    help="html is one page with a chart, a table to filter, and source excerpts. [default: table]",
+)
+@option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    group=OUTPUT,
+    help="Write the plan to this file instead of stdout.",
+)
+@option(
+    "--link-template",
+    metavar="URL",
+    group=OUTPUT,
+    help="What places link to, such as https://github.com/o/r/blob/main/{path}#L{line}; the path is relative"
+    " to the root of the repository. [default: the file itself]",
+)
+@option("--title", metavar="TEXT", group=OUTPUT, help="The name of the project. [default: of its directory]")
+@quiet_option
+@verbose_option
+@colour_option
+@config_options
+def plan(
+    paths: tuple[Path, ...],
+    jobs: int | None,
+    output_format: str,
+    output: Path | None,
+    link_template: str | None,
+    title: str | None,
+    quiet: bool,
+    verbose: bool,
+    colour: str,
+    config: Path | None,
+    isolated: bool,
+    **options: Any,
+) -> int:
+    """Make the upgrade plan of files and directories (default: the current one).
 
-    return Layer(
-        option="--{}",
-        target=options["target"],
-        minimum=options["minimum"],
-        select=options["select"] or None,
-        extend_select=options["extend_select"],
-        ignore=(*options["ignore"], *options["extend_ignore"]),
-        exclude=_from_here(options["exclude"]) or None,
-        extend_exclude=_from_here(options["extend_exclude"]),
-        unsafe_fixes=options["unsafe_fixes"],
-        force_exclude=options["force_exclude"],
-        respect_gitignore=options["respect_gitignore"],
+    One row for each release of torch, from the project's minimum to the newest: how many places break there,
+    change their results silently or warn, how many of them began to with that release (+), and what it takes
+    to mend them. A target in the configuration does not matter.
+
+    Exit codes: 0 done, 2 something could not be done.
+    """
+    from torchmigrate.plan.command import Request, run_plan
+    from torchmigrate.session import Session
+    from torchmigrate.versions.releases import NEWEST
+
+    step = options["target"] is not None
+    session = Session.open(
+        paths or (Path(),),
+        config=config,
+        isolated=isolated,
+        command_line=layer({**options, "target": options["target"] or NEWEST}),
+        quiet=quiet,
+        verbose=verbose,
+        colour=colour,
+    )
+    return run_plan(
+        session, paths or (Path(),), Request(output_format, step, output, title, link_template, jobs)
     )
 
 
-def _from_here(patterns: Sequence[str]) -> tuple[str, ...]:
-    """Patterns with a directory in them are relative to the current one, not to that of a configuration."""
-    here = Path.cwd().as_posix().rstrip("/")
-
-    def absolute(pattern: str) -> str:
-        if "/" not in pattern.rstrip("/") or Path(pattern).is_absolute():
-            return pattern
-        return f"{here}/{pattern.removeprefix('./')}"
-
-    return tuple(map(absolute, patterns))
-
-
-@commands.command(cls=_Command, short_help="Say all about one rule.")
+@commands.command(cls=Command, short_help="Say all about one rule.")
 @click.argument("rule", metavar="CODE|NAME|SYMBOL")
-@_COLOUR
-@_CONFIG_OPTIONS
-def explain(rule: str, colour: str, config: Path | None, isolated: bool) -> int:
+@range_options
+@colour_option
+@config_options
+def explain(rule: str, colour: str, config: Path | None, isolated: bool, **options: Any) -> int:
     """Why a rule exists, which releases it is about, what it does to code, how safe that is, and links.
 
-    The rule is named by its code or name, or by what it finds, such as torch.symeig.
+    The rule is named by its code or name, or by what it finds, such as torch.symeig. For a code of TorchFix,
+    such as TOR101, the rules that stand for it are listed.
     """
-    from torchmigrate.describe import explanation
-    from torchmigrate.session import Session, examples
+    from torchmigrate.describe import explained
+    from torchmigrate.session import Session
 
     session = Session.open([Path()], config=config, isolated=isolated, detect=False, colour=colour)
-    found = session.rule(rule)
-    session.console.out(explanation(found, examples(found), session.console.style))
+    session.console.out(explained(rule, session, span(options)))
     return 0
 
 
-@commands.command(cls=_Command, short_help="List all rules.")
-@_option(
+@commands.command(cls=Command, short_help="List all rules.")
+@option(
     "--output-format",
     type=click.Choice(["table", "json"]),
     default="table",
-    group=_OUTPUT,
+    group=OUTPUT,
     help="How to print them. [default: table]",
 )
-@_COLOUR
-@_CONFIG_OPTIONS
-def rules(output_format: str, colour: str, config: Path | None, isolated: bool) -> int:
-    """Every rule, with the releases it is about and what it can fix."""
+@range_options
+@colour_option
+@config_options
+def rules(output_format: str, colour: str, config: Path | None, isolated: bool, **options: Any) -> int:
+    """Every rule, with the releases it is about and what it can fix.
+
+    With --target, those that report something for that release, how bad it is, and how safe the fix is.
+    """
     from torchmigrate.describe import rules_json, rules_table
     from torchmigrate.session import Session
 
     session = Session.open([Path()], config=config, isolated=isolated, detect=False, colour=colour)
     if output_format == "json":
-        session.console.out(rules_json(session.rules))
+        session.console.out(rules_json(session.rules, span(options)))
     else:
         width = os.get_terminal_size().columns if sys.stdout.isatty() else None
-        session.console.out(rules_table(session.rules, session.console.style, width))
+        session.console.out(rules_table(session.rules, session.console.style, width, span(options)))
     return 0
 
 
-@commands.command("test-rules", cls=_Command, short_help="Run the examples in rule files.")
+@commands.command("test-rules", cls=Command, short_help="Run the examples in rule files.")
 @click.argument("directory", type=click.Path(exists=True, path_type=Path))
-@_QUIET
-@_COLOUR
+@quiet_option
+@colour_option
 def test_rules(directory: Path, quiet: bool, colour: str) -> int:
     """Load the rules in a directory (or file) and run every example in them.
 

@@ -1,14 +1,14 @@
-"""What a run is asked to do: the configuration file, the command line, and what they come to together."""
+"""What a run is asked to do: the configuration file, the command line, and what they come to together.
 
-from __future__ import annotations
+As in `model`, annotations are not text, so that the named tuples are made quickly.
+"""
 
 import functools
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torchmigrate.model import Applicability
 from torchmigrate.reach import is_file
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 FILE_NAME = "torchmigrate.toml"
 TABLE = "tool.torchmigrate"
+_NONE: Mapping[str, str] = {}
 _VERSION = r"\d+\.\d+(\.\d+)?"
 
 
@@ -28,8 +29,7 @@ class ConfigError(Exception):
     """A configuration or option that cannot be used; the message is one line for a person."""
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Layer:
+class Layer(NamedTuple):
     """The options of one origin: a configuration file or the command line. None: not given there.
 
     origin: how messages name it; option: how they name one of its keys, with `{}` for the key.
@@ -59,8 +59,7 @@ class Layer:
         return ConfigError(f"{self.origin}: {name}: {what}" if self.origin else f"{name}: {what}")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Settings:
+class Settings(NamedTuple):
     """What to look for, for which versions, and what to fix. Can be sent to another process.
 
     target, minimum: releases of torch such as "2.15"; minimum None: unknown, only the target matters.
@@ -70,7 +69,7 @@ class Settings:
     """
 
     codes: frozenset[str] = frozenset()
-    known: Mapping[str, str] = field(default_factory=dict)
+    known: Mapping[str, str] = _NONE
     target: str = NEWEST
     minimum: str | None = None
     fix: bool = False
@@ -143,15 +142,14 @@ def combine(
             for key in ("target", "minimum", "exclude", "unsafe_fixes", "respect_gitignore", "force_exclude")
             if (value := getattr(layer, key)) is not None
         }
-        settings = replace(
-            settings, **given, extend_exclude=(*settings.extend_exclude, *layer.extend_exclude)
+        settings = settings._replace(
+            **given, extend_exclude=(*settings.extend_exclude, *layer.extend_exclude)
         )
     try:
         VersionRange(settings.target, settings.minimum)
     except ValueError as error:
         raise ConfigError(str(error)) from None
-    return replace(
-        settings,
+    return settings._replace(
         codes=codes,
         per_file_ignores=tuple(per_file),
         safe_fixes=safe - unsafe,
@@ -183,7 +181,7 @@ def _relative(path: Path, root: Path) -> str:
 
 
 @functools.lru_cache(maxsize=256)
-def _spec(pattern: str) -> GitIgnoreSpec:
+def _spec(pattern: str) -> "GitIgnoreSpec":
     from pathspec import GitIgnoreSpec
 
     return GitIgnoreSpec.from_lines([pattern])
@@ -255,8 +253,8 @@ def read_config(path: Path) -> Layer:
             values[key.replace("-", "_")] = reader(value)
         except ValueError as error:
             raise empty.fail(key, str(error)) from None
-    layer = replace(empty, **values)  # type: ignore[arg-type]  # each reader gives its field's type
-    return replace(layer, rules=tuple((path.absolute().parent / item) for item in layer.rules))
+    layer = empty._replace(**values)  # type: ignore[arg-type]  # each reader gives its field's type
+    return layer._replace(rules=tuple((path.absolute().parent / item) for item in layer.rules))
 
 
 def _read_version(value: object) -> str:

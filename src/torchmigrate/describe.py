@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING
 from torchmigrate.catalogue.model import Case, Rule
 from torchmigrate.model import Applicability
 from torchmigrate.style import Style, printable
+from torchmigrate.torchfix_codes import CODES, RELEASED
+from torchmigrate.versions.range import VersionRange, applicability, severity
 
 if TYPE_CHECKING:
     from torchmigrate.catalogue.examples import Example
+    from torchmigrate.session import Session
 
 _WIDTH = 100
 _STATUS = ("outdated", "deprecated", "changed", "removed")
@@ -49,35 +52,64 @@ def fix_level(rule: Rule) -> str:
     return {Applicability.DISPLAY: "advice"}.get(max(levels), max(levels).label)
 
 
+def fix_level_in(rule: Rule, span: VersionRange) -> str:
+    """The same for a range: what its target lacks is "advice", what its minimum lacks is unsafe."""
+    levels = [applicability(case, rule, span)[0] for case in rule.cases]
+    if not levels:
+        return fix_level(rule)
+    return {Applicability.DISPLAY: "advice"}.get(max(levels), max(levels).label)
+
+
+def _severity(rule: Rule, span: VersionRange) -> str | None:
+    """How bad a finding is at the target; None: the rule is not about a release, or says nothing there."""
+    level = severity(rule, span) if versions(rule) else None
+    return None if level is None else level.label
+
+
+def _told(rules: Iterable[Rule], span: VersionRange | None) -> list[Rule]:
+    """Rules in order of code, without those that say nothing in the range."""
+    return [
+        rule
+        for rule in sorted(rules, key=lambda rule: rule.code)
+        if span is None or not versions(rule) or _severity(rule, span) is not None
+    ]
+
+
 # ---- rules --------------------------------------------------------------------------------------------
 
 
-def rules_table(rules: Iterable[Rule], style: Style, width: int | None) -> str:
-    """One line for each rule. width: columns of the terminal, where the last column is cut."""
+def rules_table(
+    rules: Iterable[Rule], style: Style, width: int | None, span: VersionRange | None = None
+) -> str:
+    """One line for each rule. width: columns of the terminal, where the last column is cut.
+
+    span: only the rules that say something in this range, and what that is.
+    """
     rows = [
         (
             rule.code,
             rule.name,
             f"{rule.library}: {versions(rule)}" if versions(rule) else rule.library,
-            fix_level(rule),
+            *([] if span is None else [_severity(rule, span) or ""]),
+            fix_level(rule) if span is None else fix_level_in(rule, span),
             generic(rule, rule.summary) + (" (off unless selected)" if rule.opt_in else ""),
         )
-        for rule in sorted(rules, key=lambda rule: rule.code)
+        for rule in _told(rules, span)
     ]
-    heads = ("CODE", "NAME", "VERSIONS", "FIX", "SUMMARY")
-    widths = [max(len(row[column]) for row in (heads, *rows)) for column in range(4)]
+    heads = ("CODE", "NAME", "VERSIONS", *([] if span is None else ["SEVERITY"]), "FIX", "SUMMARY")
+    widths = [max(len(row[column]) for row in (heads, *rows)) for column in range(len(heads) - 1)]
     lines = []
     for row in (heads, *rows):
         cells = [f"{cell:{size}}" for cell, size in zip(row, widths, strict=False)]
-        room = None if width is None else max(20, width - sum(widths) - 8)
-        last = row[4] if room is None or len(row[4]) <= room else row[4][: room - 1] + "…"
+        room = None if width is None else max(20, width - sum(widths) - 2 * len(widths))
+        last = row[-1] if room is None or len(row[-1]) <= room else row[-1][: room - 1] + "…"
         line = "  ".join([*cells, last]).rstrip()
         lines.append(style.bold(line) if row is heads else line)
     return "\n".join(lines) + "\n"
 
 
-def rules_json(rules: Iterable[Rule]) -> str:
-    """A list of objects, one for each rule."""
+def rules_json(rules: Iterable[Rule], span: VersionRange | None = None) -> str:
+    """A list of objects, one for each rule. span: as in `rules_table`."""
     import json
 
     table = [
@@ -90,12 +122,13 @@ def rules_json(rules: Iterable[Rule]) -> str:
             **{status: getattr(rule, status) for status in _STATUS},
             "symbols": list(rule.symbols),
             "modules": list(rule.modules),
-            "fix": fix_level(rule),
+            **({} if span is None else {"severity": _severity(rule, span)}),
+            "fix": fix_level(rule) if span is None else fix_level_in(rule, span),
             "opt_in": rule.opt_in,
             "advice": None if rule.advice is None else generic(rule, rule.advice),
             "references": list(rule.references),
         }
-        for rule in sorted(rules, key=lambda rule: rule.code)
+        for rule in _told(rules, span)
     ]
     return json.dumps(table, indent=2) + "\n"
 
@@ -103,14 +136,32 @@ def rules_json(rules: Iterable[Rule]) -> str:
 # ---- explain ------------------------------------------------------------------------------------------
 
 
-def explanation(rule: Rule, examples: Sequence[Example], style: Style) -> str:
-    """Everything about a rule."""
+def explained(key: str, session: Session, span: VersionRange | None = None) -> str:
+    """What `explain` prints for a rule by code, name or what it finds, or for a code of TorchFix.
+
+    Raises click.ClickException, with a suggestion, if there is none.
+    """
+    from torchmigrate.session import examples
+
+    style = session.console.style
+    if key.upper() in CODES:
+        return torchfix_explanation(key.upper(), session.rules, style)
+    rule = session.rule(key)
+    return explanation(rule, examples(rule), style, span)
+
+
+def explanation(
+    rule: Rule, examples: Sequence[Example], style: Style, span: VersionRange | None = None
+) -> str:
+    """Everything about a rule; with `span`, also what it comes to in this range of releases."""
     parts = [f"{style.heading(rule.code)} {style.bold(rule.name)}\n\n{_wrap(generic(rule, rule.summary))}"]
     about = f"{rule.library}: {versions(rule)}" if versions(rule) else ""
     if rule.opt_in:
         about += "\nOff unless selected." if about else "Off unless selected."
     if about:
         parts.append(about)
+    if span is not None and versions(rule):
+        parts.append(_in_range(rule, span))
 
     def section(title: str, text: str) -> None:
         if text:
@@ -135,6 +186,41 @@ def explanation(rule: Rule, examples: Sequence[Example], style: Style) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def _in_range(rule: Rule, span: VersionRange) -> str:
+    """ "On torch 2.6, with torch 1.8 as the minimum: error; the fix is unsafe."."""
+    where = f"On torch {span.target}"
+    if span.minimum is not None:
+        where += f", with torch {span.minimum} as the minimum"
+    level = _severity(rule, span)
+    if level is None:
+        return f"{where}: nothing is reported yet."
+    fix = {
+        "none": "there is no fix",
+        "advice": "the fix is only shown",
+        "rewrite": "the fix depends on the code",
+    }
+    best = fix_level_in(rule, span)
+    return f"{where}: {level}; {fix.get(best, f'the fix is {best}')}."
+
+
+def torchfix_explanation(code: str, rules: Iterable[Rule], style: Style) -> str:
+    """Which rules stand for a code of TorchFix, which must be one."""
+    entry = CODES[code]
+    origin = f"TorchFix {entry.since}" if entry.since == RELEASED else "TorchFix, not yet in a release"
+    mine = sorted((rule for rule in rules if rule.code in entry.ours), key=lambda rule: rule.code)
+    size = max((len(rule.name) for rule in mine), default=0)
+    lines = []
+    for rule in mine:
+        off = " (off unless selected)" if rule.opt_in else ""
+        lines.append(_wrap(f"{rule.code}  {rule.name:{size}}  {generic(rule, rule.summary)}{off}", size + 9))
+    reported = [f"{what} -> {', '.join(codes)}" for what, codes in entry.rules.items()]
+    use = f"`# noqa: {code}` hides these rules, and `--select {code}` selects them."
+    parts = [f"{style.heading(code)} {style.bold(entry.summary)}", f"{origin}."]
+    for title, text in (("The same here", lines), ("What it reports", reported), ("In use", [use])):
+        parts.append(style.heading(title) + "\n" + textwrap.indent("\n".join(text), "  "))
+    return "\n\n".join(parts) + "\n"
+
+
 def _symbols(rule: Rule) -> str:
     lines = []
     for names in (rule.symbols, {name: {"new": new} if new else {} for name, new in rule.modules.items()}):
@@ -146,6 +232,8 @@ def _symbols(rule: Rule) -> str:
         lines = [*lines[:_MOST_SYMBOLS], f"... and {rest} more"]
     if rule.parameters:
         lines.append(f"only with {_names(rule.parameters)}")
+    if rule.only_in_patterns:
+        lines += [f"only as {case.pattern}" for case in rule.cases if case.pattern]
     if rule.missing:
         lines.append(f"only without {_names(rule.missing)}")
     return "\n".join(lines)

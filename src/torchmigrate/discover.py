@@ -11,10 +11,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchmigrate.model import Problem
 from torchmigrate.reach import exists, is_file
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".py", ".pyi")
 OUTSIDE = "../"
+_SPECIAL = frozenset("*?[]!\\/#")  # what a plain name does not have
 
 DEFAULT_EXCLUDE = (
     ".bzr",
@@ -58,12 +58,11 @@ DEFAULT_EXCLUDE = (
 )
 
 
-@dataclass(slots=True)
-class Discovery:
+class Discovery(NamedTuple):
     """What there is to check: files in order of their path, each once, and what could not be looked at."""
 
-    files: list[Path] = field(default_factory=list)
-    problems: list[Problem] = field(default_factory=list)
+    files: list[Path]
+    problems: list[Problem]
 
 
 def discover(
@@ -89,6 +88,18 @@ def discover(
     for path in paths:
         walker.take(path, force_exclude)
     return walker.result()
+
+
+def discover_for(paths: Iterable[Path], settings: Settings) -> Discovery:
+    """The same with what the settings of a run say."""
+    return discover(
+        paths,
+        exclude=DEFAULT_EXCLUDE if settings.exclude is None else settings.exclude,
+        extend_exclude=settings.extend_exclude,
+        force_exclude=settings.force_exclude,
+        respect_gitignore=settings.respect_gitignore,
+        root=settings.root,
+    )
 
 
 def is_excluded(path: Path, settings: Settings) -> bool:
@@ -127,7 +138,7 @@ class _Walker:
         names = set()
         lines = []
         for pattern in patterns:
-            if pattern and not re.search(r"[*?\[\]!\\/#\s]", pattern):
+            if pattern and not any(character in _SPECIAL or character.isspace() for character in pattern):
                 names.add(pattern)
             elif pattern.strip():
                 lines.append(self._relative(pattern))

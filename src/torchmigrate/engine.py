@@ -9,9 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from torchmigrate import async_argument
-from torchmigrate import edits as editing
-from torchmigrate.builtin import RULES
-from torchmigrate.catalogue.model import Catalogue, RuleHead
 from torchmigrate.config import Settings
 from torchmigrate.libraries import LIBRARY_ROOTS
 from torchmigrate.model import Applicability, FileResult, Finding, Fix, Problem
@@ -21,6 +18,8 @@ from torchmigrate.versions.range import VersionRange, severity
 
 if TYPE_CHECKING:
     from torchmigrate.analysis import Analyser
+    from torchmigrate.catalogue.index import Catalogue
+    from torchmigrate.catalogue.model import RuleHead
 
 MAX_ROUNDS = 10
 NOTEBOOK = "notebooks are not read; convert it with `jupyter nbconvert --to script`"
@@ -38,20 +37,42 @@ class Engine:
     def __init__(self, catalogue: Catalogue, settings: Settings) -> None:
         self.settings = settings
         self.versions = VersionRange(settings.target, settings.minimum)
+        self.whole = catalogue
         self.catalogue = catalogue.where(self._wanted)
-        self.has_codemods = any(head.codemod for head in self.catalogue.heads)
-        own = {rule.code for rule in RULES if settings.selects(rule.code)}
-        self.enabled = own.union(head.code for head in self.catalogue.heads)
 
     def _wanted(self, head: RuleHead) -> bool:
         return self.settings.selects(head.code) and severity(head, self.versions) is not None
+
+    def load(self) -> None:
+        """Read the rules now, so that the processes that are forked share them."""
+        self.catalogue.load()
+
+    @cached_property
+    def enabled(self) -> set[str]:
+        """The codes of the rules that are looked for."""
+        from torchmigrate.builtin import RULES  # for the few files whose comments name a rule
+
+        own = {rule.code for rule in RULES if self.settings.selects(rule.code)}
+        return own.union(head.code for head in self.catalogue.heads)
+
+    @cached_property
+    def has_api_rules(self) -> bool:
+        """Whether names are looked up in the API data."""
+        from torchmigrate.api_rules.rules import CODES
+
+        return not CODES.isdisjoint(self.settings.codes)
+
+    @cached_property
+    def has_codemods(self) -> bool:
+        """Whether one of the rules is not found by its names alone."""
+        return any(head.codemod for head in self.catalogue.heads)
 
     @cached_property
     def analyser(self) -> Analyser:
         """What does the work; loaded when the first file needs it."""
         from torchmigrate.analysis import Analyser
 
-        return Analyser(self.catalogue, self.versions, self.settings)
+        return Analyser(self.catalogue, self.versions, self.settings, self.whole)
 
     # ---- files ---------------------------------------------------------------------------------------
 
@@ -96,11 +117,13 @@ class Engine:
             found = self.analyser.findings(source, path, suppressions)
         elif mentions_library(source.text):
             source.parse()  # without a name that is looked for; Python 2 and half a file are not clean
-        if async_argument.CODE in self.enabled and mentions_library(source.text):
+        if self.settings.selects(async_argument.CODE) and mentions_library(source.text):
             found += async_argument.findings(source.async_arguments)
         ignored = self.settings.ignored_in(path)
         found = [item for item in found if item.code not in ignored]
-        found = suppressions.filter(found, self.enabled - ignored, self.settings.known)
+        known = self.settings.known
+        if found or suppressions.concern(known):
+            found = suppressions.filter(found, self.enabled - ignored, known)
         found.sort(key=lambda item: (item.start, item.end, item.code))
         return found
 
@@ -108,6 +131,8 @@ class Engine:
         """Whether the text may hold anything for the rules; cheap, and never wrong the other way."""
         if not mentions_library(text):
             return False
+        if self.has_api_rules:
+            return True
         return self.catalogue.screen(text) or (self.has_codemods and self.analyser.may_hold(text))
 
     # ---- fixing --------------------------------------------------------------------------------------
@@ -120,6 +145,7 @@ class Engine:
 
     def _fix(self, source: Source, path: Path, found: list[Finding], result: FileResult) -> list[Finding]:
         """Apply fixes in rounds until none is left; the findings that remain."""
+        from torchmigrate import edits as editing
         from torchmigrate.analysis import released, without_unused_imports
 
         original = source
@@ -161,6 +187,8 @@ class Engine:
 
     def _blame(self, source: Source, fixes: Iterable[Fix], path: Path, result: FileResult) -> None:
         """Name the rules whose fix, alone, leaves a file that does not parse."""
+        from torchmigrate import edits as editing
+
         guilty = []
         for fix in fixes:
             done = editing.apply(source.text, [fix])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from torchmigrate.catalogue.model import Case, Rule
@@ -14,10 +14,11 @@ from torchmigrate.edits import splice
 from torchmigrate.hits import Hit
 from torchmigrate.import_edits import logical_line, remove_statements
 from torchmigrate.imports import ImportPlanner, Refusal
-from torchmigrate.model import Applicability, Edit, Finding, Fix, Release
+from torchmigrate.model import Applicability, Edit, Finding, Fix, Release, Timeline
 from torchmigrate.names.model import Binding, Kind, Names, Role
 from torchmigrate.source import Source
-from torchmigrate.versions.range import VersionRange, applicability, severity
+from torchmigrate.versions.range import VersionRange, applicability, requirement, severity
+from torchmigrate.versions.releases import show_version
 
 _FIXABLE_VIA = ("import", "alias", "method")
 
@@ -35,6 +36,7 @@ class _Move:
     level: Applicability = Applicability.SAFE
     reason: str | None = None
     title: str = ""
+    requires: set[str] = field(default_factory=set)
 
     def lower(self, level: Applicability, reason: str | None) -> None:
         if level < self.level:
@@ -98,6 +100,7 @@ class FixPlanner:
             fix=fix,
             url=rule.references[0] if rule.references else None,
             symbol=hit.name,
+            timeline=timeline(rule),
         )
 
     # ---- one use -------------------------------------------------------------------------------------
@@ -109,12 +112,12 @@ class FixPlanner:
         made = self._rewrite(hit, None, "")
         if made is None:
             return None
-        edits, level, reason, title, _ = made
+        edits, level, reason, title, _, requires = made
         if self._does_nothing(hit, edits):
             statement, block = use.statement, use.block
             module = block is self.names.tree.body
             edits = tuple(remove_statements(self.source, block, [statement], module=module))
-        return self.fix(hit.rule, title, level, reason, edits, self.imports.releases(use))
+        return self.fix(hit.rule, title, level, reason, edits, self.imports.releases(use), requires)
 
     def _does_nothing(self, hit: Hit, edits: Sequence[Edit]) -> bool:
         """Whether a rewrite leaves `x = x`, with nothing else on the line."""
@@ -145,8 +148,8 @@ class FixPlanner:
 
     def _rewrite(
         self, hit: Hit, new: str | None, local: str
-    ) -> tuple[tuple[Edit, ...], Applicability, str | None, str, str | None] | None:
-        """Edits, applicability, reason, title and new callee; `new` is written as `local`."""
+    ) -> tuple[tuple[Edit, ...], Applicability, str | None, str, str | None, set[str]] | None:
+        """Edits, applicability, reason, title, callee and what it requires; `new` is written as `local`."""
         from torchmigrate.match.rewrite import rewrite  # LibCST is loaded only where something is rewritten
 
         needed: list[Edit] = []
@@ -167,7 +170,8 @@ class FixPlanner:
         if made.applicability < level:
             level, reason = made.applicability, made.reason
         edits = tuple(dict.fromkeys((*made.edits, *needed)))
-        return edits, level, reason or made.reason, made.title, made.callee
+        requires = required(made.case, hit.rule)
+        return edits, level, reason or made.reason, made.title, made.callee, requires
 
     def fix(
         self,
@@ -177,6 +181,7 @@ class FixPlanner:
         reason: str | None,
         edits: Iterable[Edit],
         releases: tuple[Release, ...] = (),
+        requires: Iterable[str] = (),
     ) -> Fix:
         """A fix of a rule; the configuration may make it safe or unsafe."""
         if level is Applicability.UNSAFE and self.settings.promotes(rule.code):
@@ -185,7 +190,7 @@ class FixPlanner:
             level, reason = Applicability.UNSAFE, "made unsafe by the configuration"
         if level is Applicability.SAFE:
             reason = None
-        return Fix(title, level, tuple(edits), reason, releases, rule.code)
+        return Fix(title, level, tuple(edits), reason, releases, rule.code, tuple(sorted(requires)))
 
     # ---- an import and what it binds -----------------------------------------------------------------
 
@@ -218,6 +223,7 @@ class FixPlanner:
         move = _Move(first, users, binding, new, plain, whole)
         if plain is not None:
             move.lower(*applicability(plain, first.rule, self.versions))
+            move.requires |= required(plain, first.rule)
             move.title = plain.title or f"Import `{new}`"
             if not whole:  # the import keeps the local name, so that no use has to change
                 move.users = [hit for hit in users if self.may_fix(hit)]
@@ -227,6 +233,7 @@ class FixPlanner:
             if made is None or made[4] != move.target(hit, "")[0]:
                 return None
             move.lower(made[1], made[2])
+            move.requires |= made[5]
             move.title = move.title or made[3]
         return move
 
@@ -258,7 +265,8 @@ class FixPlanner:
             return []
         strictest = min((move for move, _ in done), key=lambda move: move.level)
         rule = strictest.first.rule
-        fix = self.fix(rule, strictest.title, strictest.level, strictest.reason, edits)
+        requires = set().union(*(move.requires for move, _ in done))
+        fix = self.fix(rule, strictest.title, strictest.level, strictest.reason, edits, requires=requires)
         return [(move, fix, silent) for move, silent in done]
 
     # ---- `import old.module`, which binds only the root ----------------------------------------------
@@ -300,7 +308,8 @@ class FixPlanner:
                 return {}
             edits.update(dict.fromkeys(made[0]))
         level, reason = applicability(plain, first.rule, self.versions)
-        fix = self.fix(first.rule, f"Import `{new}`", level, reason, edits)
+        requires = required(plain, first.rule)
+        fix = self.fix(first.rule, f"Import `{new}`", level, reason, edits, requires=requires)
         return {id(hit): fix for hit in (first, *users)}
 
     def _plain_case(self, rule: Rule) -> Case | None:
@@ -337,6 +346,19 @@ def variables(hit: Hit) -> Mapping[str, str]:
         new = rule.modules[hit.symbol]
         return {"new": new + hit.name[len(hit.symbol) :]} if new else {}
     return rule.symbols.get(hit.symbol, {})
+
+
+def required(case: Case, rule: Rule) -> set[str]:
+    """What the new code of a case needs, for `Fix.requires`."""
+    if case.requires is None:
+        return set()
+    library, version = requirement(case.requires, rule.library)
+    return {f"{library} {show_version(version)}"}
+
+
+def timeline(rule: Rule) -> Timeline:
+    """The releases of a rule."""
+    return Timeline(rule.library, rule.outdated, rule.deprecated, rule.changed, rule.removed)
 
 
 def fill(text: str, name: str, values: Mapping[str, str]) -> str:

@@ -7,14 +7,16 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from torchmigrate.canonical import canonical
-from torchmigrate.catalogue.model import Catalogue, Rule
+from torchmigrate.catalogue.index import Catalogue
+from torchmigrate.catalogue.model import Rule
 from torchmigrate.catalogue.variants import at
+from torchmigrate.libraries import LIBRARY_ROOTS
 from torchmigrate.match.matching import Match, matches
 from torchmigrate.match.place import Place
 from torchmigrate.model import Severity
 from torchmigrate.names import types
 from torchmigrate.names.guards import is_handled
-from torchmigrate.names.model import Binding, Const, Names, Qual, Role, Use
+from torchmigrate.names.model import Binding, Const, Guards, Names, Qual, Role, Use
 from torchmigrate.names.objects import inherited
 from torchmigrate.places import Surroundings
 from torchmigrate.source import Source
@@ -42,9 +44,16 @@ def cannot_spell(_: str) -> str | None:
 class HitFinder:
     """Looks up every use of a file in the catalogue."""
 
-    def __init__(self, catalogue: Catalogue, versions: VersionRange) -> None:
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        versions: VersionRange,
+        exists: Callable[[str], bool | None] | None = None,
+    ) -> None:
+        """exists: whether a name is there at the target, None where nobody knows; asked for guards only."""
         self.catalogue = catalogue
         self.versions = versions
+        self.exists = exists
         self._rules: dict[str, list[tuple[Rule, str]]] = {}
 
     def rules_for(self, name: str) -> list[tuple[Rule, str]]:
@@ -58,8 +67,6 @@ class HitFinder:
                     known = {id(rule) for rule, _ in found}
                     found += [item for item in self.catalogue.for_name(other) if id(item[0]) not in known]
             found = [(at(rule, symbol), symbol) for rule, symbol in _most_specific(found)]
-            # The rule has reached the target, but maybe not for this symbol.
-            found = [item for item in found if severity(item[0], self.versions) is not None]
             self._rules[name] = found
         return found
 
@@ -88,6 +95,8 @@ class HitFinder:
     def _hit(
         self, use: Use, name: str, rule: Rule, symbol: str, surroundings: Surroundings, source: Source
     ) -> Hit | None:
+        if severity(rule, self.versions) is None:
+            return None  # the rule has reached the target, but not for this symbol
         calls_only = about_arguments(rule)
         if use.method and symbol not in rule.symbols:
             return None  # an object of a class that moved: its import says so, its attributes did not change
@@ -105,19 +114,34 @@ class HitFinder:
         if len(use.candidates) > 1 and any(canonical(other) in new for other in use.candidates):
             return None  # imported from its new home where that exists, from the old one elsewhere
         old = (name, symbol, *rule.symbols)
-        if is_handled(use.guards, target=self._target, old=old, new=new):
+        if is_guarded(use, name, target=self._target, old=old, new=new, exists=self.exists):
             return None
-        origins = origins_of(use, name)
-        if origins and all(
-            is_handled(origin.guards, target=self._target, old=old, new=new) for origin in origins
-        ):
-            return None  # the old one is bound for old releases only
         if use.role is Role.IMPORT and has_fallback(use) and severity(rule, self.versions) is Severity.ERROR:
             return None  # gone, so that the import fails and what the handler binds is used
         return Hit(rule, symbol, name, use, place, match, len(use.candidates) == 1)
 
     def _target(self, library: str) -> tuple[int, ...] | None:
         return self.versions.of(library)[0]
+
+
+def is_guarded(
+    use: Use,
+    name: str,
+    *,
+    target: Callable[[str], tuple[int, ...] | None],
+    old: Iterable[str],
+    new: Iterable[str],
+    exists: Callable[[str], bool | None] | None,
+) -> bool:
+    """Whether a use, or everything that gives it this name, stands where guards take care of it."""
+
+    def handled(guards: Guards) -> bool:
+        return is_handled(guards, target=target, old=old, new=new, exists=exists)
+
+    if handled(use.guards):
+        return True
+    origins = origins_of(use, name)
+    return bool(origins) and all(handled(origin.guards) for origin in origins)  # bound for old releases only
 
 
 def origins_of(use: Use, name: str) -> list[Binding]:
@@ -151,7 +175,7 @@ def _most_specific(found: list[tuple[Rule, str]]) -> list[tuple[Rule, str]]:
 
 def about_arguments(rule: Rule) -> bool:
     """Whether a rule is about some calls of its symbols only."""
-    return bool(rule.parameters or rule.missing or rule.match)
+    return bool(rule.parameters or rule.missing or rule.match or rule.only_in_patterns)
 
 
 def new_names(rule: Rule, symbol: str) -> tuple[str, ...]:
@@ -180,7 +204,8 @@ def dotted_names(text: str, variables: object = None) -> Iterable[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute):
             dotted = ast.unparse(node)
-            if dotted.partition(".")[0] in ("torch", "torchvision", "torchaudio", "torchtext", "torchao"):
+            plain = dotted.replace(".", "").isidentifier()  # not `torch.linalg.lstsq(a, b).solution`
+            if plain and dotted.partition(".")[0] in LIBRARY_ROOTS:
                 found.append(dotted)
     return found
 

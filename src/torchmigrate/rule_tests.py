@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def test_directory(directory: Path, console: Console) -> int:
     """Run every example below a directory (or in a file); 0: all hold, 1: some don't, 2: cannot load."""
     from torchmigrate.catalogue.check_examples import check_rule
-    from torchmigrate.catalogue.model import Catalogue
+    from torchmigrate.catalogue.index import Catalogue
     from torchmigrate.catalogue.problems import CatalogueError
     from torchmigrate.catalogue.store import load_user_rules
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import os
-import signal
 import sys
 import threading
 from collections import deque
@@ -161,11 +160,14 @@ def _jobs_for(sizes: dict[Path, int], limit: int) -> int:
 #
 # Not concurrent.futures: when one of its processes dies, all that is under way is lost, and nobody knows
 # which file it was. Here every process has a pipe of its own, so the file is known, and files that were
-# already fixed are not fixed again.
+# already fixed are not fixed again. `signal` and `multiprocessing`, which a run of one process does not need,
+# are imported where they are used.
 
 
 def _work(pipe: Connection[Any, Any], job: FileJob, others: list[Connection[Any, Any]]) -> None:
     """What a process does: receive lists of paths, send a result for each; None is the end."""
+    import signal
+
     # Control-C goes to all processes of the terminal; the first one decides.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for other in others:  # inherited by the fork; open, they would hide from their owners that we ended
@@ -193,6 +195,8 @@ def _no_interrupt() -> Iterator[None]:
     if sys.platform == "win32":
         yield
         return
+    import signal
+
     old = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -234,6 +238,8 @@ class _Worker:
             self.process.join()
         code = self.process.exitcode or 0
         if code < 0:
+            import signal
+
             with suppress(ValueError):
                 return f"its process was ended by {signal.Signals(-code).name}"
         return f"its process ended with code {code}"

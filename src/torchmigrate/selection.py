@@ -53,10 +53,20 @@ def codes_of(selector: str, rules: Iterable[Selectable]) -> tuple[int, frozenset
             for rule in rules
             if rule.code.startswith(selector) and not rule.code[len(prefix.group(1))].isalpha()
         )
+        fitting = fitting or _of_torchfix(selector, rules)
         if fitting:
             return len(selector), fitting
     known = [key for rule in rules for key in (rule.code, rule.name)]
     raise SelectorError(f"unknown rule `{selector}`{did_you_mean(selector, [*known, ALL])}")
+
+
+def _of_torchfix(selector: str, rules: Iterable[Selectable]) -> frozenset[str]:
+    """The codes that a code of TorchFix, or the beginning of one, stands for."""
+    if not selector.startswith("TOR"):
+        return frozenset()
+    from torchmigrate.torchfix_codes import ours
+
+    return ours(selector) & {rule.code for rule in rules}
 
 
 def union(selectors: Iterable[str], rules: Sequence[Selectable]) -> frozenset[str]:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -24,7 +23,8 @@ from torchmigrate.selection import Selectable
 
 if TYPE_CHECKING:
     from torchmigrate.catalogue.examples import Example
-    from torchmigrate.catalogue.model import Catalogue, Rule
+    from torchmigrate.catalogue.index import Catalogue
+    from torchmigrate.catalogue.model import Rule
 
 
 def open_console(colour: str, *, quiet: bool = False, verbose: bool = False) -> Console:
@@ -32,8 +32,7 @@ def open_console(colour: str, *, quiet: bool = False, verbose: bool = False) -> 
     return Console(colour, quiet=quiet, verbose=verbose)
 
 
-@dataclass(slots=True, eq=False, repr=False)
-class Session:
+class Session(NamedTuple):
     """One command's surroundings. Errors of the user's making are raised as click.ClickException."""
 
     console: Console
@@ -71,7 +70,7 @@ class Session:
         except ConfigError as error:
             raise click.ClickException(str(error)) from None
         if detect and not isolated and settings.minimum is None:
-            settings = replace(settings, minimum=_detect_minimum(start, settings.target, console))
+            settings = settings._replace(minimum=_detect_minimum(start, settings.target, console))
         console.detail(f"target: torch {settings.target}; minimum: {settings.minimum or 'unknown'}")
         console.detail(f"{len(settings.codes)} of {len(known)} rules selected")
         return cls(console, catalogue, settings, known)
@@ -92,8 +91,9 @@ class Session:
         for rule, _ in self.catalogue.for_name(key):
             return rule
         from torchmigrate.selection import did_you_mean
+        from torchmigrate.torchfix_codes import CODES
 
-        known = [word for rule in self.rules for word in (rule.code, rule.name)]
+        known = [*CODES, *(word for rule in self.rules for word in (rule.code, rule.name))]
         raise click.ClickException(f"unknown rule `{key}`{did_you_mean(key, known)}")
 
 
@@ -115,17 +115,19 @@ def examples(rule: Rule) -> Sequence[Example]:
 
 def load_rules(layer: Layer) -> tuple[Catalogue, Sequence[Selectable]]:
     """Our rules with those in the directories of the configuration; and what there is to select."""
-    from torchmigrate.builtin import RULES
     from torchmigrate.catalogue.problems import CatalogueError
-    from torchmigrate.catalogue.store import default_catalogue, load_user_rules, merge
+    from torchmigrate.catalogue.store import load_user_rules, merge, own_rules
 
+    known: Sequence[Selectable]
     try:
-        catalogue = default_catalogue()
+        known, catalogue = own_rules()
         if layer.rules:
-            catalogue = merge(catalogue, load_user_rules(layer.rules))
+            user_rules = load_user_rules(layer.rules)
+            catalogue = merge(catalogue, user_rules)
+            known = [*known, *(item.rule for item in user_rules)]
     except CatalogueError as error:
         raise ConfigError(str(error)) from None
-    return catalogue, [*catalogue.heads, *RULES]
+    return catalogue, known
 
 
 def _detect_minimum(start: Path, target: str, console: Console) -> str | None:

@@ -19,9 +19,7 @@ from pathlib import Path
 from typing import Protocol
 
 # PEP 263: in the first line, or in the second if the first has nothing but white space or a comment.
-_COOKIE = re.compile(
-    rb"(?:[ \t\f]*(?:#[^\r\n]*)?(?:\r\n|\r|\n))??[ \t\f]*#[^\r\n]*?coding[:=][ \t]*([-_.a-zA-Z0-9]+)"
-)
+_COOKIE = rb"(?:[ \t\f]*(?:#[^\r\n]*)?(?:\r\n|\r|\n))??[ \t\f]*#[^\r\n]*?coding[:=][ \t]*([-_.a-zA-Z0-9]+)"
 
 
 class SourceError(Exception):
@@ -292,7 +290,9 @@ def _one_line(error: BaseException) -> str:
 
 def _cookie(data: bytes) -> str | None:
     """The encoding that a file declares, None if it declares none; names as Python normalises them."""
-    found = _COOKIE.match(data)
+    if b"coding" not in data:
+        return None  # most files; the pattern takes a while to compile
+    found = re.match(_COOKIE, data)
     if found is None:
         return None
     name = found[1].decode("ascii")
@@ -314,5 +314,5 @@ def _line_of(data: bytes, position: int) -> int:
 
 
 def _line_of_cookie(data: bytes) -> int | None:
-    found = _COOKIE.match(data)
+    found = re.match(_COOKIE, data)
     return None if found is None else _line_of(data, found.start(1))

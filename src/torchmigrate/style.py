@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
-from typing import TextIO
+from typing import NamedTuple, TextIO
 
 from torchmigrate.model import Severity
 
@@ -13,8 +12,7 @@ from torchmigrate.model import Severity
 _UNSAFE = "[\x00-\x08\x0a-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Style:
+class Style(NamedTuple):
     """Puts colours into text, or does not."""
 
     colour: bool = False
@@ -59,4 +57,6 @@ def wants_colour(choice: str, stream: TextIO) -> bool:
 
 def printable(text: str) -> str:
     """The text on one line, with control characters (but tabs) made visible."""
+    if text.isprintable():
+        return text  # nearly always; the pattern takes a millisecond to compile
     return re.sub(_UNSAFE, lambda match: match.group().encode("unicode_escape").decode("ascii"), text)

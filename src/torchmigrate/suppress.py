@@ -2,7 +2,8 @@
 
 `# torchmigrate: ignore[TM131, other-name] reason` hides the listed rules on its logical line: all lines
 of a statement without a body, the header of one with a body. `# torchmigrate: ignore-file[...]` hides
-them in the whole file. `# noqa: TM131` and a bare `# noqa` work as in flake8.
+them in the whole file. `# noqa: TM131` and a bare `# noqa` work as in flake8; a code of TorchFix in it
+stands for those of ours that find the same.
 """
 
 from __future__ import annotations
@@ -10,42 +11,12 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
-from torchmigrate.catalogue.model import Rule
 from torchmigrate.model import Applicability, Edit, Finding, Fix, Severity
 from torchmigrate.source import Source
 
 INVALID, UNUSED = "TM010", "TM011"
-
-RULES = (
-    Rule(
-        code=INVALID,
-        name="invalid-suppression",
-        summary="A `torchmigrate:` comment that suppresses nothing, because it is not understood",
-        library="torchmigrate",
-        symbols={},
-        why="A suppression has to name the rules that it hides, by code or by name. One that names none "
-        "would also hide what is found in later years, and a misspelt one hides nothing; both are refused.",
-        advice="write `# torchmigrate: ignore[CODE] reason` at the end of the line, "
-        "or `# torchmigrate: ignore-file[CODE] reason` anywhere in the file",
-    ),
-    Rule(
-        code=UNUSED,
-        name="unused-suppression",
-        summary="A suppression of a rule that finds nothing there",
-        library="torchmigrate",
-        symbols={},
-        why="A suppression that outlived its finding would silently hide the next one. It is only reported "
-        "when the rule that it names is selected in this run.",
-        advice="remove the suppression",
-    ),
-)
-
-EXAMPLES: dict[str, tuple[str, str | None]] = {
-    INVALID: ("torch.ger(a, b)  # torchmigrate: ignore", None),
-    UNUSED: ("torch.outer(a, b)  # torchmigrate: ignore[TM100] old name", "torch.outer(a, b)"),
-}
 
 # Patterns are compiled when they are used: most runs need none of them.
 _OURS = r"#\s*torchmigrate:\s*(?P<kind>[\w-]*)\s*(?:\[(?P<items>[^\]#]*)\])?[^#]*"
@@ -57,14 +28,13 @@ _ITEM = r"[^\s,]+"
 _TO_NEXT = r"[ \t\f]*(\r\n|\r|\n|\Z)?"  # what follows a comment on its line, and the end of the line
 
 
-@dataclass(slots=True, eq=False, repr=False)
 class _Item:
-    text: str
-    used: bool = False
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.used = False
 
 
-@dataclass(slots=True, eq=False, repr=False)
-class _Comment:
+class _Comment(NamedTuple):
     """One directive. `noqa` compares codes by prefix and without case, as flake8 does."""
 
     kind: str  # "ignore" | "ignore-file" | "noqa" | whatever was written
@@ -82,7 +52,7 @@ class _Comment:
         hidden = False
         for item in self.items or ():
             if self.kind == "noqa":
-                fits = code.upper().startswith(item.text.upper())
+                fits = code.upper().startswith(item.text.upper()) or _is_torchfix(item.text, code)
             else:
                 fits = item.text in (code, name)
             if fits:
@@ -90,12 +60,12 @@ class _Comment:
         return hidden
 
 
-@dataclass(slots=True, eq=False, repr=False)
 class Suppressions:
     """The suppressions of one file. Its comments are only looked for when somebody needs them."""
 
-    source: Source
-    _comments: list[_Comment] | None = None
+    def __init__(self, source: Source, comments: list[_Comment] | None) -> None:
+        self.source = source
+        self._comments = comments
 
     @classmethod
     def of(cls, source: Source) -> Suppressions:
@@ -179,6 +149,8 @@ class Suppressions:
 
         Most files with a noqa are so spared the tokenizer.
         """
+        if self._comments == []:
+            return False
         if "torchmigrate:" in self.source.text:
             return True
         return any(
@@ -193,6 +165,15 @@ class Suppressions:
         return self._comments
 
 
+def _is_torchfix(text: str, code: str) -> bool:
+    """Whether a code of TorchFix, or the beginning of one, stands for a code of ours."""
+    if not text.upper().startswith("TOR"):
+        return False
+    from torchmigrate.torchfix_codes import ours
+
+    return code in ours(text.upper())
+
+
 def _key(comment: _Comment, item: _Item) -> str:
     return item.text.upper() if comment.kind == "noqa" else item.text
 
@@ -200,7 +181,9 @@ def _key(comment: _Comment, item: _Item) -> str:
 def _finding(
     code: str, severity: Severity, comment: _Comment, message: str, fix: Fix | None = None
 ) -> Finding:
-    rule = next(rule for rule in RULES if rule.code == code)
+    from torchmigrate.builtin import COMMENTS  # seldom needed
+
+    rule = next(rule for rule in COMMENTS if rule.code == code)
     help_text = None if fix else rule.advice
     return Finding(code, rule.name, message, severity, comment.start, comment.end, help=help_text, fix=fix)
 

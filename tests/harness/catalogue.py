@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from torchmigrate.catalogue.examples import FIX, Example
+from torchmigrate.catalogue.index import Catalogue
 from torchmigrate.catalogue.loader import LoadedRule, load_directory
-from torchmigrate.catalogue.model import Catalogue
 
 ROOT = Path(__file__).parents[2]
 RULES = ROOT / "rules"

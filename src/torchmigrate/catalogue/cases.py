@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _WORDS = (GIVEN, ABSENT, LITERAL, ANY)
 _TYPES = ("str", "int", "float", "bool", "none", "tuple", "list")
+_TENSOR = "torch.Tensor"
 _VARIABLE = re.compile(r"\$(\w*)")
 _ROOTS = frozenset(root for roots in LIBRARIES.values() for root in roots)
 
@@ -50,6 +51,8 @@ def _condition(raw: Any, path: KeyPath, words: Vocabulary) -> Condition:
         if kind == "not":
             _refuse_words(values, path, words)
             return Condition("not-value", values)
+        if kind == "not_prefix":
+            return Condition("not-prefix", values)
         return Condition("value", values)
     values = _literals(raw)
     _refuse_words(values, path, words)
@@ -143,8 +146,11 @@ def _pattern(text: str, path: KeyPath, words: Vocabulary) -> tuple[str, ...]:
     names = tuple(dict.fromkeys(_VARIABLE.findall(text)))
     tree = check_source(_VARIABLE.sub(r"__\1", text), path, words.file)
     parts = ast.walk(tree) if tree is not None else ()
-    dotted = {ast.unparse(node) for node in parts if isinstance(node, ast.Attribute | ast.Name)}
-    if tree is not None and dotted.isdisjoint(words.symbols):
+    named = [node for node in parts if isinstance(node, ast.Attribute | ast.Name)]
+    found = {ast.unparse(node) for node in named}
+    # `$x.svd()[2]` is about the method `torch.Tensor.svd`.
+    found |= {f"{_TENSOR}.{node.attr}" for node in named if isinstance(node, ast.Attribute)}
+    if tree is not None and found.isdisjoint(words.symbols):
         words.problem(path, f"`pattern` names none of the symbols {listed(words.symbols, last='and')}")
     return names
 

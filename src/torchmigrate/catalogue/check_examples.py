@@ -16,8 +16,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from torchmigrate.catalogue.examples import CLEAN, FIX, Example
+from torchmigrate.catalogue.index import Catalogue
 from torchmigrate.catalogue.loader import LoadedRule
-from torchmigrate.catalogue.model import Catalogue, Rule
+from torchmigrate.catalogue.model import Rule
 from torchmigrate.config import Settings
 from torchmigrate.engine import Engine
 from torchmigrate.model import Applicability, FileResult, Finding
@@ -81,11 +82,9 @@ class _Checks:
         )
         unsafe = example.applicability < Applicability.SAFE
         self.look = Engine(catalogue, settings)
-        self.fix_safe = Engine(catalogue, dataclasses.replace(settings, fix=True))
+        self.fix_safe = Engine(catalogue, settings._replace(fix=True))
         self.fix = (
-            Engine(catalogue, dataclasses.replace(settings, fix=True, unsafe_fixes=True))
-            if unsafe
-            else self.fix_safe
+            Engine(catalogue, settings._replace(fix=True, unsafe_fixes=True)) if unsafe else self.fix_safe
         )
 
     def failures(self) -> Iterator[tuple[str, str]]:

@@ -4,49 +4,50 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import MISSING, Field, fields, is_dataclass
 from typing import Any
 
-from torchmigrate.catalogue.model import Case, Catalogue, Condition, ResultUse, Rule, RuleHead
+from torchmigrate.catalogue.compiled_file import StaleError, pack, unpack
+from torchmigrate.catalogue.index import Catalogue, Content
+from torchmigrate.catalogue.model import STATUS, Case, Condition, ResultUse, Rule, RuleHead
 from torchmigrate.model import Applicability
 
-FORMAT = 1  # raised when files of an older torchmigrate can no longer be read
+_HEAD = "head"  # the releases in the head of a rule, where they are others than in the rule
 
 
-class StaleError(ValueError):
-    """A compiled file that this version cannot read."""
+def dump(rules: Iterable[Rule], made_from: str = "", others: Iterable[Rule] = ()) -> bytes:
+    """Rules as the bytes of a compiled file, the same for the same rules.
 
-
-def dump(rules: Iterable[Rule], made_from: object = None) -> bytes:
-    """Rules as bytes, the same for the same rules; `made_from` (JSON data) comes back from `made_from()`."""
-    data = {"format": FORMAT, "made_from": made_from, "rules": [_encode(rule) for rule in rules]}
-    return json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+    Args:
+        rules: in the order of the catalogue.
+        made_from: on one line; `unpack` gives it back.
+        others: rules that are code. Of them, only the names are in the file.
+    """
+    rules = list(rules)
+    data = json.dumps([_encode_rule(rule) for rule in rules], ensure_ascii=False, separators=(",", ":"))
+    return pack(made_from, [*rules, *others], data.encode() + b"\n")
 
 
 def load(data: bytes) -> Catalogue:
-    """The catalogue that `dump` wrote; no rule is built before it is asked for.
+    """The catalogue in a compiled file; no rule is built before it is asked for.
 
     Raises:
         StaleError: it is damaged, or of another format.
     """
-    return parse(data)[0]
+    return Catalogue.made(*content(unpack(data).rules))
 
 
-def parse(data: bytes) -> tuple[Catalogue, object]:
-    """The catalogue that `dump` wrote, and the `made_from` that it was given.
+def content(rules: bytes) -> Content:
+    """What `CompiledFile.rules` holds.
 
     Raises:
-        StaleError: it is damaged, or of another format.
+        StaleError: it is damaged.
     """
     try:
-        content = json.loads(data)
-        if content["format"] != FORMAT:
-            raise StaleError(f"format {content['format']}, not {FORMAT}")
-        raw: list[dict[str, Any]] = content["rules"]
+        raw: list[dict[str, Any]] = json.loads(rules)
         heads = [_head(item) for item in raw]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise StaleError(str(error)) from None
-    return Catalogue(enumerate(heads), _Builder(raw)), content.get("made_from")
+    return list(enumerate(heads)), _Builder(raw)
 
 
 class _Builder:
@@ -62,12 +63,22 @@ class _Builder:
 # ---- writing: what differs from the default ---------------------------------------------------------
 
 
+def _encode_rule(rule: Rule) -> Any:
+    head = RuleHead.of(rule)
+    own = {status: found for status in STATUS if (found := getattr(head, status)) != getattr(rule, status)}
+    data = _encode(rule)
+    return {**data, _HEAD: own} if own else data
+
+
 def _encode(value: Any) -> Any:
     if isinstance(value, Applicability):
         return value.label
-    if is_dataclass(value) and not isinstance(value, type):
-        pairs = ((item, getattr(value, item.name)) for item in fields(value))
-        return {item.name: _encode(found) for item, found in pairs if found != _default(item)}
+    if isinstance(value, Rule | Case | ResultUse | Condition):
+        defaults = value._field_defaults
+        pairs = zip(value._fields, value, strict=True)
+        return {
+            name: _encode(found) for name, found in pairs if name not in defaults or found != defaults[name]
+        }
     if isinstance(value, Mapping):
         return {str(key): _encode(item) for key, item in value.items()}
     if isinstance(value, frozenset):
@@ -77,17 +88,11 @@ def _encode(value: Any) -> Any:
     return value
 
 
-def _default(item: Field[Any]) -> object:
-    if item.default_factory is not MISSING:
-        return item.default_factory()
-    return item.default
-
-
 # ---- reading ----------------------------------------------------------------------------------------
 
 
 def _head(raw: Mapping[str, Any]) -> RuleHead:
-    get = raw.get
+    get = {**raw, **raw[_HEAD]}.get if _HEAD in raw else raw.get
     return RuleHead(
         raw["code"],
         raw["name"],
@@ -105,6 +110,7 @@ def _head(raw: Mapping[str, Any]) -> RuleHead:
 
 def _rule(raw: Mapping[str, Any]) -> Rule:
     values = dict(raw)
+    values.pop(_HEAD, None)
     for key in ("roles", "parameters", "missing", "replaced_by", "references"):
         if key in values:
             values[key] = tuple(values[key])

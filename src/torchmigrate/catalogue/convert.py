@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from torchmigrate.catalogue.cases import read_case, read_conditions
-from torchmigrate.catalogue.model import ALL_ROLES, Case, Rule
+from torchmigrate.catalogue.model import ALL_ROLES, STATUS, Case, Rule
 from torchmigrate.catalogue.problems import KeyPath, did_you_mean, listed
-from torchmigrate.catalogue.variants import OWN, STATUS, at
+from torchmigrate.catalogue.variants import OWN, at
 from torchmigrate.catalogue.yaml_source import YamlFile
 from torchmigrate.model import Applicability
 from torchmigrate.versions.releases import LIBRARIES, RELEASES, parse_version
@@ -93,6 +93,7 @@ def read_rule(raw: dict[str, Any], number: int, file: YamlFile, shown_path: str)
         parameters=tuple(raw.get("parameters", ())),
         missing=tuple(raw.get("missing", ())),
         match=read_conditions(raw.get("match", {}), (*path, "match"), words),
+        only_in_patterns=raw.get("only_in_patterns", False),
         cases=_cases(raw, path, words),
         outdated=raw.get("outdated"),
         deprecated=raw.get("deprecated"),
@@ -180,8 +181,9 @@ def _cases(raw: Mapping[str, Any], path: KeyPath, words: Vocabulary) -> tuple[Ca
     calls_only = any(key in raw for key in ("parameters", "missing", "match"))
     if "cases" in raw:
         return tuple(
-            read_case(case, (*path, "cases", number), words, calls_only=calls_only)
+            read_case(one, (*path, "cases", number), words, calls_only=calls_only)
             for number, case in enumerate(raw["cases"])
+            for one in _by_pattern(case)
         )
     requires = words.defaults.get("requires")
     level = Applicability[words.defaults.get("applicability", "safe").upper()]
@@ -195,6 +197,13 @@ def _cases(raw: Mapping[str, Any], path: KeyPath, words: Vocabulary) -> tuple[Ca
     for key in words.defaults:
         words.problem((*path, key), f"`{key}` is about a fix, and the rule has no `cases`")
     return ()
+
+
+def _by_pattern(case: dict[str, Any]) -> list[dict[str, Any]]:
+    """A case with a list of patterns is one case for each of them."""
+    if not isinstance(case.get("pattern"), list):
+        return [case]
+    return [{**case, "pattern": pattern} for pattern in case["pattern"]]
 
 
 def _check_versions(rule: Rule, path: KeyPath, file: YamlFile) -> None:
@@ -222,6 +231,8 @@ def _check_names(rule: Rule, path: KeyPath, words: Vocabulary) -> None:
                 words.problem((*path, key, name), f"`{name}` is not of library `{rule.library}`: {known}")
     if rule.members is not None and not rule.modules:
         words.problem((*path, "members"), "`members` needs `modules`")
+    if rule.only_in_patterns and not any(case.pattern for case in rule.cases):
+        words.problem((*path, "only_in_patterns"), "`only_in_patterns` needs a case with a `pattern`")
     if rule.codemod is not None:
         modules = sorted(file.stem for file in _CODEMODS.glob("[a-z]*.py"))
         if rule.codemod not in modules:

@@ -90,12 +90,18 @@ _CONDITIONS = _mapping(
                 "allowed": "a qualified name or a list of them",
             },
             "not": {**_LITERAL, "minItems": 1, "allowed": "a literal or a list of literals"},
+            "not_prefix": {
+                "type": ["string", "array"],
+                "minItems": 1,
+                "items": {"type": "string", "minLength": 1, "allowed": "a string"},
+                "allowed": "a string or a list of strings",
+            },
             "value": {**_LITERAL, "minItems": 1, "allowed": "a literal or a list of literals"},
         },
         "additionalProperties": False,
         "title": "a condition",
         "allowed": "a literal, a list of literals, given, absent, literal, any, or one of "
-        "{type: [...]}, {not: ...}, {name: [...]}, {call: [...]}, {value: ...}",
+        "{type: [...]}, {not: ...}, {not_prefix: ...}, {name: [...]}, {call: [...]}, {value: ...}",
     },
     "a mapping of parameters to conditions",
 )
@@ -137,7 +143,14 @@ CASE: Schema = _record(
         "when": _CONDITIONS,
         "roles": _roles(ALL_ROLES),
         "result": _RESULT,
-        "pattern": _TEXT,
+        "pattern": {
+            "type": ["string", "array"],
+            "pattern": r"\S",
+            "items": _TEXT,
+            "minItems": 1,
+            "uniqueItems": True,
+            "allowed": "a pattern or a list of patterns",
+        },
         "replace": _TEXT,
         "map": _mapping(
             _PARAMETER,
@@ -194,7 +207,6 @@ RULE: Schema = _record(
             "additionalProperties": {
                 **_MODULE,
                 "type": ["string", "object"],
-                "minProperties": 1,
                 "propertyNames": _IDENTIFIER,
                 "additionalProperties": _string("text"),
                 "allowed": "a qualified name, or a mapping of variables to text",
@@ -212,6 +224,7 @@ RULE: Schema = _record(
         "parameters": _PARAMETERS,
         "missing": _PARAMETERS,
         "match": _CONDITIONS,
+        "only_in_patterns": _TRUE,
         "cases": {"type": "array", "items": CASE, "minItems": 1, "allowed": "a list of cases"},
         "advice": _TEXT,
         "replaced_by": _list_of(_QUALIFIED, "a list of qualified names"),

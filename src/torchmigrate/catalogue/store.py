@@ -7,21 +7,20 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from torchmigrate.catalogue import compiled
+from torchmigrate.catalogue.compiled_file import CompiledFile, RuleName, StaleError, unpack
 from torchmigrate.catalogue.files import directory_files, rule_paths
-from torchmigrate.catalogue.model import Catalogue, Rule
+from torchmigrate.catalogue.index import Catalogue, Content
 from torchmigrate.catalogue.problems import CatalogueError, RuleProblem
 
 if TYPE_CHECKING:
     from torchmigrate.catalogue.examples import Example
     from torchmigrate.catalogue.loader import LoadedRule
+    from torchmigrate.catalogue.model import Rule
 
-COMPILED = Path(__file__).with_name("_compiled.json")
+COMPILED = Path(__file__).with_name("_compiled.rules")
 _PACKAGE = Path(__file__).parent.parent
 _INSTALLED_RULES = _PACKAGE / "rules"  # where the wheel has them
 _CHECKOUT_RULES = _PACKAGE.parent.parent / "rules"
-
-Stamp = list[list[object]]  # name, mtime in ns and size of every file that the compiled one depends on
 
 
 def rules_directory() -> Path:
@@ -43,25 +42,25 @@ def rule_files() -> list[Path]:
     return rule_paths(rules_directory())
 
 
-def default_catalogue() -> Catalogue:
-    """Our own rules: compiled, or from YAML where that is newer (in a checkout).
+def own_rules() -> tuple[Sequence[RuleName], Catalogue]:
+    """The names of our own rules, also of those that are code, and the catalogue of the others.
+
+    It is compiled, or from YAML where that is newer (in a checkout).
 
     Raises:
         CatalogueError: the YAML cannot be loaded.
     """
-    try:
-        catalogue, made_from = compiled.parse(COMPILED.read_bytes())
-    except (OSError, compiled.StaleError):
-        catalogue, made_from = None, None
-    if _INSTALLED_RULES.is_dir():
-        return catalogue if catalogue is not None else Catalogue.of(_own_rules())
-    stamp = _stamp()
-    if catalogue is not None and made_from == stamp:
-        return catalogue
-    rules = _own_rules()
-    # Where nothing can be written (a read-only checkout), every run reads the YAML again.
-    _write(COMPILED, compiled.dump(rules, stamp))
-    return Catalogue.of(rules)
+    file = _compiled_file()
+    return file.names, Catalogue(lambda: _content(file.rules))
+
+
+def default_catalogue() -> Catalogue:
+    """The catalogue of `own_rules`.
+
+    Raises:
+        CatalogueError: the YAML cannot be loaded.
+    """
+    return own_rules()[1]
 
 
 def load_user_rules(paths: Sequence[Path]) -> list[LoadedRule]:
@@ -125,20 +124,53 @@ def _loaded_file(path: Path) -> list[LoadedRule]:
     return load_file(path)
 
 
-def _own_rules() -> list[Rule]:
+def _compiled_file() -> CompiledFile:
+    """What the compiled file says, or would say if it were not missing, damaged or out of date."""
+    try:
+        file = unpack(COMPILED.read_bytes())
+    except (OSError, StaleError):
+        file = None
+    installed = _INSTALLED_RULES.is_dir()
+    stamp = "" if installed else _stamp()
+    if file is not None and (installed or file.made_from == stamp):
+        return file
+    from torchmigrate.builtin import RULES
+    from torchmigrate.catalogue.compiled import dump
+
+    data = dump(_rules_from_yaml(), stamp, RULES)
+    if not installed:
+        # Where nothing can be written (a read-only checkout), every run reads the YAML again.
+        _write(COMPILED, data)
+    return unpack(data)
+
+
+def _content(rules: bytes) -> Content:
+    from torchmigrate.catalogue.compiled import content  # every run loads this module, few read the rules
+
+    try:
+        return content(rules)
+    except StaleError:
+        return Catalogue.of(_rules_from_yaml()).content
+
+
+def _rules_from_yaml() -> list[Rule]:
     from torchmigrate.catalogue.loader import load_directory
 
     return [item.rule for item in load_directory(rules_directory(), relative=True)]
 
 
-def _stamp() -> Stamp:
-    """What the compiled file of a checkout depends on: rules, and the code that makes it of them."""
-    code = [path for name in ("catalogue", "versions") for path in sorted((_PACKAGE / name).glob("*.py"))]
-    stamp: Stamp = []
-    for path in [*rule_files(), *code, _PACKAGE / "codemods"]:
+def _stamp() -> str:
+    """What the compiled file of a checkout depends on: rules, and the code that makes it of them.
+
+    Name, mtime in ns and size of every file.
+    """
+    packages = ("catalogue", "versions", "api_rules")
+    code = [path for name in packages for path in sorted((_PACKAGE / name).glob("*.py"))]
+    parts = []
+    for path in [*rule_files(), *code, _PACKAGE / "builtin.py", _PACKAGE / "codemods"]:
         found = path.stat()
-        stamp.append([f"{path.parent.name}/{path.name}", found.st_mtime_ns, found.st_size])
-    return stamp
+        parts.append(f"{path.parent.name}/{path.name}:{found.st_mtime_ns}:{found.st_size}")
+    return " ".join(parts)
 
 
 def _write(path: Path, data: bytes) -> None:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from typing import TypeVar
 
-from torchmigrate.catalogue.model import Case, Rule
+from torchmigrate.catalogue.model import STATUS, Case, Rule
 
-STATUS = ("outdated", "deprecated", "changed", "removed")
 # What a symbol may say for itself, in place of what the rule says.
 OWN = ("signature", "advice", *STATUS)
 
@@ -20,17 +18,18 @@ def at(rule: Rule, symbol: str) -> Rule:
     variables = rule.symbols.get(symbol)
     if not variables:
         return rule
-    own = {key: variables[key] for key in OWN if key in variables}
+    own: dict[str, str | None] = {key: variables[key] for key in OWN if key in variables}
+    if any(status in own for status in STATUS):  # its own history, not a part of the rule's
+        own = dict.fromkeys(STATUS) | own
     if own:
-        rule = replace(rule, **own)  # type: ignore[arg-type]  # every key of OWN holds text
+        rule = rule._replace(**own)  # type: ignore[arg-type]  # every key of OWN holds text
     if not _has_variables(rule):
         return rule
 
     def fill(name: str) -> str:
         return variables.get(name[1:], name) if name.startswith("$") else name
 
-    return replace(
-        rule,
+    return rule._replace(
         parameters=tuple(map(fill, rule.parameters)),
         missing=tuple(map(fill, rule.missing)),
         match=_keys(rule.match, fill),
@@ -47,8 +46,7 @@ def _has_variables(rule: Rule) -> bool:
 
 
 def _case(case: Case, fill: Callable[[str], str]) -> Case:
-    return replace(
-        case,
+    return case._replace(
         when=_keys(case.when, fill),
         drop=tuple(map(fill, case.drop)),
         keywords={fill(old): fill(new) for old, new in case.keywords.items()},

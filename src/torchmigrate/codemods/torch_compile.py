@@ -17,7 +17,7 @@ from torchmigrate.codemods._model_events import Build, Event, Happening, Life
 from torchmigrate.codemods._model_kinds import TAKEN_OVER, Built, below
 from torchmigrate.codemods._model_life import Lives
 from torchmigrate.codemods._placing import line_behind, runs_one_of, together
-from torchmigrate.fixes import FixPlanner, fill
+from torchmigrate.fixes import FixPlanner, fill, required, timeline
 from torchmigrate.hits import Hit
 from torchmigrate.import_edits import end_of, start_of
 from torchmigrate.imports import Refusal
@@ -278,6 +278,7 @@ def _finding(life: Life, scope: Scope, rule: Rule, planner: FixPlanner) -> Findi
         fix=made if isinstance(made, Fix) else None,
         url=rule.references[0] if rule.references else None,
         symbol=next(iter(rule.symbols)),
+        timeline=timeline(rule),
     )
 
 
@@ -290,7 +291,7 @@ def _fix(life: Life, place: Spot, scope: Scope, rule: Rule, planner: FixPlanner)
     name = life.name
     edits: tuple[Edit, ...] = ()
     if _keeps_its_keys(life):
-        case = replace(case, requires=IN_PLACE_SINCE)
+        case = case._replace(requires=IN_PLACE_SINCE)
         code = f"{name}.compile()"
         title = f"Compile `{name}` in place, which keeps the keys of its state dict"
     else:
@@ -303,10 +304,11 @@ def _fix(life: Life, place: Spot, scope: Scope, rule: Rule, planner: FixPlanner)
     level, reason = applicability(case, rule, planner.versions)
     if level is Applicability.UNSAFE:
         # What the releases alone would say of it comes first.
-        by_release = replace(case, applicability=Applicability.SAFE, reason=None)
+        by_release = case._replace(applicability=Applicability.SAFE, reason=None)
         reasons = (applicability(by_release, rule, planner.versions)[1], reason)
         reason = "; ".join(text for text in reasons if text) or None
-    return planner.fix(rule, title, level, reason, (line.insert(code), *edits))
+    requires = required(case, rule)
+    return planner.fix(rule, title, level, reason, (line.insert(code), *edits), requires=requires)
 
 
 def _keeps_its_keys(life: Life) -> bool:

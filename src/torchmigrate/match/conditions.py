@@ -70,7 +70,7 @@ def all_hold(
     """
     return all(
         holds(condition, name, given, place)
-        or (finding and condition.kind == "not-value" and _is_unknown(name, given, place))
+        or (finding and condition.kind in ("not-value", "not-prefix") and _is_unknown(name, given, place))
         for name, condition in conditions.items()
     )
 
@@ -116,6 +116,8 @@ def holds(condition: Condition, name: str, given: Given, place: Place) -> bool:
         return found
     if condition.kind == "not-value":
         return not found
+    if condition.kind == "not-prefix":
+        return not (isinstance(value, str) and value.startswith(tuple(map(str, condition.values))))
     raise ValueError(f"unknown kind of condition: {condition.kind}")
 
 

@@ -171,7 +171,10 @@ def requote(code: str, old: str) -> str:
     quote = old.lstrip("rRuU")[:1]
     if quote not in ("'", '"') or code[:1] not in ("'", '"') or code.startswith(quote):
         return code
-    value = literal(ast.parse(code, mode="eval").body)
+    try:
+        value = literal(ast.parse(code, mode="eval").body)
+    except SyntaxError:  # a template such as `"a" if $x else "b"`
+        return code
     if not isinstance(value, str) or any(character in value for character in "'\"\\\n\r"):
         return code
     return f"{quote}{value}{quote}"

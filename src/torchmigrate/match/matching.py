@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 
 from torchmigrate.canonical import canonical
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.match.conditions import Given, all_hold
+from torchmigrate.match.pattern import METAVARIABLE, match_pattern
 from torchmigrate.match.place import Match, Place
 from torchmigrate.match.signature import RECEIVER, Argument, arguments_of, bind, parse_signature
 from torchmigrate.names.model import Role, Use
@@ -25,6 +27,8 @@ def matches(rule: Rule, place: Place) -> Match | None:
     if rule.roles and use.role.value not in rule.roles:
         return None
     symbol = symbol_of(rule, use)
+    if rule.only_in_patterns and not _in_pattern(rule, symbol, place):
+        return None
     if not (rule.parameters or rule.missing or rule.match):
         return Match(use.start, use.end, symbol)
     if use.call is None and use.role is not Role.DECORATOR:
@@ -41,6 +45,22 @@ def matches(rule: Rule, place: Place) -> Match | None:
             start, end = _span(given, name, place)
             return Match(start, end, symbol, name)
     return None
+
+
+def _in_pattern(rule: Rule, symbol: str, place: Place) -> bool:
+    """Whether the use is a call in the pattern of a case, as far as the conditions of the case are known."""
+    variables = rule.symbols.get(symbol, {})
+    for case in rule.cases:
+        if case.pattern is None or place.use.call is None:
+            continue
+        pattern = METAVARIABLE.sub(lambda found: variables.get(found[1], found[0]), case.pattern)
+        found = match_pattern(pattern, symbol, place)
+        if found is None:
+            continue
+        given = replace(given_by(signature_of(rule, symbol), place.use), captures=found[1])
+        if all_hold(case.when, given, place, finding=True):
+            return True
+    return False
 
 
 def symbol_of(rule: Rule, use: Use) -> str:

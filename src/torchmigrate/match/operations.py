@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -133,9 +134,18 @@ def _kept(
             keyword = case.keywords.get(name, name)
             shifted = True
         filled = sources.values.get(name)
-        text = text_of(filled.node, filled.parts, spell) if filled is not None else None
+        text = _summed(text_of(filled.node, filled.parts, spell)) if filled is not None else None
         found.append(NewArgument(index, keyword, slot.star, text))
     return found
+
+
+def _summed(text: str) -> str:
+    """`255 + 1` as `256`: what a template adds to a literal that is given."""
+    terms = re.fullmatch(r"(-?\d+) ([+-]) (\d+)", text)
+    if terms is None:
+        return text
+    first, second = int(terms[1]), int(terms[3])
+    return str(first + second if terms[2] == "+" else first - second)
 
 
 def _add(found: list[NewArgument], keyword: str, filled: Filled, spell: Spell) -> None:

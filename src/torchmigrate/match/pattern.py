@@ -46,7 +46,8 @@ def metavariable(node: object) -> str | None:
 def compile_pattern(text: str, symbol: str, method: bool) -> Pattern | None:
     """Read a pattern for a symbol; None if the symbol is not in it.
 
-    As a method the symbol is an attribute of a metavariable: `$x.svd()[2]` for `torch.Tensor.svd`.
+    As a method the symbol is an attribute of what is no plain name: `$x.svd()[2]` for `torch.Tensor.svd`,
+    `(1 + $x).log()` for `torch.Tensor.log`.
     Raises ValueError if the pattern is no expression.
     """
     try:
@@ -58,7 +59,7 @@ def compile_pattern(text: str, symbol: str, method: bool) -> Pattern | None:
     while stack:
         node, depth = stack.pop()
         if isinstance(node, (ast.Attribute, ast.Name)):
-            as_method = isinstance(node, ast.Attribute) and metavariable(node.value) and node.attr == last
+            as_method = isinstance(node, ast.Attribute) and node.attr == last and dotted(node) is None
             if as_method if method else dotted(node) == symbol:
                 return Pattern(root, node, depth)
         stack.extend((child, depth + 1) for child in reversed(list(ast.iter_child_nodes(node))))

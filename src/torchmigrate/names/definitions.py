@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from abc import abstractmethod
 from collections import deque
 
 from torchmigrate.names import types
@@ -45,8 +46,9 @@ class Definitions(Expressions):
         self.exports: set[str] = set()
         self.tries: list[tuple[TryGuard, str]] = []
 
+    @abstractmethod
     def visit_block(self, block: list[ast.stmt]) -> bool:
-        raise NotImplementedError
+        """Walk statements; whether their end is never reached. In `Resolver`."""
 
     # ---- binding -------------------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import sys
+from abc import ABC, abstractmethod
 from typing import Protocol
 
 from torchmigrate.names.classes import ClassInfo
@@ -37,7 +38,7 @@ class SourceLike(Protocol):
     def offset(self, line: int, column: int) -> int: ...
 
 
-class Lookups:
+class Lookups(ABC):
     """The state of the walk: names are looked up here, and uses recorded."""
 
     def __init__(self, source: SourceLike, roots: frozenset[str]) -> None:
@@ -188,16 +189,20 @@ class Lookups:
             return (Const(tuple(parts)),)
         return UNKNOWN
 
-    # ---- what the other halves of the walk know ------------------------------------------------------
+    # ---- what the other classes of the walk supply ---------------------------------------------------
 
+    @abstractmethod
     def eval(self, node: ast.expr) -> Value:
-        raise NotImplementedError
+        """What an expression may be; in `Expressions`."""
 
+    @abstractmethod
     def returned(self, node: ast.AST) -> Value:
-        raise NotImplementedError
+        """What a call of a function of this file gives; in `Annotations`."""
 
+    @abstractmethod
     def new_binding(self, name: str, kind: Kind, node: ast.AST) -> Binding:
-        raise NotImplementedError
+        """A binding of a name in the current scope; in `Definitions`."""
 
+    @abstractmethod
     def bind(self, name: str, value: Value, kind: Kind, node: ast.AST) -> Binding:
-        raise NotImplementedError
+        """Bind a name to a value from here on; in `Definitions`."""

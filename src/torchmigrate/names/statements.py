@@ -6,8 +6,10 @@ import ast
 
 from torchmigrate.names.definitions import Definitions
 from torchmigrate.names.flow import UNKNOWN
+from torchmigrate.names.guard_tests import parse_test
+from torchmigrate.names.guards import UNKNOWN as UNKNOWN_TEST
 from torchmigrate.names.guards import TryWorked, negate
-from torchmigrate.names.model import Flag, Kind, Value
+from torchmigrate.names.model import Flag, Guards, Kind, Value
 from torchmigrate.names.narrowing import narrowed
 from torchmigrate.names.operators import augmented
 
@@ -100,10 +102,14 @@ class Statements(Definitions):
                 self.eval(target)
 
     def _assert(self, node: ast.Assert) -> None:
+        """What is asserted holds in the rest of the block."""
         self.eval(node.test)
         if node.msg is not None:
             self.eval(node.msg)
         self.narrow(narrowed(node.test, self)[0])
+        test = parse_test(node.test, self.peek)
+        if test is not UNKNOWN_TEST:
+            self.guards = Guards(formula=test, outer=self.guards)
 
     def _leave(self, node: ast.stmt) -> bool:
         self._children(node)

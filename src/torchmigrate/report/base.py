@@ -5,17 +5,15 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from torchmigrate.model import Applicability, Finding, Severity
 from torchmigrate.source import Source
 from torchmigrate.style import printable
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class FileFindings:
+class FileFindings(NamedTuple):
     """The findings that are left in one file, in order of place, and the text that they are in.
 
     shown: the path as messages name it. least: the least applicability that `--fix` would apply.
@@ -44,25 +42,25 @@ class Reporter(Protocol):
         ...
 
 
-@dataclass(slots=True, eq=False)
 class RuleCount:
     """How often one rule was found."""
 
-    name: str
-    found: int = 0
-    fixable: int = 0
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.found = 0
+        self.fixable = 0
 
 
-@dataclass(slots=True, eq=False)
 class Tally:
-    """What a run found and fixed, over all files."""
+    """What a run found and fixed, over all files. least: the least applicability that it would apply."""
 
-    least: Applicability = Applicability.SAFE
-    by_severity: Counter[Severity] = field(default_factory=Counter)
-    rules: dict[str, RuleCount] = field(default_factory=dict)
-    fixable: int = 0
-    unsafe: int = 0  # fixable with --unsafe-fixes only
-    fixed: dict[str, Counter[str]] = field(default_factory=dict)  # shown path -> code -> how many
+    def __init__(self, least: Applicability = Applicability.SAFE) -> None:
+        self.least = least
+        self.by_severity: Counter[Severity] = Counter()
+        self.rules: dict[str, RuleCount] = {}
+        self.fixable = 0
+        self.unsafe = 0  # fixable with --unsafe-fixes only
+        self.fixed: dict[str, Counter[str]] = {}  # shown path -> code -> how many
 
     @property
     def found(self) -> int:

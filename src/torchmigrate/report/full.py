@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterator, Sequence
 
 from torchmigrate.model import Applicability, Finding
@@ -123,6 +122,8 @@ def _cell(character: str) -> tuple[str, int]:
         return shown, len(shown)
     if character.isascii():
         return character, 1
+    import unicodedata  # not every run gets here
+
     if unicodedata.combining(character) or unicodedata.category(character) in ("Mn", "Me", "Cf"):
         return character, 0
     return character, 2 if unicodedata.east_asian_width(character) in "WF" else 1

@@ -83,6 +83,6 @@ def statistics_json(tally: Tally) -> str:
     return json.dumps(table, indent=2) + "\n"
 
 
-def plural(number: int, word: str) -> str:
-    """ "1 error", "2 errors"."""
-    return f"{number} {word}" if number == 1 else f"{number} {word}s"
+def plural(number: int, word: str, ending: str = "s") -> str:
+    """ "1 error", "2 errors", "3 fixes"."""
+    return f"{number} {word}" if number == 1 else f"{number} {word}{ending}"

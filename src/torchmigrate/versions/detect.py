@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torchmigrate.reach import exists, is_dir
 from torchmigrate.versions.releases import show_version
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 Note = Callable[[str], None]  # is told, in a line, what was not understood
 
-_OPTION = re.compile(r"\s+--?[A-Za-z].*$")  # `torch==1.7 --hash=...`
-_INCLUDE = re.compile(r"(?:-r|--requirement|-c|--constraint)[\s=]*(\S+)")
+# Patterns are compiled when they are used: in most directories there is nothing to read.
+_OPTION = r"\s+--?[A-Za-z].*$"  # `torch==1.7 --hash=...`
+_INCLUDE = r"(?:-r|--requirement|-c|--constraint)[\s=]*(\S+)"
 
 
-@dataclass(frozen=True, slots=True)
-class Detected:
+class Detected(NamedTuple):
     """A minimum and the file that states it."""
 
     minimum: str  # "1.7"
@@ -75,12 +75,14 @@ Reader = Callable[[Path, bytes, Note], "Iterable[Version | None]"]
 def _candidates(directory: Path) -> Iterator[tuple[Reader, list[Path]]]:
     """Readers with the files they are for, strongest first; the lowest bound of one group counts."""
     try:
-        names = sorted(path.name for path in directory.iterdir())
+        names = sorted(os.listdir(directory))  # noqa: PTH208 (a Path for each would take longer)
     except OSError:
         return
     more = directory / "requirements"
     requirements = [
-        directory / name for name in names if re.fullmatch(r"requirements?[\w.-]*\.(?:txt|in)", name)
+        directory / name
+        for name in names
+        if name.startswith("requirement") and re.fullmatch(r"requirements?[\w.-]*\.(?:txt|in)", name)
     ]
     if "requirements" in names and is_dir(more):
         requirements += sorted(more.glob("*.txt"))
@@ -88,7 +90,7 @@ def _candidates(directory: Path) -> Iterator[tuple[Reader, list[Path]]]:
     conda = [
         directory / name
         for name in names
-        if re.fullmatch(r"(?:conda[\w.-]*|environment[\w.-]*)\.ya?ml", name)
+        if name.startswith(("conda", "environment")) and re.fullmatch(r"\w[\w.-]*\.ya?ml", name)
     ]
     for name, reader in (("pyproject.toml", _pyproject), ("setup.cfg", _setup_cfg), ("setup.py", _setup_py)):
         if name in names:
@@ -285,7 +287,7 @@ def _requirement_lines(path: Path, data: bytes, seen: set[Path], tell: Note) -> 
     text = re.sub(r"\\\r?\n", "", _decode(data))
     for line in text.splitlines():
         line = re.sub(r"(?:^|\s)#.*", "", line).strip()
-        include = _INCLUDE.fullmatch(line)
+        include = re.fullmatch(_INCLUDE, line)
         if include is not None:
             other = path.parent / include[1]
             if other.resolve() in seen:
@@ -295,7 +297,7 @@ def _requirement_lines(path: Path, data: bytes, seen: set[Path], tell: Note) -> 
             except OSError as error:
                 tell(f"{include[1]} not read: {error.strerror or error}")
         elif line and not line.startswith("-"):
-            yield _OPTION.sub("", line)
+            yield re.sub(_OPTION, "", line)
 
 
 def _environment(path: Path, data: bytes, tell: Note) -> Iterable[Version | None]:

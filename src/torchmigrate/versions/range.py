@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from torchmigrate.catalogue.model import Case
 from torchmigrate.model import Applicability, Severity
 from torchmigrate.versions.releases import (
     ABSENT,
@@ -19,8 +17,20 @@ from torchmigrate.versions.releases import (
     show_version,
 )
 
-__all__ = ["VersionRange", "Versioned", "applicability", "parse_version", "requirement", "severity"]
+if TYPE_CHECKING:
+    from torchmigrate.catalogue.model import Case
 
+__all__ = [
+    "VersionRange",
+    "Versioned",
+    "applicability",
+    "held_by_minimum",
+    "parse_version",
+    "requirement",
+    "severity",
+]
+
+AND_SUPPORTS = ", and the project supports "
 _version = lru_cache(maxsize=None)(parse_version)
 
 
@@ -39,23 +49,22 @@ class Versioned(Protocol):
     def removed(self) -> str | None: ...
 
 
-@dataclass(frozen=True, slots=True)
 class VersionRange:
     """`minimum`..`target`: the oldest torch that the code must run on, and the one that it moves to.
+
+    minimum None: not known, only the target counts.
 
     Raises:
         ValueError: one of them is not a release, or the minimum is newer than the target.
     """
 
-    target: str = NEWEST
-    minimum: str | None = None  # None: not known, only the target counts
+    __slots__ = ("minimum", "target")
 
-    def __post_init__(self) -> None:
-        if self.minimum is not None and parse_version(self.minimum) > parse_version(self.target):
-            raise ValueError(
-                f"the minimum, torch {self.minimum}, is newer than the target, torch {self.target}"
-            )
-        parse_version(self.target)
+    def __init__(self, target: str = NEWEST, minimum: str | None = None) -> None:
+        if parse_version(target) < parse_version(minimum or target):
+            raise ValueError(f"the minimum, torch {minimum}, is newer than the target, torch {target}")
+        self.target = target
+        self.minimum = minimum
 
     def of(self, library: str) -> tuple[Version, Version | None]:
         """Target and minimum in releases of `library`, the minimum None if it is not known."""
@@ -91,8 +100,13 @@ def applicability(case: Case, rule: Versioned, versions: VersionRange) -> tuple[
     if needed > target:
         return Applicability.DISPLAY, f"{needs}, and the target is {_named(library, target)}"
     if minimum is not None and needed > minimum and level is Applicability.SAFE:
-        return Applicability.UNSAFE, f"{needs}, and the project supports {_named(library, minimum)}"
+        return Applicability.UNSAFE, f"{needs}{AND_SUPPORTS}{_named(library, minimum)}"
     return level, reason
+
+
+def held_by_minimum(reason: str | None) -> bool:
+    """Whether the reason for which a fix is not safe is that the minimum lacks the new code."""
+    return reason is not None and AND_SUPPORTS in reason
 
 
 def requirement(text: str, library: str) -> tuple[str, Version]:

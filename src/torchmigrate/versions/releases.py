@@ -10,9 +10,7 @@ import re
 
 Version = tuple[int, ...]  # (2, 6); patch releases do not change the API
 
-_VERSION = re.compile(
-    r"v?(\d+)\.(\d+)(?:\.\d+)*(?:[-_.]?(?:a|b|rc|post|dev|alpha|beta|nightly)[-_.]?\d*)*(?:\+[\w.-]+)?"
-)
+_VERSION = r"v?(\d+)\.(\d+)(?:\.\d+)*(?:[-_.]?(?:a|b|rc|post|dev|alpha|beta|nightly)[-_.]?\d*)*(?:\+[\w.-]+)?"
 
 RELEASES: tuple[Version, ...] = (*((1, minor) for minor in range(14)), *((2, minor) for minor in range(16)))
 NEWEST = "2.15"
@@ -81,7 +79,10 @@ def parse_version(text: str) -> Version:
     Raises:
         ValueError: it is not a release; the message says what is allowed.
     """
-    match = _VERSION.fullmatch(text.strip())
+    major, _, minor = text.partition(".")
+    if major.isdecimal() and minor.isdecimal():  # nearly always; the pattern takes a while to compile
+        return int(major), int(minor)
+    match = re.fullmatch(_VERSION, text.strip())
     if match is None:
         raise ValueError(f"`{text}` is not a release such as 2.6, 1.10 or 2.6.1+cu118")
     return int(match[1]), int(match[2])
@@ -140,3 +141,13 @@ def companion(library: str, torch: Version) -> Version:
     if torch > RELEASES[-1]:
         return torch if library == "functorch" else table[RELEASES[-1]]
     return table.get(torch, ABSENT)
+
+
+def torch_release(library: str, version: Version) -> Version | None:
+    """The first release of torch that goes with this or a newer release of `library`; None: none known.
+
+    For a library that is not known that is the first of all, as `companion` counts.
+    """
+    if library in COUNTED_AS_TORCH:
+        return version
+    return next((release for release in RELEASES if companion(library, release) >= version), None)

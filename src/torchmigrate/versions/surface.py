@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from torchmigrate.versions.surface_file import Segment, SurfaceFile, Version, segments
+from torchmigrate.versions.surface_file import Segment, SurfaceFile, Version
 from torchmigrate.versions.surface_model import Entry, EntryKind, Status
 
 DATA = Path(__file__).with_name("api")
@@ -48,7 +48,6 @@ class Surface:
         self._file = SurfaceFile(data)
         self.library = self._file.library
         self.versions = self._file.versions  # oldest first
-        self._owners: dict[str, dict[str, str]] = {}
         self._histories: dict[tuple[str, str], tuple[Segment, ...]] = {}
 
     def entry(self, name: str, version: Version) -> Entry | None:
@@ -110,8 +109,8 @@ class Surface:
             if (
                 entry is not None
                 and not entry.gone
-                and not _private(name)
-                and _published(name, entry)
+                and not private(name)
+                and published(name, entry)
                 and self.status(owner or name, version) is Status.PRESENT
             ):
                 found.append(name)
@@ -126,7 +125,7 @@ class Surface:
         return {
             last
             for owner, _ in self._family(*found, number, frozenset())
-            for last in self._members(owner)
+            for last in self._file.members(owner)
             if self._own(owner, last, number) is not None
         }
 
@@ -148,10 +147,18 @@ class Surface:
         if first != self.library:
             return Status.UNKNOWN
         found = self._step("", first, number, passed)
+        spelled = first
         for last in rest:
-            if isinstance(found, Status):
+            # A function may have the name of the submodule that it comes from: `import` still finds what is
+            # in the module, and so does this, before it asks the function.
+            listed = self._step(spelled, last, number, passed)
+            if not isinstance(listed, Status):
+                found = listed
+            elif isinstance(found, Status):
                 return found
-            found = self._member(*found, last, number, passed)
+            else:
+                found = self._member(*found, last, number, passed)
+            spelled = f"{spelled}.{last}"
         return found
 
     def _member(
@@ -229,23 +236,15 @@ class Surface:
 
     def _own(self, owner: str, last: str, number: int) -> Entry | None:
         """What an owner lists itself in a release."""
-        key = (owner, last)
-        history = self._histories.get(key)
+        history = self._histories.get((owner, last))
         if history is None:
-            text = self._members(owner).get(last)
-            history = self._histories[key] = () if text is None else segments(text)
+            history = self._histories[owner, last] = self._file.history(owner, last)
         entry = None
         for start, later in history:
             if start > number:
                 break
             entry = later
         return entry
-
-    def _members(self, owner: str) -> dict[str, str]:
-        members = self._owners.get(owner)
-        if members is None:
-            members = self._owners[owner] = self._file.members(owner)
-        return members
 
 
 def surface_of(name: str) -> Surface | None:
@@ -263,13 +262,13 @@ def _dunder(last: str) -> bool:
     return last.startswith("__") and last.endswith("__")
 
 
-def _private(name: str) -> bool:
+def private(name: str) -> bool:
     return any(part.startswith("_") for part in name.split("."))
 
 
-def _published(name: str, entry: Entry) -> bool:
+def published(name: str, entry: Entry) -> bool:
     """Whether a name is meant for others: defined there, or taken from below or from a private module."""
     if entry.kind is not EntryKind.ALIAS:
         return True
     owner = name.rpartition(".")[0]
-    return entry.target.startswith(owner + ".") or _private(entry.target)
+    return entry.target.startswith(owner + ".") or private(entry.target)

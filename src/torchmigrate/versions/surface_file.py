@@ -5,18 +5,19 @@ alone. The first is the head: a line with the library and its releases, then a l
 with its length in bytes and the first owner in it. The others hold one line per owner, sorted. An owner is
 what has members: a module or a class; the empty owner has the library itself as its member.
 
-    OWNER <TAB> NAME HISTORY <TAB> NAME HISTORY ...
+    OWNER <TAB> HISTORY | NAME | NAME | <TAB> HISTORY | NAME | ...
 
-A history is a list of segments, each from a release (its number in the head) to the next segment: the entry,
-or nothing where the name does not exist. An entry is a letter for its kind, flags, and fields by their first
-character. The four separators cannot occur in a text: they are escaped, as is the backslash.
+Names with the same history share it. A history is a list of segments, each from a release (its number in the
+head) to the next segment: the entry, or nothing where the name does not exist. An entry is a letter for its
+kind, flags, and fields by their first character; the target of an alias ends with a dot if the name follows.
+The separators cannot occur in a text: they are escaped, as is the backslash.
 """
 
 from __future__ import annotations
 
 import zlib
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from torchmigrate.versions.surface_model import Entry, EntryKind, Release
 
@@ -28,10 +29,11 @@ _FORMAT = "torchmigrate-api-1"
 _BLOCK = 128 * 1024  # characters in a gzip member: some milliseconds to unpack, and few lookups need many
 _GZIP = 31  # zlib's number for "with a gzip header"; it writes no time into it
 
-_MEMBER = "\t"
+_GROUP = "\t"
 _SEGMENT = "\x1d"
 _FIELD = "\x1e"
-_ESCAPES = {"\\": "\\\\", "\n": "\\n", "\t": "\\t", "\x1d": "\\s", "\x1e": "\\f", "\r": "\\r"}
+_NAME = "\x1f"
+_ESCAPES = {"\\": "\\\\", "\n": "\\n", "\t": "\\t", "\x1d": "\\s", "\x1e": "\\f", "\x1f": "\\u"}
 _ESCAPED = str.maketrans(_ESCAPES)
 _UNESCAPED = {code[1]: character for character, code in _ESCAPES.items()}
 
@@ -74,33 +76,45 @@ class SurfaceFile:
             self._places.append((start, start + int(length)))
             start += int(length)
 
-    def members(self, owner: str) -> dict[str, str]:
-        """What a module or class has in any release: names and histories for `segments`; {} if unknown."""
-        number = bisect_right(self._firsts, owner) - 1
-        if number < 0:
-            return {}
-        text = self._block(number)
-        start = text.find(f"\n{owner}\t")
-        if start < 0:
-            return {}
-        return _members(text[start + 1 : text.find("\n", start + 1)])[1]
+    def history(self, owner: str, name: str) -> tuple[Segment, ...]:
+        """What a module or class lists under a name, by release; () if it never did."""
+        text, start, end = self._line(owner)
+        place = text.find(f"{_NAME}{name}{_NAME}", start, end)
+        if place < 0:
+            return ()
+        start = text.rindex(_GROUP, start, place) + 1
+        return _read_history(text[start : text.index(_NAME, start)], name)
+
+    def members(self, owner: str) -> dict[str, tuple[Segment, ...]]:
+        """What a module or class lists in any release."""
+        text, start, end = self._line(owner)
+        return _members(text[start:end])[1] if end else {}
 
     def owners_with(self, name: str) -> Iterator[str]:
-        """The modules and classes that have a member of this name in some release."""
-        wanted = f"\t{name} "
+        """The modules and classes that list this name in some release."""
+        wanted = f"{_NAME}{name}{_NAME}"
         for number in range(len(self._firsts)):
             text = self._block(number)
             place = text.find(wanted)
             while place >= 0:
                 start = text.rfind("\n", 0, place) + 1
-                yield text[start : text.find("\t", start)]
+                yield text[start : text.find(_GROUP, start)]
                 place = text.find(wanted, text.find("\n", place))
 
-    def owners(self) -> Iterator[tuple[str, dict[str, str]]]:
+    def owners(self) -> Iterator[tuple[str, dict[str, tuple[Segment, ...]]]]:
         """Every module and class with its members."""
         for number in range(len(self._firsts)):
             for line in self._block(number)[1:-1].split("\n"):
                 yield _members(line)
+
+    def _line(self, owner: str) -> tuple[str, int, int]:
+        """The block with the line of an owner, and where that begins and ends; 0, 0 if there is none."""
+        number = bisect_right(self._firsts, owner) - 1
+        if number < 0:
+            return "", 0, 0
+        text = self._block(number)
+        start = text.find(f"\n{owner}{_GROUP}") + 1
+        return (text, start, text.find("\n", start)) if start else ("", 0, 0)
 
     def _block(self, number: int) -> str:
         text = self._texts.get(number)
@@ -109,15 +123,6 @@ class SurfaceFile:
             # A line is then always between two line ends.
             text = self._texts[number] = "\n" + zlib.decompress(self._data[start:end], _GZIP).decode()
         return text
-
-
-def segments(history: str) -> tuple[Segment, ...]:
-    """A history as `SurfaceFile.members` gives it, by release."""
-    found: list[Segment] = []
-    for text in history.split(_SEGMENT):
-        number, _, entry = text.partition(":")
-        found.append((int(number), _read_entry(entry) if entry else None))
-    return tuple(found)
 
 
 def encode(library: str, releases: Sequence[tuple[Version, Release]]) -> bytes:
@@ -129,15 +134,18 @@ def encode(library: str, releases: Sequence[tuple[Version, Release]]) -> bytes:
     versions = [version for version, _ in releases]
     if versions != sorted(set(versions)):
         raise ValueError("releases must be in order, each once")
-    owners: dict[str, dict[str, str]] = {}
+    owners: dict[str, dict[str, list[str]]] = {}
     for name in sorted({name for _, release in releases for name in release}):
         if name != library and not name.startswith(library + "."):
             raise ValueError(f"`{name}` is not a name of {library}")
         owner, _, last = name.rpartition(".")
-        owners.setdefault(owner, {})[last] = _history(name, [release for _, release in releases])
+        history = _write_history(name, last, [release for _, release in releases])
+        owners.setdefault(owner, {}).setdefault(history, []).append(last)
     lines = [
-        _MEMBER.join([owner, *(f"{name} {history}" for name, history in sorted(owners[owner].items()))])
-        for owner in sorted(owners)
+        _GROUP.join(
+            [owner, *(_NAME.join([history, *names, ""]) for history, names in sorted(groups.items()))]
+        )
+        for owner, groups in sorted(owners.items())
     ]
     blocks = [(owner, _pack("\n".join(block) + "\n")) for owner, block in _blocks(lines)]
     head = [" ".join([_FORMAT, library, *(".".join(map(str, version)) for version in versions)])]
@@ -156,9 +164,8 @@ def decode(data: bytes) -> list[tuple[Version, dict[str, Entry]]]:
     for owner, members in file.owners():
         for last, history in members.items():
             name = f"{owner}.{last}" if owner else last
-            spans = segments(history)
-            ends = [start for start, _ in spans[1:]] + [len(releases)]
-            for (start, entry), end in zip(spans, ends, strict=True):
+            ends = [start for start, _ in history[1:]] + [len(releases)]
+            for (start, entry), end in zip(history, ends, strict=True):
                 if entry is not None:
                     for release in releases[start:end]:
                         release[name] = entry
@@ -179,17 +186,23 @@ def _blocks(lines: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
     size = 0
     for line in lines:
         if block and size + len(line) > _BLOCK:
-            yield block[0].partition(_MEMBER)[0], block
+            yield block[0].partition(_GROUP)[0], block
             block, size = [], 0
         block.append(line)
         size += len(line)
     if block:
-        yield block[0].partition(_MEMBER)[0], block
+        yield block[0].partition(_GROUP)[0], block
 
 
-def _members(line: str) -> tuple[str, dict[str, str]]:
-    owner, *members = line.split(_MEMBER)
-    return owner, dict(member.split(" ", 1) for member in members)
+def _members(line: str) -> tuple[str, dict[str, tuple[Segment, ...]]]:
+    """An owner and what it lists."""
+    owner, *groups = line.split(_GROUP)
+    found = {}
+    for group in groups:
+        history, *names, _ = group.split(_NAME)
+        for name in names:
+            found[name] = _read_history(history, name)
+    return owner, found
 
 
 def _pack(text: str) -> bytes:
@@ -197,21 +210,30 @@ def _pack(text: str) -> bytes:
     return packer.compress(text.encode()) + packer.flush()
 
 
-def _history(name: str, releases: Sequence[Mapping[str, Entry]]) -> str:
+def _write_history(name: str, last: str, releases: Sequence[Release]) -> str:
     written: list[str] = []
     before: Entry | None = None
     for number, release in enumerate(releases):
         entry = release.get(name)
         if entry != before:
-            written.append(f"{number}:{'' if entry is None else _write_entry(entry)}")
+            written.append(f"{number}:{'' if entry is None else _write_entry(entry, last)}")
         before = entry
     return _SEGMENT.join(written)
 
 
-def _write_entry(entry: Entry) -> str:
+def _read_history(history: str, last: str) -> tuple[Segment, ...]:
+    found: list[Segment] = []
+    for text in history.split(_SEGMENT):
+        number, _, entry = text.partition(":")
+        found.append((int(number), _read_entry(entry, last) if entry else None))
+    return tuple(found)
+
+
+def _write_entry(entry: Entry, last: str) -> str:
     fields = [_LETTERS[entry.kind] + "*" * entry.open + "!" * entry.gone]
     if entry.target:
-        fields.append(f">{entry.target.translate(_ESCAPED)}")
+        target = entry.target.removesuffix(last) if entry.target.endswith("." + last) else entry.target
+        fields.append(f">{target.translate(_ESCAPED)}")
     fields += [f"={signature.translate(_ESCAPED)}" for signature in entry.signatures]
     fields += [f"<{base.translate(_ESCAPED)}" for base in entry.bases]
     if entry.deprecated is not None:
@@ -219,14 +241,15 @@ def _write_entry(entry: Entry) -> str:
     return _FIELD.join(fields)
 
 
-def _read_entry(text: str) -> Entry:
+def _read_entry(text: str, last: str) -> Entry:
     head, *fields = text.split(_FIELD)
     by_mark: dict[str, list[str]] = {">": [], "=": [], "<": [], "#": []}
     for field in fields:
         by_mark[field[0]].append(_unescape(field[1:]))
+    target = by_mark[">"][0] if by_mark[">"] else ""
     return Entry(
         kind=_KINDS[head[0]],
-        target="".join(by_mark[">"]),
+        target=target + last if target.endswith(".") else target,
         signatures=tuple(by_mark["="]),
         bases=tuple(by_mark["<"]),
         open="*" in head,

@@ -1,0 +1,107 @@
+"""The API data at the two ends of the version range, each answer remembered."""
+
+from __future__ import annotations
+
+from torchmigrate.match.signature import Signature, parse_signature
+from torchmigrate.versions.range import VersionRange
+from torchmigrate.versions.releases import NEWEST
+from torchmigrate.versions.surface import Surface, surface_of
+from torchmigrate.versions.surface_model import EntryKind, Status
+
+Version = tuple[int, ...]
+Signatures = tuple[Signature, ...]  # of all overloads; empty: not known
+
+
+class Point:
+    """What there is in one release of torch, and in the releases of the other libraries that go with it."""
+
+    def __init__(self, release: str) -> None:
+        self.release = release
+        self._versions = VersionRange(target=release)
+        self._missing: dict[str, str | None] = {}
+        self._signatures: dict[str, Signatures] = {}
+
+    def version(self, name: str) -> Version:
+        """The release of the library to which a name belongs."""
+        return self._versions.of(name.partition(".")[0])[0]
+
+    def status(self, name: str) -> Status:
+        """Whether a name exists; UNKNOWN also for libraries without data."""
+        surface = surface_of(name)
+        return Status.UNKNOWN if surface is None else surface.status(name, self.version(name))
+
+    def exists(self, name: str) -> bool | None:
+        """Whether a name exists; None: nobody knows."""
+        return {Status.PRESENT: True, Status.ABSENT: False}.get(self.status(name))
+
+    def missing(self, name: str) -> str | None:
+        """The shortest prefix of a name that surely does not exist; None if there is none."""
+        if name not in self._missing:
+            self._missing[name] = self._first_missing(name)
+        return self._missing[name]
+
+    def _first_missing(self, name: str) -> str | None:
+        surface = surface_of(name)
+        if surface is None:
+            return None
+        version = self.version(name)
+        end = name.find(".")
+        while end >= 0:
+            end = name.find(".", end + 1)
+            prefix = name if end < 0 else name[:end]
+            status = surface.status(prefix, version)
+            if status is not Status.PRESENT:
+                owner = surface.definition(prefix.rpartition(".")[0], version) or ""
+                compiled = owner.startswith("torch._C.")  # its stub need not have everything
+                return prefix if status is Status.ABSENT and not compiled else None
+        return None
+
+    def signatures(self, name: str) -> Signatures:
+        """How a function, or a class, can be called."""
+        found = self._signatures.get(name)
+        if found is None:
+            surface = surface_of(name)
+            found = self._signatures[name] = (
+                () if surface is None else signatures(surface, name, self.version(name))
+            )
+        return found
+
+
+class Api:
+    """The target, and the oldest release that the code has to run on.
+
+    floor: the minimum. Where it is not known, an older target than the newest release counts: what came
+    later is missing there as well. None: there is nothing to compare with.
+    """
+
+    def __init__(self, versions: VersionRange) -> None:
+        self.target = Point(versions.target)
+        self.minimum = versions.minimum
+        floor = versions.minimum or (versions.target if versions.target != NEWEST else None)
+        self.floor = None if floor is None else Point(floor)
+
+    def gone_since(self, name: str) -> Version | None:
+        """The release since which a name is gone at the target; None: it was never there before."""
+        surface = surface_of(name)
+        target = self.target.version(name)
+        ends = [end for _, end in surface.spans(name) if end is not None] if surface else []
+        return max((end for end in ends if end <= target), default=None)
+
+    def there_since(self, name: str) -> Version | None:
+        """The first release after the floor that has a name; None: none has it."""
+        surface = surface_of(name)
+        if surface is None or self.floor is None:
+            return None
+        floor = self.floor.version(name)
+        return min((start for start, _ in surface.spans(name) if start > floor), default=None)
+
+
+def signatures(surface: Surface, name: str, version: Version) -> Signatures:
+    """How a function, or a class, can be called in a release; empty where not all of it is known."""
+    entry = surface.entry(name, version)
+    if entry is None or entry.gone or entry.kind not in (EntryKind.FUNCTION, EntryKind.CLASS):
+        return ()
+    try:
+        return tuple(parse_signature(text) for text in entry.signatures)
+    except ValueError:
+        return ()

@@ -1,0 +1,76 @@
+"""The API rules over one file."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+
+from torchmigrate.api_rules import rules
+from torchmigrate.api_rules.absent import AbsentNames
+from torchmigrate.api_rules.api import Api
+from torchmigrate.api_rules.arguments import Arguments, Functions
+from torchmigrate.api_rules.own import held_libraries
+from torchmigrate.api_rules.places import Surrounding, name_of
+from torchmigrate.catalogue.model import Rule
+from torchmigrate.hits import HitFinder, about_arguments
+from torchmigrate.model import Finding
+from torchmigrate.names.model import Names, Role
+from torchmigrate.source import Source
+
+
+class ApiFinder:
+    """Looks every use of a file up in the API data.
+
+    Args:
+        api: the data at the target and the minimum.
+        codes: of the rules that are selected.
+        catalogue: finds the rules for a name in the whole catalogue, also those that are not selected: what
+            has a rule of its own is left to it.
+    """
+
+    def __init__(self, api: Api, codes: Collection[str], catalogue: HitFinder) -> None:
+        self.api = api
+        self.codes = rules.CODES.intersection(codes)
+        self.catalogue = catalogue
+        self.functions = Functions(api)
+
+    def findings(
+        self, names: Names, source: Source, path: Path, reported: Collection[int] = ()
+    ) -> list[Finding]:
+        """The findings of one file. reported: ids of the uses about which the catalogue says something."""
+        if not names.uses:
+            return []
+        own = held_libraries(path.absolute().parent)
+        surrounding = Surrounding(names, source)
+        absent = AbsentNames(self.api, self.codes, self._owns, surrounding)
+        arguments = Arguments(self.functions, self.codes, self._owns_parameter, surrounding)
+        found: list[Finding] = []
+        for use in names.uses:
+            name = name_of(use)
+            if name is None or id(use) in reported or name.partition(".")[0] in own:
+                continue
+            missing = absent.look(use, name)
+            if missing is not None:
+                found.append(missing)
+            elif use.call is not None and use.role is not Role.STRING and use.sure:
+                found.extend(arguments.look(use, name))
+        return found
+
+    def _owns(self, name: str) -> bool:
+        """Whether the catalogue has a rule for a name as such."""
+        return any(not about_arguments(rule) for rule, _ in self.catalogue.rules_for(name))
+
+    def _owns_parameter(self, name: str, parameter: str) -> bool:
+        """Whether the catalogue has a rule for a name as such, or for this parameter of it."""
+        return any(
+            not about_arguments(rule) or parameter in _parameters(rule)
+            for rule, _ in self.catalogue.rules_for(name)
+        )
+
+
+def _parameters(rule: Rule) -> set[str]:
+    """Every parameter that a rule says something about."""
+    found = {*rule.parameters, *rule.missing, *rule.match}
+    for case in rule.cases:
+        found.update(case.when, case.drop, case.keywords, case.map, case.set, case.to_keyword)
+    return found

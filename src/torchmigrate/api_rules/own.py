@@ -1,0 +1,30 @@
+"""Libraries that a repository holds itself: what their released versions have says nothing about it."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+
+from torchmigrate.libraries import LIBRARY_ROOTS
+from torchmigrate.reach import exists
+
+_MARKS = (".git", "pyproject.toml", "setup.py", "setup.cfg")
+_INSTALLED = ("site-packages", "dist-packages")
+
+
+@functools.lru_cache(maxsize=4096)
+def held_libraries(directory: Path) -> frozenset[str]:
+    """The libraries whose sources are in a directory or one above it, up to the project's root.
+
+    directory: absolute. Packages that are only installed somewhere around are none of them.
+    """
+    if directory.name in _INSTALLED or directory.parent == directory:
+        return frozenset()
+    here = frozenset(
+        root
+        for root in LIBRARY_ROOTS
+        if exists(directory / root / "__init__.py") or exists(directory / "src" / root / "__init__.py")
+    )
+    if any(exists(directory / mark) for mark in _MARKS):
+        return here
+    return here | held_libraries(directory.parent)

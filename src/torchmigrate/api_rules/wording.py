@@ -1,0 +1,44 @@
+"""Findings of the API rules in words."""
+
+from __future__ import annotations
+
+from torchmigrate.api_rules.api import Version
+from torchmigrate.api_rules.rules import RULES
+from torchmigrate.model import Finding, Severity, Timeline
+from torchmigrate.versions.releases import show_version
+
+_RULES = {rule.code: rule for rule in RULES}
+
+
+def library_of(name: str) -> str:
+    """The library to which a dotted name belongs."""
+    return name.partition(".")[0]
+
+
+def release(name: str, version: Version) -> str:
+    """A release of the library of a name: "torch 1.8"."""
+    return f"{library_of(name)} {show_version(version)}"
+
+
+def finding(
+    code: str,
+    message: str,
+    severity: Severity,
+    span: tuple[int, int],
+    symbol: str,
+    timeline: Timeline,
+    help_text: str | None = None,
+) -> Finding:
+    """A finding of one of these rules, with the rule's advice where there is nothing better."""
+    rule = _RULES[code]
+    return Finding(
+        code=code,
+        name=rule.name,
+        message=message,
+        severity=severity,
+        start=span[0],
+        end=span[1],
+        help=help_text or rule.advice,
+        symbol=symbol,
+        timeline=timeline,
+    )

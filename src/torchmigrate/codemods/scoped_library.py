@@ -1,0 +1,33 @@
+"""TM998: `torch.library.Library` in tests."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from torchmigrate.catalogue.model import Rule
+from torchmigrate.fixes import FixPlanner
+from torchmigrate.hits import Hit
+from torchmigrate.model import Finding
+
+NEEDS_HITS = True  # a file without a hit of the rule has nothing for it
+_FRAMEWORKS = ("pytest", "unittest", "torch.testing._internal")
+
+
+def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
+    """Every hit, if the file is a test."""
+    if hits and _is_test(planner):
+        yield from (planner.finding(hit, None) for hit in hits)
+
+
+def _is_test(planner: FixPlanner) -> bool:
+    path = planner.source.path
+    if path.stem.startswith("test_") or path.stem.endswith("_test"):
+        return True
+    imported: list[str] = []
+    for node in ast.walk(planner.names.tree):
+        if isinstance(node, ast.Import):
+            imported += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            imported.append(node.module)
+    return any(f"{name}.".startswith(f"{framework}.") for name in imported for framework in _FRAMEWORKS)

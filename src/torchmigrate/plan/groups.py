@@ -1,0 +1,86 @@
+"""Places by rule and by file, and the sentences about them that every format has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from torchmigrate.plan.model import EFFECTS, Effect, Effort, Place, Plan, Row, Tally
+from torchmigrate.report.summary import plural
+from torchmigrate.versions.releases import show_version
+
+
+@dataclass(frozen=True, slots=True)
+class RuleGroup:
+    """The places that one rule found, in order."""
+
+    code: str
+    name: str
+    places: list[Place]
+
+    def since(self, effect: Effect) -> str:
+        """ " (since 2.0)", where that is the same for all places."""
+        found = {place.since.of(effect) for place in self.places}
+        release = found.pop()
+        return f" (since {show_version(release)})" if not found and release is not None else ""
+
+
+def by_rule(places: Iterable[Place]) -> list[RuleGroup]:
+    """Places by rule, in order of code."""
+    groups: dict[str, RuleGroup] = {}
+    for place in places:
+        groups.setdefault(place.code, RuleGroup(place.code, place.name, [])).places.append(place)
+    return [groups[code] for code in sorted(groups)]
+
+
+def by_file(plan: Plan) -> list[tuple[str, list[int]]]:
+    """For each file with something to do for the target: its places by effect, then by effort."""
+    columns = (*EFFECTS, *Effort)
+    found: dict[str, list[int]] = {}
+    for place in plan.places:
+        effect = place.since.effect(plan.target)
+        if effect in EFFECTS:
+            numbers = found.setdefault(place.path, [0] * len(columns))
+            numbers[columns.index(effect)] += 1
+            numbers[columns.index(place.effort_in(plan.target))] += 1
+    return sorted(found.items())
+
+
+def efforts_line(counted: Tally | Row) -> str:
+    """ "3 safe fixes, 1 unsafe fix, 2 by hand"; only what there is."""
+    return ", ".join(_effort(counted.of(effort), effort) for effort in Effort if counted.of(effort))
+
+
+def _effort(number: int, effort: Effort) -> str:
+    return f"{number} {effort.value}" if effort is Effort.BY_HAND else plural(number, effort.value, "es")
+
+
+def total_line(plan: Plan) -> str:
+    """ "12 places in 2 files: 9 safe fixes, 1 unsafe fix, 2 by hand"."""
+    if not plan.last.places:
+        return "nothing to do"
+    places, files = plural(plan.last.places, "place"), plural(len(by_file(plan)), "file")
+    return f"{places} in {files}: {efforts_line(plan.last)}"
+
+
+def lacking_line(plan: Plan) -> str:
+    """How many places need something newer than the minimum, or what there is instead of one."""
+    number = len(plan.needing)
+    first = show_version(plan.first)
+    if not plan.lacking:
+        return f"{plural(number, 'place')} {'needs' if number == 1 else 'need'} torch {first}"
+    return (
+        f"{plural(number, 'place')} {'uses' if number == 1 else 'use'} what torch {first} does not have yet"
+    )
+
+
+def minimum_hint(plan: Plan) -> str:
+    """What a newer minimum would make of the unsafe fixes; empty if nothing."""
+    held = [
+        place for place in plan.places if place.held_by_minimum and place.since.effect(plan.target) in EFFECTS
+    ]
+    needs = [place.fix_needs for place in held if place.fix_needs is not None]
+    if not needs:
+        return ""
+    fixes = "unsafe fix is" if len(held) == 1 else "unsafe fixes are"
+    return f"{len(held)} {fixes} safe once torch {show_version(max(needs))} is the minimum."

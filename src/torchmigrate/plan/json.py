@@ -1,0 +1,71 @@
+"""A plan for programs."""
+
+from __future__ import annotations
+
+import json
+
+from torchmigrate.plan.compute import headline
+from torchmigrate.plan.links import Links
+from torchmigrate.plan.model import EFFECTS, Effect, Place, Plan, Row, Tally
+from torchmigrate.versions.releases import Version, show_version
+
+
+def as_json(plan: Plan, links: Links) -> str:
+    """One object; releases are text such as "2.6"."""
+    low, high = plan.runs or (None, None)
+    whole = {
+        "project": plan.project,
+        "minimum": _shown(plan.minimum),
+        "from": _shown(plan.first),
+        "to": _shown(plan.target),
+        "headline": headline(plan),
+        "runs": None if plan.runs is None else {"first": _shown(low), "last": _shown(high)},
+        "files": plan.files,
+        "unread": plan.unread,
+        "releases": [_row(row) for row in plan.rows],
+        "places": [_place(place, plan, links) for place in plan.listed],
+    }
+    # ASCII only, so that any terminal, locale and file name gives valid JSON.
+    return json.dumps(whole, indent=2) + "\n"
+
+
+def _shown(version: Version | None) -> str | None:
+    return None if version is None else show_version(version)
+
+
+def _row(row: Row) -> dict[str, object]:
+    return {
+        "release": show_version(row.release),
+        "runs": row.runs,
+        "needs_newer": row.lacking,
+        **{effect.label: _tally(row.effects[effect]) for effect in EFFECTS},
+        "new": {effect.label: _tally(row.begins[effect]) for effect in EFFECTS},
+    }
+
+
+def _tally(tally: Tally) -> dict[str, int]:
+    return {"places": tally.places, "safe": tally.safe, "unsafe": tally.unsafe, "by_hand": tally.by_hand}
+
+
+def _place(place: Place, plan: Plan, links: Links) -> dict[str, object]:
+    effect = place.since.effect(plan.target)
+    return {
+        "code": place.code,
+        "name": place.name,
+        "message": place.message,
+        "path": place.path,
+        "location": {"row": place.row, "column": place.column},
+        "link": links.to(place),
+        "symbol": place.symbol,
+        "effect": None if effect is None else effect.label,
+        "effort": place.effort_in(plan.target).name.lower(),
+        "since": {
+            **{each.label: _shown(place.since.of(each)) for each in sorted(Effect)},
+            "needs": _shown(place.since.needs),
+        },
+        "fix": None
+        if place.fix is None
+        else {"message": place.fix, "reason": place.reason, "needs": _shown(place.fix_needs)},
+        "help": place.help,
+        "url": place.url,
+    }

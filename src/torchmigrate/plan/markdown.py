@@ -1,0 +1,109 @@
+"""A plan for an issue or a pull request."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from torchmigrate.plan.compute import headline
+from torchmigrate.plan.groups import RuleGroup, by_file, by_rule, lacking_line, minimum_hint, total_line
+from torchmigrate.plan.links import Links
+from torchmigrate.plan.model import EFFECTS, Effect, Effort, Place, Plan, Row
+from torchmigrate.versions.releases import show_version
+
+_COLUMNS = [*(effect.label for effect in EFFECTS), *(effort.value for effort in Effort)]
+
+
+def as_markdown(plan: Plan, links: Links, *, step: bool) -> str:
+    """The releases as a table; with `step`, what there is to do for the target, too."""
+    lines = [f"# Upgrade plan: {escape(plan.project)}", "", escape(headline(plan)), ""]
+    more = ["needs newer"] if plan.lacking else []
+    lines += _table(["torch", "runs", *more, *_COLUMNS], [_cells(plan, row) for row in plan.rows], 2)
+    if step:
+        lines += _step(plan, links)
+    return "\n".join(lines) + "\n"
+
+
+def _cells(plan: Plan, row: Row) -> list[str]:
+    cells = [show_version(row.release), "yes" if row.runs else "no"]
+    if plan.lacking:
+        cells.append(_number(row.lacking))
+    for effect in EFFECTS:
+        new = row.begins[effect].places
+        cells.append(_number(row.effects[effect].places) + (f" (+{new})" if new else ""))
+    return [*cells, *(_number(row.of(effort)) for effort in Effort)]
+
+
+def _number(number: int) -> str:
+    return str(number or "")
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], text_columns: int = 1) -> Iterator[str]:
+    yield f"| {' | '.join(heads)} |"
+    yield f"|{'|'.join([' --- '] * text_columns + [' ---: '] * (len(heads) - text_columns))}|"
+    for row in rows:
+        yield f"| {' | '.join(row)} |"
+
+
+def _step(plan: Plan, links: Links) -> Iterator[str]:
+    yield ""
+    yield f"## To torch {show_version(plan.target)}"
+    yield ""
+    yield " ".join(filter(None, (f"{total_line(plan)}.", minimum_hint(plan))))
+    for effect in (*EFFECTS, Effect.OUTDATED):
+        groups = by_rule(plan.affected(effect))
+        if groups:
+            yield ""
+            yield f"### {effect.label.capitalize()}"
+        for group in groups:
+            yield ""
+            yield f"**{group.code}** {escape(group.name)}{group.since(effect)}"
+            yield ""
+            yield from _places(group, plan, links)
+    if plan.needing:
+        yield ""
+        yield "### Needs newer"
+        yield ""
+        yield lacking_line(plan) + ":"
+        yield ""
+        for group in by_rule(plan.needing):
+            for place in group.places:
+                yield f"- {_link(place, links)}: {escape(place.message)}"
+    files = by_file(plan)
+    if files:
+        yield ""
+        yield "### Files"
+        yield ""
+        rows = [[_cell(path), *map(_number, numbers)] for path, numbers in files]
+        yield from _table(["file", *_COLUMNS], rows)
+
+
+def _places(group: RuleGroup, plan: Plan, links: Links) -> Iterator[str]:
+    for place in group.places:
+        effort = place.effort_in(plan.target)
+        text = f"- {_link(place, links)}: {escape(place.message)}; **{effort.value}**"
+        if effort is not Effort.BY_HAND and place.fix:
+            text += f": {escape(place.fix)}"
+            text += f" ({escape(place.reason)})" if place.reason else ""
+        elif place.help:
+            text += f": {escape(place.help)}"
+        yield text
+
+
+def _link(place: Place, links: Links) -> str:
+    # An address may hold brackets and parentheses: in a template, or in the directories of a path.
+    address = links.to(place).replace("(", "%28").replace(")", "%29")
+    return f"[{escape(f'{place.path}:{place.row}')}]({address})"
+
+
+def _cell(text: str) -> str:
+    return escape(text).replace("|", "\\|")
+
+
+def escape(text: str) -> str:
+    """Text that means nothing in Markdown; parts between backticks stay code."""
+    parts = re.split(r"(`[^`\n]+`)", text)
+    return "".join(
+        part if number % 2 else re.sub(r"([\\`*_{}\[\]<>#|~&])", r"\\\1", part)
+        for number, part in enumerate(parts)
+    )

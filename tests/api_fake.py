@@ -1,0 +1,107 @@
+"""An invented library history under the names of torch and torchvision, for tests of the API rules."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from torchmigrate.versions.surface import Surface
+from torchmigrate.versions.surface_file import encode
+from torchmigrate.versions.surface_model import Entry, EntryKind
+
+MODULE = Entry(EntryKind.MODULE)
+OPEN = Entry(EntryKind.MODULE, open=True)
+VALUE = Entry(EntryKind.VALUE)
+
+
+def alias(target: str) -> Entry:
+    return Entry(EntryKind.ALIAS, target=target)
+
+
+def function(*signatures: str, gone: bool = False) -> Entry:
+    return Entry(EntryKind.FUNCTION, signatures=signatures, gone=gone)
+
+
+def cls(*signatures: str, bases: tuple[str, ...] = ()) -> Entry:
+    return Entry(EntryKind.CLASS, signatures=signatures, bases=bases)
+
+
+# By torch release, what is new (an entry) and what goes (None).
+TORCH: dict[tuple[int, int], dict[str, Entry | None]] = {
+    (1, 0): {
+        "torch": MODULE,
+        "torch.Tensor": cls("(*args)"),
+        "torch.Tensor.view": function("(*shape)"),
+        "torch.Tensor.unique_to_one": function("()"),
+        "torch.zeros": function("(*size, out=None, dtype=None)"),
+        "torch.float32": VALUE,
+        "torch.backport": OPEN,
+        "torch._C": MODULE,
+        "torch._C.Group": cls("()"),
+        "torch._C.Group.old": VALUE,
+        "torch.Group": alias("torch._C.Group"),
+        "torch.nn": MODULE,
+        "torch.nn.Linear": cls("(in_features, out_features, bias=True)"),
+        "torch.nn.Gone": cls("(size)"),
+        "torch.nn.functional": MODULE,
+        "torch.nn.functional.relu": function("(input, inplace=False)"),
+        "torch.attic": MODULE,
+        "torch.attic.sums": function("(input, dim=0)"),
+        "torch.attic.deep": MODULE,
+        "torch.attic.deep.thing": function("(x)"),
+        "torch.maths": MODULE,
+        "torch.maths.raised": function("(x, y)"),
+        "torch.maths.scaled": function("(input, scale=1, bias=None, async_op=False)"),
+        "torch.maths.renamed": function("(input, tensor2)"),
+        "torch.maths.short": function("(input, dim=None, keep=False)"),
+        "torch.maths.moved": function("(input, size=None, inplace=False)"),
+        "torch.maths.many": function("(a)"),
+        "torch.maths.forward": function("(a, old=1)"),
+        "torch.maths.comes_and_goes": function("(a)"),
+    },
+    (1, 5): {
+        "torch.maths.raised": function("(x, y)", gone=True),
+        "torch.maths.scaled": function("(input, scale=1, *, bias=None)"),
+        "torch.maths.renamed": function("(input, other)"),
+        "torch.maths.short": function("(input, dim=None)"),
+        "torch.maths.moved": function("(input, mode='sum', size=None, inplace=False)"),
+        "torch.maths.many": function("(a)", "(a, b, c)"),
+        "torch.maths.forward": function("(a, **kwargs)"),
+        "torch.maths.comes_and_goes": None,
+    },
+    (1, 8): {
+        "torch.attic": None,
+        "torch.attic.sums": None,
+        "torch.attic.deep": None,
+        "torch.attic.deep.thing": None,
+        "torch.maths.sums": function("(input, dim=0, *, dtype=None)"),
+        "torch.nn.Gone": None,
+        "torch._C.Group.old": None,
+        "torch.Tensor.unique_to_one": None,
+    },
+    (2, 0): {
+        "torch.func": MODULE,
+        "torch.func.vmap": function("(func, in_dims=0)"),
+        "torch.zeros": function("(*size, out=None, dtype=None, pin_memory=False)"),
+        "torch.maths.comes_and_goes": function("(a)"),
+        "torch.func.grad": function("(func)"),
+    },
+    (2, 15): {},
+}
+TORCHVISION: dict[tuple[int, int], dict[str, Entry | None]] = {
+    (0, 2): {"torchvision": MODULE, "torchvision.pieces": MODULE, "torchvision.pieces.cut": function("(x)")},
+    (0, 15): {"torchvision.pieces.cut": None, "torchvision.fresh": MODULE},
+}
+
+
+def surface(library: str, changes: Mapping[tuple[int, int], Mapping[str, Entry | None]]) -> Surface:
+    """The data of a library with these changes."""
+    releases: list[tuple[tuple[int, ...], dict[str, Entry]]] = []
+    held: dict[str, Entry] = {}
+    for version, changed in changes.items():
+        for name, entry in changed.items():
+            if entry is None:
+                del held[name]
+            else:
+                held[name] = entry
+        releases.append((version, dict(held)))
+    return Surface(encode(library, releases))

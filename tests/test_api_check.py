@@ -1,0 +1,59 @@
+"""The catalogue against the API data: releases, parameters and replacements."""
+
+from __future__ import annotations
+
+import pytest
+from harness.catalogue import loaded_rules
+
+from torchmigrate.catalogue.api_check import contradictions
+from torchmigrate.catalogue.model import Case, Rule
+
+
+@pytest.mark.parametrize("rule", [pytest.param(item.rule, id=item.rule.code) for item in loaded_rules()])
+def test_the_catalogue_says_what_the_data_says(rule: Rule) -> None:
+    assert contradictions(rule) == []
+
+
+SYMEIG = Rule(
+    "TM990", "example", "", "torch", {"torch.symeig": {"new": "torch.linalg.eigh"}}, removed="2.0", cases=()
+)
+RENAMED = Rule(
+    "TM991",
+    "example",
+    "",
+    "torchvision",
+    {"torchvision.transforms.functional.resized_crop": {}},
+    parameters=("h",),
+    removed="0.5",
+)
+
+
+@pytest.mark.parametrize("rule", [SYMEIG, RENAMED], ids=["name", "parameter"])
+def test_nothing_is_held_against_what_is_right(rule: Rule) -> None:
+    assert contradictions(rule) == []
+
+
+@pytest.mark.parametrize(
+    ("rule", "expected"),
+    [
+        (SYMEIG._replace(removed="1.8"), "`torch.symeig` is not removed in 1.8: it is gone since 2.0"),
+        (SYMEIG._replace(removed="2.1"), "`torch.symeig` is not removed in 2.1: it is gone since 2.0"),
+        (SYMEIG._replace(removed=None, deprecated="1.9"), "gone since 2.0: `removed` is missing"),
+        (SYMEIG._replace(symbols={"torch.symmeig": {}}), "`torch.symmeig` is in no release of torch"),
+        (SYMEIG._replace(symbols={"torch.add": {}}), "`torch.add` is not removed in 2.0: it is still there"),
+        (
+            SYMEIG._replace(symbols={"torch.symeig": {"new": "torch.linalg.symeig"}}),
+            "replaced by `torch.linalg.symeig`, which does not exist in torch 2.15",
+        ),
+        (
+            SYMEIG._replace(cases=(Case(rename="torch.linalg.eigh", requires="1.6"),)),
+            "`torch.linalg.eigh` does not exist in torch 1.6, which is required",
+        ),
+        (RENAMED._replace(removed="0.4"), "still takes `h` in 0.4"),
+        (RENAMED._replace(removed="0.9"), "takes no `h` before 0.9 already"),
+        (RENAMED._replace(removed=None, deprecated="0.3"), "takes no `h` in 0.29: `removed` is missing"),
+        (RENAMED._replace(parameters=("hh",)), "never took `hh`"),
+    ],
+)
+def test_what_contradicts_the_data(rule: Rule, expected: str) -> None:
+    assert any(expected in line for line in contradictions(rule)), contradictions(rule)

@@ -1,0 +1,395 @@
+"""TM001 to TM005 on an invented history (api_fake.py): what is found, where, and what is left alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import api_fake
+import pytest
+
+from torchmigrate.api_rules.own import held_libraries
+from torchmigrate.api_rules.rules import CODES
+from torchmigrate.catalogue.index import Catalogue
+from torchmigrate.catalogue.model import Rule
+from torchmigrate.config import Settings
+from torchmigrate.engine import Engine
+from torchmigrate.model import Finding, Severity, Timeline
+from torchmigrate.source import Source
+from torchmigrate.versions import surface
+
+OWN_RULES = Catalogue.of(
+    [
+        Rule("TM150", "attic-owned", "gone", "torch", {"torch.nn.Gone": {}}, removed="9.0"),
+        Rule(
+            "TM151",
+            "scaled-async",
+            "gone",
+            "torch",
+            {"torch.maths.scaled": {}},
+            parameters=("async_op",),
+            removed="1.5",
+        ),
+    ]
+)
+
+
+@pytest.fixture(autouse=True)
+def invented(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    libraries = {
+        "torch": api_fake.surface("torch", api_fake.TORCH),
+        "torchvision": api_fake.surface("torchvision", api_fake.TORCHVISION),
+    }
+    monkeypatch.setattr(surface, "_load", libraries.get)
+    yield
+
+
+def check(
+    text: str, *, catalogue: Catalogue | None = None, path: str = "x.py", **options: object
+) -> list[Finding]:
+    settings = Settings(codes=options.pop("codes", CODES), **options)  # type: ignore[arg-type]
+    source = Source.from_text(text, Path(path))
+    result = Engine(catalogue or Catalogue.of([]), settings).check_source(source, Path(path))
+    assert not result.problems
+    return result.findings
+
+
+def found(text: str, **options: object) -> list[str]:
+    """Every finding as `CODE what-it-points-at`."""
+    return [f"{item.code} {text[item.start : item.end]}" for item in check(text, **options)]
+
+
+# ---- TM001 -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "places"),
+    [
+        ("import torch\ntorch.attic.sums(x)\n", ["torch.attic"]),
+        ("import torch\ny = torch.attic.deep.thing\n", ["torch.attic"]),
+        ("import torch as t\nt.attic.sums(x)\nt.attic.sums(x)\n", ["t.attic", "t.attic"]),
+        ("from torch import attic\nattic.sums(x)\n", ["attic"]),
+        ("from torch import attic as a\na.sums(x)\n", ["attic as a"]),
+        ("import torch.attic\ntorch.attic.sums(x)\n", ["torch.attic"]),
+        ("import torch.attic.deep as d\nd.thing(x)\n", ["torch.attic"]),
+        ("from torch.attic import sums, deep\nsums(x)\ndeep.thing(x)\n", ["torch.attic"]),
+        ("from torch.attic.deep import thing\n", ["torch.attic"]),
+        ("from torch.attic import *\nsums(x)\n", ["torch.attic"]),
+        ("from torch.nn import (\n    Linear,\n    Gone,\n)\n", ["Gone"]),
+        ("from torch import nn\nclass A(nn.Gone):\n    pass\n", ["nn.Gone"]),
+        ("import torch\n@torch.attic.sums\ndef f(): pass\n", ["torch.attic"]),
+        ("import torch\ndef f(x: torch.nn.Gone): pass\n", ["torch.nn.Gone"]),
+        ("import torch\ndef f(x: 'torch.attic.deep'): pass\n", ["torch.attic"]),
+        ("import torch\nf = torch.maths.raised\nf(x, y)\n", ["torch.maths.raised"]),
+        ("import torch\nm = torch.maths\nm.raised(x, y)\n", ["m.raised"]),
+        ("import torch\nf = getattr(torch.nn, 'Gone')\n", ["getattr(torch.nn, 'Gone')"]),
+        ("from unittest import mock\nimport torch\nmock.patch('torch.attic.sums')\n", ["'torch.attic.sums'"]),
+        ("import torch\nx = torch.zeros(3)\nx.unique_to_one()\n", ["x.unique_to_one"]),
+        ("import torch\nprint(torch\n  .attic . sums)\n", ["torch\n  .attic"]),
+        ("import torch\nprint(f'{1 + 1}')\nif torch.attic.sums(x): pass\n", ["torch.attic"]),
+        ("import torchvision\ntorchvision.pieces.cut(x)\n", ["torchvision.pieces.cut"]),
+        # a handler that gives up is no other way
+        ("try:\n    import torch.attic\nexcept ImportError:\n    raise SystemExit\n", ["torch.attic"]),
+        ("try:\n    from torch.attic import sums\nexcept ValueError:\n    sums = None\n", ["torch.attic"]),
+        # the body surely fails, so that the handler runs
+        (
+            "try:\n    from torch.attic import sums\nexcept ImportError:\n    from torch.nn import Gone\n",
+            ["Gone"],
+        ),
+    ],
+)
+def test_removed(text: str, places: list[str]) -> None:
+    assert found(text) == [f"TM001 {place}" for place in places]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import torch\ntorch.nn.Linear(1, 2)\ntorch.zeros(3).view(1)\n",
+        "import torch\nif hasattr(torch, 'attic'):\n    torch.attic.sums(x)\n",
+        "import torch\nif torch.__version__ < '1.8':\n    torch.attic.sums(x)\n",
+        "import torch\nif hasattr(torch.nn, 'Gone'):\n    Gone = torch.nn.Gone\nelse:\n    Gone = None\n",
+        "import torch\nf = getattr(torch.nn, 'Gone', None)\nif f is not None:\n    f(1)\n",
+        "try:\n    from torch.attic import sums\nexcept ImportError:\n    sums = None\nsums(x)\n",
+        "try:\n    import torch.attic\n    ok = True\nexcept Exception:\n    ok = False\n"
+        "if ok:\n    torch.attic.sums(x)\n",
+        "try:\n    from torch.maths import sums\nexcept ImportError:\n    from torch.attic import sums\n",
+        "import torch\ntry:\n    torch.attic.sums(x)\nexcept AttributeError:\n    pass\n",
+        "import torch\nif torch.__version__ < '1.8':\n    from torch.attic import sums\n"
+        "else:\n    from torch.maths import sums\nsums(x)\n",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from torch.attic import sums\n",
+        "import torch\ntorch.attic = object()\ntorch.attic.sums(x)\n",
+        "import torch\ntorch.nn.Gone = 1\nprint(torch.nn.Gone)\n",
+        "import torch\nsetattr(torch.nn, 'Gone', 1)\nprint(torch.nn.Gone)\n",
+        "import sys, torch\nsys.modules['torch.attic'] = fake\nimport torch.attic\n",
+        "import torch\ndel torch.attic\n",
+        "from mine import *\nfrom torch.nn import *\nGone(3)\n",
+        "import torch\nclass A:\n    def f(self):\n        return self.nn.Gone\n",
+        "import torch\ntorch._C.attic()\ntorch.ops.attic.sums(x)\ntorch.classes.attic.A\n",
+        "import torch\ntorch.backport.anything(x)\n",
+        "import torch\ntorch.Group.old\n",
+        "import torch\ntorch.float32.attic\ntorch.zeros.attic\n",
+        "import torch\ndef f(x):\n    return x.unique_to_one()\n",
+        "import torch\nfor m in (torch.nn, other):\n    m.Gone\n",
+        "from unittest import mock\nimport torch\nmock.patch('torch.attic.sums', create=True)\n",
+        "from .torch import attic\n",
+        "torch = object()\ntorch.attic.sums(1)\n",
+        "import torch\nclass B(torch.nn.Linear):\n    pass\nB(1, 2).attic\n",
+    ],
+)
+def test_not_removed(text: str) -> None:
+    assert found(text, codes=CODES - {"TM002"}) == []
+
+
+def test_words_of_removed() -> None:
+    (finding,) = check("import torch\ntorch.attic.sums(x)\n")
+    assert finding.severity is Severity.ERROR
+    assert finding.message == "`torch.attic` is gone since torch 1.8"
+    assert finding.help == "`torch.maths.sums` has the same name"
+    assert finding.timeline == Timeline("torch", removed="1.8")
+    assert finding.symbol == "torch.attic"
+    (finding,) = check("from torchvision.pieces import cut\n")
+    assert finding.message == "`torchvision.pieces.cut` is gone since torchvision 0.15"
+    assert finding.timeline == Timeline("torchvision", removed="0.15")
+
+
+def test_target_decides() -> None:
+    text = "import torch\ntorch.attic.sums(x)\ntorch.maths.comes_and_goes(1)\n"
+    assert found(text, target="1.4") == []
+    assert found(text, target="1.6") == ["TM001 torch.maths.comes_and_goes"]
+    assert found(text, target="2.1") == ["TM001 torch.attic"]
+
+
+def test_the_catalogue_has_its_own() -> None:
+    text = "import torch\ntorch.nn.Gone(3)\nfrom torch.nn import Gone\n"
+    assert found(text, catalogue=OWN_RULES) == []
+    assert found(text) == ["TM001 torch.nn.Gone", "TM001 Gone"]
+
+
+def test_only_what_is_selected() -> None:
+    text = "import torch\ntorch.attic.sums(x)\ntorch.zeroes(3)\ntorch.maths.forward(1, c=2)\n"
+    assert found(text, codes=frozenset({"TM003"})) == []
+    assert found(text, codes=frozenset({"TM002"})) == ["TM002 torch.zeroes"]
+    assert found(text, codes=frozenset()) == []
+
+
+def test_suppressed() -> None:
+    text = "import torch\ntorch.attic.sums(x)  # torchmigrate: ignore[TM001] old\n"
+    assert found(text, known={"TM001": "TM001"}) == []
+
+
+# ---- the libraries themselves ------------------------------------------------------------------------
+
+
+def test_repository_of_a_library(tmp_path: Path) -> None:
+    (tmp_path / "torchvision").mkdir()
+    (tmp_path / "torchvision" / "__init__.py").touch()
+    (tmp_path / "setup.py").touch()
+    (tmp_path / "tests" / "deep").mkdir(parents=True)
+    text = "import torchvision, torch\ntorchvision.pieces.cut(x)\ntorch.attic\n"
+    assert found(text, path=str(tmp_path / "tests" / "deep" / "test_it.py")) == ["TM001 torch.attic"]
+    assert held_libraries(tmp_path / "tests") == {"torchvision"}
+    other = tmp_path / "tests" / "deep" / "own"
+    other.mkdir()
+    (other / "pyproject.toml").touch()
+    assert held_libraries(other) == set()
+
+
+def test_installed_packages_are_not_held(tmp_path: Path) -> None:
+    installed = tmp_path / "site-packages"
+    (installed / "torch").mkdir(parents=True)
+    (installed / "torch" / "__init__.py").touch()
+    (installed / "mine").mkdir()
+    assert held_libraries(installed / "mine") == set()
+
+
+# ---- TM002 -------------------------------------------------------------------------------------------
+
+
+def test_unknown() -> None:
+    text = "import torch\nfrom torch.nn import Liner\ntorch.zeroes(3)\ntorch.backport.x\ntorch.Group.x\ntorch.attic.nothing\n"
+    assert found(text) == ["TM002 Liner", "TM002 torch.zeroes", "TM001 torch.attic"]
+    _, finding, _ = check(text)
+    assert finding.message == "`torch.zeroes` is in no release of torch from 1.0 to 2.15"
+    assert finding.help == "did you mean `torch.zeros`?"
+    assert finding.severity is Severity.WARNING
+
+
+def test_objects_have_attributes_of_their_own() -> None:
+    assert found("import torch\nx = torch.zeros(3)\nprint(x.mine)\nx.vieww(3)\n") == ["TM002 x.vieww"]
+
+
+# ---- TM003 -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("call", "place", "message"),
+    [
+        (
+            "maths.scaled(x, async_op=True)",
+            "async_op=True",
+            "`torch.maths.scaled` takes no `async_op` since torch 1.5",
+        ),
+        (
+            "maths.scaled(x, 1, b)",
+            "b",
+            "`torch.maths.scaled` takes at most 2 positional arguments since torch 1.5; here are 3",
+        ),
+        (
+            "maths.renamed(x, tensor2=y)",
+            "tensor2=y",
+            "`torch.maths.renamed` takes no `tensor2` since torch 1.5",
+        ),
+        ("maths.scaled(*a, async_op=True)", "async_op=True", None),
+        ("maths.short(x, 1, keep=True)", "keep=True", None),
+        ("maths.short(x, 1, True)", "True", None),
+    ],
+)
+def test_removed_parameter(call: str, place: str, message: str | None) -> None:
+    text = f"import torch\ntorch.{call}\n"
+    assert found(text) == [f"TM003 {place}"]
+    (finding,) = check(text)
+    assert finding.severity is Severity.ERROR
+    assert finding.timeline == Timeline("torch", removed="1.5")
+    assert finding.message == message or message is None
+
+
+def test_keyword_only_says_so() -> None:
+    (finding,) = check("import torch\ntorch.maths.scaled(x, 1, b)\n")
+    assert finding.help == "pass `bias` by keyword"
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "maths.scaled(x, 1, bias=b)",
+        "maths.scaled(x, never=1)",  # no release took it
+        "maths.forward(1, old=2)",  # **kwargs may take it
+        "maths.many(1, 2, 3)",
+        "maths.many(1, 2, 3, 4)",
+        "maths.scaled(*a)",
+        "maths.scaled(x, **k)",
+        "zeros(1, 2, 3, 4, 5)",
+        "nn.Linear(1, 2, True)",
+        "maths.scaled(x, 1, b) if torch.__version__ < '1.5' else None",
+    ],
+)
+def test_not_a_removed_parameter(call: str) -> None:
+    assert found(f"import torch\ntorch.{call}\n") == []
+
+
+def test_parameter_with_another_way() -> None:
+    text = "import torch\ntry:\n    torch.maths.scaled(x, async_op=True)\nexcept TypeError:\n    torch.maths.scaled(x)\n"
+    assert found(text) == []
+
+
+def test_parameter_with_a_rule_of_its_own() -> None:
+    assert found("import torch\ntorch.maths.scaled(x, async_op=True)\n", catalogue=OWN_RULES) == []
+    assert found("import torch\ntorch.maths.scaled(x, 1, b)\n", catalogue=OWN_RULES) == ["TM003 b"]
+
+
+# ---- TM004 -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("call", "minimum", "places"),
+    [
+        ("torch.maths.moved(x, size)", None, ["size"]),
+        ("torch.maths.moved(x, 3)", None, ["3"]),  # not a string as the new default
+        ("torch.maths.moved(x, self.size)", None, ["self.size"]),
+        ("torch.maths.moved(x, s)", None, []),  # code of today, for all that is known
+        ("torch.maths.moved(x, s)", "1.1", ["s"]),
+        ("torch.maths.moved(x, s)", "1.6", []),
+        ("torch.maths.moved(x, 'mean')", "1.1", []),
+        ("torch.maths.moved(x, mode)", "1.1", []),
+        ("torch.maths.moved(x, s, False)", "1.1", ["s"]),
+        ("torch.maths.moved(x, size=s)", "1.1", []),
+        ("torch.maths.moved(*x, s)", "1.1", []),
+        ("torch.maths.renamed(x, y)", "1.1", []),
+        ("torch.maths.many(1, 2)", "1.1", []),
+        ("torch.maths.short(x, 1)", "1.1", []),
+    ],
+)
+def test_moved(call: str, minimum: str | None, places: list[str]) -> None:
+    text = f"import torch\n{call}\n"
+    assert found(text, minimum=minimum) == [f"TM004 {place}" for place in places]
+
+
+def test_words_of_moved() -> None:
+    (finding,) = check("import torch\ntorch.maths.moved(x, size)\n")
+    assert finding.message == "argument 2 of `torch.maths.moved` is `mode` since torch 1.5; it was `size`"
+    assert finding.severity is Severity.WARNING
+    assert finding.timeline == Timeline("torch", changed="1.5")
+
+
+# ---- TM005 -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "places"),
+    [
+        ("import torch\ntorch.func.vmap(f)\n", ["torch.func"]),
+        ("from torch.func import vmap, grad\nvmap(f)\n", ["torch.func"]),
+        ("from torch import func\nfunc.vmap(f)\n", ["func"]),
+        ("import torch.func\ntorch.func.vmap(f)\n", ["torch.func"]),
+        ("import torch\ntorch.zeros(3, pin_memory=True)\n", ["pin_memory=True"]),
+        ("import torchvision\ntorchvision.fresh\n", ["torchvision.fresh"]),
+        ("import torch\nif torch.__version__ >= '1.9':\n    torch.func.vmap(f)\n", ["torch.func"]),
+        # not guarded, and not there at the target either
+        ("import torch\ntorch.attic\ntorch.func\n", ["torch.func"]),
+        ("import torch\ndef f(x: 'torch.func.vmap'): pass\n", []),
+        ("import torch\nif torch.__version__ >= '2.0':\n    torch.func.vmap(f)\n", []),
+        ("import torch\nif hasattr(torch, 'func'):\n    torch.func.vmap(f)\n", []),
+        ("try:\n    from torch.func import vmap\nexcept ImportError:\n    vmap = None\nvmap(f)\n", []),
+        ("import torch\ntry:\n    torch.attic\nexcept AttributeError:\n    torch.func\n", ["torch.func"]),
+        ("try:\n    from torch.nn import Linear\nexcept ImportError:\n    from torch.func import vmap\n", []),
+        ("try:\n    from torch.func import vmap\nexcept ImportError:\n    raise RuntimeError('old')\n", []),
+        ("import torch\nassert hasattr(torch, 'func')\ntorch.func.vmap(f)\n", []),
+        ("import torch\nif self.fused:\n    with x:\n        torch.func.vmap(f)\nelse:\n    old()\n", []),
+        ("import torch\nif self.fused:\n    torch.func.vmap(f)\n", ["torch.func"]),
+        ("import torch\nif x > 3:\n    torch.func.vmap(f)\nelse:\n    old()\n", ["torch.func"]),
+        (
+            "import torch\nif isinstance(x, int):\n    torch.func.vmap(f)\nelse:\n    old()\n",
+            ["torch.func"],
+        ),
+        (
+            "import torch\nif flag:\n    def f():\n        torch.func.vmap(f)\nelse:\n    f = None\n",
+            ["torch.func"],
+        ),
+        ("import torch\ntorch.zeros(3, dtype=None)\ntorch.nn.Linear(1, 2)\n", []),
+    ],
+)
+def test_needs_newer(text: str, places: list[str]) -> None:
+    codes = frozenset({"TM005"})
+    assert found(text, minimum="1.9", codes=codes) == [f"TM005 {place}" for place in places]
+    assert found(text, codes=codes) == []
+
+
+def test_words_of_needs_newer() -> None:
+    (finding,) = check("import torch\ntorch.func.vmap(f)\n", minimum="1.13")
+    assert finding.message == "`torch.func` exists since torch 2.0, and the project supports 1.13"
+    assert finding.timeline == Timeline("torch", added="2.0")
+    assert finding.severity is Severity.WARNING
+    (finding,) = check("import torch\ntorch.zeros(3, pin_memory=True)\n", minimum="1.13")
+    assert (
+        finding.message == "`torch.zeros` takes `pin_memory` since torch 2.0, and the project supports 1.13"
+    )
+    assert finding.timeline == Timeline("torch", added="2.0")
+
+
+def test_an_old_target_needs_newer_as_well() -> None:
+    (finding,) = check("import torch\ntorch.func.vmap(f)\n", target="1.13")
+    assert finding.message == "`torch.func` exists since torch 2.0, and the target is 1.13"
+    assert finding.code == "TM005"
+
+
+# ---- what the data gives to the rules of the catalogue -----------------------------------------------
+
+
+def test_guards_of_the_catalogue_ask_the_data() -> None:
+    rules = Catalogue.of(
+        [Rule("TM160", "linear", "old", "torch", {"torch.nn.Linear": {"new": "torch.nn.L"}}, removed="2.0")]
+    )
+    text = "import torch\nif not hasattr(torch, 'func'):\n    torch.nn.Linear(1, 2)\n"
+    assert found(text, catalogue=rules, codes=frozenset({"TM160"})) == []
+    assert found(text, catalogue=rules, codes=frozenset({"TM160"}), target="2.0") == []

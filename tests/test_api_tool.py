@@ -1,0 +1,133 @@
+"""`tools/api_data.py` on small invented wheels."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import api_data
+import pytest
+from api import sources
+from click.testing import CliRunner
+
+from torchmigrate.versions import surface as surface_module
+
+OLD = "def pipe(source, size=1):\n    pass\n"
+NEW = "def pipe(source, *, size=1, seed=None):\n    pass\n\n\nclass Loader:\n    def __init__(self, pipe):\n        pass\n"
+
+
+@pytest.fixture
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """An empty directory for data files."""
+    directory = tmp_path / "data"
+    monkeypatch.setattr(api_data, "DATA", directory)
+    monkeypatch.setattr(surface_module, "DATA", directory)
+    surface_module._load.cache_clear()
+    yield directory
+    surface_module._load.cache_clear()
+
+
+def wheel(directory: Path, name: str, text: str) -> Path:
+    package = directory / name / name.partition("-")[0]
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text(text)
+    return package.parent
+
+
+def run(*arguments: object) -> str:
+    result = CliRunner().invoke(api_data.main, [str(argument) for argument in arguments])
+    assert result.exit_code == 0, result.output + repr(result.exception)
+    return result.output
+
+
+def test_build_update_changes_show(tmp_path, data):
+    wheel(tmp_path / "wheels", "torchdata-0.3.0", "")
+    wheel(tmp_path / "wheels", "torchdata-0.10.1", OLD)
+    assert "torchdata 0.10: 2 names\n" in run(
+        "build", "torchdata", "--sources", tmp_path / "wheels", "--jobs", 1
+    )
+    newest = wheel(tmp_path, "torchdata-0.11.0", NEW)
+    assert run("update", "torchdata", "0.11", "--sources", newest).splitlines()[1:] == [
+        "torchdata 0.10 -> 0.11",
+        "",
+        "Parameters (1)",
+        "  torchdata",
+        "    pipe: size is keyword-only",
+        "    pipe: + seed=None (keyword-only)",
+        "",
+        "Added (1)",
+        "  torchdata",
+        "    Loader(pipe)",
+    ]
+    assert "Added (1)\n  torchdata\n    pipe(source, size=1)" in run("changes", "torchdata", "0.3", "0.10")
+    assert run("show", "torchdata.pipe").splitlines() == [
+        "torchdata 0.3",
+        "  absent",
+        "torchdata 0.10",
+        "  present",
+        "  function",
+        "  (source, size=1)",
+        "  defined as torchdata.pipe",
+        "torchdata 0.11",
+        "  present",
+        "  function",
+        "  (source, *, size=1, seed=None)",
+        "  defined as torchdata.pipe",
+    ]
+
+
+def test_a_release_that_nobody_knows(tmp_path, data):
+    wheel(tmp_path / "wheels", "torchdata-0.3.0", "")
+    run("build", "torchdata", "--sources", tmp_path / "wheels", "--jobs", 1)
+    result = CliRunner().invoke(api_data.main, ["changes", "torchdata", "0.3", "0.4"])
+    assert result.exit_code == 1
+    assert "no data about torchdata 0.4" in result.output
+    assert CliRunner().invoke(api_data.main, ["show", "numpy.zeros"]).exit_code == 1
+
+
+def test_unpacked_wheels(tmp_path):
+    for name in (
+        "torch-1.9.1",
+        "torch-1.13.1",
+        "torch-2.0.0",
+        "torch-2.0.1",
+        "functorch-0.2.1",
+        "functorch-1.13.1",
+    ):
+        (tmp_path / name).mkdir()
+    assert sources.unpacked("torch", tmp_path) == {
+        (1, 9): tmp_path / "torch-1.9.1",
+        (1, 13): tmp_path / "torch-1.13.1",
+        (2, 0): tmp_path / "torch-2.0.1",
+    }
+    # The wheel of functorch 1.13 is empty.
+    assert sources.unpacked("functorch", tmp_path) == {
+        (0, 2): tmp_path / "functorch-0.2.1",
+        (1, 13): tmp_path / "torch-1.13.1",
+        (2, 0): tmp_path / "torch-2.0.1",
+    }
+
+
+def test_download(tmp_path, monkeypatch):
+    asked = []
+
+    def pip(requirement, python, to):
+        asked.append((requirement, python))
+        if python != "3.9":
+            return "no wheel for this Python"
+        with zipfile.ZipFile(to / "torch-1.13.1-cp39.whl", "w") as packed:
+            packed.writestr("functorch/__init__.py", "x = 1\n")
+            packed.writestr("torch/lib/libtorch.dylib", "")
+        return ""
+
+    monkeypatch.setattr(sources, "_pip", pip)
+    found = sources.download("functorch", (1, 13), tmp_path)
+    assert [path.relative_to(found).as_posix() for path in found.rglob("*.*")] == ["functorch/__init__.py"]
+    assert asked == [("torch==1.13.*", "3.12"), ("torch==1.13.*", "3.10"), ("torch==1.13.*", "3.9")]
+
+
+def test_download_of_what_is_not_there(tmp_path, data, monkeypatch):
+    monkeypatch.setattr(sources, "_pip", lambda requirement, python, to: f"no {requirement} for {python}")
+    result = CliRunner().invoke(api_data.main, ["update", "torch", "9.9"])
+    assert result.exit_code == 1
+    assert result.output == "Error: no torch==9.9.* for 3.6\n"

@@ -1,0 +1,465 @@
+"""Upgrade plans: what is computed, and every format but how the page behaves (see test_plan_html.py)."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from plan_support import LOAD, RFFT, SCALER, SYMEIG, UGLY, place, write_project
+from test_cli import Project, environment
+
+from torchmigrate.model import Timeline
+from torchmigrate.plan.compute import headline, make_plan, since
+from torchmigrate.plan.json import as_json
+from torchmigrate.plan.links import Links
+from torchmigrate.plan.markdown import as_markdown, escape
+from torchmigrate.plan.model import Effect, Effort, Place, Plan
+from torchmigrate.plan.terminal import as_table
+from torchmigrate.style import Style
+from torchmigrate.versions.releases import NEWEST, RELEASES, Version
+
+ROOT = Path(__file__).parent.parent
+LINKS = Links(None, root=Path("/p"), near=Path("/p"))
+
+
+def plan(*places: Place, minimum: Version | None = (1, 8), target: Version = (2, 6)) -> Plan:
+    return make_plan("demo", places, target=target, minimum=minimum, files=3)
+
+
+def numbers(made: Plan, effect: Effect) -> dict[str, tuple[int, int]]:
+    """Release -> places, new ones; where there are any."""
+    return {
+        f"{row.release[0]}.{row.release[1]}": (row.effects[effect].places, row.begins[effect].places)
+        for row in made.rows
+        if row.effects[effect].places or row.begins[effect].places
+    }
+
+
+# ---- what is computed -------------------------------------------------------------------------------
+
+
+def test_releases_of_companions_count_as_those_of_torch() -> None:
+    found = since(Timeline("torchvision", deprecated="0.13", removed="0.15", added="0.9"))
+    assert (found.warns, found.breaks, found.needs) == ((1, 12), (2, 0), (1, 8))
+    assert since(Timeline("torchaudio", outdated="0.12", changed="2.8")).known == [(1, 12), (2, 8)]
+    assert since(Timeline("functorch", removed="2.0")).breaks == (2, 0)
+    assert since(Timeline("torch", removed="1.10")).breaks == (1, 10)
+    assert since(Timeline("torchtext", removed="0.19")).breaks is None  # 0.18 is its last release
+    assert since(Timeline("somebody", removed="3.0")).breaks == RELEASES[0]  # not known: it counts as reached
+
+
+def test_a_place_has_its_worst_effect() -> None:
+    found = place(outdated="1.5", warns="1.9", changes="2.0", breaks="2.2").since
+    expected = {(1, 4): None, (1, 5): Effect.OUTDATED, (1, 10): Effect.WARNS, (2, 1): Effect.CHANGES}
+    assert {release: found.effect(release) for release in expected} == expected
+    assert found.effect((2, 2)) is Effect.BREAKS and found.effect((2, 15)) is Effect.BREAKS
+
+
+def test_rows_are_cumulative_and_say_what_is_new() -> None:
+    made = plan(
+        place(warns="1.9", breaks="2.0"),
+        place(warns="1.9"),
+        place(warns="1.4"),
+        place(changes="2.6"),
+        place(breaks="2.7"),
+        place(outdated="1.8"),
+    )
+    assert [row.release for row in made.rows] == [each for each in RELEASES if (1, 8) <= each <= (2, 6)]
+    warns = numbers(made, Effect.WARNS)
+    assert warns["1.8"] == (1, 0) and warns["1.9"] == (3, 2)
+    assert warns["1.10"] == (3, 0) and warns["2.0"] == warns["2.6"] == (2, 0)
+    assert numbers(made, Effect.BREAKS)["2.0"] == (1, 1) and numbers(made, Effect.BREAKS)["2.6"] == (1, 0)
+    assert numbers(made, Effect.CHANGES) == {"2.6": (1, 1)}
+    assert made.last.places == 4 and made.runs == ((1, 8), (1, 13))
+
+
+def test_effort_counts_fixes_that_work_there() -> None:
+    made = plan(
+        place(warns="1.9", effort=Effort.SAFE),
+        place(warns="1.9", effort=Effort.SAFE, fix_needs="2.3"),
+        place(warns="1.9", effort=Effort.UNSAFE),
+        place(breaks="2.0"),
+    )
+    efforts = {row.release: [row.of(effort) for effort in Effort] for row in made.rows}
+    assert efforts[1, 9] == [1, 1, 1] and efforts[2, 2] == [1, 1, 2] and efforts[2, 3] == [2, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("minimum", "first"), [((1, 8), (1, 8)), ((0, 4), (1, 0)), ((2, 6), (2, 6)), (None, (1, 10))]
+)
+def test_the_first_release(minimum: Version | None, first: Version) -> None:
+    assert plan(place(warns="1.11", breaks="2.0"), minimum=minimum).first == first
+
+
+def test_the_first_release_that_runs_it_if_there_is_no_minimum() -> None:
+    made = plan(place(warns="1.2"), place(needs="1.13"), place(needs="1.9"), minimum=None)
+    assert made.first == (1, 13) and made.runs == ((1, 13), (2, 6)) and made.lacking == []
+    assert [place.since.needs for place in made.listed] == [None, (1, 13)]
+    assert "1 place needs torch 1.13\n" in as_table(made, Style(), step=True)
+
+
+def test_without_places_there_is_the_target() -> None:
+    assert [row.release for row in plan(minimum=None).rows] == [(2, 5), (2, 6)]
+    assert len(plan(minimum=(2, 0)).rows) == 7
+
+
+def test_releases_that_nobody_knows_yet() -> None:
+    made = plan(place(breaks="2.0"), minimum=(2, 14), target=(3, 1))
+    assert [row.release for row in made.rows] == [(2, 14), (2, 15), (3, 1)]
+
+
+@pytest.mark.parametrize(
+    ("places", "minimum", "text"),
+    [
+        ([], (1, 8), "Runs on torch 1.8 to 2.6 as it stands."),
+        ([], None, "Runs up to torch 2.6 as it stands (minimum unknown)."),
+        ([], (2, 6), "Runs on torch 2.6 only as it stands."),
+        ([place(breaks="2.0")], (1, 8), "Runs on torch 1.8 to 1.13 as it stands; torch 2.0 breaks 1 place."),
+        (
+            [place(breaks="2.0"), place(breaks="2.0"), place(breaks="2.3")],
+            None,
+            "Runs up to torch 1.13 as it stands (minimum unknown); torch 2.0 breaks 2 places; up to 2.6 it is 3.",
+        ),
+        (
+            [place(warns="1.9"), place(changes="2.6"), place(changes="2.1")],
+            (1, 8),
+            "Runs on torch 1.8 to 2.6 as it stands; 1 place warns on 2.6; 2 places change their results.",
+        ),
+        (
+            [place(needs="1.10"), place(needs="1.12")],
+            (1, 8),
+            "Runs on torch 1.12 to 2.6 as it stands; 2 places need a newer one than 1.8.",
+        ),
+        (
+            [place(breaks="1.8"), place(breaks="2.0")],
+            (1, 8),
+            "Does not run on torch 1.8 as it stands: 1 place breaks there. The newest that it runs on is 1.7.",
+        ),
+        (
+            [place(breaks="1.8"), place(needs="2.0")],
+            (1, 7),
+            "Runs on no release of torch up to 2.6 as it stands:"
+            " 1 place needs torch 2.0 or newer and 1 place breaks from 1.8 on.",
+        ),
+        (
+            [place(breaks="0.4")],
+            (1, 8),
+            "Runs on no release of torch up to 2.6 as it stands: 1 place breaks from 0.4 on.",
+        ),
+    ],
+)
+def test_headline(places: list[Place], minimum: Version | None, text: str) -> None:
+    assert headline(plan(*places, minimum=minimum)) == text
+
+
+def test_what_the_minimum_lacks() -> None:
+    made = plan(place(needs="1.10"), place("TM151", breaks="2.0"))
+    assert [row.lacking for row in made.rows[:3]] == [1, 1, 0] and made.runs == ((1, 10), (1, 13))
+    assert not made.rows[0].runs and made.rows[2].runs
+    table = as_table(made, Style(), step=True)
+    assert (
+        "NEEDS NEWER\n1 place uses what torch 1.8 does not have yet\n  a.py:1:1  `TM100` in row 1\n" in table
+    )
+    assert json.loads(as_json(made, LINKS))["releases"][0]["needs_newer"] == 1
+    assert "### Needs newer\n\n1 place uses what torch 1.8" in as_markdown(made, LINKS, step=True)
+
+
+# ---- links --------------------------------------------------------------------------------------------
+
+
+def test_links() -> None:
+    made = place(path="src/" + UGLY, row=7)
+    assert LINKS.to(made) == "src/a%20%3Cb%3E%231%2520%27%22%26.py#L7"
+    assert Links(None, root=Path("/p"), near=Path("/p/out/html")).to(made).startswith("../../src/a%20")
+    template = Links("https://host/o/r/blob/main/{path}#L{line}", root=Path("/p"), near=Path("/p"))
+    assert template.to(made) == "https://host/o/r/blob/main/src/a%20%3Cb%3E%231%2520%27%22%26.py#L7"
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "https://host/{file}",
+        "https://host/",
+        "https://host/{path",
+        "https://host/{path!r}",
+        "https://host/{path:>10}",
+        "https://host/{path.__class__}",
+        "https://host/{0}",
+        "javascript:alert('{path}')",
+        " javascript:{path}",
+        "data:text/html,{path}",
+        'https://host/{path}"onclick=1',
+    ],
+)
+def test_templates_that_cannot_be_used(template: str) -> None:
+    with pytest.raises(ValueError, match=r"\{path\}|template|begin|character|only"):
+        Links(template, root=Path(), near=Path())
+
+
+def test_markdown_means_nothing_in_names() -> None:
+    assert escape("a_b*c [x](y) <i> `torch._C`") == r"a\_b\*c \[x\](y) \<i\> `torch._C`"
+
+
+# ---- the command ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    write_project(tmp_path / "demo")
+    return Project(tmp_path / "demo", monkeypatch)
+
+
+def test_table(project: Project) -> None:
+    done = project.run("plan", "--ignore", "TM00", code=0)
+    lines = done.stdout.splitlines()
+    assert lines[0] == (
+        "demo: Runs on torch 1.5 to 1.7 as it stands; torch 1.8 breaks 1 place; up to 2.15 it is 2."
+    )
+    assert lines[2] == "TORCH  BREAKS  CHANGES  WARNS   SAFE FIX  UNSAFE FIX  BY HAND"
+    rows = {line.split()[0]: re.split(r"  +", line)[1:] for line in lines[3:]}
+    assert list(rows) == [f"{major}.{minor}" for major, minor in RELEASES if (major, minor) >= (1, 5)]
+    assert rows["1.6"] == ["·"] * 6 and rows["1.7"] == ["·", "·", "1 (+1)", "·", "·", "1"]
+    assert rows["1.8"] == ["1 (+1)", "·", "·", "·", "·", "1"]
+    assert rows["1.9"] == ["1", "·", "1 (+1)", "·", "1", "1"]
+    assert rows[NEWEST] == ["2", "1", "1", "·", "2", "2"]
+    assert done.stderr == ""
+
+
+def test_one_step(project: Project) -> None:
+    out = project.run("plan", "--to", "2.4", "--ignore", "TM00", code=0).stdout
+    assert "\n2.4 " in out and "\n2.5 " not in out
+    assert "To torch 2.4: 4 places in 2 files: 2 unsafe fixes, 2 by hand\n" in out
+    assert "2 unsafe fixes are safe once torch 2.3 is the minimum.\n" in out
+    assert (
+        f"\nBREAKS\n{SYMEIG} symeig (since 2.0): 1 unsafe fix\n  src/train.py:4:19  unsafe fix  `torch."
+        in out
+    )
+    assert f"\n{RFFT} " in out and f"\n\nWARNS\n{SCALER} " in out
+    assert f"\n{LOAD} load-weights-only (since 2.4): 1 by hand\n" in out  # changes with 2.6
+    files = out.rpartition("FILE ")[2].splitlines()[1:]
+    assert [re.split(r"  +", line) for line in files] == [
+        [f"src/{UGLY}", "1", "·", "·", "·", "·", "1"],
+        ["src/train.py", "1", "·", "2", "·", "2", "1"],
+    ]
+
+
+def test_target_is_another_name_of_to(project: Project) -> None:
+    to, target = (project.run("plan", name, "2.4", code=0).stdout for name in ("--to", "--target"))
+    assert to == target
+
+
+def test_fixes_follow_the_minimum(project: Project) -> None:
+    out = project.run("plan", "--minimum", "2.3", "--to", "2.6", "--ignore", "TM00", code=0).stdout
+    assert out.startswith("demo: Does not run on torch 2.3 as it stands: 2 places break there. The newest")
+    assert "2 safe fixes, 2 by hand" in out and "is the minimum" not in out
+
+
+def test_json(project: Project) -> None:
+    made = json.loads(project.run("plan", "--output-format", "json", "--ignore", "TM00", code=0).stdout)
+    assert {key: made[key] for key in ("project", "minimum", "from", "to", "runs", "files")} == {
+        "project": "demo",
+        "minimum": "1.5",
+        "from": "1.5",
+        "to": NEWEST,
+        "runs": {"first": "1.5", "last": "1.7"},
+        "files": 2,
+    }
+    last = made["releases"][-1]
+    assert (last["release"], last["runs"], last["breaks"]["places"]) == (NEWEST, False, 2)
+    assert last["breaks"] == {"places": 2, "safe": 0, "unsafe": 1, "by_hand": 1}
+    found = {item["code"]: item for item in made["places"]}
+    assert sorted(found) == sorted([SCALER, SYMEIG, LOAD, RFFT])  # the suppression that hides nothing is none
+    assert found[SYMEIG]["since"] == {
+        "outdated": None,
+        "warns": "1.9",
+        "changes": None,
+        "breaks": "2.0",
+        "needs": None,
+    }
+    assert found[SCALER]["fix"]["needs"] == "2.3" and found[SCALER]["effort"] == "unsafe"
+    assert found[RFFT]["path"] == f"src/{UGLY}" and found[RFFT]["location"] == {"row": 3, "column": 5}
+    assert found[RFFT]["effect"] == "breaks" and found[RFFT]["fix"] is None
+
+
+def test_markdown(project: Project) -> None:
+    out = project.run("plan", "--output-format", "markdown", "--ignore", "TM00", code=0).stdout
+    assert out.startswith("# Upgrade plan: demo\n\nRuns on torch 1.5 to 1.7 as it stands; torch 1.8")
+    assert "| 1.9 | yes |" not in out and "| 1.8 | no | 1 (+1) |  |  |  |  | 1 |\n" in out
+    assert "## To torch" not in out
+    template = "https://host/o/r/blob/main/{path}#L{line}"
+    arguments = (
+        "--to",
+        "2.4",
+        "--output-format",
+        "markdown",
+        "--link-template",
+        template,
+        "--ignore",
+        "TM00",
+    )
+    step = project.run("plan", *arguments, code=0).stdout
+    assert (
+        "- [src/train.py:4](https://host/o/r/blob/main/src/train.py#L4): `torch.symeig` was removed" in step
+    )
+    assert "[src/a \\<b\\>\\#1%20'\"\\&.py:3](https://host/o/r/blob/main/src/a%20%3Cb%3E%231%2520%27" in step
+    assert f"| src/{escape(UGLY)} | 1 |" in step
+
+
+def test_output_is_written_in_one_step(project: Project) -> None:
+    written = project.path / "out" / "plan.md"
+    written.parent.mkdir()
+    arguments = ("plan", "--output-format", "markdown", "--to", "2.6", "--output", "out/plan.md")
+    done = project.run(*arguments, code=0)
+    assert (done.stdout, done.stderr) == ("", "")
+    first = written.read_bytes()
+    assert b"(../src/train.py#L4)" in first  # relative to where the plan is
+    written.write_text("old")
+    written.chmod(0o640)
+    project.run(*arguments, code=0)
+    assert written.read_bytes() == first and written.stat().st_mode & 0o777 == 0o640
+    assert sorted(path.name for path in written.parent.iterdir()) == ["plan.md"]
+
+
+def test_output_that_cannot_be_written(project: Project) -> None:
+    done = project.run("plan", "--output", "missing/plan.txt", code=2)
+    assert done.stderr.startswith("error: missing/plan.txt: cannot write: ") and done.stdout == ""
+    (project.path / "locked.txt").write_text("kept")
+    (project.path / "locked.txt").chmod(0o444)
+    done = project.run("plan", "--output", "locked.txt", code=2)
+    assert "read-only" in done.stderr and (project.path / "locked.txt").read_text() == "kept"
+
+
+def test_files_that_cannot_be_done_do_not_hide_the_others(project: Project) -> None:
+    project.write("broken.py", "import torch\ndef\n")
+    done = project.run("plan", "--to", "2.4", "missing.py", ".", code=2)
+    assert "src/train.py:4:19" in done.stdout
+    errors = done.stderr.splitlines()
+    assert errors[0].startswith("error: broken.py:2: ") and errors[1].startswith("error: missing.py: ")
+    assert errors[2] == "2 files could not be done."
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--to", "2"], "Invalid value for '--to' / '--target'"),
+        (["--to", "1.4", "--minimum", "1.5"], "the minimum, torch 1.5, is newer than the target"),
+        (["--link-template", "javascript:{path}"], "Invalid value for --link-template"),
+        (["--select", "TM"], None),
+        (["--select", "NOPE"], "unknown rule `NOPE`"),
+    ],
+)
+def test_bad_usage(project: Project, arguments: list[str], message: str | None) -> None:
+    done = project.run("plan", *arguments, code=0 if message is None else 2)
+    assert message is None or message in done.stderr
+
+
+def test_no_files(project: Project) -> None:
+    (project.path / "docs").mkdir()
+    done = project.run("plan", "docs", code=0)
+    assert "Runs on torch 1.5 to 2.15 as it stands." in done.stdout
+    assert done.stderr == "warning: no Python files found under the given paths\n"
+
+
+def test_configuration_and_selection(project: Project) -> None:
+    project.write("torchmigrate.toml", f'target = "2.0"\nignore = ["{SYMEIG}"]\n')
+    made = json.loads(project.run("plan", "--output-format", "json", "--ignore", "TM00", code=0).stdout)
+    assert made["to"] == NEWEST and {item["code"] for item in made["places"]} == {SCALER, LOAD, RFFT}
+    only = project.run("plan", "--isolated", "--select", SYMEIG, "--output-format", "json", code=0).stdout
+    made = json.loads(only)
+    assert made["minimum"] is None and {item["code"] for item in made["places"]} == {SYMEIG}
+    assert made["from"] == "1.8" and "minimum unknown" in made["headline"]  # it warns since 1.9
+
+
+def test_the_keyword_that_python_took(project: Project) -> None:
+    project.write("src/old.py", "import torch\nx = torch.ones(3).cuda(async=True)\n")
+    made = json.loads(project.run("plan", "--select", "TM012", "--output-format", "json", code=0).stdout)
+    assert made["runs"] == {"first": "1.5", "last": "1.10"} and made["places"][0]["effort"] == "safe"
+
+
+def test_the_name_of_the_project(project: Project) -> None:
+    assert project.run("plan", "src", "--title", "My <project>").stdout.startswith("My <project>: ")
+    assert project.run("plan", "src").stdout.startswith("src: ")
+    (project.path / ".git").mkdir()
+    assert project.run("plan", "src").stdout.startswith("demo: ")
+
+
+def test_what_the_code_needs_is_found_without_a_minimum(project: Project) -> None:
+    project.write("new.py", "import torch\nf = torch.func.vmap(g)\n")
+    arguments = ("plan", "--isolated", "new.py", "--output-format", "json")
+    made = json.loads(project.run(*arguments, code=0).stdout)
+    assert made["minimum"] is None and made["from"] == "2.0"
+    assert [item["message"] for item in made["places"]] == ["`torch.func` exists since torch 2.0"]
+    assert made["headline"] == f"Runs on torch 2.0 to {NEWEST} as it stands."
+    known = json.loads(project.run(*arguments, "--minimum", "1.13", code=0).stdout)
+    (found,) = known["places"]
+    assert found["since"]["needs"] == "2.0" and found["effect"] is None
+    assert [row["needs_newer"] for row in known["releases"]][:2] == [1, 0]
+    old = json.loads(project.run(*arguments, "--to", "1.12", code=0).stdout)
+    assert old["runs"] is None and [item["since"]["needs"] for item in old["places"]] == ["2.0"]
+    assert old["headline"].startswith("Runs on no release of torch up to 1.12 as it stands: 1 place needs")
+
+
+@pytest.mark.parametrize("minimum", ["1.0", "1.4", None])
+def test_what_a_module_had_later_is_needed_too(project: Project, minimum: str | None) -> None:
+    # The module is there since 1.5, the name in it since 1.6; that it is deprecated hides nothing of that.
+    project.write("new.py", "from torch.cuda.amp import autocast\n\nwith autocast():\n    pass\n")
+    known = () if minimum is None else ("--minimum", minimum)
+    arguments = ("plan", "--isolated", "new.py", "--output-format", "json", *known)
+    made = json.loads(project.run(*arguments, code=0).stdout)
+    assert made["runs"] == {"first": "1.6", "last": NEWEST}
+    found = [item["since"]["needs"] for item in made["places"] if item["code"] == "TM005"]
+    assert found == (["1.6"] if minimum is None else ["1.5", "1.6"])
+
+
+def test_files_that_were_not_read_are_told(project: Project) -> None:
+    project.write("broken.py", "import torch\ndef\n")
+    made = json.loads(project.run("plan", "--output-format", "json", code=2).stdout)
+    assert made["unread"] == 1 and made["headline"].endswith(
+        ". 1 file could not be read and may change this."
+    )
+
+
+@pytest.mark.parametrize("output_format", ["table", "markdown", "json", "html"])
+def test_the_same_bytes_every_time(project: Project, output_format: str) -> None:
+    for number in range(12):
+        project.write(f"many/{number % 7}/m{number}.py", (project.path / "src/train.py").read_bytes())
+    found = set()
+    for jobs, seed in (("1", "0"), ("3", "1")):
+        arguments = ("plan", "--to", "2.6", "--output-format", output_format, "--jobs", jobs)
+        process = project.start(*arguments, env=environment(PYTHONHASHSEED=seed))
+        out, errors = process.communicate()
+        assert process.returncode == 0, errors
+        found.add(out)
+    assert len(found) == 1 and len(found.pop()) > 1000
+
+
+def test_page(project: Project) -> None:
+    """What holds without a browser: it is escaped, it is one file, and its policy lets nothing in."""
+    page = project.run("plan", "--output-format", "html", "--title", "</title><script>x</script>").stdout
+    assert page.startswith("<!DOCTYPE html>\n") and page.endswith("</html>\n")
+    assert page.count("<script>") == 1 and "<b>#" not in page and "window.hacked" in page
+    assert "&lt;script&gt;window.hacked = 1&lt;/script&gt;&amp;amp;" in page
+    assert "<title>Upgrade plan: &lt;/title&gt;&lt;script&gt;x&lt;/script&gt;</title>" in page
+    assert not re.search(r"""\s(?:src|style|on\w+)\s*=\s*["']""", page)
+    outside = set(re.findall(r"https?://[^\s\"'<&]+", page)) - set(
+        re.findall(r'href="(https://[^"]+)"', page)
+    )
+    assert outside == set()
+    assert "default-src 'none'" in page and "unsafe-inline" not in page
+
+
+def test_heavy_modules_are_imported_when_needed(project: Project) -> None:
+    code = "import sys, torchmigrate.cli; print(sorted({'jinja2', 'json', 'libcst'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], env=environment(), capture_output=True, text=True)
+    assert done.stdout == "[]\n"
+
+
+def test_the_example_is_worth_a_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    done = Project(ROOT, monkeypatch).run("plan", "examples", "--isolated", "--to", "2.6", code=0)
+    for effect in ("BREAKS", "CHANGES", "WARNS", "OUTDATED"):
+        assert f"\n{effect}\n" in done.stdout
+    assert "torch 2.0 breaks 1 place" in done.stdout

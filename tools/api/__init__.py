@@ -1,0 +1,1 @@
+"""Reading what a library offers from the sources in its wheel, without importing them."""

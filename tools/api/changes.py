@@ -1,0 +1,219 @@
+"""What changed between two releases of a library, as text: where the next rules come from."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from torchmigrate.match.signature import Parameter, Signature, parse_signature
+from torchmigrate.versions.releases import Version, show_version
+from torchmigrate.versions.surface import Surface, private, published
+from torchmigrate.versions.surface_file import encode
+from torchmigrate.versions.surface_model import Entry, EntryKind, Release, Status
+
+_CALLED = (EntryKind.FUNCTION, EntryKind.CLASS)
+
+
+@dataclass(slots=True)
+class Changes:
+    """What changed, by public name. Of a new or removed module or class, the members are left out.
+
+    moved: removed names, and where the same thing is now.
+    deprecated: newly deprecated names, and what the library says.
+    parameters: a line for each change in the parameters of a function or class.
+    unsure: names that the later release may have, but not where they can be read.
+    """
+
+    added: dict[str, Entry] = field(default_factory=dict)
+    removed: dict[str, Entry] = field(default_factory=dict)
+    moved: dict[str, str] = field(default_factory=dict)
+    deprecated: dict[str, str] = field(default_factory=dict)
+    parameters: dict[str, list[str]] = field(default_factory=dict)
+    unsure: list[str] = field(default_factory=list)
+
+
+def changes(library: str, old: Release, new: Release) -> Changes:
+    """Compare two releases of a library by what a program can name in them."""
+    pair = Surface(encode(library, [((0,), old), ((1,), new)]))
+    before, after = _Public(pair, (0,), old), _Public(pair, (1,), new)
+    found = Changes()
+    removed, added = [], []
+    for name in before.names:
+        status = pair.status(name, (1,))
+        if status is Status.ABSENT:
+            removed.append(name)
+        elif status is Status.UNKNOWN:
+            found.unsure.append(name)
+    added = [name for name in after.names if pair.status(name, (0,)) is Status.ABSENT]
+    found.added = {name: after.names[name] for name in after.once(_outermost(added))}
+    for name in before.once(_outermost(removed)):
+        now = _moved_to(name, before, after, added)
+        if now is None:
+            found.removed[name] = before.names[name]
+        else:
+            found.moved[name] = now
+    for name in after.once(name for name in after.names if name in before.names):
+        was, now_is = before.names[name], after.names[name]
+        if now_is.deprecated is not None and was.deprecated is None:
+            found.deprecated[name] = now_is.deprecated
+        lines = list(_parameters(was, now_is))
+        if lines:
+            found.parameters[name] = lines
+    return found
+
+
+def render(library: str, old: Version, new: Version, found: Changes) -> str:
+    """Changes as text, by kind and within it by module or class."""
+    sections = [
+        ("Removed", {name: [_shown(entry)] for name, entry in found.removed.items()}),
+        ("Moved", {name: [f" -> {now}"] for name, now in found.moved.items()}),
+        ("Newly deprecated", {name: [f": {text}"] for name, text in found.deprecated.items()}),
+        ("Parameters", {name: [f": {line}" for line in lines] for name, lines in found.parameters.items()}),
+        ("Added", {name: [_shown(entry)] for name, entry in found.added.items()}),
+        (
+            "May have gone: their module or class has names that cannot be read",
+            {n: [""] for n in found.unsure},
+        ),
+    ]
+    lines = [f"{library} {show_version(old)} -> {show_version(new)}"]
+    for title, names in sections:
+        if not names:
+            continue
+        lines += ["", f"{title} ({len(names)})"]
+        module = None
+        for name in sorted(names, key=lambda name: name.rpartition(".")[::2]):
+            owner, _, last = name.rpartition(".")
+            if owner != module:
+                lines.append(f"  {owner}")
+                module = owner
+            lines += [f"    {last}{text}" for text in names[name]]
+    if len(lines) == 1:
+        lines.append("No changes.")
+    return "\n".join(lines) + "\n"
+
+
+class _Public:
+    """The names of one release that a program may use, and what is known under several of them."""
+
+    def __init__(self, pair: Surface, version: Version, release: Release) -> None:
+        self.names: dict[str, Entry] = {}
+        self.definitions: dict[str, str] = {}
+        classes: dict[str, str] = {}  # public names of classes by their definition, the shortest of each
+        for name in sorted(release, key=_length):
+            own = release[name]
+            entry = pair.entry(name, version)
+            parent = pair.entry(name.rpartition(".")[0], version)
+            of_class = parent is not None and parent.kind is EntryKind.CLASS
+            if entry is None or entry.gone or of_class or private(name) or not published(name, own):
+                continue
+            self._add(pair, version, name, entry)
+            if entry.kind is EntryKind.CLASS:
+                classes.setdefault(self.definitions[name], name)
+        for definition, name in classes.items():
+            bases = (pair.definition(base, version) for base in self.names[name].bases)
+            parents = [classes[base] for base in bases if base in classes]
+            for last in sorted(pair.members(name, version)):
+                member = f"{name}.{last}"
+                entry = pair.entry(member, version)
+                if entry is None or entry.gone or private(last):
+                    continue
+                # What a class with a public name hands down is a member of that one.
+                place = pair.definition(member, version) or ""
+                owner = place.rpartition(".")[0]
+                inherited = any(pair.definition(f"{parent}.{last}", version) == place for parent in parents)
+                if owner == definition or not (owner in classes or inherited):
+                    self._add(pair, version, member, entry)
+
+    def _add(self, pair: Surface, version: Version, name: str, entry: Entry) -> None:
+        self.names[name] = entry
+        self.definitions[name] = pair.definition(name, version) or name
+
+    def once(self, names: Iterable[str]) -> Iterator[str]:
+        """Of several names of one thing, the shortest."""
+        seen = set()
+        for name in sorted(names, key=_length):
+            if self.definitions[name] not in seen:
+                seen.add(self.definitions[name])
+                yield name
+
+
+def _length(name: str) -> tuple[int, str]:
+    return name.count("."), name
+
+
+def _outermost(names: Iterable[str]) -> Iterator[str]:
+    """Names whose module or class is not among them."""
+    every = set(names)
+    return (name for name in every if name.rpartition(".")[0] not in every)
+
+
+def _moved_to(name: str, before: _Public, after: _Public, added: Iterable[str]) -> str | None:
+    """Where what was `name` is now: another name that it had already, or a new one that looks the same."""
+    last = name.rpartition(".")[2]
+    was = before.names[name]
+    others = [
+        other
+        for other, definition in before.definitions.items()
+        if definition == before.definitions[name] and other != name and other in after.names
+    ]
+    new = [other for other in added if other.rpartition(".")[2] == last and _alike(was, after.names[other])]
+    return min(others or new, key=_length, default=None)
+
+
+def _alike(one: Entry, other: Entry) -> bool:
+    return one.kind is other.kind and one.signatures == other.signatures
+
+
+def _shown(entry: Entry) -> str:
+    if entry.kind in _CALLED:
+        return " or ".join(entry.signatures) if entry.signatures else "(?)"
+    return f"  [{entry.kind.value}]"
+
+
+def _parameters(was: Entry, now: Entry) -> Iterator[str]:
+    """What changed in the parameters; nothing where they cannot be read."""
+    if was.signatures == now.signatures or not was.signatures or not now.signatures:
+        return
+    if was.kind not in _CALLED or now.kind not in _CALLED:
+        return
+    if len(was.signatures) == len(now.signatures) == 1:
+        try:
+            yield from _compare(parse_signature(was.signatures[0]), parse_signature(now.signatures[0]))
+            return
+        except ValueError:
+            pass  # not Python, as it happens in docstrings: shown as it is
+    yield from (f"no longer {text}" for text in was.signatures if text not in now.signatures)
+    yield from (f"now also {text}" for text in now.signatures if text not in was.signatures)
+
+
+def _compare(was: Signature, now: Signature) -> Iterator[str]:
+    for parameter in was.parameters:
+        if parameter.name not in now.by_name:
+            yield f"- {_written(parameter)}"
+    places = {parameter.name: place for place, parameter in enumerate(now.positional)}
+    for place, parameter in enumerate(was.positional):
+        new_place = places.get(parameter.name)
+        if parameter.name in now.by_name and new_place is None:
+            yield f"{parameter.name} is keyword-only"
+        elif new_place is not None and new_place != place:
+            yield f"{parameter.name} moved from place {place + 1} to {new_place + 1}"
+    for parameter in now.parameters:
+        other = was.by_name.get(parameter.name)
+        if other is None:
+            yield f"+ {_written(parameter)}"
+            continue
+        defaults = [
+            None if item.default is None else ast.unparse(item.default) for item in (other, parameter)
+        ]
+        if defaults[0] != defaults[1]:
+            yield f"{parameter.name}: default {defaults[0] or 'none'} -> {defaults[1] or 'none'}"
+        if other.kind != parameter.kind and "keyword-only" not in parameter.kind:
+            yield f"{parameter.name} is {parameter.kind}, was {other.kind}"
+
+
+def _written(parameter: Parameter) -> str:
+    stars = {"variadic": "*", "keywords": "**"}.get(parameter.kind, "")
+    default = "" if parameter.default is None else f"={ast.unparse(parameter.default)}"
+    kind = " (keyword-only)" if parameter.kind == "keyword-only" else ""
+    return f"{stars}{parameter.name}{default}{kind}"

@@ -1,0 +1,206 @@
+"""What torch and its companions offer in each release: reads it from the sources in their wheels.
+
+python tools/api_data.py build --sources DIR           all data files, from unpacked wheels
+python tools/api_data.py update torch 2.16             one more release, from the wheel on PyPI
+python tools/api_data.py changes torch 2.14 2.15       what changed
+python tools/api_data.py show torch.nn.Linear          the history of a name
+python tools/api_data.py check torch                    what is read against what is installed
+python tools/api_data.py read torch 2.13.0 --sources DIR/torch-2.13.0 --json out.json
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+import json
+import sys
+import tempfile
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import click
+
+sys.path.insert(0, str(Path(__file__).parent))  # for the modules beside this one, wherever it is run from
+
+from api import explained
+from api.changes import changes as compare
+from api.changes import render
+from api.check import check
+from api.reader import link, read_release
+from api.sources import NoWheelError, download, unpacked
+
+from torchmigrate.versions.releases import COMPANIONS, Version, parse_version, show_version
+from torchmigrate.versions.surface import DATA, surface_of
+from torchmigrate.versions.surface_file import decode, encode, with_release
+from torchmigrate.versions.surface_model import Entry
+
+LIBRARIES = ("torch", *COMPANIONS)
+
+_library = click.argument("library", type=click.Choice(LIBRARIES))
+_directory = click.Path(exists=True, file_okay=False, path_type=Path)
+
+
+class ReleaseType(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.2
+    """A release such as 2.6."""
+
+    name = "release"
+
+    def convert(
+        self, value: str | Version, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Version:
+        try:
+            return parse_version(value) if isinstance(value, str) else value
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+@click.group()
+def main() -> None:
+    """Build and check the API data."""
+
+
+@main.command()
+@_library
+@click.argument("version")
+@click.option("--sources", type=_directory, required=True)
+@click.option("--json", "out", type=click.Path(dir_okay=False, path_type=Path), required=True)
+def read(library: str, version: str, sources: Path, out: Path) -> None:
+    """Dump one release of LIBRARY as JSON."""
+    entries = read_release(library, sources)
+    shown = {name: shown_entry(dataclasses.asdict(entry)) for name, entry in sorted(entries.items())}
+    out.write_text(json.dumps(shown, indent=0), encoding="utf-8")
+    click.echo(f"{library} {version}: {len(shown)} names")
+
+
+@main.command("check")
+@click.argument("library", default="torch")
+@click.option("--sources", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--all", "everything", is_flag=True, help="Print the explained ones too.")
+def check_installed(library: str, sources: Path | None, everything: bool) -> None:
+    """Compare what is read of LIBRARY with the installed one, from its own sources or those given."""
+    if sources is None:
+        spec = importlib.util.find_spec(library)
+        if spec is None or spec.origin is None:
+            raise click.ClickException(f"{library} is not installed here")
+        sources = Path(spec.origin).parent.parent
+    report = check(link(library, sources))
+    lists = [
+        ("read, but not there", report.absent, explained.READ_BUT_ABSENT),
+        ("there, but not read", report.unread, explained.NOT_READ),
+        ("another signature", report.differing, explained.OTHER_SIGNATURE),
+    ]
+    left = 0
+    for title, names, table in lists:
+        open_ones = [
+            name for name in names if explained.reason(name.split(" ")[0].rstrip(":"), table) is None
+        ]
+        left += len(open_ones)
+        click.echo(f"{title}: {len(names)}, of these not explained: {len(open_ones)}")
+        for name in names if everything else open_ones:
+            click.echo(f"  {name}")
+    click.echo(f"modules that could not be imported: {len(report.not_imported)}")
+    total = report.compared + report.signatures
+    click.echo(f"{report.compared} names and {report.signatures} signatures compared, {left} disagree ")
+    raise SystemExit(0 if left * 1000 < total else 1)
+
+
+def shown_entry(entry: dict[str, object]) -> dict[str, object]:
+    kind = entry.pop("kind")
+    return {"kind": getattr(kind, "value", kind), **{key: part for key, part in entry.items() if part}}
+
+
+@main.command()
+@click.argument("libraries", nargs=-1, type=click.Choice(LIBRARIES))
+@click.option(
+    "--sources", type=_directory, required=True, help="Directory of unpacked wheels, LIBRARY-VERSION."
+)
+@click.option("--jobs", default=2, show_default=True, help="Releases to read at the same time.")
+def build(libraries: tuple[str, ...], sources: Path, jobs: int) -> None:
+    """Write the data files of LIBRARIES, or of all, anew."""
+    with ProcessPoolExecutor(jobs) as pool:
+        for library in libraries or LIBRARIES:
+            places = unpacked(library, sources)
+            read = pool.map(read_release, [library] * len(places), places.values())
+            releases = []
+            for version, entries in zip(places, read, strict=True):
+                click.echo(f"{library} {show_version(version)}: {len(entries)} names")
+                releases.append((version, entries))
+            _write(library, encode(library, releases))
+
+
+@main.command()
+@_library
+@click.argument("version", type=ReleaseType())
+@click.option("--sources", type=_directory, help="The unpacked wheel; without it, the one on PyPI.")
+def update(library: str, version: Version, sources: Path | None) -> None:
+    """Add one release of LIBRARY to its data file and print what changed against the one before it."""
+    with tempfile.TemporaryDirectory() as directory:
+        try:
+            entries = read_release(library, sources or download(library, version, Path(directory)))
+        except NoWheelError as error:
+            raise click.ClickException(str(error)) from error
+    path = DATA / f"{library}.gz"
+    data = with_release(path.read_bytes(), version, entries)
+    _write(library, data)
+    versions = [known for known, _ in decode(data)]
+    place = versions.index(version)
+    if place > 0:
+        _print_changes(library, versions[place - 1], version, data)
+
+
+@main.command()
+@_library
+@click.argument("old", type=ReleaseType())
+@click.argument("new", type=ReleaseType())
+def changes(library: str, old: Version, new: Version) -> None:
+    """Print what changed in LIBRARY between two releases."""
+    _print_changes(library, old, new, (DATA / f"{library}.gz").read_bytes())
+
+
+@main.command()
+@click.argument("name")
+def show(name: str) -> None:
+    """Print the history of a NAME."""
+    surface = surface_of(name)
+    if surface is None:
+        raise click.ClickException(f"there is no data about `{name.partition('.')[0]}`")
+    before: list[str] | None = None
+    for version in surface.versions:
+        entry = surface.entry(name, version)
+        lines = [f"  {surface.status(name, version).value}"]
+        if entry is not None:
+            lines += _described(entry)
+            lines.append(f"  defined as {surface.definition(name, version)}")
+        if lines != before:
+            click.echo("\n".join([f"{surface.library} {show_version(version)}", *lines]))
+        before = lines
+
+
+def _described(entry: Entry) -> list[str]:
+    marks = [mark for mark, there in (("open", entry.open), ("only raises", entry.gone)) if there]
+    lines = [f"  {', '.join([entry.kind.value, *marks])}"]
+    lines += [f"  {signature}" for signature in entry.signatures]
+    if entry.bases:
+        lines.append(f"  bases: {', '.join(entry.bases)}")
+    if entry.deprecated is not None:
+        lines.append(f"  deprecated: {entry.deprecated}")
+    return lines
+
+
+def _print_changes(library: str, old: Version, new: Version, data: bytes) -> None:
+    releases = dict(decode(data))
+    for version in (old, new):
+        if version not in releases:
+            raise click.ClickException(f"there is no data about {library} {show_version(version)}")
+    found = compare(library, releases[old], releases[new])
+    click.echo(render(library, old, new, found), nl=False)
+
+
+def _write(library: str, data: bytes) -> None:
+    DATA.mkdir(exist_ok=True)
+    (DATA / f"{library}.gz").write_bytes(data)
+    click.echo(f"{library}.gz: {len(data):,} bytes")
+
+
+if __name__ == "__main__":
+    main()
