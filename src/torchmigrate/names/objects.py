@@ -15,6 +15,12 @@ SCHEDULER = "torch.optim.lr_scheduler.LRScheduler"
 DISTRIBUTION = "torch.distributions.Distribution"
 LOADER = "torch.utils.data.DataLoader"
 
+TENSOR_CLASSES = frozenset(
+    f"torch.{device}{kind}Tensor"
+    for device in ("", "cuda.", "sparse.", "cuda.sparse.")
+    for kind in ("Float", "Double", "Half", "BFloat16", "Byte", "Char", "Short", "Int", "Long", "Bool", "")
+) | {"torch.nn.Parameter", "torch.nn.parameter.Parameter", "torch.autograd.Variable", "torch.nn.Buffer"}
+
 # What the classes of a package are, unless the table says otherwise. The table holds the release that it was
 # made from; this also holds for classes that are gone, or new.
 _PACKAGES = {
@@ -29,6 +35,7 @@ _PACKAGES = {
     "apex.parallel": MODULE,
 }
 _MODULES_BELOW = (
+    "torch.nn.modules.",
     "torch.nn.quantized.",
     "torch.nn.qat.",
     "torch.nn.intrinsic.",
@@ -84,7 +91,9 @@ _BASES = _table()
 
 
 def library_base(name: str) -> str:
-    """The torch class that a class of another library is known to be; the name itself otherwise."""
+    """The torch class that objects of a class are treated as; the name itself for most."""
+    if name in TENSOR_CLASSES:
+        return TENSOR
     root, _, rest = name.partition(".")
     return MODULE if root in _OUTSIDE_ROOTS and rest.rpartition(".")[2] in _OUTSIDE else name
 

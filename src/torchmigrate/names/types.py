@@ -16,6 +16,7 @@ from torchmigrate.names.objects import (
     MODULE,
     OPTIMIZER,
     TENSOR,
+    TENSOR_CLASSES,
     is_a,
     library_base,
 )
@@ -88,11 +89,6 @@ _FIELDS = frozenset(
     "values indices S U V Vh Q R L P LU pivots eigenvalues eigenvectors sign logabsdet solution QR mantissa "
     "exponent residuals min max hist bin_edges cloned_coefficient".split()
 )
-_TENSOR_CLASSES = frozenset(
-    f"torch.{device}{kind}Tensor"
-    for device in ("", "cuda.", "sparse.", "cuda.sparse.")
-    for kind in ("Float", "Double", "Half", "BFloat16", "Byte", "Char", "Short", "Int", "Long", "Bool", "")
-) | {"torch.nn.Parameter", "torch.nn.parameter.Parameter", "torch.autograd.Variable", "torch.nn.Buffer"}
 _PLAIN_CLASSES = frozenset(f"torch.{name}" for name in "Generator device Size Stream Event".split())
 _DISTRIBUTION_TENSORS = frozenset(
     "mean mode stddev variance loc scale probs logits covariance_matrix precision_matrix scale_tril rate "
@@ -142,7 +138,7 @@ def call_result(name: str, sure: bool = True) -> Candidate:
         return Instance(TENSOR, sure)
     if rest.startswith("Tensor."):
         return _tensor_method(rest[len("Tensor.") :], sure)
-    if name in _TENSOR_CLASSES:
+    if name in TENSOR_CLASSES:
         return Instance(TENSOR, sure)
     if rest in _TUPLE_FUNCTIONS:
         return Instance(TENSORS, sure)
@@ -340,8 +336,6 @@ def _numeric(item: Const) -> bool:
 
 def of_annotation(name: str) -> Candidate:
     """The instance that an annotation with this qualified name promises."""
-    if name in _TENSOR_CLASSES:
-        return Instance(TENSOR)
     name = library_base(name)
     root, _, rest = name.partition(".")
     last = rest.rpartition(".")[2].lstrip("_")
