@@ -61,28 +61,21 @@ def _single(node: ast.AugAssign | ast.AnnAssign, into: set[str]) -> None:
 
 def only_augmented(block: Iterable[ast.stmt], name: str) -> bool:
     """Whether statements rebind a name only as in `name += x`, if at all."""
+    plain: list[ast.stmt] = []
+    targets: set[str] = set()
     for statement in block:
-        if isinstance(statement, ast.AugAssign):
-            continue
-        inner = [
-            part
-            for field in ("body", "orelse", "finalbody", "handlers", "cases")
-            for part in getattr(statement, field, ())
-        ]
-        if not inner or isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            if name in bound_names([statement]):
-                return False
-            continue
-        own: set[str] = set()
-        if isinstance(statement, (ast.For, ast.AsyncFor)):
-            target_names(statement.target, own)
-        elif isinstance(statement, (ast.With, ast.AsyncWith)):
-            for item in statement.items:
-                if item.optional_vars is not None:
-                    target_names(item.optional_vars, own)
-        if name in own or not only_augmented(inner, name):
-            return False
-    return True
+        kind = statement.__class__
+        inner = _BLOCKS.get(kind)
+        if inner is not None:
+            if kind is ast.For or kind is ast.AsyncFor:
+                target_names(statement.target, targets)  # type: ignore[attr-defined]
+            for field in inner:
+                part = getattr(statement, field)
+                if part and not only_augmented(part, name):
+                    return False
+        elif kind is not ast.AugAssign:
+            plain.append(statement)
+    return name not in targets and name not in bound_names(plain)
 
 
 def _delete(node: ast.Delete, into: set[str]) -> None:
@@ -159,6 +152,13 @@ def _type_alias(node: ast.AST, into: set[str]) -> None:
     target_names(node.name, into)  # type: ignore[attr-defined]
 
 
+# The blocks of those statements that are looked into one by one.
+_BLOCKS = {
+    ast.If: ("body", "orelse"),
+    ast.For: ("body", "orelse"),
+    ast.AsyncFor: ("body", "orelse"),
+    ast.While: ("body", "orelse"),
+}
 _HANDLERS: dict[type, Callable[..., None]] = {
     ast.Assign: _assign,
     ast.AugAssign: _single,

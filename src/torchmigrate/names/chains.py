@@ -54,7 +54,8 @@ class Chains(Members):
         if not value:
             return NOTHING
         if not attrs:
-            self._record_names(node, value, attrs, role, call, decorates, bindings)
+            if len(value) > 1:
+                self._record_names(node, value, attrs, role, call, decorates, bindings)
             return value
         attrs.reverse()
         return self._follow(node, value, attrs, role, call, decorates, bindings)

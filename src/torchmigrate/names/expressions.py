@@ -18,6 +18,7 @@ from torchmigrate.names.narrowing import Narrowed, narrowed
 from torchmigrate.names.operators import binary, compared, item_of, unpacked
 
 _MOST_ITEMS = 16  # elements of a tuple or list that are kept apart
+_SPECIAL_CALLS = frozenset(["getattr", "patch", "setattr"])
 _DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+\Z")
 
 
@@ -70,10 +71,13 @@ class Expressions(Calls):
     def _call(self, node: ast.Call) -> Value:
         func = node.func
         kind = func.__class__
+        name = ""
         if kind is ast.Name or kind is ast.Attribute:
-            special = self._special_call(node)
-            if special is not None:
-                return special
+            name = func.id if isinstance(func, ast.Name) else func.attr  # type: ignore[attr-defined]
+            if name in _SPECIAL_CALLS:
+                special = self._special_call(node, name)
+                if special is not None:
+                    return special
             callee = self.chain(func, Role.CALL, node)
         else:
             callee = self.eval(func)
@@ -82,18 +86,16 @@ class Expressions(Calls):
         for keyword in node.keywords:
             self.eval(keyword.value)
         self.role = before
-        if isinstance(func, ast.Attribute) and func.attr in REGISTERS:
+        if name in REGISTERS:
             self.register(node, values)
         if callee is not UNKNOWN:
             return self.call_value(node, callee, values)
-        if isinstance(func, ast.Name) and func.id in PLAIN_CALLS:
-            return self.plain_call(func.id, node, values)
+        if name in PLAIN_CALLS and kind is ast.Name:
+            return self.plain_call(name, node, values)
         return UNKNOWN
 
-    def _special_call(self, node: ast.Call) -> Value | None:
+    def _special_call(self, node: ast.Call, name: str) -> Value | None:
         """`getattr(torch, "qr")`, and dotted names in the strings of `mock.patch` and its like."""
-        func = node.func
-        name = func.id if isinstance(func, ast.Name) else func.attr if isinstance(func, ast.Attribute) else ""
         if name == "getattr" and 2 <= len(node.args) <= 3 and not node.keywords:
             second = node.args[1]
             if (
@@ -118,7 +120,7 @@ class Expressions(Calls):
                 if names and len(node.args) == 2:
                     self._record(node, names, False, Role.REFERENCE, None, None, None, "", "getattr")
                 return out or UNKNOWN
-        elif name in ("patch", "setattr") and node.args:
+        elif name != "getattr" and node.args:
             first = node.args[0]
             if (
                 isinstance(first, ast.Constant)

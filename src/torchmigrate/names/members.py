@@ -69,11 +69,15 @@ class Members(Lookups):
                 if unknown and attrs[-1] in types.ONLY and self.imports_torch:
                     self._only(node, attrs[-1], role, call, decorates, bindings)
                 return UNKNOWN
-        self._record_names(node, value, attrs[start:], role, call, decorates, bindings)
+        if start <= last:
+            self._record_names(node, value, attrs[start:], role, call, decorates, bindings)
         return value
 
     def _step(self, value: Value, attr: str) -> tuple[Value, tuple[str, ...], bool]:
         """One attribute of each candidate; its qualified names where objects have it; is that sure?"""
+        if len(value) == 1 and isinstance(value[0], Instance) and value[0].cls != "number":  # most are that
+            found, member = self.member(value[0], attr)
+            return found, (member,) if member else (), value[0].sure
         out: list[Candidate] = []
         members: list[str] = []
         sure = True

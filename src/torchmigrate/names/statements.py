@@ -9,9 +9,25 @@ from torchmigrate.names.flow import UNKNOWN
 from torchmigrate.names.guard_tests import parse_test
 from torchmigrate.names.guards import UNKNOWN as UNKNOWN_TEST
 from torchmigrate.names.guards import TryWorked, negate
-from torchmigrate.names.model import Flag, Guards, Kind, Value
+from torchmigrate.names.model import Flag, Guards, Instance, Kind, Value
 from torchmigrate.names.narrowing import narrowed
 from torchmigrate.names.operators import augmented
+
+# Expressions that may be about versions, or about whether a name is there.
+_MAY_BE_SPECIAL = frozenset(
+    [
+        ast.Call,
+        ast.Attribute,
+        ast.Subscript,
+        ast.ListComp,
+        ast.GeneratorExp,
+        ast.Tuple,
+        ast.List,
+        ast.Compare,
+        ast.BoolOp,
+        ast.UnaryOp,
+    ]
+)
 
 
 class Statements(Definitions):
@@ -36,13 +52,16 @@ class Statements(Definitions):
 
     def _assign(self, node: ast.Assign) -> None:
         value = self.eval(node.value)
-        special = self._special(node.value)
-        if special is None and self.tries and isinstance(node.value, ast.Constant):
-            special = self._try_flag(node.value.value)
-        if special is not None:
-            value = special
-        elif value is UNKNOWN and isinstance(node.value, (ast.Tuple, ast.List)):
-            value = self.peek(node.value)
+        kind = node.value.__class__
+        if kind in _MAY_BE_SPECIAL:
+            if value is UNKNOWN or value[0].__class__ is not Instance:
+                special = self._special(node.value)
+                if special is not None:
+                    value = special
+                elif value is UNKNOWN and (kind is ast.Tuple or kind is ast.List):
+                    value = self.peek(node.value)
+        elif self.tries and isinstance(node.value, ast.Constant):
+            value = self._try_flag(node.value.value) or value
         for target in node.targets:
             self.assign(target, value, Kind.ASSIGNMENT, node.value)
             if isinstance(target, ast.Name) and target.id == "__all__":
