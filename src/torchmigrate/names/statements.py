@@ -54,7 +54,7 @@ class Statements(Definitions):
         value = self.eval(node.value)
         kind = node.value.__class__
         if kind in _MAY_BE_SPECIAL:
-            if value is UNKNOWN or value[0].__class__ is not Instance:
+            if not value or value[0].__class__ is not Instance:
                 special = self._special(node.value)
                 if special is not None:
                     value = special
