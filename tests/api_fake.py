@@ -27,7 +27,7 @@ def cls(*signatures: str, bases: tuple[str, ...] = ()) -> Entry:
 
 # By torch release, what is new (an entry) and what goes (None).
 TORCH: dict[tuple[int, int], dict[str, Entry | None]] = {
-    (1, 0): {
+    (1, 2): {
         "torch": MODULE,
         "torch.Tensor": cls("(*args)"),
         "torch.Tensor.view": function("(*shape)"),
@@ -48,6 +48,8 @@ TORCH: dict[tuple[int, int], dict[str, Entry | None]] = {
         "torch.attic.sums": function("(input, dim=0)"),
         "torch.attic.deep": MODULE,
         "torch.attic.deep.thing": function("(x)"),
+        "torch.linalg": MODULE,
+        "torch.linalg.documented": function("(input, tol=None)"),
         "torch.maths": MODULE,
         "torch.maths.raised": function("(x, y)"),
         "torch.maths.scaled": function("(input, scale=1, bias=None, async_op=False)"),
@@ -64,6 +66,7 @@ TORCH: dict[tuple[int, int], dict[str, Entry | None]] = {
         "torch.maths.renamed": function("(input, other)"),
         "torch.maths.short": function("(input, dim=None)"),
         "torch.maths.moved": function("(input, mode='sum', size=None, inplace=False)"),
+        "torch.linalg.documented": function("(input, atol=None)"),
         "torch.maths.many": function("(a)", "(a, b, c)"),
         "torch.maths.forward": function("(a, **kwargs)"),
         "torch.maths.comes_and_goes": None,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from api.changes import changes, render
 
+from torchmigrate.versions.surface import Surface
+from torchmigrate.versions.surface_file import encode
 from torchmigrate.versions.surface_model import Entry, EntryKind
 
 MODULE = Entry(EntryKind.MODULE)
@@ -24,7 +26,8 @@ def alias(target):
 
 def text(old, new):
     old, new = ({"m": MODULE, **{f"m.{name}": entry for name, entry in part.items()}} for part in (old, new))
-    header, *lines = render("m", (0, 9), (0, 10), changes("m", old, new)).splitlines()
+    data = Surface(encode("m", [((0, 9), old), ((0, 10), new)]))
+    header, *lines = render("m", (0, 9), (0, 10), changes(data, (0, 9), (0, 10))).splitlines()
     assert header == "m 0.9 -> 0.10"
     return [line for line in lines if line]
 
@@ -140,11 +143,19 @@ def test_parameters():
         "  m",
         "    f: - e=2 (keyword-only)",
         "    f: - **more",
-        "    f: a moved from place 1 to 2",
-        "    f: b moved from place 2 to 1",
         "    f: c is keyword-only",
+        "    f: a moved by +1 from place 1",
+        "    f: b moved by -1 from place 2",
         "    f: d: default None -> 3",
         "    f: + g (keyword-only)",
+    ]
+
+
+def test_parameters_that_moved_together():
+    assert text({"f": function("(a, b, c, d, e)")}, {"f": function("(a, new, b, c, e)")})[2:] == [
+        "    f: - d",
+        "    f: b to c moved by +1 from place 2",
+        "    f: + new",
     ]
 
 

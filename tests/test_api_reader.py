@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import sys
 import textwrap
+import zipfile
 from pathlib import Path
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tools"))
 
-from api.reader import read_release
+from api.check import check
+from api.reader import link, read_release
+from api.wheels import unpack
 
 from torchmigrate.versions.surface_model import Entry, EntryKind
 
@@ -338,6 +341,17 @@ def test_names_that_are_made(tmp_path: Path) -> None:
             _kept = 1
             sys.modules[__name__].__class__ = Flags
             """,
+            "lib/stand_in.py": """
+            import sys, types
+            class Engine(types.ModuleType):
+                def __init__(self, m):
+                    self.m = m
+                def __getattr__(self, attr):
+                    return self.m.__getattribute__(attr)
+                engine = property()
+            _kept = 1
+            sys.modules[__name__] = Engine(sys.modules[__name__])
+            """,
             "lib/counted.py": "def init():\n    global started\n    started = True\n",
         },
     )
@@ -346,6 +360,7 @@ def test_names_that_are_made(tmp_path: Path) -> None:
     assert {"late", "old"} <= names(release, "lib.lazy") and not release["lib.lazy"].open
     assert release["lib.any"].open
     assert {"enabled", "_kept"} <= names(release, "lib.flags")
+    assert {"engine", "_kept"} <= names(release, "lib.stand_in") and not release["lib.stand_in"].open
     assert "started" in names(release, "lib.counted")
 
 
@@ -386,6 +401,110 @@ def test_files_that_cannot_be_read_and_tests(tmp_path: Path) -> None:
     assert not names(release, "lib.tests") and "lib.__main__" not in release
     with pytest.raises(FileNotFoundError):
         read_release("other", tmp_path)
+
+
+def test_functions_that_functions_make(tmp_path: Path) -> None:
+    release = read(
+        tmp_path,
+        {
+            "lib/make.py": """
+            def maker(kind):
+                def load(uri, *, offset=0): ...
+                return load
+            """,
+            "lib/__init__.py": """
+            from typing_extensions import deprecated
+            from lib.make import maker
+            def _new(x): ...
+            class _New:
+                def __init__(self, y): ...
+            load = maker("file")
+            old = deprecated("use new")(_new)
+            Old = deprecated("use New")(_New)
+            """,
+        },
+    )
+    assert release["lib.load"].signatures == ("(uri, *, offset=0)",)
+    assert release["lib.old"] == Entry(EntryKind.FUNCTION, signatures=("(x)",), deprecated="use new")
+    assert release["lib.Old"] == Entry(
+        EntryKind.CLASS, signatures=("(y)",), bases=("lib._New",), deprecated="use New"
+    )
+
+
+def test_names_that_functions_set(tmp_path: Path) -> None:
+    release = read(
+        tmp_path,
+        {
+            "lib/__init__.py": "from .backend import choose\nchoose()\n",
+            "lib/one.py": "def load(path): ...\ndef save(path, data): ...\n",
+            "lib/backend.py": """
+            import lib
+            from lib import one
+            def choose():
+                module = one
+                for name in ["load", "save"]:
+                    setattr(lib, name, getattr(module, name))
+            """,
+        },
+    )
+    assert release["lib.load"].target == "lib.one.load"
+    assert release["lib.save"].target == "lib.one.save"
+    assert not release["lib"].open
+
+
+def test_what_other_libraries_define(tmp_path: Path) -> None:
+    release = read(
+        tmp_path,
+        {
+            "lib/a.py": "from torch.utils.data import Dataset\nfrom torch.autograd import Function\n",
+            "lib/b.py": """
+            from lib.a import Dataset, Function
+            class Own(Dataset): ...
+            class Op(Function):
+                @staticmethod
+                def forward(ctx, x):
+                    ctx.saved = x
+            """,
+        },
+    )
+    assert release["lib.b.Dataset"].target == "torch.utils.data.Dataset"
+    assert release["lib.b.Own"].bases == ("torch.utils.data.Dataset",)
+    assert release["lib.b.Own"].open
+    assert names(release, "lib.b.Op") == {"forward"}
+
+
+def test_check_compares_with_what_is_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "apichecked"
+    package.mkdir()
+    (package / "__init__.py").write_text(
+        "def same(a, b=1): ...\n"
+        "def hidden(*args, **kwargs): ...\n"
+        "def _wrap(function): return hidden\n"
+        "@_wrap\n"
+        "def wrapped(x): ...\n"
+        "if not __name__: only_read = 1\n"
+        "exec('only_there = 1')\n",
+        encoding="utf-8",
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    report = check(link("apichecked", tmp_path))
+    assert report.absent == ["apichecked.only_read"]
+    assert report.unread == ["apichecked.only_there (int)"]
+    assert report.differing == ["apichecked.wrapped: read (x), is (*args, **kwargs)"]
+    assert report.compared == 10 and report.signatures == 4
+
+
+def test_only_sources_of_a_wheel_are_unpacked(tmp_path: Path) -> None:
+    wheel = tmp_path / "lib-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        for name in ("lib/__init__.py", "lib/core.pyi", "lib/_C.so"):
+            archive.writestr(name, "")
+    unpacked = unpack(wheel, tmp_path / "out")
+    assert {path.name for path in unpacked.rglob("*") if path.is_file()} == {"__init__.py", "core.pyi"}
+    with zipfile.ZipFile(wheel, "a") as archive:
+        archive.writestr("../evil.py", "")
+    with pytest.raises(ValueError, match="leads out"):
+        unpack(wheel, tmp_path / "out")
 
 
 TORCH = {
@@ -432,7 +551,7 @@ TORCH = {
     """,
     "torch/_C/_VariableFunctions.pyi": """
     def add(input, other, *, alpha=1): ...
-    def bare(): ...
+    def old(self, other): ...
     def unique_dim(x): ...
     """,
     "torch/_torch_docs.py": '''
@@ -457,6 +576,7 @@ TORCH = {
 def test_what_torch_defines_in_cpp(tmp_path: Path) -> None:
     release = read(tmp_path, TORCH, "torch")
     assert release["torch.add"].signatures == ("(input, other, *, alpha=1)",)
+    assert release["torch.old"].signatures == ("(input, other)",)
     assert release["torch.norm"].target == "torch.functional.norm"
     assert "torch.unique_dim" not in release
     assert release["torch.float32"].kind is EntryKind.VALUE

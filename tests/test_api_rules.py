@@ -9,7 +9,7 @@ import api_fake
 import pytest
 
 from torchmigrate.api_rules.own import held_libraries
-from torchmigrate.api_rules.rules import CODES
+from torchmigrate.api_rules.rules import CODES, EXAMPLES
 from torchmigrate.catalogue.index import Catalogue
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.config import Settings
@@ -210,9 +210,14 @@ def test_unknown() -> None:
     text = "import torch\nfrom torch.nn import Liner\ntorch.zeroes(3)\ntorch.backport.x\ntorch.Group.x\ntorch.attic.nothing\n"
     assert found(text) == ["TM002 Liner", "TM002 torch.zeroes", "TM001 torch.attic"]
     _, finding, _ = check(text)
-    assert finding.message == "`torch.zeroes` is in no release of torch from 1.0 to 2.15"
+    assert finding.message == "`torch.zeroes` is in no release of torch from 1.2 to 2.15"
     assert finding.help == "did you mean `torch.zeros`?"
     assert finding.severity is Severity.WARNING
+
+
+@pytest.mark.parametrize("name", ["npu.is_available()", "toaster.is_available()", "npu", "backends.mlu.x"])
+def test_devices_of_other_packages(name: str) -> None:
+    assert found(f"import torch\ntorch.{name}\n") == []
 
 
 def test_objects_have_attributes_of_their_own() -> None:
@@ -265,6 +270,7 @@ def test_keyword_only_says_so() -> None:
         "maths.scaled(x, 1, bias=b)",
         "maths.scaled(x, never=1)",  # no release took it
         "maths.forward(1, old=2)",  # **kwargs may take it
+        "linalg.documented(x, tol=1)",  # read from a docstring
         "maths.many(1, 2, 3)",
         "maths.many(1, 2, 3, 4)",
         "maths.scaled(*a)",
@@ -283,6 +289,13 @@ def test_parameter_with_another_way() -> None:
     assert found(text) == []
 
 
+def test_parameter_that_is_asked_for() -> None:
+    asks = "import inspect, torch\nhas = 'async_op' in inspect.signature(torch.maths.scaled).parameters\n"
+    use = "if has:\n    torch.maths.scaled(x, async_op=True)\n"
+    assert found(asks + use) == []
+    assert found("import torch\nhas = 'async_op' in words\n" + use) == ["TM003 async_op=True"]
+
+
 def test_parameter_with_a_rule_of_its_own() -> None:
     assert found("import torch\ntorch.maths.scaled(x, async_op=True)\n", catalogue=OWN_RULES) == []
     assert found("import torch\ntorch.maths.scaled(x, 1, b)\n", catalogue=OWN_RULES) == ["TM003 b"]
@@ -298,16 +311,16 @@ def test_parameter_with_a_rule_of_its_own() -> None:
         ("torch.maths.moved(x, 3)", None, ["3"]),  # not a string as the new default
         ("torch.maths.moved(x, self.size)", None, ["self.size"]),
         ("torch.maths.moved(x, s)", None, []),  # code of today, for all that is known
-        ("torch.maths.moved(x, s)", "1.1", ["s"]),
+        ("torch.maths.moved(x, s)", "1.3", ["s"]),
         ("torch.maths.moved(x, s)", "1.6", []),
-        ("torch.maths.moved(x, 'mean')", "1.1", []),
-        ("torch.maths.moved(x, mode)", "1.1", []),
-        ("torch.maths.moved(x, s, False)", "1.1", ["s"]),
-        ("torch.maths.moved(x, size=s)", "1.1", []),
-        ("torch.maths.moved(*x, s)", "1.1", []),
-        ("torch.maths.renamed(x, y)", "1.1", []),
-        ("torch.maths.many(1, 2)", "1.1", []),
-        ("torch.maths.short(x, 1)", "1.1", []),
+        ("torch.maths.moved(x, 'mean')", "1.3", []),
+        ("torch.maths.moved(x, mode)", "1.3", []),
+        ("torch.maths.moved(x, s, False)", "1.3", ["s"]),
+        ("torch.maths.moved(x, size=s)", "1.3", []),
+        ("torch.maths.moved(*x, s)", "1.3", []),
+        ("torch.maths.renamed(x, y)", "1.3", []),
+        ("torch.maths.many(1, 2)", "1.3", []),
+        ("torch.maths.short(x, 1)", "1.3", []),
     ],
 )
 def test_moved(call: str, minimum: str | None, places: list[str]) -> None:
@@ -381,6 +394,17 @@ def test_an_old_target_needs_newer_as_well() -> None:
     (finding,) = check("import torch\ntorch.func.vmap(f)\n", target="1.13")
     assert finding.message == "`torch.func` exists since torch 2.0, and the target is 1.13"
     assert finding.code == "TM005"
+
+
+# ---- the examples that `explain` shows ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("code", sorted(CODES))
+def test_examples_are_found_in_the_real_data(code: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    minimum = "1.7" if code in ("TM004", "TM005") else None
+    text = f"import torch, torchvision\n{EXAMPLES[code][0]}\n"
+    assert [item.code for item in check(text, minimum=minimum, target="2.15")] == [code]
 
 
 # ---- what the data gives to the rules of the catalogue -----------------------------------------------

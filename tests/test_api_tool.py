@@ -7,7 +7,7 @@ from pathlib import Path
 
 import api_data
 import pytest
-from api import sources
+from api import sources, wheels
 from click.testing import CliRunner
 
 from torchmigrate.versions import surface as surface_module
@@ -43,7 +43,7 @@ def run(*arguments: object) -> str:
 def test_build_update_changes_show(tmp_path, data):
     wheel(tmp_path / "wheels", "torchdata-0.3.0", "")
     wheel(tmp_path / "wheels", "torchdata-0.10.1", OLD)
-    assert "torchdata 0.10: 2 names\n" in run(
+    assert "torchdata 0.10: 3 names\n" in run(
         "build", "torchdata", "--sources", tmp_path / "wheels", "--jobs", 1
     )
     newest = wheel(tmp_path, "torchdata-0.11.0", NEW)
@@ -108,26 +108,48 @@ def test_unpacked_wheels(tmp_path):
     }
 
 
-def test_download(tmp_path, monkeypatch):
+def test_the_wheel_of_torch_has_functorch(tmp_path, data, monkeypatch):
+    wheel(tmp_path / "wheels", "functorch-0.2.1", OLD)
+    run("build", "functorch", "--sources", tmp_path / "wheels", "--jobs", 1)
     asked = []
 
-    def pip(requirement, python, to):
-        asked.append((requirement, python))
-        if python != "3.9":
-            return "no wheel for this Python"
-        with zipfile.ZipFile(to / "torch-1.13.1-cp39.whl", "w") as packed:
-            packed.writestr("functorch/__init__.py", "x = 1\n")
+    def download(package, version, into):
+        asked.append((package, version))
+        path = into / "torch-1.13.1-cp39.whl"
+        with zipfile.ZipFile(path, "w") as packed:
+            packed.writestr("functorch/__init__.py", NEW)
             packed.writestr("torch/lib/libtorch.dylib", "")
-        return ""
+        return path
 
-    monkeypatch.setattr(sources, "_pip", pip)
-    found = sources.download("functorch", (1, 13), tmp_path)
-    assert [path.relative_to(found).as_posix() for path in found.rglob("*.*")] == ["functorch/__init__.py"]
-    assert asked == [("torch==1.13.*", "3.12"), ("torch==1.13.*", "3.10"), ("torch==1.13.*", "3.9")]
+    monkeypatch.setattr(wheels, "download", download)
+    assert "functorch 0.2 -> 1.13\n" in run("update", "functorch", "1.13")
+    assert asked == [("torch", "1.13")]
 
 
-def test_download_of_what_is_not_there(tmp_path, data, monkeypatch):
-    monkeypatch.setattr(sources, "_pip", lambda requirement, python, to: f"no {requirement} for {python}")
+def test_fetch(tmp_path, data, monkeypatch):
+    sources_directory = tmp_path / "wheels"
+    wheel(sources_directory, "torchdata-0.3.0", OLD)
+    wheel(sources_directory, "torchdata-0.11.0", NEW)
+    run("build", "torchdata", "--sources", sources_directory, "--jobs", 1)
+    (sources_directory / "torchdata-0.3.0").rename(tmp_path / "elsewhere")
+
+    def download(package, version, into):
+        path = into / f"{package}-{version}.1-py3-none-any.whl"
+        with zipfile.ZipFile(path, "w") as packed:
+            packed.writestr("torchdata/__init__.py", OLD)
+        return path
+
+    monkeypatch.setattr(wheels, "download", download)
+    assert run("fetch", "torchdata", "--sources", sources_directory).startswith("torchdata 0.3: ")
+    assert (sources_directory / "torchdata-0.3.1/torchdata/__init__.py").read_text() == OLD
+    assert run("fetch", "torchdata", "--sources", sources_directory) == ""
+
+
+def test_a_release_without_a_wheel(data, monkeypatch):
+    def download(package, version, into):
+        raise wheels.NoWheel(f"{package}=={version}: pip found nothing")
+
+    monkeypatch.setattr(wheels, "download", download)
     result = CliRunner().invoke(api_data.main, ["update", "torch", "9.9"])
     assert result.exit_code == 1
-    assert result.output == "Error: no torch==9.9.* for 3.6\n"
+    assert result.output == "Error: torch==9.9: pip found nothing\n"

@@ -196,12 +196,10 @@ MOVED = [
 
 @pytest.mark.parametrize(("old", "new"), MOVED)
 def test_moved_modules_hold_the_same_objects(old, new):
+    after = resolve(new)
     try:
-        before, after = resolve(old), resolve(new)
-    except ModuleNotFoundError as error:
-        assert old.startswith(error.name or " "), (
-            "the new module does not exist"
-        )  # only the old one may be gone
+        before = resolve(old)
+    except (ModuleNotFoundError, AttributeError):  # only the old one may be gone
         return
     # what the old module imports from elsewhere, or holds as a submodule, says nothing
     objects = {

@@ -1,5 +1,6 @@
 """What torch and its companions offer in each release: reads it from the sources in their wheels.
 
+python tools/api_data.py fetch --sources DIR           download and unpack the wheels of all releases
 python tools/api_data.py build --sources DIR           all data files, from unpacked wheels
 python tools/api_data.py update torch 2.16             one more release, from the wheel on PyPI
 python tools/api_data.py changes torch 2.14 2.15       what changed
@@ -22,16 +23,16 @@ import click
 
 sys.path.insert(0, str(Path(__file__).parent))  # for the modules beside this one, wherever it is run from
 
-from api import explained
+from api import explained, wheels
 from api.changes import changes as compare
 from api.changes import render
 from api.check import check
 from api.reader import link, read_release
-from api.sources import NoWheelError, download, unpacked
+from api.sources import package_of, unpacked
 
 from torchmigrate.versions.releases import COMPANIONS, Version, parse_version, show_version
-from torchmigrate.versions.surface import DATA, surface_of
-from torchmigrate.versions.surface_file import decode, encode, with_release
+from torchmigrate.versions.surface import DATA, Surface, surface_of
+from torchmigrate.versions.surface_file import encode, with_release
 from torchmigrate.versions.surface_model import Entry
 
 LIBRARIES = ("torch", *COMPANIONS)
@@ -62,11 +63,11 @@ def main() -> None:
 @main.command()
 @_library
 @click.argument("version")
-@click.option("--sources", type=_directory, required=True)
+@click.option("--sources", type=_directory, help="The unpacked wheel; without it, the one on PyPI.")
 @click.option("--json", "out", type=click.Path(dir_okay=False, path_type=Path), required=True)
-def read(library: str, version: str, sources: Path, out: Path) -> None:
+def read(library: str, version: str, sources: Path | None, out: Path) -> None:
     """Dump one release of LIBRARY as JSON."""
-    entries = read_release(library, sources)
+    entries = _read(library, version, sources)
     shown = {name: shown_entry(dataclasses.asdict(entry)) for name, entry in sorted(entries.items())}
     out.write_text(json.dumps(shown, indent=0), encoding="utf-8")
     click.echo(f"{library} {version}: {len(shown)} names")
@@ -129,23 +130,39 @@ def build(libraries: tuple[str, ...], sources: Path, jobs: int) -> None:
 
 
 @main.command()
+@click.argument("libraries", nargs=-1, type=click.Choice(LIBRARIES))
+@click.option("--sources", type=_directory, required=True, help="Directory for the unpacked wheels.")
+def fetch(libraries: tuple[str, ...], sources: Path) -> None:
+    """Download what `build` needs: the sources of all releases in the data that are not yet there."""
+    for library in libraries or LIBRARIES:
+        surface = surface_of(library)
+        for version in surface.versions if surface is not None else ():
+            if version in unpacked(library, sources):
+                continue
+            with tempfile.TemporaryDirectory() as directory:
+                package = package_of(library, version)
+                try:
+                    wheel = wheels.download(package, show_version(version), Path(directory))
+                except wheels.NoWheel as error:
+                    raise click.ClickException(str(error)) from error
+                target = sources / "-".join(wheel.name.split("-")[:2])
+                wheels.unpack(wheel, target)
+            click.echo(f"{library} {show_version(version)}: {target}")
+
+
+@main.command()
 @_library
 @click.argument("version", type=ReleaseType())
 @click.option("--sources", type=_directory, help="The unpacked wheel; without it, the one on PyPI.")
 def update(library: str, version: Version, sources: Path | None) -> None:
     """Add one release of LIBRARY to its data file and print what changed against the one before it."""
-    with tempfile.TemporaryDirectory() as directory:
-        try:
-            entries = read_release(library, sources or download(library, version, Path(directory)))
-        except NoWheelError as error:
-            raise click.ClickException(str(error)) from error
-    path = DATA / f"{library}.gz"
-    data = with_release(path.read_bytes(), version, entries)
+    entries = _read(library, show_version(version), sources)
+    data = with_release((DATA / f"{library}.gz").read_bytes(), version, entries)
     _write(library, data)
-    versions = [known for known, _ in decode(data)]
-    place = versions.index(version)
+    surface = Surface(data)
+    place = surface.versions.index(version)
     if place > 0:
-        _print_changes(library, versions[place - 1], version, data)
+        _print_changes(surface, surface.versions[place - 1], version)
 
 
 @main.command()
@@ -154,7 +171,7 @@ def update(library: str, version: Version, sources: Path | None) -> None:
 @click.argument("new", type=ReleaseType())
 def changes(library: str, old: Version, new: Version) -> None:
     """Print what changed in LIBRARY between two releases."""
-    _print_changes(library, old, new, (DATA / f"{library}.gz").read_bytes())
+    _print_changes(Surface((DATA / f"{library}.gz").read_bytes()), old, new)
 
 
 @main.command()
@@ -187,13 +204,23 @@ def _described(entry: Entry) -> list[str]:
     return lines
 
 
-def _print_changes(library: str, old: Version, new: Version, data: bytes) -> None:
-    releases = dict(decode(data))
+def _read(library: str, version: str, sources: Path | None) -> dict[str, Entry]:
+    """One release, from its wheel or from the directory where that was unpacked."""
+    try:
+        if sources is not None:
+            return read_release(library, sources)
+        with tempfile.TemporaryDirectory() as directory:
+            wheel = wheels.download(package_of(library, parse_version(version)), version, Path(directory))
+            return read_release(library, wheels.unpack(wheel, Path(directory) / "sources"))
+    except (wheels.NoWheel, FileNotFoundError) as error:
+        raise click.ClickException(str(error)) from error
+
+
+def _print_changes(surface: Surface, old: Version, new: Version) -> None:
     for version in (old, new):
-        if version not in releases:
-            raise click.ClickException(f"there is no data about {library} {show_version(version)}")
-    found = compare(library, releases[old], releases[new])
-    click.echo(render(library, old, new, found), nl=False)
+        if version not in surface.versions:
+            raise click.ClickException(f"there is no data about {surface.library} {show_version(version)}")
+    click.echo(render(surface.library, old, new, compare(surface, old, new)), nl=False)
 
 
 def _write(library: str, data: bytes) -> None:

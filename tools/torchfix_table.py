@@ -58,6 +58,8 @@ follow aliases and know methods of tensors, so that they find more. They leave o
 - `torch.library.Library` outside of tests.
 - A name that is a variable or a parameter of the same spelling at that place.
 
+A name whose `from` import alone has to change (functorch) is reported there, once, and not at every call.
+
 `torch.range(0, 5, 2)` becomes `torch.arange(0, 6, 2, dtype=torch.get_default_dtype())`. TorchFix adds the
 step to the end: `torch.arange(0, 7, 2)` has a 6 that the range did not have, and integers in place of floats.
 """

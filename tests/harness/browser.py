@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from selenium.webdriver import Chrome
 
 _PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+# Seconds until a page or a script that hangs is an error; far more than either takes on a busy machine.
+_PATIENCE = 180
 _FLAGS = (
     "--headless=new --no-sandbox --disable-gpu --disable-dev-shm-usage --disable-quic --no-first-run --disable-background-networking"
     " --disable-component-update --disable-sync --disable-extensions --force-color-profile=srgb"
@@ -89,6 +91,8 @@ def open_browser(profile: Path) -> Iterator[Page]:
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
+    driver.set_page_load_timeout(_PATIENCE)
+    driver.set_script_timeout(_PATIENCE)
     try:
         yield Page(driver)
     finally:

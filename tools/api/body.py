@@ -1,7 +1,7 @@
 """The body of a module or class, statement by statement: which names it leaves bound, and to what.
 
-Nothing is evaluated. Of branches every one counts, since which one runs depends on the build and the platform;
-only `if TYPE_CHECKING` never does.
+Nothing is evaluated. Of branches every one counts, since which one runs depends on the build and the
+platform; only `if TYPE_CHECKING` never does.
 """
 
 from __future__ import annotations

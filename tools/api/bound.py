@@ -25,6 +25,8 @@ class Bound:
     fallback: of an alias, what another branch binds, if there is no such target.
     like: of a function, the qualified name of the one that it has its signature from.
     hands_on: of a function, the qualified name of the only one that its body calls.
+    makes: of a function, the one that it defines inside and returns; made_by: of a value, the function whose
+        result it is.
     bind: of a function in a class: "method", "class" or "static".
     instance: set on instances only, in a method.
     fields: of a dataclass or named tuple, its own ones; None for any other class.
@@ -40,6 +42,8 @@ class Bound:
     deprecated: str | None = None
     like: str = ""
     hands_on: str = ""
+    makes: Bound | None = None
+    made_by: str = ""
     bind: str = "method"
     instance: bool = False
     fields: list[Field] | None = None

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import groupby
 
 from torchmigrate.match.signature import Parameter, Signature, parse_signature
 from torchmigrate.versions.releases import Version, show_version
 from torchmigrate.versions.surface import Surface, private, published
-from torchmigrate.versions.surface_file import encode
-from torchmigrate.versions.surface_model import Entry, EntryKind, Release, Status
+from torchmigrate.versions.surface_model import Entry, EntryKind, Status
 
 _CALLED = (EntryKind.FUNCTION, EntryKind.CLASS)
 
@@ -33,19 +33,22 @@ class Changes:
     unsure: list[str] = field(default_factory=list)
 
 
-def changes(library: str, old: Release, new: Release) -> Changes:
-    """Compare two releases of a library by what a program can name in them."""
-    pair = Surface(encode(library, [((0,), old), ((1,), new)]))
-    before, after = _Public(pair, (0,), old), _Public(pair, (1,), new)
+def changes(surface: Surface, old: Version, new: Version) -> Changes:
+    """Compare two releases of a library by what a program can name in them.
+
+    Raises:
+        ValueError: a release is not in the data.
+    """
+    before, after = _Public(surface, old), _Public(surface, new)
     found = Changes()
     removed, added = [], []
     for name in before.names:
-        status = pair.status(name, (1,))
+        status = surface.status(name, new)
         if status is Status.ABSENT:
             removed.append(name)
         elif status is Status.UNKNOWN:
             found.unsure.append(name)
-    added = [name for name in after.names if pair.status(name, (0,)) is Status.ABSENT]
+    added = [name for name in after.names if surface.status(name, old) is Status.ABSENT]
     found.added = {name: after.names[name] for name in after.once(_outermost(added))}
     for name in before.once(_outermost(removed)):
         now = _moved_to(name, before, after, added)
@@ -96,38 +99,39 @@ def render(library: str, old: Version, new: Version, found: Changes) -> str:
 class _Public:
     """The names of one release that a program may use, and what is known under several of them."""
 
-    def __init__(self, pair: Surface, version: Version, release: Release) -> None:
+    def __init__(self, surface: Surface, version: Version) -> None:
         self.names: dict[str, Entry] = {}
         self.definitions: dict[str, str] = {}
         classes: dict[str, str] = {}  # public names of classes by their definition, the shortest of each
+        release = surface.release(version)
         for name in sorted(release, key=_length):
             own = release[name]
-            entry = pair.entry(name, version)
-            parent = pair.entry(name.rpartition(".")[0], version)
+            entry = surface.entry(name, version)
+            parent = surface.entry(name.rpartition(".")[0], version)
             of_class = parent is not None and parent.kind is EntryKind.CLASS
             if entry is None or entry.gone or of_class or private(name) or not published(name, own):
                 continue
-            self._add(pair, version, name, entry)
+            self._add(surface, version, name, entry)
             if entry.kind is EntryKind.CLASS:
                 classes.setdefault(self.definitions[name], name)
         for definition, name in classes.items():
-            bases = (pair.definition(base, version) for base in self.names[name].bases)
+            bases = (surface.definition(base, version) for base in self.names[name].bases)
             parents = [classes[base] for base in bases if base in classes]
-            for last in sorted(pair.members(name, version)):
+            for last in sorted(surface.members(name, version)):
                 member = f"{name}.{last}"
-                entry = pair.entry(member, version)
+                entry = surface.entry(member, version)
                 if entry is None or entry.gone or private(last):
                     continue
                 # What a class with a public name hands down is a member of that one.
-                place = pair.definition(member, version) or ""
+                place = surface.definition(member, version) or ""
                 owner = place.rpartition(".")[0]
-                inherited = any(pair.definition(f"{parent}.{last}", version) == place for parent in parents)
-                if owner == definition or not (owner in classes or inherited):
-                    self._add(pair, version, member, entry)
+                handed = (surface.definition(f"{parent}.{last}", version) for parent in parents)
+                if owner == definition or not (owner in classes or place in handed):
+                    self._add(surface, version, member, entry)
 
-    def _add(self, pair: Surface, version: Version, name: str, entry: Entry) -> None:
+    def _add(self, surface: Surface, version: Version, name: str, entry: Entry) -> None:
         self.names[name] = entry
-        self.definitions[name] = pair.definition(name, version) or name
+        self.definitions[name] = surface.definition(name, version) or name
 
     def once(self, names: Iterable[str]) -> Iterator[str]:
         """Of several names of one thing, the shortest."""
@@ -191,13 +195,7 @@ def _compare(was: Signature, now: Signature) -> Iterator[str]:
     for parameter in was.parameters:
         if parameter.name not in now.by_name:
             yield f"- {_written(parameter)}"
-    places = {parameter.name: place for place, parameter in enumerate(now.positional)}
-    for place, parameter in enumerate(was.positional):
-        new_place = places.get(parameter.name)
-        if parameter.name in now.by_name and new_place is None:
-            yield f"{parameter.name} is keyword-only"
-        elif new_place is not None and new_place != place:
-            yield f"{parameter.name} moved from place {place + 1} to {new_place + 1}"
+    yield from _moves(was, now)
     for parameter in now.parameters:
         other = was.by_name.get(parameter.name)
         if other is None:
@@ -210,6 +208,24 @@ def _compare(was: Signature, now: Signature) -> Iterator[str]:
             yield f"{parameter.name}: default {defaults[0] or 'none'} -> {defaults[1] or 'none'}"
         if other.kind != parameter.kind and "keyword-only" not in parameter.kind:
             yield f"{parameter.name} is {parameter.kind}, was {other.kind}"
+
+
+def _moves(was: Signature, now: Signature) -> Iterator[str]:
+    """Positional parameters that are elsewhere; neighbours that moved together are one line."""
+    places = {parameter.name: place for place, parameter in enumerate(now.positional)}
+    shifted: list[tuple[int, int]] = []  # place and by how much
+    for place, parameter in enumerate(was.positional):
+        new_place = places.get(parameter.name)
+        if new_place is not None:
+            shifted.append((place, new_place - place))
+        elif parameter.name in now.by_name:
+            yield f"{parameter.name} is keyword-only"
+    for shift, run in groupby(shifted, key=lambda item: item[1]):
+        if shift:
+            moved = [place for place, _ in run]
+            first, last = (was.positional[moved[at]].name for at in (0, -1))
+            names = first if len(moved) == 1 else f"{first} to {last}"
+            yield f"{names} moved by {shift:+} from place {moved[0] + 1}"
 
 
 def _written(parameter: Parameter) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from api import literals, marks
+from api import literals, marks, walk
 from api.bound import Bound, Field, value
 from api.scope import Run, Scope
 from api.signatures import default_text
@@ -111,20 +111,16 @@ def _instance_attributes(node: ast.ClassDef, inner: Scope, bound: Bound) -> None
             continue
         own = arguments[0].arg
         kind = inner.names.get(method.name)
+        if kind is not None and kind.bind == "static":
+            continue
         on_class = kind is not None and kind.bind == "class" and method.name != "__new__"
-        for part in ast.walk(method):
-            if isinstance(part, ast.Attribute):
-                if (
-                    isinstance(part.ctx, ast.Store)
-                    and isinstance(part.value, ast.Name)
-                    and part.value.id == own
-                    and part.attr not in bound.members
-                ):
-                    bound.members[part.attr] = Bound(EntryKind.VALUE, instance=True)
-                if part.attr == "__dict__" and _is_own(part.value, own) and _updated(method, own):
-                    bound.open = True
-            elif isinstance(part, ast.Call) and not on_class:
-                _set_by_call(part, own, inner, bound)
+        for statement in walk.statements(method.body):
+            for target in walk.stored(statement):
+                if isinstance(target, ast.Attribute) and _is_own(target.value, own):
+                    bound.members.setdefault(target.attr, Bound(EntryKind.VALUE, instance=True))
+                bound.open = bound.open or _is_dict(target, own)
+            if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call) and not on_class:
+                _set_by_call(statement.value, own, inner, bound)
 
 
 def _methods(body: list[ast.stmt]) -> list[marks.Function]:
@@ -142,15 +138,18 @@ def _is_own(node: ast.expr, own: str) -> bool:
     return isinstance(node, ast.Name) and node.id == own
 
 
-def _updated(method: marks.Function, own: str) -> bool:
-    """Whether a method changes `self.__dict__`."""
-    text = ast.unparse(method)
-    return f"{own}.__dict__.update" in text or f"{own}.__dict__ =" in text or f"{own}.__dict__[" in text
+def _is_dict(node: ast.expr, own: str) -> bool:
+    """`self.__dict__` and `self.__dict__[name]`, where something is stored."""
+    if isinstance(node, ast.Subscript):
+        node = node.value
+    return isinstance(node, ast.Attribute) and node.attr == "__dict__" and _is_own(node.value, own)
 
 
 def _set_by_call(call: ast.Call, own: str, inner: Scope, bound: Bound) -> None:
     """`setattr(self, "x", ...)`, `object.__setattr__(self, "x", ...)`, `super().__setattr__("x", ...)`."""
     name = marks.last_name(call.func)
+    if name == "update" and isinstance(call.func, ast.Attribute) and _is_dict(call.func.value, own):
+        bound.open = True
     if name not in ("setattr", "__setattr__") or not call.args:
         return
     arguments = call.args

@@ -1,4 +1,4 @@
-"""What torch defines in C++: from stubs and docstring tables, and from tables here where those say nothing."""
+"""What torch defines in C++: from stubs, docstring tables, and tables here where those say nothing."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ RETURN_TYPES = "torch._C._return_types"
 # Public names of torch._C that stubs lack, or lacked before 1.6. They were there in all of 1.0 to 2.15, or
 # only matter to programs that no release breaks by taking them away.
 _CORE_NAMES = """
-    AVG AnyType Argument ArgumentSpec Block BoolType Capsule Code CompleteArgumentSpec ConcreteModuleType DeepCopyMemoTable
-    DictType ExcludeDispatchKeyGuard OperatorInfo SUM ScriptClassFunction ScriptDictIterator
-    ScriptDictKeyIterator ScriptListIterator StaticModule DisableTorchFunction ErrorReport ExecutionPlan FatalError FileCheck FloatType FunctionSchema
-    Future Generator Gradient Graph GraphExecutorState InferredType IntType InterfaceType IODescriptor
-    JITException ListType LockingLogger LoggerBase ModuleDict Node NoneType NoopLogger NumberType OptionalType
-    ParameterDict PyObjectType PyTorchFileReader PyTorchFileWriter RRefType ScriptClass ScriptFunction
-    ScriptMethod ScriptModule ScriptModuleSerializer ScriptObject ScriptObjectProperty SerializationStorageContext
-    Size StringType SymIntType TensorType ThroughputBenchmark TracingState TupleType Type UnionType Use Value
-    autocast_decrement_nesting autocast_increment_nesting cpp default_generator device dtype
-    finfo fork from_numpy get_default_dtype get_num_interop_threads get_num_threads
-    has_cuda has_cudnn has_lapack has_mkl has_mkldnn has_openmp has_spectral has_mps
-    iinfo import_ir_module import_ir_module_from_buffer init_num_threads is_anomaly_enabled is_autocast_enabled
-    is_grad_enabled layout memory_format merge_type_from_type_comment parse_ir parse_schema
-    parse_type_comment qscheme set_anomaly_enabled
+    AVG AnyType Argument ArgumentSpec Block BoolType Capsule Code CompleteArgumentSpec ConcreteModuleType
+    DeepCopyMemoTable DictType ExcludeDispatchKeyGuard OperatorInfo SUM ScriptClassFunction
+    ScriptDictIterator ScriptDictKeyIterator ScriptListIterator StaticModule DisableTorchFunction
+    ErrorReport ExecutionPlan FatalError FileCheck FloatType FunctionSchema Future Generator Gradient
+    Graph GraphExecutorState InferredType IntType InterfaceType IODescriptor JITException ListType
+    LockingLogger LoggerBase ModuleDict Node NoneType NoopLogger NumberType OptionalType ParameterDict
+    PyObjectType PyTorchFileReader PyTorchFileWriter RRefType ScriptClass ScriptFunction ScriptMethod
+    ScriptModule ScriptModuleSerializer ScriptObject ScriptObjectProperty SerializationStorageContext Size
+    StringType SymIntType TensorType ThroughputBenchmark TracingState TupleType Type UnionType Use Value
+    autocast_decrement_nesting autocast_increment_nesting cpp default_generator device dtype finfo fork
+    from_numpy get_default_dtype get_num_interop_threads get_num_threads has_cuda has_cudnn has_lapack
+    has_mkl has_mkldnn has_openmp has_spectral has_mps iinfo import_ir_module import_ir_module_from_buffer
+    init_num_threads is_anomaly_enabled is_autocast_enabled is_grad_enabled layout memory_format
+    merge_type_from_type_comment parse_ir parse_schema parse_type_comment qscheme set_anomaly_enabled
     set_autocast_enabled clear_autocast_cache set_flush_denormal set_grad_enabled set_num_interop_threads
     set_num_threads strided sparse_coo unify_type_list wait
 """
 # Names in the stub of torch._C that the module has not: aliases for the stub itself, and other mistakes.
 _STUB_ONLY = """
-    K P R S T T_co AliasInfo BatchNormBackend CapturedTraceback ClassDef ConvBackend Decl Def GreenContext IValue
-    Ident JitType JitTypeT Module ResolutionCallback SourceRange Stack TreeView get_num_thread gather_traceback
-    symbolize_tracebacks CONV_BN_FUSION FUSE_ADD_RELU HOIST_CONV_PACKED_PARAMS INSERT_FOLD_PREPACK_OPS
-    REMOVE_DROPOUT VULKAN_AUTOMATIC_GPU_TRANSFER
+    K P R S T T_co AliasInfo BatchNormBackend CapturedTraceback ClassDef ConvBackend Decl Def GreenContext
+    IValue Ident JitType JitTypeT Module ResolutionCallback SourceRange Stack TreeView get_num_thread
+    gather_traceback symbolize_tracebacks CONV_BN_FUSION FUSE_ADD_RELU HOIST_CONV_PACKED_PARAMS
+    INSERT_FOLD_PREPACK_OPS REMOVE_DROPOUT VULKAN_AUTOMATIC_GPU_TRANSFER
 """
 _DTYPES = """
     float32 float float64 double float16 half uint8 int8 int16 short int32 int int64 long
@@ -56,19 +56,22 @@ _TENSOR_NAMES = """
     is_mkldnn is_quantized ndim itemsize nbytes T name volatile _version _grad _grad_fn _base _cdata
     _backward_hooks
 """
-# Public names that no stub has, with the release that brought them.
+# Public names that no stub has, or only a later one, with the release that brought them.
 _SINCE = {
     (1, 0): """
         Storage _mkldnn binary_cross_entropy_with_logits cosine_embedding_loss ctc_loss dsmm get_device
         hinge_embedding_loss hsmm kl_div margin_ranking_loss saddmm spmm triplet_margin_loss
     """,
-    (1, 1): "contiguous_format",
-    (1, 2): "bfloat16 per_tensor_affine",
-    (1, 3): "channels_last per_tensor_symmetric per_channel_affine per_channel_symmetric",
+    (1, 1): "bool contiguous_format",
+    (1, 2): "bfloat16 per_tensor_affine per_tensor_symmetric",
+    (1, 3): "channels_last per_channel_affine per_channel_symmetric",
     (1, 4): "preserve_format",
     (1, 5): "channels_last_3d",
+    (1, 9): "sparse_csr",
+    (1, 12): "chalf",
     (2, 0): "get_autocast_ipu_dtype is_autocast_ipu_enabled set_autocast_ipu_dtype set_autocast_ipu_enabled",
-    (2, 1): "get_autocast_xla_dtype is_autocast_xla_enabled set_autocast_xla_dtype set_autocast_xla_enabled",
+    (2, 1): "get_autocast_xla_dtype is_autocast_xla_enabled set_autocast_xla_dtype set_autocast_xla_enabled "
+    "float8_e4m3fn float8_e5m2",
     (2, 3): "uint1 uint2 uint3 uint4 uint5 uint6 uint7",
     (2, 6): "bit int1 int2 int3 int4 int5 int6 int7",
 }
@@ -97,7 +100,7 @@ def is_made(name: str, tree: Tree) -> bool:
 
 
 def made(name: str, tree: Tree) -> ModuleNames | None:
-    """A module of torch that is no file: of C++ without stubs, and `_return_types`, whose stub has another name."""
+    """A module of torch that is no file: of C++ without stubs, or `_return_types` with a stub elsewhere."""
     if not is_made(name, tree):
         return None
     module = ModuleNames(name, open=True)
@@ -115,6 +118,9 @@ def made(name: str, tree: Tree) -> ModuleNames | None:
             if key in module.names:
                 _complete_tensor(module.names[key], table)
     else:
+        for bound in module.names.values():
+            # What stubs call `self` in some functions, C++ calls `input` in all.
+            bound.signatures = tuple(re.sub(r"\bself\b", "input", text) for text in bound.signatures)
         core = _stub(tree, CORE)
         for key, bound in table.functions.items():
             if key in core or key in _CORE_NAMES.split():
@@ -190,7 +196,7 @@ def complete(module: ModuleNames, tree: Tree) -> None:
     if tree.library != "torch":
         return
     if module.name == "torch":
-        for name in [name for name in module.names if name.endswith(("TensorBase", "StorageBase"))]:
+        for name in [name for name in module.names if re.fullmatch(r"_?TensorBase|\w+StorageBase", name)]:
             del module.names[name]
         if not any(name in tree.stubs for name in (CORE, "torch")):
             module.open = True  # 1.0: only what is documented is known

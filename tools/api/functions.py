@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from api import literals, marks, signatures
+from api import literals, marks, signatures, walk
 from api.bound import Bound, value
 from api.scope import Patch, Scope
+from api.values import bound_of
 from torchmigrate.versions.surface_model import EntryKind
 
 _PROPERTIES = {
@@ -53,24 +54,51 @@ def define(scope: Scope, node: marks.Function) -> None:
 
 
 def _effects(scope: Scope, function: marks.Function) -> None:
-    """Names that a function of a module sets in it, and on its classes, once it is called."""
-    for part in ast.walk(function):
-        if isinstance(part, ast.Global):
-            for name in part.names:
-                scope.names.setdefault(name, value())
-        elif (
-            isinstance(part, ast.Call)
-            and isinstance(part.func, ast.Name)
-            and part.func.id == "setattr"
-            and len(part.args) == 3
-            and isinstance(part.args[0], ast.Name)
-            and part.args[0].id in scope.names
-            and literals.text(part.args[1], scope.known()) is None
-        ):
-            if scope.is_own_module(part.args[0]):
-                scope.open = True
-            else:
-                scope.patches.append(Patch(scope.qualify(part.args[0]), "", value()))
+    """What a function of a module sets in it, in other modules and on classes, once it is called."""
+    inner = Scope(scope.name, scope.package, scope.reader, scope, scope.stub)
+    written: dict[str, list[str]] = {}  # of a loop over names, by its variable
+    for statement in walk.statements(function.body):
+        match statement:
+            case ast.Global():
+                for name in statement.names:
+                    scope.names.setdefault(name, value())
+            case ast.For(target=ast.Name(id=variable)):
+                names = literals.strings(statement.iter, scope.known())
+                if names is not None:
+                    written[variable] = names
+            case ast.Assign():
+                _set_attribute(statement, scope, inner)
+            case ast.Expr(
+                value=ast.Call(func=ast.Name(id="setattr"), args=[ast.Name(id=owner), _, _]) as call
+            ):
+                if owner in scope.names:
+                    _set_by_call(call, scope, inner, written)
+
+
+def _set_attribute(node: ast.Assign, scope: Scope, inner: Scope) -> None:
+    """`torchaudio.load = ...` in a function; a local name is kept for what follows."""
+    target = node.targets[0]
+    if isinstance(target, ast.Name):
+        inner.bind(target.id, bound_of(node.value, inner))
+    elif isinstance(target, ast.Attribute):
+        owner = scope.qualify(target.value)
+        if owner in scope.reader and not target.attr.startswith("__"):
+            scope.patches.append(Patch(owner, target.attr, bound_of(node.value, inner)))
+
+
+def _set_by_call(node: ast.Call, scope: Scope, inner: Scope, written: dict[str, list[str]]) -> None:
+    owner, key, result = node.args
+    name = literals.text(key, scope.known())
+    names = [name] if name is not None else written.get(key.id if isinstance(key, ast.Name) else "")
+    if names is None:
+        if scope.is_own_module(owner):
+            scope.open = True
+        else:
+            scope.patches.append(Patch(scope.qualify(owner), "", value()))
+        return
+    for name in names:
+        inner.constants = {key.id: ast.Constant(name)} if isinstance(key, ast.Name) else {}
+        scope.patches.append(Patch(scope.qualify(owner), name, bound_of(result, inner)))
 
 
 def function_bound(scope: Scope, node: marks.Function, decorators: Sequence[str]) -> Bound:
@@ -91,8 +119,11 @@ def function_bound(scope: Scope, node: marks.Function, decorators: Sequence[str]
         bound.signatures = (signatures.of_arguments(node.args, drop_first=drop),)
         if _CONVERTING.intersection(decorators):
             bound.signatures += (_ANYTHING,)
+    bound.makes = _made(scope, node)
     called = None if scope.stub else marks.handed_on(node)
-    if called is not None:
+    if isinstance(called, ast.Attribute) and called.attr == "__getattribute__":
+        bound.hands_on = called.attr  # of a stand-in for a module: it has what the module has
+    elif called is not None:
         bound.hands_on = _called_in(scope, node, called)
     return bound
 
@@ -110,3 +141,16 @@ def _called_in(scope: Scope, function: marks.Function, called: ast.expr) -> str:
             top = top.outer
         return f"{top.name}.{called.id}"
     return found
+
+
+def _made(scope: Scope, function: marks.Function) -> Bound | None:
+    """The inner function that a function returns."""
+    last = function.body[-1]
+    if not isinstance(last, ast.Return) or not isinstance(last.value, ast.Name):
+        return None
+    for statement in function.body:
+        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)) and statement.name == last.value.id:
+            text = signatures.of_arguments(statement.args)
+            said = marks.deprecation(statement, scope.known())
+            return Bound(EntryKind.FUNCTION, signatures=(text,), deprecated=said)
+    return None

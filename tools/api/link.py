@@ -62,7 +62,10 @@ class Linker:
     # names
 
     def resolve(self, name: str, depth: int = 0) -> str | None:
-        """The qualified name of what `name` is, through every alias; None if it is not in the library."""
+        """The qualified name of what `name` is, through every alias, in the library or out of it.
+
+        None if the library has no such name.
+        """
         if name in self._resolved:
             return self._resolved[name]
         if depth > _DEPTH:
@@ -75,7 +78,7 @@ class Linker:
     def _resolve(self, name: str, depth: int) -> str | None:
         parts = name.split(".")
         if parts[0] != self.tree.library:
-            return None
+            return name
         place, index = parts[0], 1
         while index < len(parts):
             if place not in self.modules:
@@ -152,7 +155,10 @@ class Linker:
             case EntryKind.CLASS:
                 self._class(name, bound)
             case EntryKind.FUNCTION:
-                self.entries[name] = self.function(bound, inside)
+                self.entries[name] = self._like_class(bound) or self.function(bound, inside)
+            case _ if self._maker(bound) is not None:
+                made = self._maker(bound) or bound
+                self.entries[name] = self.function(made, inside, as_method=inside)
             case _:
                 gone, text = bound.gone, bound.deprecated
                 self.entries[name] = Entry(EntryKind.VALUE, gone=gone, deprecated=text)
@@ -160,20 +166,18 @@ class Linker:
             self.instance_only.add(name)
 
     def _alias(self, name: str, bound: Bound, taken: bool, inside: bool) -> None:
-        target = bound.target
-        if target.partition(".")[0] != self.tree.library:
-            self.entries[name] = (
-                Entry(EntryKind.ALIAS, target=target) if not taken else Entry(EntryKind.VALUE)
-            )
-            return
-        at = self.resolve(target)
+        at = self.resolve(bound.target) if bound.target else None
         if at == name:
+            return
+        if at is not None and at.partition(".")[0] != self.tree.library:
+            self.entries[name] = Entry(EntryKind.VALUE) if taken else Entry(EntryKind.ALIAS, target=at)
             return
         found = self.bound(at) if at is not None else None
         if at is None and bound.fallback is not None:
             self._emit(name, bound.fallback, taken, inside)
         elif at is None or (found is None and at not in self.modules):
-            self.entries.setdefault(name, Entry(EntryKind.VALUE))
+            if not taken:  # what leads nowhere is rather the submodule
+                self.entries.setdefault(name, Entry(EntryKind.VALUE))
         elif found is None or (at in self.tree.modules and found.kind is EntryKind.VALUE):
             hidden = self.tree.hidden(at) not in (None, at)
             if not taken:
@@ -204,6 +208,21 @@ class Linker:
     def _is_free(self, name: str) -> bool:
         """Whether a function is defined in a module, not in a class."""
         return name.rpartition(".")[0] in self.modules
+
+    def _maker(self, bound: Bound) -> Bound | None:
+        """The function that a value is, as the result of one that makes it."""
+        at = self.resolve(bound.made_by) if bound.made_by else None
+        found = self.bound(at) if at is not None else None
+        return found.makes if found is not None else None
+
+    def _like_class(self, bound: Bound) -> Entry | None:
+        """`Old = deprecated(New)` of a class is a class."""
+        at = self.resolve(bound.like) if bound.like and not bound.signatures else None
+        found = self.bound(at) if at is not None else None
+        if at is None or found is None or found.kind is not EntryKind.CLASS:
+            return None
+        signatures, deprecated = self.constructor(found), bound.deprecated
+        return Entry(EntryKind.CLASS, signatures=signatures, bases=(at,), deprecated=deprecated)
 
     def function(self, bound: Bound, inside: bool = False, as_method: bool = False) -> Entry:
         found, gone, deprecated = bound.signatures, bound.gone, bound.deprecated
@@ -292,8 +311,8 @@ class Linker:
                 for key in ("name", "value"):
                     members.setdefault(key, Bound(EntryKind.VALUE, instance=True))
             elif base not in _PLAIN_BASES:
-                elsewhere = at is None and base.partition(".")[0] != self.tree.library
-                bases.append(base if elsewhere else "?")
+                elsewhere = at is not None and at.partition(".")[0] != self.tree.library
+                bases.append(at if at is not None and elsewhere else "?")
                 is_open = True
         self.entries[name] = Entry(
             EntryKind.CLASS,

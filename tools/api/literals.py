@@ -9,7 +9,7 @@ Constants = Mapping[str, ast.expr]
 
 
 def strings(node: ast.expr, constants: Constants, depth: int = 0) -> list[str] | None:
-    """The strings in a list, tuple, set, dict (its keys), sum of those, or constant with one; None: unknown."""
+    """The strings in a list, tuple, set, dict (its keys), sum of those, or a constant; None: unknown."""
     if depth > 8:
         return None
     if isinstance(node, (ast.List, ast.Tuple, ast.Set)):

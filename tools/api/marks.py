@@ -109,7 +109,7 @@ def text_of(node: ast.AST, constants: literals.Constants | None = None) -> str:
 def sentence(text: str) -> str:
     """The first sentence, on one line."""
     text = " ".join(text.split())
-    text = re.split(r"(?<=[a-z0-9`')\]])\.(?=\s+[A-Z`:])", text, maxsplit=1)[0].rstrip(".: ")
+    text = re.split(r"(?<=[a-z0-9`')\]*])\.(?=\s+[A-Z`:])", text, maxsplit=1)[0].rstrip(".: ")
     return text if len(text) <= LONGEST else text[: LONGEST - 1].rstrip() + "…"
 
 
@@ -129,11 +129,17 @@ def from_warnings(body: Sequence[ast.stmt]) -> str | None:
     return None
 
 
+def is_deprecating(node: ast.expr) -> bool:
+    """A decorator, or a call of one, that marks what it is given as deprecated."""
+    name = last_name(node).lstrip("_")
+    return name in ("deprecated", "deprecate", "deprecated_func") or name.startswith("dropping_")
+
+
 def from_decorators(
     decorators: Sequence[ast.expr], constants: literals.Constants | None = None
 ) -> str | None:
     for decorator in decorators:
-        if last_name(decorator).lstrip("_") in ("deprecated", "deprecate", "deprecated_func"):
+        if is_deprecating(decorator):
             arguments = decorator.args if isinstance(decorator, ast.Call) else []
             shown = [text_of(argument, constants) for argument in arguments]
             # torch.onnx says since when and until when first.

@@ -6,12 +6,15 @@ import ast
 import importlib
 import sys
 
-from api import compiled, later, literals, marks
+from api import compiled, literals, marks
 from api.body import run
 from api.bound import Bound, ModuleNames, alias, value
 from api.scope import Patch, Scope
 from api.tree import Tree, parse
 from torchmigrate.versions.surface_model import EntryKind
+
+# What functions do that sets names elsewhere; modules without any are not searched for it.
+_EFFECTS = (b"global ", b"setattr(", b"torchaudio.load = ")
 
 
 class Modules:
@@ -48,7 +51,7 @@ class Modules:
         scope = Scope(name, self.tree.package_of(name), self, stub=stub)
         if stub and name not in self.tree.packages:
             scope.package = name.rpartition(".")[0]
-        scope.sets_globals = any(word in path.read_bytes() for word in (b"global ", b"setattr("))
+        scope.sets_globals = any(word in path.read_bytes() for word in _EFFECTS)
         scope.names = module.names  # a module that is imported in a cycle sees what there is
         run(scope, tree.body)
         self._finish(module, scope, tree)
@@ -64,7 +67,6 @@ class Modules:
         module.exported = scope.exported
         module.open = scope.open
         self.patches += scope.patches
-        self.patches += later.patches(tree, scope)
         module.deprecated = marks.from_warnings(tree.body) or _directive(tree)
         asked = scope.names.pop("__getattr__", None)
         if asked is not None and not scope.stub:
@@ -80,10 +82,12 @@ class Modules:
         """A module that puts an instance of its own class in its place, as torch.backends.cudnn."""
         own = scope.replaced_by.removeprefix(module.name + ".")
         bound = module.names.get(own)
-        if bound is None or bound.kind is not EntryKind.CLASS or "__getattr__" in bound.members:
+        asked = bound.members.get("__getattr__") if bound is not None else None
+        passes_on = asked is None or asked.hands_on == "__getattribute__"
+        if bound is None or bound.kind is not EntryKind.CLASS or not passes_on:
             module.open = True
             return
-        if bound.bases == ("types.ModuleType",) and not scope.keeps_names:
+        if bound.bases == ("types.ModuleType",) and not scope.keeps_names and asked is None:
             module.names.clear()
         for name, member in bound.members.items():
             if not name.startswith("__"):

@@ -1,8 +1,8 @@
 """`read_release`: what one release of a library offers.
 
 Two things share a name when a package re-exports a function that is called like its submodule
-(`torch.nn.parallel.data_parallel`). The entry is the function's then, and the names in the submodule are listed
-below it all the same: a lookup tries the full name before it follows aliases or asks for members.
+(`torch.nn.parallel.data_parallel`). The entry is the function's then, and the names in the submodule are
+listed below it all the same: a lookup tries the full name before it follows aliases or asks for members.
 
 Dunder names are not listed, but for `__version__`. Members of classes in C++ modules are listed only where
 something refers to them (`torch._C.TensorBase`).

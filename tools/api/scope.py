@@ -45,8 +45,8 @@ class Scope:
     stub: of a `.pyi` file, where an import is private unless it says `as`.
     overloads: signatures of the overloads so far, of functions that are not yet defined.
     sets_globals: a function in it may have a `global` statement.
-    replaced_by: the class whose instance the module puts in its own place; keeps_names: it is the module's own
-        class that is changed.
+    replaced_by: the class whose instance the module puts in its own place; keeps_names: it is the
+        module's own class that is changed.
     """
 
     name: str

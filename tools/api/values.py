@@ -60,11 +60,13 @@ def _of_call(node: ast.Call, scope: Scope) -> Bound:
         return Bound(EntryKind.FUNCTION, like=scope.qualify(node.args[0]), bind=bind)
     if function == "partial":
         return Bound(EntryKind.FUNCTION)
-    if isinstance(node.func, ast.Call) and len(node.args) == 1 and not node.keywords:
+    decorates = isinstance(node.func, ast.Call) or marks.is_deprecating(node.func)
+    if decorates and len(node.args) == 1 and not node.keywords:
         like = scope.qualify(node.args[0])
-        if like:  # a decorator with arguments, called on a function
-            return Bound(EntryKind.FUNCTION, like=like, deprecated=marks.from_decorators([node.func]))
-    return value()
+        if like:  # a decorator, called on a function
+            said = marks.from_decorators([node.func], scope.known())
+            return Bound(EntryKind.FUNCTION, like=like, deprecated=said)
+    return Bound(EntryKind.VALUE, made_by=scope.qualify(node.func))
 
 
 def _documented(node: ast.Call, scope: Scope) -> Bound:

@@ -13,6 +13,9 @@ from torchmigrate.names.model import Role, Use
 from torchmigrate.versions.releases import show_version
 from torchmigrate.versions.surface import surface_of
 
+# Modules that such packages put into torch.
+_DEVICES = frozenset(["gcu", "hpu", "maca", "mlu", "musa", "neuron", "npu", "sdaa", "xla"])
+
 
 class AbsentNames:
     """Looks at the names of one file.
@@ -102,6 +105,7 @@ class AbsentNames:
             or surface is None
             or surface.known(prefix)
             or (use.method and use.call is None)  # objects may be given attributes
+            or _is_extension(name, prefix)
             or self._is_owned(name, prefix)
             or self._is_elsewhere(use, prefix, base)
             or is_handled_at(use, name, (name, prefix), self.api.target, NAME_ERRORS)
@@ -145,3 +149,10 @@ class AbsentNames:
             prefix,
             Timeline(library_of(prefix), added=show_version(since)),
         )
+
+
+def _is_extension(name: str, prefix: str) -> bool:
+    """Whether a name looks like one that a package for another device adds: `torch.npu.is_available`."""
+    owner = prefix.rpartition(".")[0]
+    module = len(name) > len(prefix) and owner in ("torch", "torch.backends")
+    return module or owner in ("torch.version", "torch.xpu") or not _DEVICES.isdisjoint(prefix.split("."))

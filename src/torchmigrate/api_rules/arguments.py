@@ -14,7 +14,10 @@ from torchmigrate.match.signature import Parameter
 from torchmigrate.model import Finding, Severity, Timeline
 from torchmigrate.names.model import Use
 from torchmigrate.versions.releases import show_version
-from torchmigrate.versions.surface import surface_of
+from torchmigrate.versions.surface import Surface, surface_of
+
+# Their compiled functions have no stubs: what they take is read from docstrings, which leave old forms out.
+_DOCUMENTED = frozenset(["torch.fft", "torch.linalg", "torch.nested", "torch.sparse", "torch.special"])
 
 
 class Functions:
@@ -28,9 +31,15 @@ class Functions:
         """A function by its qualified name; None where not all of its signatures are known."""
         if name not in self._found:
             surface = surface_of(name)
-            now = signatures(surface, name, self.api.target.version(name)) if surface else ()
-            self._found[name] = Function(name, now, surface, self.api) if surface and now else None
+            self._found[name] = self._function(name, surface) if surface else None
         return self._found[name]
+
+    def _function(self, name: str, surface: Surface) -> Function | None:
+        version = self.api.target.version(name)
+        defined = surface.definition(name, version) or name
+        now = signatures(surface, name, version)
+        documented = defined.rpartition(".")[0] in _DOCUMENTED
+        return Function(name, now, surface, self.api) if now and not documented else None
 
 
 class Arguments:
@@ -157,6 +166,7 @@ class Arguments:
         since = function.added(keyword)
         if (
             since is None
+            or keyword in self.surrounding.asked_for
             or is_handled_at(use, function.name, (), floor, ARGUMENT_ERRORS, is_known=True)
             or self.surrounding.is_chosen(use)
         ):
@@ -174,7 +184,11 @@ class Arguments:
 
     def _is_settled(self, use: Use, name: str, parameter: str) -> bool:
         """Whether the catalogue or the code itself takes care of a parameter."""
-        return self.owned(name, parameter) or is_handled_at(use, name, (), self.api.target, ARGUMENT_ERRORS)
+        return (
+            self.owned(name, parameter)
+            or parameter in self.surrounding.asked_for
+            or is_handled_at(use, name, (), self.api.target, ARGUMENT_ERRORS)
+        )
 
     def _finding(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,6 +10,9 @@ from torchmigrate.api_rules.api import Api, Signatures, Version, signatures
 from torchmigrate.match.signature import Parameter, Signature
 from torchmigrate.versions.surface import Surface
 from torchmigrate.versions.surface_model import EntryKind
+
+# Before torch had stubs, what is known of its compiled functions comes from their docstrings.
+_CERTAIN_SINCE: dict[str, Version] = {"torch": (1, 2)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,12 @@ class Function:
         )
 
     @cached_property
+    def _certain(self) -> tuple[tuple[Version, Signatures], ...]:
+        """The history of which names and order of the parameters are certain."""
+        first = _CERTAIN_SINCE.get(self._surface.library, (0,))
+        return tuple(item for item in self.history if item[0] >= first)
+
+    @cached_property
     def is_member(self) -> bool:
         """Whether it belongs to a class, so that its first argument may be the object."""
         owner = self._surface.entry(self.name.rpartition(".")[0], self._api.target.version(self.name))
@@ -57,20 +66,23 @@ class Function:
 
     def dropped(self, keyword: str) -> Version | None:
         """The release since which it no longer takes a keyword; None: it never did."""
-        return self._last(lambda one: named(one, keyword))
+        return _last(self._certain, lambda one: named(one, keyword))
 
     def narrowed(self, count: int) -> Version | None:
         """The release since which it no longer takes so many positional arguments; None: it never did."""
-        return self._last(lambda one: one.variadic is None and len(one.positional) >= count)
+        return _last(self._certain, lambda one: one.variadic is None and len(one.positional) >= count)
 
     def added(self, keyword: str) -> Version | None:
-        """The first of the releases, up to the target without a gap, that take a keyword."""
-        since: Version | None = None
-        for version, then in reversed(self.history):
-            if not any(named(one, keyword) for one in then):
-                break
-            since = version
-        return since
+        """The first of the releases that take a keyword; None: nobody knows.
+
+        It is not known where the first one of all, or the first one with stubs, is among them: the docstrings
+        from before leave forms out. Nor where a release between lacks it: then its stub does.
+        """
+        takes = [any(named(one, keyword) for one in then) for _, then in self._certain]
+        if True not in takes or takes[0]:
+            return None
+        first = takes.index(True)
+        return self._certain[first][0] if all(takes[first:]) else None
 
     def before(self, version: Version) -> Signatures:
         """The signatures in the release before this one."""
@@ -81,21 +93,13 @@ class Function:
             found = then
         return found
 
-    def _last(self, fits: Callable[[Signature], bool]) -> Version | None:
-        since: Version | None = None
-        for version, then in reversed(self.history):
-            if any(map(fits, then)):
-                return since
-            since = version
-        return None
-
     @cached_property
     def moves(self) -> tuple[Move, ...]:
         """The positions that mean something else at the target than in a release that is supported."""
         return tuple(self._find_moves()) if len(self.now) == 1 and self.most else ()
 
     def _find_moves(self) -> Iterator[Move]:
-        api, history = self._api, self.history
+        api, history = self._api, self._certain
         (now,) = self.now
         floor = api.floor.version(self.name) if api.minimum and api.floor else (0,)
         oldest = max((version for version, _ in history if version <= floor), default=floor)
@@ -110,6 +114,16 @@ class Function:
                         yield Move(position, old, new, since)
                     break  # else it is the same by another name
                 since = version
+
+
+def _last(history: Sequence[tuple[Version, Signatures]], fits: Callable[[Signature], bool]) -> Version | None:
+    """The release since which no signature fits; None: none ever did."""
+    since: Version | None = None
+    for version, then in reversed(history):
+        if any(map(fits, then)):
+            return since
+        since = version
+    return None
 
 
 def named(signature: Signature, name: str) -> bool:

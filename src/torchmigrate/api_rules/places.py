@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from functools import cached_property
 
 from torchmigrate.api_rules.api import Point
@@ -16,6 +17,7 @@ from torchmigrate.source import Source
 NAME_ERRORS = frozenset(
     ["ImportError", "ModuleNotFoundError", "AttributeError", "NameError", "Exception", "BaseException"]
 )
+_PARAMETERS = re.compile(r"signature|param|args|argspec|varnames")
 ARGUMENT_ERRORS = frozenset(["TypeError", "Exception", "BaseException"])
 
 
@@ -85,6 +87,19 @@ class Surrounding:
                 if isinstance(key, ast.Constant) and isinstance(key.value, str):
                     found.add(key.value)
         return frozenset(found)
+
+    @cached_property
+    def asked_for(self) -> frozenset[str]:
+        """Parameters that the file looks for: `"dim" in inspect.signature(f).parameters`, or in a helper."""
+        return frozenset(
+            node.left.value
+            for node in ast.walk(self.names.tree)
+            if isinstance(node, ast.Compare)
+            and isinstance(node.left, ast.Constant)
+            and isinstance(node.left.value, str)
+            and isinstance(node.ops[0], ast.In | ast.NotIn)
+            and _PARAMETERS.search(ast.unparse(node.comparators[0]))
+        )
 
     def patches(self, name: str) -> bool:
         """Whether the file itself may put something there."""

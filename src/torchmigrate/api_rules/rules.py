@@ -72,11 +72,12 @@ RULES = (
     ),
 )
 
+# Those of TM004 and TM005 are found where the project supports torch 1.7.
 EXAMPLES: dict[str, tuple[str, str | None]] = {
-    REMOVED_API: ("torch.nn.backends.thnn.backend", None),
+    REMOVED_API: ("torch.distributed.all_reduce_multigpu(tensors)", None),
     UNKNOWN_API: ("torch.zeroes(3)", None),
-    REMOVED_PARAMETER: ("torch.utils.data.get_worker_info(worker_id=0)", None),
-    MOVED_ARGUMENT: ("torch.foo(x, 1)", None),
-    NEEDS_NEWER: ("torch.func.vmap(f)  # with minimum 1.13", None),
+    REMOVED_PARAMETER: ("torch.autograd.profiler.profile(enabled, use_cuda=True)", None),
+    MOVED_ARGUMENT: ('torchvision.utils.save_image(images, "grid.png", 4)', None),
+    NEEDS_NEWER: ("torch.func.vmap(f)", None),
 }
 CODES = frozenset(rule.code for rule in RULES)

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from torchmigrate.versions.surface_file import Segment, SurfaceFile, Version
+from torchmigrate.versions.surface_file import Segment, SurfaceFile, Version, entry_in
 from torchmigrate.versions.surface_model import Entry, EntryKind, Status
 
 DATA = Path(__file__).with_name("api")
@@ -129,6 +129,10 @@ class Surface:
             if self._own(owner, last, number) is not None
         }
 
+    def release(self, version: Version) -> dict[str, Entry]:
+        """Everything that is listed in a release, aliases as such. Raises ValueError if it is not there."""
+        return self._file.release(version)
+
     def _number(self, version: Version) -> int | None:
         """The release in the data that stands for a version."""
         number = bisect_right(self.versions, version) - 1
@@ -239,12 +243,7 @@ class Surface:
         history = self._histories.get((owner, last))
         if history is None:
             history = self._histories[owner, last] = self._file.history(owner, last)
-        entry = None
-        for start, later in history:
-            if start > number:
-                break
-            entry = later
-        return entry
+        return entry_in(history, number)
 
 
 def surface_of(name: str) -> Surface | None:

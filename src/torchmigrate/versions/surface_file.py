@@ -69,6 +69,7 @@ class SurfaceFile:
         self._firsts: list[str] = []  # the first owner in each block
         self._places: list[tuple[int, int]] = []
         self._texts: dict[int, str] = {}
+        self._parsed: dict[int, list[tuple[str, dict[str, tuple[Segment, ...]]]]] = {}
         start = len(data) - len(unpacker.unused_data)
         for block in blocks:
             length, _, first = block.partition(" ")
@@ -101,11 +102,24 @@ class SurfaceFile:
                 yield text[start : text.find(_GROUP, start)]
                 place = text.find(wanted, text.find("\n", place))
 
-    def owners(self) -> Iterator[tuple[str, dict[str, tuple[Segment, ...]]]]:
-        """Every module and class with its members."""
+    def release(self, version: Version) -> dict[str, Entry]:
+        """Everything in one release. Raises ValueError if there is no such release."""
+        wanted = self.versions.index(version)
+        found: dict[str, Entry] = {}
+        for owner, members in self._lines():
+            for last, history in members.items():
+                entry = entry_in(history, wanted)
+                if entry is not None:
+                    found[f"{owner}.{last}" if owner else last] = entry
+        return found
+
+    def _lines(self) -> Iterator[tuple[str, dict[str, tuple[Segment, ...]]]]:
+        """Every module and class with what it lists."""
         for number in range(len(self._firsts)):
-            for line in self._block(number)[1:-1].split("\n"):
-                yield _members(line)
+            if number not in self._parsed:
+                lines = self._block(number)[1:-1].split("\n")
+                self._parsed[number] = [_members(line) for line in lines]
+            yield from self._parsed[number]
 
     def _line(self, owner: str) -> tuple[str, int, int]:
         """The block with the line of an owner, and where that begins and ends; 0, 0 if there is none."""
@@ -123,6 +137,16 @@ class SurfaceFile:
             # A line is then always between two line ends.
             text = self._texts[number] = "\n" + zlib.decompress(self._data[start:end], _GZIP).decode()
         return text
+
+
+def entry_in(history: tuple[Segment, ...], release: int) -> Entry | None:
+    """What a history says of a release, by its number in the head."""
+    entry = None
+    for start, later in history:
+        if start > release:
+            break
+        entry = later
+    return entry
 
 
 def encode(library: str, releases: Sequence[tuple[Version, Release]]) -> bytes:
@@ -160,16 +184,7 @@ def decode(data: bytes) -> list[tuple[Version, dict[str, Entry]]]:
         SurfaceFormatError: the bytes are not such a file.
     """
     file = SurfaceFile(data)
-    releases: list[dict[str, Entry]] = [{} for _ in file.versions]
-    for owner, members in file.owners():
-        for last, history in members.items():
-            name = f"{owner}.{last}" if owner else last
-            ends = [start for start, _ in history[1:]] + [len(releases)]
-            for (start, entry), end in zip(history, ends, strict=True):
-                if entry is not None:
-                    for release in releases[start:end]:
-                        release[name] = entry
-    return list(zip(file.versions, releases, strict=True))
+    return [(version, file.release(version)) for version in file.versions]
 
 
 def with_release(data: bytes, version: Version, release: Release) -> bytes:
