@@ -327,6 +327,9 @@ def in_module(body: str, base: str = "nn.Module") -> str:
         ("def forward(self, x):\n    x = F.relu(x)\n    x.qr()", SURE),
         ("def forward(self, x):\n    x = x + 1\n    x.qr()", MAYBE),
         ("def forward(self, *x): x.qr()", NOT),
+        ("def forward(self, *x): x[0].qr()", MAYBE),
+        ("def forward(*x): x[0].qr()", MAYBE),
+        ("def forward(self, *x: list): x[0].qr()", NOT),
         ("def other(self, x): x.qr()", NOT),
         ("def __init__(self): self.w = nn.Parameter(y)\ndef f(self): self.w.qr()", SURE),
         ("def __init__(self): self.register_buffer('w', y)\ndef f(self): self.w.qr()", SURE),
@@ -477,6 +480,21 @@ def test_members_of_other_objects(code: str, last: str, expected: list[str]) -> 
 )
 def test_methods_that_only_tensors_have(code: str, expected: list[str]) -> None:
     assert members(code, "add_") == expected
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("def f(x): x.symeig()", ["torch.Tensor.symeig ?"]),
+        ("from gpytorch.lazy import LazyTensor\ndef f(x): x.symeig()", []),
+        ("from ..lazy_tensor import base\ndef f(x): x.symeig()", []),
+        ("from .matrices import LazyMatrix\ndef f(x): x.symeig()", []),
+        ("from gpytorch.lazy import LazyTensor\ntorch.eye(3).symeig()", ["torch.Tensor.symeig"]),
+        ("import scipy.linalg as sl\nsl.symeig(x)", []),
+    ],
+)
+def test_methods_that_lazy_matrices_have_too(code: str, expected: list[str]) -> None:
+    assert members(code, "symeig") == expected
 
 
 def test_objects_of_a_file_without_torch_are_nothing() -> None:

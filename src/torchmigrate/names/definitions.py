@@ -171,7 +171,7 @@ class Definitions(Expressions):
             binding.exported = True
         if root not in self.roots:
             self.note_try((target,))
-            self._look_alike(root)
+            self._look_alike(target)
         else:
             if root == "torch":
                 self.imports_torch = True
@@ -179,8 +179,12 @@ class Definitions(Expressions):
             self._record(alias, (full,), True, Role.IMPORT, None, None, binding, "", "import")
 
     def _look_alike(self, module: str) -> None:
-        if module.partition(".")[0] in types.LOOKALIKES:
+        """Note an import after which methods of tensors may be those of something else."""
+        root = module.partition(".")[0]
+        if root in types.LOOKALIKES:
             self.lookalikes = True
+        if root in ("gpytorch", "linear_operator") or "lazy" in module.lower():
+            self.lazy = True
 
     # ---- definitions ---------------------------------------------------------------------------------
 
@@ -247,15 +251,13 @@ class Definitions(Expressions):
         self.frame = frame
         usual = self._usual(item)
         for number, argument in enumerate(arguments):
-            value = promised[number]
-            if argument is node.args.vararg or argument is node.args.kwarg:
-                value = (
-                    UNKNOWN
-                    if value is UNKNOWN
-                    else (Items((value,), many=True, keyed=argument is node.args.kwarg),)
-                )
-            elif argument.annotation is None:
-                value = usual[min(number, 1)]
+            several = argument is node.args.vararg or argument is node.args.kwarg
+            if argument.annotation is not None:
+                value = promised[number]
+            else:
+                value = usual[0 if number == 0 and not several else 1]
+            if several and value is not UNKNOWN:
+                value = (Items((value,), many=True, keyed=argument is node.args.kwarg),)
             self.bind(argument.arg, value, Kind.PARAMETER, argument)
         owner, self_name = frame.owner, frame.self_name
         if owner is None or self_name is None:

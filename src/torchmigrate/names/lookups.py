@@ -56,6 +56,7 @@ class Lookups(ABC):
         self.other_star = False  # of a module that is no library's
         self.imports_torch = False
         self.lookalikes = False  # the file imports a library whose tensors have torch's methods
+        self.lazy = False  # or lazy matrices
         self.classes: dict[ast.AST, ClassInfo] = {}
         self.returns: dict[ast.AST, Value] = {}  # of functions, as far as that was asked for
         self.role = Role.REFERENCE  # what a name is used for where nothing else says so

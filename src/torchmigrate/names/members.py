@@ -28,7 +28,11 @@ class Members(Lookups):
         """Record an attribute that only objects of one class have, of an object of which nothing is known."""
         if call is None and attr not in types.ONLY_ATTRIBUTES:
             return
-        if self.lookalikes or any(binding.is_import for binding in bindings):
+        if (
+            (self.lazy and attr in types.LAZY)
+            or self.lookalikes
+            or any(binding.is_import for binding in bindings)
+        ):
             return  # `scipy.linalg.lu_solve(...)`
         self._record(node, (f"{types.ONLY[attr]}.{attr}",), False, role, call, decorates, None, "", "method")
 

@@ -349,7 +349,7 @@ def of_annotation(name: str) -> Candidate:
 # Names that only objects of one class have: an object of which nothing is known is enough for "maybe".
 ONLY = dict.fromkeys(
     "gesv potrf potrs potri pstrf trtrs btrifact btrifact_with_info btrisolve triangular_solve lu_solve add_ "
-    "sub_ addcdiv_ addcmul_ masked_fill_ masked_scatter_ masked_copy_ index_fill_ scatter_ "
+    "sub_ addcdiv_ addcmul_ masked_fill masked_fill_ masked_scatter_ masked_copy_ index_fill_ scatter_ symeig "
     "refine_names align_to align_as".split(),
     TENSOR,
 ) | {
@@ -361,10 +361,12 @@ ONLY = dict.fromkeys(
 ONLY_ATTRIBUTES = frozenset(["saved_variables", "cummulative_sizes"])  # that are not called
 # Names that exist on nothing else in common use: a "maybe" is enough to report them.
 DISTINCTIVE_METHODS = frozenset(ONLY) | frozenset(
-    "symeig gels cholesky_solve cholesky_inverse orgqr ormqr geqrf requires_grad_ has_names rename_ is_ort "
-    "masked_fill masked_scatter index_fill logdet slogdet reinforce".split()
+    "gels cholesky_solve cholesky_inverse orgqr ormqr geqrf requires_grad_ has_names rename_ is_ort "
+    "masked_scatter index_fill logdet slogdet reinforce".split()
 )
 # Attributes that are often passed through (`x.grad.norm()`), and of which there is nothing to say.
 ORDINARY = frozenset("shape device dtype grad weight bias is_cuda requires_grad".split())
+# Names that lazy matrices have too, as those of gpytorch do.
+LAZY = frozenset(["symeig"])
 # Other libraries whose tensors have the same methods.
 LOOKALIKES = frozenset("paddle mindspore oneflow jittor megengine mxnet".split())
