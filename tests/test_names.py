@@ -115,7 +115,7 @@ def test_what_names_mean(code: str, expected: list[str]) -> None:
         ("from torch import Tensor\ndef f(x: Tensor):\n    x.clone().qr()", "x.clone().qr = torch.Tensor.qr"),
         ("import torch\nclass N(torch.nn.Module):\n    def forward(self, x):\n        x.qr()", "x.qr = torch.Tensor.qr ?"),
         ("import torch\nclass N:\n    def __init__(self):\n        self.w = torch.eye(3)\n    def g(self):\n"
-         "        self.w.qr()", "self.w.qr = torch.Tensor.qr ?"),
+         "        self.w.qr()", "self.w.qr = torch.Tensor.qr"),
         ("import torch\ndef f(x):\n    x.potrf()", "x.potrf = torch.Tensor.potrf ?"),
         ("import torch.nn.functional as F\nF.relu(y).qr()", "F.relu(y).qr = torch.Tensor.qr"),
     ],

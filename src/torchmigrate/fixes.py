@@ -107,12 +107,15 @@ class FixPlanner:
 
     def _single_fix(self, hit: Hit) -> Fix | None:
         use = hit.use
-        if not self.may_fix(hit) or use.role is Role.IMPORT:
+        maybe = use.method and not use.sure
+        if not (maybe or self.may_fix(hit)) or use.role is Role.IMPORT:
             return None
         made = self._rewrite(hit, None, "")
         if made is None:
             return None
         edits, level, reason, title, _, requires = made
+        if maybe and level > Applicability.UNSAFE:
+            level, reason = Applicability.UNSAFE, "the object may be of another class"
         if self._does_nothing(hit, edits):
             statement, block = use.statement, use.block
             module = block is self.names.tree.body

@@ -17,6 +17,7 @@ from torchmigrate.model import Severity
 from torchmigrate.names import types
 from torchmigrate.names.guards import is_handled
 from torchmigrate.names.model import Binding, Const, Guards, Names, Qual, Role, Use
+from torchmigrate.names.objects import inherited
 from torchmigrate.places import Surroundings
 from torchmigrate.source import Source
 from torchmigrate.versions.range import VersionRange, severity
@@ -61,9 +62,10 @@ class HitFinder:
         if found is None:
             found = list(self.catalogue.for_name(name))
             public = canonical(name)
-            if public != name:
-                known = {id(rule) for rule, _ in found}
-                found += [item for item in self.catalogue.for_name(public) if id(item[0]) not in known]
+            for other in (public, *inherited(public)):
+                if other != name:
+                    known = {id(rule) for rule, _ in found}
+                    found += [item for item in self.catalogue.for_name(other) if id(item[0]) not in known]
             found = [(at(rule, symbol), symbol) for rule, symbol in _most_specific(found)]
             self._rules[name] = found
         return found

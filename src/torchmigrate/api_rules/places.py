@@ -9,7 +9,7 @@ from functools import cached_property
 from torchmigrate.api_rules.api import Point
 from torchmigrate.hits import is_guarded
 from torchmigrate.names.model import Guards, Kind, Names, Role, TryGuard, Use
-from torchmigrate.names.types import TENSOR
+from torchmigrate.names.objects import TENSOR
 from torchmigrate.places import Surroundings
 from torchmigrate.source import Source
 

@@ -58,7 +58,7 @@ def rewrite(rule: Rule, symbol_vars: Mapping[str, str], place: Place, match: Mat
 
 def _may_change(place: Place) -> bool:
     use = place.use
-    if not use.sure or use.in_fstring or use.role is Role.STRING:
+    if not (use.sure or use.method) or use.in_fstring or use.role is Role.STRING:
         return False
     if isinstance(getattr(use.node, "ctx", None), (ast.Store, ast.Del)):
         return False

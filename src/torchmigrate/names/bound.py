@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable
 def bound_names(statements: Iterable[ast.stmt], into: set[str] | None = None) -> set[str]:
     """Names bound by the statements themselves (not by functions, classes and lambdas inside them).
 
-    A walrus inside an expression counts too. `global` and `nonlocal` names are included: the caller
+    Attributes that are set are there as `a.b`, names that are declared global also as `global a`: no name can
+    be spelled like that. `global` and `nonlocal` names are included: the caller
     knows which of them it declared.
     """
     names: set[str] = set() if into is None else into
@@ -29,11 +30,19 @@ def walrus_names(node: ast.AST) -> set[str]:
     }
 
 
+def stored_names(names: Iterable[str], holder: str) -> list[str]:
+    """What stands after `holder` in bound names: attributes that are set, if it is "self."."""
+    return [name[len(holder) :] for name in names if name.startswith(holder)]
+
+
 def target_names(target: ast.AST, into: set[str]) -> None:
-    """Names bound by an assignment target."""
+    """Names bound by an assignment target; `a.b` for an attribute `b` of a name `a`, which no name can be."""
     kind = target.__class__
     if kind is ast.Name:
         into.add(target.id)  # type: ignore[attr-defined]
+    elif kind is ast.Attribute:
+        if target.value.__class__ is ast.Name:  # type: ignore[attr-defined]
+            into.add(f"{target.value.id}.{target.attr}")  # type: ignore[attr-defined]
     elif kind is ast.Tuple or kind is ast.List:
         for item in target.elts:  # type: ignore[attr-defined]
             target_names(item, into)
@@ -48,6 +57,25 @@ def _assign(node: ast.Assign, into: set[str]) -> None:
 
 def _single(node: ast.AugAssign | ast.AnnAssign, into: set[str]) -> None:
     target_names(node.target, into)
+
+
+def only_augmented(block: Iterable[ast.stmt], name: str) -> bool:
+    """Whether statements rebind a name only as in `name += x`, if at all."""
+    plain: list[ast.stmt] = []
+    targets: set[str] = set()
+    for statement in block:
+        kind = statement.__class__
+        inner = _BLOCKS.get(kind)
+        if inner is not None:
+            if kind is ast.For or kind is ast.AsyncFor:
+                target_names(statement.target, targets)  # type: ignore[attr-defined]
+            for field in inner:
+                part = getattr(statement, field)
+                if part and not only_augmented(part, name):
+                    return False
+        elif kind is not ast.AugAssign:
+            plain.append(statement)
+    return name not in targets and name not in bound_names(plain)
 
 
 def _delete(node: ast.Delete, into: set[str]) -> None:
@@ -105,6 +133,10 @@ def _definition(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, int
     into.add(node.name)
 
 
+def _global(node: ast.Global, into: set[str]) -> None:
+    into.update([f"global {name}" for name in node.names])
+
+
 def _import(node: ast.Import, into: set[str]) -> None:
     for alias in node.names:
         into.add(alias.asname or alias.name.partition(".")[0])
@@ -120,6 +152,13 @@ def _type_alias(node: ast.AST, into: set[str]) -> None:
     target_names(node.name, into)  # type: ignore[attr-defined]
 
 
+# The blocks of those statements that are looked into one by one.
+_BLOCKS = {
+    ast.If: ("body", "orelse"),
+    ast.For: ("body", "orelse"),
+    ast.AsyncFor: ("body", "orelse"),
+    ast.While: ("body", "orelse"),
+}
 _HANDLERS: dict[type, Callable[..., None]] = {
     ast.Assign: _assign,
     ast.AugAssign: _single,
@@ -136,6 +175,7 @@ _HANDLERS: dict[type, Callable[..., None]] = {
     ast.FunctionDef: _definition,
     ast.AsyncFunctionDef: _definition,
     ast.ClassDef: _definition,
+    ast.Global: _global,
     ast.Import: _import,
     ast.ImportFrom: _import_from,
 }

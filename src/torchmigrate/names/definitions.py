@@ -7,14 +7,16 @@ from abc import abstractmethod
 from collections import deque
 
 from torchmigrate.names import types
-from torchmigrate.names.bound import bound_names, target_names, walrus_names
-from torchmigrate.names.chains import SourceLike
-from torchmigrate.names.expressions import Expressions, all_arguments
-from torchmigrate.names.flow import UNKNOWN, ClassInfo, Deferred, Frame, Slot, join_slots, join_values
+from torchmigrate.names.bound import bound_names, stored_names, target_names, walrus_names
+from torchmigrate.names.classes import ClassInfo, as_attribute
+from torchmigrate.names.expressions import Expressions, all_arguments, has_objects
+from torchmigrate.names.flow import UNKNOWN, Deferred, Frame, Slot, join_slots
 from torchmigrate.names.guard_tests import evaluate_special, unpack_version
+from torchmigrate.names.lookups import SourceLike
 from torchmigrate.names.model import (
     Binding,
     Instance,
+    Items,
     Kind,
     Local,
     Qual,
@@ -23,9 +25,13 @@ from torchmigrate.names.model import (
     TryGuard,
     Value,
 )
+from torchmigrate.names.objects import FUNCTION, MODULE, TENSOR
+from torchmigrate.names.operators import unpacked
 
-_MODULES = ("torch.nn.Module", "torch.nn.modules.module.Module", "torch.nn.modules.Module")
-_FUNCTIONS = ("torch.autograd.Function", "torch.autograd.function.Function")
+# Static methods of an autograd function of which the first parameter is the context.
+_OF_CONTEXT = ("forward", "backward", "setup_context", "vjp", "jvp")
+# Methods that run before the others, so that what they put on `self` is there.
+_SETUP = ("__init__", "setUp", "setup", "__post_init__", "setup_method")
 
 
 class Definitions(Expressions):
@@ -39,7 +45,6 @@ class Definitions(Expressions):
         self.has_walrus = ":=" in source.text
         self.exports: set[str] = set()
         self.tries: list[tuple[TryGuard, str]] = []
-        self.classes: dict[str, ClassInfo] = {}
 
     @abstractmethod
     def visit_block(self, block: list[ast.stmt]) -> bool:
@@ -94,21 +99,16 @@ class Definitions(Expressions):
             self.assign(target.value, UNKNOWN, kind)
         elif isinstance(target, ast.Attribute):
             frame = self.frame
-            if (
-                isinstance(target.value, ast.Name)
-                and frame.owner is not None
-                and target.value.id == frame.self_name
-            ):
-                held = frame.owner.attributes.get(target.attr)
-                frame.owner.attributes[target.attr] = value if held is None else join_values(held, value)
-                self.lookup_self(target.value)
+            holder = target.value
+            if isinstance(holder, ast.Name) and frame.owner is not None and holder.id == frame.self_name:
+                value = as_attribute(value)
+                if target.attr in frame.stored:
+                    frame.env[f"{holder.id}.{target.attr}"] = (value, ())
+                frame.owner.store(target.attr, value)
             else:
-                self.eval(target.value)
+                self.eval(holder)
         else:
             self.eval(target)
-
-    def lookup_self(self, node: ast.Name) -> None:
-        """`self` is a parameter: nothing to record."""
 
     def _unpack(
         self, target: ast.Tuple | ast.List, value: Value, kind: Kind, source: ast.expr | None
@@ -118,11 +118,15 @@ class Definitions(Expressions):
         values: list[Value] | None = None
         if source is not None and not starred:
             if isinstance(source, (ast.Tuple, ast.List)) and len(source.elts) == len(elements):
-                values = [self._special(item) or self.peek(item) for item in source.elts]
+                parts = unpacked(value, len(elements))
+                values = [
+                    self._special(item) or (part if has_objects(part) else self.peek(item))
+                    for item, part in zip(source.elts, parts, strict=True)
+                ]
             else:
                 values = unpack_version(source, self.peek, len(elements))
-        if values is None and len(value) == 1 and isinstance(value[0], Instance):
-            values = [(types.element(value[0].cls, value[0].sure),)] * len(elements)
+        if values is None and value is not UNKNOWN and not starred:
+            values = unpacked(value, len(elements))
         for number, element in enumerate(elements):
             self.assign(element, values[number] if values else UNKNOWN, kind)
 
@@ -155,6 +159,7 @@ class Definitions(Expressions):
             self._record(node, (module,), False, Role.IMPORT, None, None, None, "", "star")
         else:
             self.other_star = True
+            self._look_alike(module)
             self.unknown_star = bool(self.stars)  # it may have brought any of the names that follow
 
     def _bind_import(self, name: str, target: str, module: str, kind: Kind, alias: ast.alias) -> None:
@@ -166,11 +171,20 @@ class Definitions(Expressions):
             binding.exported = True
         if root not in self.roots:
             self.note_try((target,))
+            self._look_alike(target)
         else:
             if root == "torch":
                 self.imports_torch = True
             full = alias.name if kind is Kind.IMPORT else target
             self._record(alias, (full,), True, Role.IMPORT, None, None, binding, "", "import")
+
+    def _look_alike(self, module: str) -> None:
+        """Note an import after which methods of tensors may be those of something else."""
+        root = module.partition(".")[0]
+        if root in types.LOOKALIKES:
+            self.lookalikes = True
+        if root in ("gpytorch", "linear_operator") or "lazy" in module.lower():
+            self.lazy = True
 
     # ---- definitions ---------------------------------------------------------------------------------
 
@@ -193,77 +207,127 @@ class Definitions(Expressions):
         for default in (*arguments.defaults, *(item for item in arguments.kw_defaults if item)):
             self.eval(default)
         self._type_parameters(node)
-        owner = self.frame.owner if self.frame.scope.kind == "class" else None
-        inner = Deferred(node, self.frame, self.guards, owner, self.conditional > 0)
+        frame = self.frame
+        owner = frame.owner if frame.scope.kind == "class" else None
+        local = bound_names(node.body, {argument.arg for argument in all_arguments(arguments)})
+        if self.has_walrus:
+            local |= walrus_names(node)
+        inner = Deferred(node, frame, self.guards, owner, self.conditional > 0, local)
         self.bind(node.name, (Local(node.name, node),), Kind.DEFINITION, node)
-        if owner is not None and node.name in ("__init__", "setUp", "setup"):
+        holder, self_name = self._self_of(inner)
+        if holder is not None and self_name is not None:
+            for name in stored_names(local, f"{self_name}."):
+                holder.pending[name] = holder.pending.get(name, 0) + 1
+        if owner is not None and node.name in _SETUP:
             self.queue.appendleft(inner)  # what it puts on `self` is known before the other methods
         else:
             self.queue.append(inner)
+
+    def _self_of(self, item: Deferred) -> tuple[ClassInfo | None, str | None]:
+        """The class whose objects a function calls `self`, and the name that it really uses for them."""
+        node, parent = item.node, item.parent
+        if item.owner is not None:
+            arguments = node.args.posonlyargs or node.args.args
+            if not arguments or (node.decorator_list and "staticmethod" in _marks(node)):
+                return None, None
+            return item.owner, arguments[0].arg
+        if parent.owner is not None and parent.scope.kind == "function":
+            return parent.owner, parent.self_name if parent.self_name not in item.local else None
+        return None, None
 
     def _function_body(self, item: Deferred) -> None:
         node, parent = item.node, item.parent
         scope = Scope("function", node, parent.scope)
         self.scopes.append(scope)
-        arguments = all_arguments(node.args)
-        local = bound_names(node.body, {argument.arg for argument in arguments})
-        if self.has_walrus:
-            local |= walrus_names(node)
-        frame = Frame(scope, {}, parent, frozenset(local), live=False)
-        static = any(isinstance(mark, ast.Name) and mark.id == "staticmethod" for mark in node.decorator_list)
-        if item.owner is not None and not static and arguments:
-            frame.owner, frame.self_name = item.owner, arguments[0].arg
-        elif parent.owner is not None and parent.scope.kind == "function":
-            frame.owner = parent.owner
-            frame.self_name = parent.self_name if parent.self_name not in local else None
+        frame = Frame(scope, {}, parent, frozenset(item.local), live=False)
+        frame.owner, frame.self_name = self._self_of(item)
         self.statement, self.block = node, node.body
         self.guards = item.guards
         self.conditional = 0
         self.frame = parent
+        arguments = all_arguments(node.args)
         promised = [self.annotation(argument.annotation) for argument in arguments]
         self.annotation(node.returns)
         self.frame = frame
-        maybe_tensors = item.owner is not None and (
-            (node.name == "forward" and item.owner.derives(*_MODULES, *_FUNCTIONS))
-            or (node.name == "backward" and item.owner.derives(*_FUNCTIONS))
-        )
+        usual = self._usual(item)
         for number, argument in enumerate(arguments):
-            value = promised[number]
-            if value == UNKNOWN and maybe_tensors and number and argument in node.args.args:
-                value = (Instance(types.TENSOR, False),)
-            if argument is node.args.vararg or argument is node.args.kwarg:
-                value = UNKNOWN
+            several = argument is node.args.vararg or argument is node.args.kwarg
+            if argument.annotation is not None:
+                value = promised[number]
+            else:
+                value = usual[0 if number == 0 and not several else 1]
+            if several and value is not UNKNOWN:
+                value = (Items((value,), many=True, keyed=argument is node.args.kwarg),)
             self.bind(argument.arg, value, Kind.PARAMETER, argument)
+        owner, self_name = frame.owner, frame.self_name
+        if owner is None or self_name is None:
+            self.visit_block(node.body)
+            return
+        frame.stored = frozenset(stored_names(item.local, f"{self_name}."))
+        for name in frame.stored:
+            frame.env[f"{self_name}.{name}"] = (owner.find(name) or UNKNOWN, ())
         self.visit_block(node.body)
+        for name in frame.stored:
+            owner.pending[name] -= 1
+
+    def _usual(self, item: Deferred) -> tuple[Value, Value]:
+        """What the first parameter of a function and the other ones hold, where nothing else says so."""
+        owner, node = item.owner, item.node
+        if owner is None:
+            return UNKNOWN, UNKNOWN
+        first: Value = UNKNOWN
+        rest: Value = UNKNOWN
+        marks = _marks(node) if node.decorator_list else ()
+        if owner.is_a(FUNCTION):
+            if node.name == "backward":
+                rest = (Instance(TENSOR),)  # or None
+            elif node.name == "forward":
+                rest = (types.MAYBE_TENSOR,)
+            if "staticmethod" in marks:
+                return (Instance(FUNCTION),) if node.name in _OF_CONTEXT else UNKNOWN, rest
+        elif node.name == "forward" and owner.is_a(MODULE):
+            rest = (types.MAYBE_TENSOR,)
+        if "staticmethod" not in marks:
+            local = Local(owner.name, owner.node)
+            first = (local,) if "classmethod" in marks else (Instance(owner.library, owner.certain, local),)
+        return first, rest
 
     def _class(self, node: ast.ClassDef) -> None:
         self._decorators(node)
         self._type_parameters(node)
-        bases: list[str] = []
+        parents: list[ClassInfo | str | None] = []
         for base in node.bases:
             if isinstance(base, (ast.Name, ast.Attribute)):
-                value = self.chain(base, Role.BASE)
-                for item in value:
-                    if isinstance(item, Qual):
-                        bases.append(item.name)
-                    elif isinstance(item, Local) and item.name in self.classes:
-                        bases.extend(self.classes[item.name].bases)
+                parents.append(self._parent(base, self.chain(base, Role.BASE)))
             else:
                 self.eval(base)
+                plain = isinstance(base, ast.Subscript) and self.peek(base.value) != UNKNOWN  # Generic[T]
+                parents.append("typing" if plain else None)
         for keyword in node.keywords:
             self.eval(keyword.value)
-        info = ClassInfo(node.name, tuple(bases))
-        self.classes[node.name] = info
+        info = ClassInfo(node.name, node, tuple(parents))
+        info.derive(self.roots)
+        self.classes[node] = info
         outer = self.frame
         scope = Scope("class", node, outer.scope)
         self.scopes.append(scope)
         self.frame = Frame(scope, {}, outer, frozenset(), live=True, owner=info)
         self.visit_block(node.body)
         for name, slot in self.frame.every.items():
-            info.attributes.setdefault(name, slot[0])
+            info.attributes.setdefault(name, as_attribute(slot[0]))
         self.frame = outer
         self.statement = node
         self.bind(node.name, (Local(node.name, node),), Kind.DEFINITION, node)
+
+    def _parent(self, base: ast.expr, value: Value) -> ClassInfo | str | None:
+        """The class that a base is."""
+        if len(value) == 1:
+            item = value[0]
+            if isinstance(item, Qual):
+                return item.name
+            if isinstance(item, Local):
+                return self.classes.get(item.node)
+        return "object" if isinstance(base, ast.Name) and base.id == "object" else None
 
     def _type_parameters(self, node: ast.AST) -> None:
         for parameter in getattr(node, "type_params", ()):
@@ -277,3 +341,8 @@ class Definitions(Expressions):
         before, self.role = self.role, Role.ANNOTATION
         self.eval(node.value)  # type: ignore[attr-defined]
         self.role = before
+
+
+def _marks(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
+    """The decorators that are plain names."""
+    return [mark.id for mark in node.decorator_list if isinstance(mark, ast.Name)]

@@ -8,17 +8,21 @@ from collections.abc import Callable
 
 from torchmigrate.names import types
 from torchmigrate.names.bound import target_names
-from torchmigrate.names.chains import Chains
+from torchmigrate.names.calls import PLAIN_CALLS, REGISTERS, Calls
 from torchmigrate.names.flow import NOTHING, UNKNOWN, join_values
 from torchmigrate.names.guard_tests import parse_test
 from torchmigrate.names.guards import UNKNOWN as UNKNOWN_TEST
 from torchmigrate.names.guards import negate
-from torchmigrate.names.model import OPAQUE, Const, Guards, Instance, Kind, Qual, Role, Scope, Value
+from torchmigrate.names.model import OPAQUE, Const, Guards, Instance, Items, Kind, Qual, Role, Scope, Value
+from torchmigrate.names.narrowing import Narrowed, narrowed
+from torchmigrate.names.operators import binary, compared, item_of, unpacked
 
+_MOST_ITEMS = 16  # elements of a tuple or list that are kept apart
+_SPECIAL_CALLS = frozenset(["getattr", "patch", "setattr"])
 _DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+\Z")
 
 
-class Expressions(Chains):
+class Expressions(Calls):
     """Evaluates expressions in the current frame."""
 
     def eval(self, node: ast.expr) -> Value:
@@ -64,47 +68,34 @@ class Expressions(Chains):
         finally:
             self.string_base = None
 
-    def annotation(self, node: ast.expr | None) -> Value:
-        """The value that a parameter or variable with this annotation holds."""
-        if node is None:
-            return UNKNOWN
-        before, self.role = self.role, Role.ANNOTATION
-        try:
-            value = self.eval(node)
-        finally:
-            self.role = before
-        if len(value) == 1 and isinstance(value[0], Qual):
-            return (types.of_annotation(value[0].name),)
-        return UNKNOWN
-
     def _call(self, node: ast.Call) -> Value:
         func = node.func
         kind = func.__class__
+        name = ""
         if kind is ast.Name or kind is ast.Attribute:
-            special = self._special_call(node)
-            if special is not None:
-                return special
+            name = func.id if isinstance(func, ast.Name) else func.attr  # type: ignore[attr-defined]
+            if name in _SPECIAL_CALLS:
+                special = self._special_call(node, name)
+                if special is not None:
+                    return special
             callee = self.chain(func, Role.CALL, node)
         else:
             callee = self.eval(func)
         before, self.role = self.role, Role.REFERENCE
-        for argument in node.args:
-            self.eval(argument)
+        values = [self.eval(argument) for argument in node.args]
         for keyword in node.keywords:
             self.eval(keyword.value)
         self.role = before
-        if len(callee) == 1 and callee is not UNKNOWN:
-            item = callee[0]
-            if isinstance(item, Qual):
-                return (types.call_result(item.name, item.sure),)
-            if isinstance(item, Instance) and item.cls.startswith("torch.nn."):
-                return (Instance(types.TENSOR, False),)
+        if name in REGISTERS:
+            self.register(node, values)
+        if callee is not UNKNOWN:
+            return self.call_value(node, callee, values)
+        if name in PLAIN_CALLS and kind is ast.Name:
+            return self.plain_call(name, node, values)
         return UNKNOWN
 
-    def _special_call(self, node: ast.Call) -> Value | None:
+    def _special_call(self, node: ast.Call, name: str) -> Value | None:
         """`getattr(torch, "qr")`, and dotted names in the strings of `mock.patch` and its like."""
-        func = node.func
-        name = func.id if isinstance(func, ast.Name) else func.attr if isinstance(func, ast.Attribute) else ""
         if name == "getattr" and 2 <= len(node.args) <= 3 and not node.keywords:
             second = node.args[1]
             if (
@@ -129,7 +120,7 @@ class Expressions(Chains):
                 if names and len(node.args) == 2:
                     self._record(node, names, False, Role.REFERENCE, None, None, None, "", "getattr")
                 return out or UNKNOWN
-        elif name in ("patch", "setattr") and node.args:
+        elif name != "getattr" and node.args:
             first = node.args[0]
             if (
                 isinstance(first, ast.Constant)
@@ -142,75 +133,75 @@ class Expressions(Chains):
 
     def _bin_op(self, node: ast.BinOp) -> Value:
         # Long sums lean to the left: walked in a loop, so that they cannot exhaust the stack.
-        rights: list[ast.expr] = []
+        operations: list[ast.BinOp] = []
         left: ast.expr = node
         while left.__class__ is ast.BinOp:
-            rights.append(left.right)
+            operations.append(left)
             left = left.left
-        values = [self.eval(left)]
-        values.extend(self.eval(right) for right in reversed(rights))
-        tensors = [
-            item
-            for value in values
-            for item in value
-            if isinstance(item, Instance) and item.cls == types.TENSOR
-        ]
-        if tensors:
-            return (Instance(types.TENSOR, any(item.sure for item in tensors)),)
-        return UNKNOWN
+        value = self.eval(left)
+        for node in reversed(operations):
+            value = binary(value, node.op, self.eval(node.right))
+        return value
 
     def _unary_op(self, node: ast.UnaryOp) -> Value:
         value = self.eval(node.operand)
-        if len(value) == 1:
-            item = value[0]
-            if isinstance(item, Instance) and item.cls == types.TENSOR and not isinstance(node.op, ast.Not):
-                return value
-            if (
-                isinstance(item, Const)
-                and isinstance(node.op, ast.USub)
-                and isinstance(item.value, (int, float))
-            ):
-                return (Const(-item.value),)
+        if isinstance(node.op, ast.Not) or value is UNKNOWN:
+            return UNKNOWN
+        if types.level(value):
+            return value
+        if len(value) == 1 and isinstance(value[0], Const) and isinstance(node.op, ast.USub):
+            number = value[0].value
+            if isinstance(number, (int, float)):
+                return (Const(-number),)
         return UNKNOWN
 
     def _compare(self, node: ast.Compare) -> Value:
-        values = [self.eval(node.left)]
-        values.extend(self.eval(right) for right in node.comparators)
-        elementwise = not any(isinstance(op, (ast.Is, ast.IsNot, ast.In, ast.NotIn)) for op in node.ops)
-        for value in values:
-            if (
-                len(value) == 1
-                and isinstance(value[0], Instance)
-                and value[0].cls == types.TENSOR
-                and elementwise
-            ):
-                return value
-        return UNKNOWN
+        left = self.eval(node.left)
+        values = [self.eval(right) for right in node.comparators]
+        return compared(left, node.ops[0], values[0]) if len(values) == 1 else UNKNOWN
 
     def _bool_op(self, node: ast.BoolOp) -> Value:
         # Later operands run only when the earlier ones did not decide: `hasattr(torch, "x") and torch.x()`.
         outer = self.guards
+        both = isinstance(node.op, ast.And)
         value: Value = NOTHING
+        kept: Narrowed = {}
         for operand in node.values:
             value = join_values(value, self.eval(operand))
             test = parse_test(operand, self.peek)
             if test is not UNKNOWN_TEST:  # some conditions have thousands of operands
-                self.guards = Guards(
-                    formula=test if isinstance(node.op, ast.And) else negate(test), outer=self.guards
-                )
+                self.guards = Guards(formula=test if both else negate(test), outer=self.guards)
+            if operand.__class__ is not ast.Name:
+                for name, slot in self.narrow(narrowed(operand, self)[0 if both else 1]).items():
+                    kept.setdefault(name, slot)
         self.guards = outer
+        self.frame.env.update(kept)
         return value
 
     def _if_exp(self, node: ast.IfExp) -> Value:
         self.eval(node.test)
         test = parse_test(node.test, self.peek)
+        positive, negative = narrowed(node.test, self)
         outer = self.guards
         self.guards = Guards(formula=test, outer=outer)
+        kept = self.narrow(positive)
         first = self.eval(node.body)
+        self.frame.env.update(kept)
         self.guards = Guards(formula=negate(test), outer=outer)
+        kept = self.narrow(negative)
         second = self.eval(node.orelse)
+        self.frame.env.update(kept)
         self.guards = outer
         return join_values(first, second)
+
+    def narrow(self, known: Narrowed) -> Narrowed:
+        """Hold names to what a test says of them; what they held before."""
+        if not known:
+            return known
+        env = self.frame.env
+        kept = {name: env[name] for name in known}
+        env.update(known)
+        return kept
 
     def _subscript(self, node: ast.Subscript) -> Value:
         value = self.eval(node.value)
@@ -219,14 +210,26 @@ class Expressions(Chains):
             self.role = Role.REFERENCE
         self.eval(node.slice)
         self.role = before
-        if len(value) == 1 and isinstance(value[0], Instance):
-            return (types.element(value[0].cls, value[0].sure),)
-        return UNKNOWN
+        return UNKNOWN if value is UNKNOWN else item_of(value, node.slice)
 
     def _sequence(self, node: ast.Tuple | ast.List) -> Value:
-        for element in node.elts:
-            self.eval(element)
+        values = [self.eval(element) for element in node.elts]
+        if len(values) > _MOST_ITEMS:
+            return UNKNOWN
+        for value in values:
+            if value is not UNKNOWN and has_objects(value):
+                if any(element.__class__ is ast.Starred for element in node.elts):
+                    return UNKNOWN
+                return (Items(tuple(values)),)
         return UNKNOWN
+
+    def _dict(self, node: ast.Dict) -> Value:
+        joined: Value = NOTHING
+        for key, item in zip(node.keys, node.values, strict=True):
+            if key is not None:
+                self.eval(key)
+            joined = join_values(joined, self.eval(item))
+        return (Items((joined,), True, True),) if has_objects(joined) else UNKNOWN
 
     def _joined(self, node: ast.JoinedStr) -> Value:
         before = self.fstring
@@ -261,27 +264,36 @@ class Expressions(Chains):
         names: set[str] = set()
         for generator in generators:
             target_names(generator.target, names)
+        found: list[Value] = []
 
         def body() -> None:
             for number, generator in enumerate(generators):
                 value = self.eval(generator.iter) if number else first
-                if (
-                    isinstance(generator.target, ast.Name)
-                    and len(value) == 1
-                    and isinstance(value[0], Instance)
-                ):
-                    item = types.element(value[0].cls, value[0].sure)
-                    self.frame.env[generator.target.id] = ((item,), self.frame.env[generator.target.id][1])
+                if value is not UNKNOWN:
+                    self._hold(generator.target, types.elements(value))
                 for test in generator.ifs:
                     self.eval(test)
+                    self.narrow(
+                        {name: slot for name, slot in narrowed(test, self)[0].items() if name in names}
+                    )
             if isinstance(node, ast.DictComp):
                 self.eval(node.key)
-                self.eval(node.value)
+                found.append(self.eval(node.value))
             else:
-                self.eval(node.elt)
+                found.append(self.eval(node.elt))
 
         self._inside("comprehension", node, sorted(names), body)
-        return UNKNOWN
+        if not has_objects(found[0]):
+            return UNKNOWN
+        return (Items((found[0],), True, isinstance(node, ast.DictComp)),)
+
+    def _hold(self, target: ast.expr, value: Value) -> None:
+        """Let the names of a comprehension's target, which are bound, hold a value."""
+        if isinstance(target, ast.Name):
+            self.frame.env[target.id] = (value, self.frame.env[target.id][1])
+        elif isinstance(target, (ast.Tuple, ast.List)) and value is not UNKNOWN:
+            for element, part in zip(target.elts, unpacked(value, len(target.elts)), strict=True):
+                self._hold(element, part)
 
     def _inside(self, kind: str, node: ast.AST, names: list[str], body: Callable[[], object]) -> None:
         """Run `body` with `names` bound to something unknown, in a scope of their own."""
@@ -301,6 +313,11 @@ class Expressions(Chains):
                 env.pop(name, None)
             else:
                 env[name] = slot
+
+
+def has_objects(value: Value) -> bool:
+    """Whether something is known of the objects that a value may be."""
+    return any(item.__class__ is Instance or item.__class__ is Items for item in value)
 
 
 def all_arguments(arguments: ast.arguments) -> list[ast.arg]:
@@ -334,4 +351,5 @@ _EVALUATE: dict[type, Callable[..., Value]] = {
     ast.SetComp: Expressions._comprehension,
     ast.GeneratorExp: Expressions._comprehension,
     ast.DictComp: Expressions._comprehension,
+    ast.Dict: Expressions._dict,
 }

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from torchmigrate.names.model import OPAQUE, Binding, Const, Guards, Instance, Qual, Scope, Value
+from torchmigrate.names.model import OPAQUE, Binding, Const, Guards, Instance, Items, Qual, Scope, Value
+
+if TYPE_CHECKING:
+    from torchmigrate.names.classes import ClassInfo
 
 _MOST = 100  # candidates of a name that are kept apart: files of data bind one name ten thousand times
 UNKNOWN: Value = (OPAQUE,)
@@ -64,29 +68,24 @@ def weaken(slot: Slot) -> Slot:
     value = slot[0]
     if value == UNKNOWN or not value:
         return slot
-    weak = tuple(
-        Qual(item.name, False, item.via)
-        if isinstance(item, Qual)
-        else Instance(item.cls, False)
-        if isinstance(item, Instance)
-        else item
-        for item in value
-        if not isinstance(item, Const)
-    )
+    weak = unsure(tuple(item for item in value if not isinstance(item, Const)))
     return (weak if OPAQUE in weak else (*weak, OPAQUE)), slot[1]
 
 
-@dataclass(eq=False, slots=True)
-class ClassInfo:
-    """What is known of a class of this file."""
-
-    name: str
-    bases: tuple[str, ...] = ()  # qualified names
-    attributes: dict[str, Value] = field(default_factory=dict)  # values assigned to `self.NAME`
-
-    def derives(self, *names: str) -> bool:
-        """Whether one of the bases is one of these qualified names."""
-        return any(base in names for base in self.bases)
+def unsure(value: Value, via: str | None = None) -> Value:
+    """The same candidates, none of them sure."""
+    if value is UNKNOWN:
+        return value
+    return tuple(
+        Instance(item.cls, False, item.local, item.gives)
+        if isinstance(item, Instance)
+        else Qual(item.name, False, via or item.via, item.receiver)
+        if isinstance(item, Qual)
+        else Items(tuple(unsure(each) for each in item.values), item.many, item.keyed)
+        if isinstance(item, Items)
+        else item
+        for item in value
+    )
 
 
 @dataclass(eq=False, slots=True)
@@ -101,6 +100,7 @@ class Frame:
     every: Env = field(default_factory=dict)  # all that each name ever held; what nested functions see
     owner: ClassInfo | None = None  # the class whose body or method this is
     self_name: str | None = None  # the name of the first parameter of a method
+    stored: frozenset[str] = frozenset()  # attributes of `self` that it sets; `env` holds them as "self.NAME"
 
 
 @dataclass(slots=True)
@@ -112,3 +112,4 @@ class Deferred:
     guards: Guards
     owner: ClassInfo | None
     conditional: bool
+    local: set[str]  # names that the body binds, and `name.attribute` for attributes that it sets

@@ -33,15 +33,44 @@ class Qual:
 
     name: str
     sure: bool = True  # False: star import, attribute of self, loop-carried
-    via: str = "import"  # import | alias (t = torch) | star | getattr | self
+    via: str = "import"  # import | alias (t = torch) | star | getattr | self | method
+    receiver: Instance | Items | None = None  # via method: the object, where the result depends on it
+
+
+@dataclass(frozen=True, slots=True)
+class Local:
+    """A function or class of this file."""
+
+    name: str
+    node: ast.AST
 
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """An object of a library class; `cls` is the qualified name, such as `torch.Tensor`."""
+    """An object of a library class, or of a class of this file.
+
+    cls: the qualified name, such as `torch.Tensor`; for a class of this file its library base, or "".
+    local: that class of this file.
+    gives: what calling it gives, as a class, where the arguments that made it say so.
+    """
 
     cls: str
     sure: bool = True
+    local: Local | None = None
+    gives: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """A tuple or list of which the elements are known.
+
+    values: each element; if there may be any number of them, what each may be.
+    keyed: a dict with those values.
+    """
+
+    values: tuple[Value, ...]
+    many: bool = False
+    keyed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,20 +101,12 @@ class Flag:
 
 
 @dataclass(frozen=True, slots=True)
-class Local:
-    """A function or class of this file."""
-
-    name: str
-    node: ast.AST = field(compare=False)
-
-
-@dataclass(frozen=True, slots=True)
 class Opaque:
     """Anything else."""
 
 
 OPAQUE = Opaque()
-Candidate = Qual | Instance | Const | VersionOf | Flag | Local | Opaque
+Candidate = Qual | Instance | Items | Const | VersionOf | Flag | Local | Opaque
 Value = tuple[Candidate, ...]  # every candidate, in a fixed order; empty: not bound at that place
 
 

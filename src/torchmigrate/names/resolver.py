@@ -12,14 +12,15 @@ from collections.abc import Callable
 
 from torchmigrate.libraries import LIBRARY_ROOTS
 from torchmigrate.names import types
-from torchmigrate.names.bound import bound_names, pattern_names
-from torchmigrate.names.chains import SourceLike
-from torchmigrate.names.definitions import Definitions
-from torchmigrate.names.flow import UNKNOWN, Env, Frame, join_envs, weaken
+from torchmigrate.names.bound import bound_names, only_augmented, pattern_names, stored_names
+from torchmigrate.names.expressions import has_objects
+from torchmigrate.names.flow import UNKNOWN, Env, Frame, join_envs, unsure, weaken
 from torchmigrate.names.guard_tests import catches_missing, parse_test
-from torchmigrate.names.guards import UNKNOWN as UNKNOWN_TEST
-from torchmigrate.names.guards import TryWorked, negate
-from torchmigrate.names.model import Flag, Guards, Instance, Kind, Names, Scope, TryGuard, Value
+from torchmigrate.names.guards import negate
+from torchmigrate.names.lookups import SourceLike
+from torchmigrate.names.model import Guards, Kind, Names, Scope, TryGuard
+from torchmigrate.names.narrowing import narrowed
+from torchmigrate.names.statements import Statements
 
 
 def resolve(tree: ast.Module, source: SourceLike, *, roots: frozenset[str] = LIBRARY_ROOTS) -> Names:
@@ -36,7 +37,7 @@ def resolve(tree: ast.Module, source: SourceLike, *, roots: frozenset[str] = LIB
     return Resolver(source, roots).run(tree)
 
 
-class Resolver(Definitions):
+class Resolver(Statements):
     """Walks one file. Use `resolve`."""
 
     def run(self, tree: ast.Module) -> Names:
@@ -45,6 +46,7 @@ class Resolver(Definitions):
         local = frozenset(bound_names(tree.body))
         self.frame = Frame(module, {}, None, local, live=True)
         self.visit_block(tree.body)
+        self._soften_globals()
         while self.queue:
             self._function_body(self.queue.popleft())
         for name in self.exports:
@@ -52,6 +54,17 @@ class Resolver(Definitions):
                 binding.exported = True
         self.uses.sort(key=lambda use: (use.start, use.end))
         return Names(tree, module, self.uses, self.bindings, self.scopes, frozenset(self.exports))
+
+    def _soften_globals(self) -> None:
+        """A function that rebinds a global name may run before any other: what it holds is not sure."""
+        if "global " not in self.source.text:
+            return
+        every = self.frame.every
+        for item in self.queue:
+            for name in stored_names(item.local, "global "):
+                slot = every.get(name)
+                if slot is not None and has_objects(slot[0]):
+                    every[name] = (unsure(slot[0]), slot[1])
 
     # ---- blocks and branches -------------------------------------------------------------------------
 
@@ -68,11 +81,6 @@ class Resolver(Definitions):
                 self._children(statement)
         self.guards, self.block = guards, outer_block
         return ended
-
-    def _children(self, statement: ast.stmt) -> None:
-        for child in ast.iter_child_nodes(statement):
-            if isinstance(child, ast.expr):
-                self.eval(child)
 
     def _branch(self, block: list[ast.stmt], env: Env, guards: Guards) -> tuple[Env, bool]:
         """Walk a block from a state of its own; the state after it, and whether its end is never reached."""
@@ -103,8 +111,11 @@ class Resolver(Definitions):
             test = parse_test(branch.test, self.peek)
             checking = self._is_type_checking(branch.test)
             self.type_checking += checking
-            after, ended = self._branch(branch.body, self.frame.env, Guards(formula=test, outer=guards))
+            positive, negative = narrowed(branch.test, self)
+            env = {**self.frame.env, **positive} if positive else self.frame.env
+            after, ended = self._branch(branch.body, env, Guards(formula=test, outer=guards))
             self.type_checking -= checking
+            self.narrow(negative)
             if not ended:
                 ends.append(after)
                 all_ended = False
@@ -141,19 +152,19 @@ class Resolver(Definitions):
         for name in bound_names(body):
             slot = env.get(name)
             if slot is not None:
-                env[name] = weaken(slot)
+                if types.is_number(slot[0]) and only_augmented(body, name):
+                    env[name] = (types.A_NUMBER, slot[1])  # `total += loss`: a number, or what is added
+                else:
+                    env[name] = weaken(slot)
 
     def _for(self, node: ast.For | ast.AsyncFor) -> None:
         value = self.eval(node.iter)
         env = dict(self.frame.env)
         self._loop_start(node.body)
-        item: Value = UNKNOWN
-        if len(value) == 1 and isinstance(value[0], Instance):
-            item = (types.element(value[0].cls, False),)
         start = dict(self.frame.env)
         self.frame.env = start
         self.conditional += 1
-        self.assign(node.target, item, Kind.OTHER)
+        self.assign(node.target, types.elements(value), Kind.OTHER)
         self.conditional -= 1
         after, _ = self._branch(node.body, start, self.guards)
         self.frame.env = join_envs(env, after)
@@ -176,7 +187,7 @@ class Resolver(Definitions):
         for item in node.items:
             value = self.eval(item.context_expr)
             if item.optional_vars is not None:
-                self.assign(item.optional_vars, value if _is_instance(value) else UNKNOWN, Kind.OTHER)
+                self.assign(item.optional_vars, value if has_objects(value) else UNKNOWN, Kind.OTHER)
         return self.visit_block(node.body)
 
     def _try(self, node: ast.Try) -> bool:
@@ -257,106 +268,6 @@ class Resolver(Definitions):
             elif isinstance(child, ast.MatchClass):
                 self.eval(child.cls)
 
-    # ---- simple statements ---------------------------------------------------------------------------
-
-    def _expr(self, node: ast.Expr) -> bool:
-        value = node.value
-        self.eval(value)
-        if isinstance(value, ast.Call):
-            func = value.func
-            if isinstance(func, ast.Attribute):
-                if isinstance(func.value, ast.Name) and func.value.id == "__all__" and value.args:
-                    self._export(value.args[0])
-                return func.attr == "exit" and isinstance(func.value, ast.Name) and func.value.id == "sys"
-            return isinstance(func, ast.Name) and func.id in ("exit", "quit")
-        return False
-
-    def _assign(self, node: ast.Assign) -> None:
-        value = self.eval(node.value)
-        special = self._special(node.value)
-        if special is None and self.tries and isinstance(node.value, ast.Constant):
-            special = self._try_flag(node.value.value)
-        if special is not None:
-            value = special
-        elif isinstance(node.value, (ast.Tuple, ast.List)):
-            value = self.peek(node.value)
-        for target in node.targets:
-            self.assign(target, value, Kind.ASSIGNMENT, node.value)
-            if isinstance(target, ast.Name) and target.id == "__all__":
-                self._export(node.value)
-
-    def _try_flag(self, value: object) -> Value | None:
-        """`HAS_X = True` in a try body and `False` in its handler: a flag that the body worked."""
-        if not isinstance(value, bool):
-            return None
-        guard, part = self.tries[-1]
-        worked: Flag = Flag(TryWorked(guard))
-        if (part == "body") == value:
-            return (worked,)
-        return (Flag(negate(TryWorked(guard))),)
-
-    def _aug_assign(self, node: ast.AugAssign) -> None:
-        value = self.eval(node.value)
-        if isinstance(node.target, ast.Name):
-            held = self.lookup(node.target.id)
-            for binding in held[1]:
-                if binding.is_import:
-                    binding.uses.append(self.offset(node.target))
-            kept = held[0] if _is_instance(held[0]) else value if _is_instance(value) else UNKNOWN
-            self.bind(node.target.id, kept, Kind.ASSIGNMENT, node.target)
-            if node.target.id == "__all__":
-                self._export(node.value)
-        else:
-            self.eval(node.target)
-
-    def _ann_assign(self, node: ast.AnnAssign) -> None:
-        promised = self.annotation(node.annotation)
-        value = self.eval(node.value) if node.value is not None else UNKNOWN
-        if node.value is not None:
-            value = self._special(node.value) or value
-            if value == UNKNOWN:
-                value = promised
-            self.assign(node.target, value, Kind.ASSIGNMENT, node.value)
-        elif isinstance(node.target, ast.Name):
-            self.bind(node.target.id, promised, Kind.ASSIGNMENT, node.target)
-
-    def _export(self, node: ast.expr) -> None:
-        for item in ast.walk(node):
-            if isinstance(item, ast.Constant) and isinstance(item.value, str) and self.frame.parent is None:
-                self.exports.add(item.value)
-
-    def _delete(self, node: ast.Delete) -> None:
-        for target in node.targets:
-            if isinstance(target, ast.Name):
-                for binding in self.lookup(target.id)[1]:
-                    if binding.is_import:
-                        binding.uses.append(self.offset(target))
-                self.new_binding(target.id, Kind.DELETION, target)
-                self.frame.env.pop(target.id, None)
-            else:
-                self.eval(target)
-
-    def _leave(self, node: ast.stmt) -> bool:
-        self._children(node)
-        return True
-
-    def _assert(self, node: ast.Assert) -> None:
-        """What is asserted holds in the rest of the block."""
-        self._children(node)
-        test = parse_test(node.test, self.peek)
-        if test is not UNKNOWN_TEST:
-            self.guards = Guards(formula=test, outer=self.guards)
-
-    def _global(self, node: ast.Global) -> None:
-        self.frame.scope.globals.update(node.names)
-
-    def _nonlocal(self, node: ast.Nonlocal) -> None:
-        self.frame.scope.nonlocals.update(node.names)
-
-
-def _is_instance(value: Value) -> bool:
-    return bool(value) and isinstance(value[0], Instance)
-
 
 _VISIT: dict[type, Callable[..., bool | None]] = {
     ast.If: Resolver._if,
@@ -372,9 +283,9 @@ _VISIT: dict[type, Callable[..., bool | None]] = {
     ast.AugAssign: Resolver._aug_assign,
     ast.AnnAssign: Resolver._ann_assign,
     ast.Delete: Resolver._delete,
+    ast.Assert: Resolver._assert,
     ast.Return: Resolver._leave,
     ast.Raise: Resolver._leave,
-    ast.Assert: Resolver._assert,
     ast.Global: Resolver._global,
     ast.Nonlocal: Resolver._nonlocal,
     ast.Import: Resolver._import,

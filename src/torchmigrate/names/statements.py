@@ -1,0 +1,141 @@
+"""Statements without blocks: assignments, deletions, assertions, expressions."""
+
+from __future__ import annotations
+
+import ast
+
+from torchmigrate.names.definitions import Definitions
+from torchmigrate.names.flow import UNKNOWN
+from torchmigrate.names.guard_tests import parse_test
+from torchmigrate.names.guards import UNKNOWN as UNKNOWN_TEST
+from torchmigrate.names.guards import TryWorked, negate
+from torchmigrate.names.model import Flag, Guards, Instance, Kind, Value
+from torchmigrate.names.narrowing import narrowed
+from torchmigrate.names.operators import augmented
+
+# Expressions that may be about versions, or about whether a name is there.
+_MAY_BE_SPECIAL = frozenset(
+    [
+        ast.Call,
+        ast.Attribute,
+        ast.Subscript,
+        ast.ListComp,
+        ast.GeneratorExp,
+        ast.Tuple,
+        ast.List,
+        ast.Compare,
+        ast.BoolOp,
+        ast.UnaryOp,
+    ]
+)
+
+
+class Statements(Definitions):
+    """Walks one statement of a block."""
+
+    def _children(self, statement: ast.stmt) -> None:
+        for child in ast.iter_child_nodes(statement):
+            if isinstance(child, ast.expr):
+                self.eval(child)
+
+    def _expr(self, node: ast.Expr) -> bool:
+        value = node.value
+        self.eval(value)
+        if isinstance(value, ast.Call):
+            func = value.func
+            if isinstance(func, ast.Attribute):
+                if isinstance(func.value, ast.Name) and func.value.id == "__all__" and value.args:
+                    self._export(value.args[0])
+                return func.attr == "exit" and isinstance(func.value, ast.Name) and func.value.id == "sys"
+            return isinstance(func, ast.Name) and func.id in ("exit", "quit")
+        return False
+
+    def _assign(self, node: ast.Assign) -> None:
+        value = self.eval(node.value)
+        kind = node.value.__class__
+        if kind in _MAY_BE_SPECIAL:
+            if not value or value[0].__class__ is not Instance:
+                special = self._special(node.value)
+                if special is not None:
+                    value = special
+                elif value is UNKNOWN and (kind is ast.Tuple or kind is ast.List):
+                    value = self.peek(node.value)
+        elif self.tries and isinstance(node.value, ast.Constant):
+            value = self._try_flag(node.value.value) or value
+        for target in node.targets:
+            self.assign(target, value, Kind.ASSIGNMENT, node.value)
+            if isinstance(target, ast.Name) and target.id == "__all__":
+                self._export(node.value)
+
+    def _try_flag(self, value: object) -> Value | None:
+        """`HAS_X = True` in a try body and `False` in its handler: a flag that the body worked."""
+        if not isinstance(value, bool):
+            return None
+        guard, part = self.tries[-1]
+        worked: Flag = Flag(TryWorked(guard))
+        if (part == "body") == value:
+            return (worked,)
+        return (Flag(negate(TryWorked(guard))),)
+
+    def _aug_assign(self, node: ast.AugAssign) -> None:
+        value = self.eval(node.value)
+        target = node.target
+        if isinstance(target, ast.Name):
+            held = self.lookup(target.id)
+            for binding in held[1]:
+                if binding.is_import:
+                    binding.uses.append(self.offset(target))
+            self.bind(target.id, augmented(held[0], node.op, value), Kind.ASSIGNMENT, target)
+            if target.id == "__all__":
+                self._export(node.value)
+        elif isinstance(target, ast.Attribute):
+            self.assign(target, augmented(self.eval(target), node.op, value), Kind.ASSIGNMENT)
+        else:
+            self.eval(target)
+
+    def _ann_assign(self, node: ast.AnnAssign) -> None:
+        promised = self.annotation(node.annotation)
+        value = self.eval(node.value) if node.value is not None else UNKNOWN
+        if node.value is not None:
+            value = self._special(node.value) or value
+            if value == UNKNOWN:
+                value = promised
+            self.assign(node.target, value, Kind.ASSIGNMENT, node.value)
+        elif isinstance(node.target, ast.Name):
+            self.bind(node.target.id, promised, Kind.ASSIGNMENT, node.target)
+
+    def _export(self, node: ast.expr) -> None:
+        for item in ast.walk(node):
+            if isinstance(item, ast.Constant) and isinstance(item.value, str) and self.frame.parent is None:
+                self.exports.add(item.value)
+
+    def _delete(self, node: ast.Delete) -> None:
+        for target in node.targets:
+            if isinstance(target, ast.Name):
+                for binding in self.lookup(target.id)[1]:
+                    if binding.is_import:
+                        binding.uses.append(self.offset(target))
+                self.new_binding(target.id, Kind.DELETION, target)
+                self.frame.env.pop(target.id, None)
+            else:
+                self.eval(target)
+
+    def _assert(self, node: ast.Assert) -> None:
+        """What is asserted holds in the rest of the block."""
+        self.eval(node.test)
+        if node.msg is not None:
+            self.eval(node.msg)
+        self.narrow(narrowed(node.test, self)[0])
+        test = parse_test(node.test, self.peek)
+        if test is not UNKNOWN_TEST:
+            self.guards = Guards(formula=test, outer=self.guards)
+
+    def _leave(self, node: ast.stmt) -> bool:
+        self._children(node)
+        return True
+
+    def _global(self, node: ast.Global) -> None:
+        self.frame.scope.globals.update(node.names)
+
+    def _nonlocal(self, node: ast.Nonlocal) -> None:
+        self.frame.scope.nonlocals.update(node.names)
