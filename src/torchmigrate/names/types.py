@@ -348,9 +348,12 @@ def of_annotation(name: str) -> Candidate:
 
 # Names that only objects of one class have: an object of which nothing is known is enough for "maybe".
 ONLY = dict.fromkeys(
-    "gesv potrf potrs potri pstrf trtrs btrifact btrifact_with_info btrisolve triangular_solve lu_solve add_ "
-    "sub_ addcdiv_ addcmul_ masked_fill masked_fill_ masked_scatter_ masked_copy_ index_fill_ scatter_ symeig "
-    "refine_names align_to align_as".split(),
+    (
+        "gesv", "potrf", "potrs", "potri", "pstrf", "trtrs", "btrifact", "btrifact_with_info", "btrisolve",
+        "triangular_solve", "lu_solve", "add_", "sub_", "addcdiv_", "addcmul_", "masked_fill",
+        "masked_fill_", "masked_scatter_", "masked_copy_", "index_fill_", "scatter_", "symeig",
+        "refine_names", "align_to", "align_as",
+    ),
     TENSOR,
 ) | {
     "register_backward_hook": MODULE,
