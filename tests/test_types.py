@@ -491,6 +491,8 @@ def test_methods_that_only_tensors_have(code: str, expected: list[str]) -> None:
         ("from .matrices import LazyMatrix\ndef f(x): x.symeig()", []),
         ("from gpytorch.lazy import LazyTensor\ntorch.eye(3).symeig()", ["torch.Tensor.symeig"]),
         ("import scipy.linalg as sl\nsl.symeig(x)", []),
+        ("def f(torch, x): torch.symeig(x)", []),
+        ("def f(self, x): self.backend.symeig(x)", []),
     ],
 )
 def test_methods_that_lazy_matrices_have_too(code: str, expected: list[str]) -> None:

@@ -13,6 +13,12 @@ from torchmigrate.names.objects import TENSOR, common_class
 _NONE = Const(None)
 
 
+def _named_as_module(node: ast.expr) -> bool:
+    """Whether what is called so is a library handed over as an object (`def f(torch, x): torch.symeig(x)`)."""
+    name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+    return name.strip("_") in types.MODULES_AS_OBJECTS
+
+
 class Members(Lookups):
     """Follows attributes of objects."""
 
@@ -32,6 +38,7 @@ class Members(Lookups):
             (self.lazy and attr in types.LAZY)
             or self.lookalikes
             or any(binding.is_import for binding in bindings)
+            or (isinstance(node, ast.Attribute) and _named_as_module(node.value))
         ):
             return  # `scipy.linalg.lu_solve(...)`
         self._record(node, (f"{types.ONLY[attr]}.{attr}",), False, role, call, decorates, None, "", "method")

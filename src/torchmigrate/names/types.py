@@ -349,10 +349,31 @@ def of_annotation(name: str) -> Candidate:
 # Names that only objects of one class have: an object of which nothing is known is enough for "maybe".
 ONLY = dict.fromkeys(
     (
-        "gesv", "potrf", "potrs", "potri", "pstrf", "trtrs", "btrifact", "btrifact_with_info", "btrisolve",
-        "triangular_solve", "lu_solve", "add_", "sub_", "addcdiv_", "addcmul_", "masked_fill",
-        "masked_fill_", "masked_scatter_", "masked_copy_", "index_fill_", "scatter_", "symeig",
-        "refine_names", "align_to", "align_as",
+        "gesv",
+        "potrf",
+        "potrs",
+        "potri",
+        "pstrf",
+        "trtrs",
+        "btrifact",
+        "btrifact_with_info",
+        "btrisolve",
+        "triangular_solve",
+        "lu_solve",
+        "add_",
+        "sub_",
+        "addcdiv_",
+        "addcmul_",
+        "masked_fill",
+        "masked_fill_",
+        "masked_scatter_",
+        "masked_copy_",
+        "index_fill_",
+        "scatter_",
+        "symeig",
+        "refine_names",
+        "align_to",
+        "align_as",
     ),
     TENSOR,
 ) | {
@@ -373,3 +394,7 @@ ORDINARY = frozenset("shape device dtype grad weight bias is_cuda requires_grad"
 LAZY = frozenset(["symeig"])
 # Other libraries whose tensors have the same methods.
 LOOKALIKES = frozenset("paddle mindspore oneflow jittor megengine mxnet".split())
+# Names by which functions receive a whole library, whose functions are called as methods of tensors are.
+MODULES_AS_OBJECTS = frozenset(
+    "torch th np numpy jnp xp xnp lib linalg lax backend functional nd ops module mod namespace".split()
+) | {"F", "K", "B"}
