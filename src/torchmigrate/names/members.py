@@ -14,7 +14,7 @@ _NONE = Const(None)
 
 
 def _named_as_module(node: ast.expr) -> bool:
-    """Whether what is called so is a library handed over as an object (`def f(torch, x): torch.symeig(x)`)."""
+    """Whether it is named as a library handed over as an object (`def f(torch, x): torch.symeig(x)`)."""
     name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
     return name.strip("_") in types.MODULES_AS_OBJECTS
 
