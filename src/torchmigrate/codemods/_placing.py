@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from torchmigrate.codemods._mentions import Spot, blocks
-from torchmigrate.import_edits import line_start, logical_line, start_of
+from torchmigrate.fixes import FixPlanner
+from torchmigrate.import_edits import end_of, line_start, logical_line, start_of
 from torchmigrate.model import Edit
+from torchmigrate.names.model import NO_GUARDS, Role, Scope, Use
 from torchmigrate.source import Source
 
 
@@ -72,3 +74,38 @@ def line_behind(spot: Spot, source: Source) -> Line | None:
     if newline:
         return Line(line.after, indent, "", newline)
     return Line(line.end, indent, source.newline, "") if line.end == len(source.text) else None
+
+
+def use_at(
+    name: str, statement: ast.stmt, around: Sequence[list[ast.stmt]], scope: Scope, planner: FixPlanner
+) -> Use:
+    """The place of new code as the import planner sees places: a use of torch, if there is one before.
+
+    Args:
+        name: the qualified name that the code will use.
+        statement: beside or in which it will stand.
+        around: the blocks that the statement stands in, the innermost last.
+    """
+    start = start_of(planner.source, statement)
+    use = Use(
+        node=statement,
+        candidates=(name,),
+        sure=True,
+        role=Role.CALL,
+        start=start,
+        end=end_of(planner.source, statement),
+        statement=statement,
+        block=around[-1],
+        scope=scope,
+        guards=NO_GUARDS,
+    )
+    for other in planner.names.uses:
+        if other.start >= start:
+            break
+        head = other.binding.target if other.binding is not None else None
+        here = other.scope is scope and any(other.block is block for block in around)
+        if here and head == "torch" and other.sure and other.rest and not other.in_fstring:
+            return replace(
+                use, node=other.node, candidates=other.candidates, rest=other.rest, binding=other.binding
+            )
+    return use

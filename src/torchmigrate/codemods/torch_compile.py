@@ -9,20 +9,18 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods._mentions import Spot, position
 from torchmigrate.codemods._model_events import Build, Event, Happening, Life
 from torchmigrate.codemods._model_kinds import TAKEN_OVER, Built, below
 from torchmigrate.codemods._model_life import Lives
-from torchmigrate.codemods._placing import line_behind, runs_one_of, together
+from torchmigrate.codemods._placing import line_behind, runs_one_of, together, use_at
 from torchmigrate.fixes import FixPlanner, fill, required, timeline
 from torchmigrate.hits import Hit
-from torchmigrate.import_edits import end_of, start_of
 from torchmigrate.imports import Refusal
 from torchmigrate.model import Applicability, Edit, Finding, Fix
-from torchmigrate.names.model import NO_GUARDS, Names, Role, Scope, Use
+from torchmigrate.names.model import Names, Scope
 from torchmigrate.versions.range import applicability, severity
 
 COMPILE = "torch.compile"
@@ -295,7 +293,9 @@ def _fix(life: Life, place: Spot, scope: Scope, rule: Rule, planner: FixPlanner)
         code = f"{name}.compile()"
         title = f"Compile `{name}` in place, which keeps the keys of its state dict"
     else:
-        spelling = planner.imports.spell(COMPILE, _use_at(place, scope, planner))
+        spelling = planner.imports.spell(
+            COMPILE, use_at(COMPILE, place.statement, [spot.block for spot in place.chain()], scope, planner)
+        )
         if isinstance(spelling, Refusal):
             return spelling.reason
         edits = spelling.edits
@@ -322,30 +322,3 @@ def _keeps_its_keys(life: Life) -> bool:
         if item.mention.nested or (barrier is not None and item.mention.position > barrier.mention.position):
             return True
     return False
-
-
-def _use_at(place: Spot, scope: Scope, planner: FixPlanner) -> Use:
-    """The place of the new line as the import planner sees places: a use of torch, if there is one before."""
-    start = start_of(planner.source, place.statement)
-    use = Use(
-        node=place.statement,
-        candidates=(COMPILE,),
-        sure=True,
-        role=Role.CALL,
-        start=start,
-        end=end_of(planner.source, place.statement),
-        statement=place.statement,
-        block=place.block,
-        scope=scope,
-        guards=NO_GUARDS,
-    )
-    for other in planner.names.uses:
-        if other.start >= start:
-            break
-        head = other.binding.target if other.binding is not None else None
-        here = other.scope is scope and any(other.block is spot.block for spot in place.chain())
-        if here and head == "torch" and other.sure and other.rest and not other.in_fstring:
-            return replace(
-                use, node=other.node, candidates=other.candidates, rest=other.rest, binding=other.binding
-            )
-    return use

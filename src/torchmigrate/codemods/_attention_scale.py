@@ -1,0 +1,169 @@
+"""The scale of hand-written attention: `scaled_dot_product_attention` takes a number, not a tensor."""
+
+from __future__ import annotations
+
+import ast
+
+from torchmigrate.codemods._attention_sites import Site
+from torchmigrate.codemods._operations import Reader, is_self, number, same
+
+_NUMBERS = ("math.sqrt", "numpy.sqrt", "math.pow", "numpy.power")
+_BUILTINS = ("float", "int", "len", "max", "min", "round", "pow")
+_ROOTS = ("math.sqrt", "numpy.sqrt")
+_DEPTH = 6  # of names that stand for names
+
+
+def is_number(node: ast.expr, site: Site, reader: Reader, depth: int = 0) -> bool:
+    """Whether an expression surely is a Python number, taken that arguments of `__init__` are."""
+    if depth > _DEPTH:
+        return False
+
+    def numbers(*items: ast.expr) -> bool:
+        return all(is_number(item, site, reader, depth + 1) for item in items)
+
+    if isinstance(node, ast.Constant):
+        return type(node.value) in (int, float)
+    if isinstance(node, ast.UnaryOp):
+        return numbers(node.operand)
+    if isinstance(node, ast.BinOp):
+        return not isinstance(node.op, ast.MatMult) and numbers(node.left, node.right)
+    if isinstance(node, ast.BoolOp):
+        return numbers(*node.values)
+    if isinstance(node, ast.IfExp):
+        return numbers(node.body, node.orelse)
+    if isinstance(node, ast.Subscript):  # `x.shape[-1]`
+        return _is_size(node.value) and isinstance(node.slice, ast.Constant | ast.UnaryOp)
+    if isinstance(node, ast.Call):
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "size":
+            return len(node.args) == 1
+        name = node.func.id if isinstance(node.func, ast.Name) else ""
+        return name in _BUILTINS or function_name(node, reader) in _NUMBERS
+    if isinstance(node, ast.Name):
+        return _is_number_name(node.id, site, reader, depth)
+    if isinstance(node, ast.Attribute) and is_self(node.value) and site.owner is not None:
+        values = reader.layers(site.owner).values.get(node.attr, [])
+        return bool(values) and all(
+            _set_to_number(value, site.owner, site, reader, depth) for value in values
+        )
+    return False
+
+
+def _is_size(node: ast.expr) -> bool:
+    return (isinstance(node, ast.Attribute) and node.attr == "shape") or (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "size"
+        and not node.args
+    )
+
+
+def _is_number_name(name: str, site: Site, reader: Reader, depth: int) -> bool:
+    """Whether a local name only ever is a number."""
+    found = False
+    for statement in ast.walk(site.function):
+        if isinstance(statement, ast.Assign):
+            for target in statement.targets:
+                if isinstance(target, ast.Name) and target.id == name:
+                    found = True
+                    if not is_number(statement.value, site, reader, depth + 1):
+                        return False
+                elif any(isinstance(inner, ast.Name) and inner.id == name for inner in ast.walk(target)):
+                    if not (isinstance(target, ast.Tuple) and _gives_sizes(statement.value)):
+                        return False
+                    found = True
+    if found:
+        return True
+    arguments = site.function.args
+    for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
+        if argument.arg == name:
+            annotation = argument.annotation
+            return isinstance(annotation, ast.Name) and annotation.id in ("int", "float")
+    return False
+
+
+def _gives_sizes(node: ast.expr) -> bool:
+    """Whether what is unpacked is a shape: `x.shape`, `x.size()`, `*x.shape, h`."""
+    if isinstance(node, ast.Tuple):
+        return all(
+            _is_size(item.value) if isinstance(item, ast.Starred) else not isinstance(item, ast.Call)
+            for item in node.elts
+        )
+    return _is_size(node) or (isinstance(node, ast.Subscript) and _is_size(node.value))
+
+
+def _set_to_number(node: ast.expr, owner: ast.ClassDef, site: Site, reader: Reader, depth: int) -> bool:
+    """Whether what a class gives an attribute is computed from numbers alone."""
+    if depth > _DEPTH:
+        return False
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Call):
+            name = inner.func.id if isinstance(inner.func, ast.Name) else ""
+            if name not in _BUILTINS and function_name(inner, reader) not in _NUMBERS:
+                return False
+        elif isinstance(inner, ast.Attribute) and is_self(inner.value):
+            values = reader.layers(owner).values.get(inner.attr, [])
+            others = [value for value in values if value is not node]
+            if not all(_set_to_number(value, owner, site, reader, depth + 1) for value in others):
+                return False
+        elif not isinstance(
+            inner,
+            ast.Constant | ast.Name | ast.BinOp | ast.UnaryOp | ast.BoolOp | ast.IfExp | ast.Compare
+            | ast.operator | ast.unaryop | ast.boolop | ast.cmpop | ast.expr_context | ast.Attribute,
+        ):  # fmt: skip
+            return False
+    return True
+
+
+def function_name(call: ast.Call, reader: Reader) -> str:
+    """The qualified name of a function of `math` or `numpy`, as the file most probably imports them."""
+    known = reader.qualified(call.func)
+    if known is not None:
+        return known
+    function = call.func
+    if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name):
+        module = {"np": "numpy", "numpy": "numpy", "math": "math"}.get(function.value.id, "")
+        return f"{module}.{function.attr}"
+    return "math.sqrt" if isinstance(function, ast.Name) and function.id == "sqrt" else ""
+
+
+def is_default(
+    scale: ast.expr, divided: bool, query: ast.expr, key: ast.expr, site: Site, reader: Reader
+) -> bool:
+    """Whether a scale is one over the root of the last size of query or key, which is the default."""
+    if not divided:
+        if isinstance(scale, ast.BinOp) and isinstance(scale.op, ast.Div) and number(scale.left) == 1:
+            return is_default(scale.right, True, query, key, site, reader)
+        if isinstance(scale, ast.BinOp) and isinstance(scale.op, ast.Pow) and number(scale.right) == -0.5:
+            return _is_last_size(scale.left, query, key, site)
+        return False
+    if isinstance(scale, ast.BinOp) and isinstance(scale.op, ast.Pow) and number(scale.right) == 0.5:
+        return _is_last_size(scale.left, query, key, site)
+    if isinstance(scale, ast.Call) and function_name(scale, reader) in _ROOTS and len(scale.args) == 1:
+        return _is_last_size(scale.args[0], query, key, site)
+    return False
+
+
+def _is_last_size(node: ast.expr, query: ast.expr, key: ast.expr, site: Site) -> bool:
+    if isinstance(node, ast.Name):
+        values = [
+            statement.value
+            for statement in ast.walk(site.function)
+            if isinstance(statement, ast.Assign)
+            and any(
+                isinstance(inner, ast.Name) and inner.id == node.id
+                for target in statement.targets
+                for inner in ast.walk(target)
+            )
+        ]
+        return (
+            len(values) == 1
+            and not isinstance(values[0], ast.Name)
+            and _is_last_size(values[0], query, key, site)
+        )
+    if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Attribute):
+        owner, last = node.value.value, node.value.attr == "shape" and number(node.slice) == -1
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "size":
+        owner, last = node.func.value, len(node.args) == 1 and number(node.args[0]) == -1
+    else:
+        return False
+    return last and (same(owner, query) or same(owner, key))

@@ -1,0 +1,167 @@
+"""TM901: attention written by hand, as one call of `scaled_dot_product_attention`.
+
+Found is every softmax of a product of which the product with values is taken. It is rewritten where each step
+between is understood and nobody else reads the scores or the weights.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+
+from torchmigrate.catalogue.model import Rule
+from torchmigrate.codemods._attention_parts import Parts, PartsReader, Unclear
+from torchmigrate.codemods._attention_scale import is_default
+from torchmigrate.codemods._attention_sites import Site, sites
+from torchmigrate.codemods._findings import finding_at
+from torchmigrate.codemods._operations import Reader
+from torchmigrate.codemods._placing import use_at
+from torchmigrate.fixes import FixPlanner
+from torchmigrate.hits import Hit
+from torchmigrate.import_edits import line_start, logical_line, start_of
+from torchmigrate.imports import Refusal
+from torchmigrate.model import Edit, Finding, Fix
+from torchmigrate.source import Source
+from torchmigrate.versions.range import applicability
+
+NEW = "torch.nn.functional.scaled_dot_product_attention"
+SCREEN = re.compile(r"[Ss]oftmax")
+# What stands before the parenthesis of a call or a definition.
+_CALLED = re.compile(r"(?:[)\]]|(?<!\w)(?!(?:return|in|and|or|not|if|else|yield|await|is|lambda)\b)\w+)\s*$")
+_SCALE_SINCE = "2.1"
+_WIDTH = 88
+_STEP = "    "
+
+
+def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
+    """A finding for every attention of a file, at its softmax."""
+    if not SCREEN.search(planner.source.text) or "torch" not in planner.source.text:
+        return
+    reader = Reader(planner.names)
+    for site in sites(planner.names.tree, reader):
+        span = planner.source.span(site.softmax)
+        made = _fix(site, rule, planner, reader)
+        finding = finding_at(rule, planner, span, symbol=NEW, fix=made if isinstance(made, Fix) else None)
+        if isinstance(made, str):
+            finding = finding._replace(help=f"{made}; {finding.help}")
+        yield finding
+
+
+def _fix(site: Site, rule: Rule, planner: FixPlanner, reader: Reader) -> Fix | str:
+    """The fix, or why there is none."""
+    source = planner.source
+    try:
+        parts = PartsReader(site, reader).parts()
+    except Unclear as error:
+        return str(error)
+    scope = next((item for item in planner.names.scopes if item.node is site.function), None)
+    if scope is None or _shares_lines(site, parts, source):
+        return "statements share a line"
+    spelling = planner.imports.spell(
+        NEW, use_at(NEW, site.statement, [site.function.body, site.block], scope, planner)
+    )
+    if isinstance(spelling, Refusal):
+        return spelling.reason
+    arguments = _arguments(parts, site, reader, source)
+    edits = [_call(site, spelling.text, arguments, source), *spelling.edits]
+    edits += [_removal(statement, site.block, source) for statement in parts.gone]
+    case = rule.cases[0]
+    if any(item.startswith("scale=") for item in arguments):
+        case = case._replace(requires=_SCALE_SINCE)
+    level, reason = applicability(case, rule, planner.versions)
+    return planner.fix(rule, f"Use `{NEW.rpartition('.')[2]}`", level, reason, edits)
+
+
+def _shares_lines(site: Site, parts: Parts, source: Source) -> bool:
+    for statement in parts.gone:
+        if isinstance(statement, ast.If):
+            start = start_of(source, statement)
+            if source.text[line_start(source.text, start) : start].strip():
+                return True
+            continue
+        line = logical_line(source, site.block, statement)
+        if line.indent is None or len(line.statements) > 1:
+            return True
+    return False
+
+
+def _arguments(parts: Parts, site: Site, reader: Reader, source: Source) -> list[str]:
+    """The arguments of the new call."""
+
+    def text(node: ast.expr) -> str:
+        start, end = source.span(node)
+        code = source.text[start:end]
+        return f"({code})" if "\n" in code and not code.endswith((")", "]")) else code
+
+    def primary(node: ast.expr) -> str:
+        plain = isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Subscript)
+        return text(node) if plain else f"({text(node)})"
+
+    key = f"{primary(parts.key)}.transpose(-2, -1)" if parts.transposed else text(parts.key)
+    found = [text(parts.query), key, text(parts.value)]
+    if parts.mask is not None:
+        found.append(parts.mask.argument(text))
+    if parts.module is not None:
+        found.append(f"dropout_p={text(parts.module)}.p if {text(parts.module)}.training else 0.0")
+    elif parts.dropout is not None:
+        chance = "0.5" if not hasattr(parts.dropout, "lineno") else text(parts.dropout)
+        when = f" if {text(parts.training)} else 0.0" if parts.training is not None else ""
+        found.append(f"dropout_p={chance}{when}")
+    if parts.scale is None:
+        found.append("scale=1.0")
+    elif not is_default(parts.scale, parts.divided, parts.query, parts.key, site, reader):
+        tight = isinstance(parts.scale, ast.Name | ast.Attribute | ast.Call | ast.Constant | ast.Subscript)
+        scale = text(parts.scale) if tight or not parts.divided else f"({text(parts.scale)})"
+        found.append(f"scale=1.0 / {scale}" if parts.divided else f"scale={scale}")
+    return found
+
+
+def _call(site: Site, function: str, arguments: Sequence[str], source: Source) -> Edit:
+    """The new call in the place of the product, on several lines if it is long."""
+    start, end = source.span(site.product)
+    text = source.text
+    if _parenthesized(text, start, end):
+        start, end = start - 1, end + 1
+    code = f"{function}({', '.join(arguments)})"
+    begin = line_start(text, start)
+    rest = re.match(r"[^\r\n]*", text[end:])
+    width = start - begin + len(code) + (len(rest[0]) if rest else 0)
+    if width > _WIDTH and "\n" not in code:
+        line = text[begin:start]
+        indent = line[: len(line) - len(line.lstrip())]
+        inner = f"{source.newline}{indent}{_STEP}"
+        rows = [", ".join(arguments[:3]), *arguments[3:]]
+        code = f"{function}({inner}{f',{inner}'.join(rows)},{source.newline}{indent})"
+    return Edit(start, end, code)
+
+
+def _parenthesized(text: str, start: int, end: int) -> bool:
+    """Whether an expression has parentheses of its own around it, with nothing else inside."""
+    return (
+        text[start - 1 : start] == "("
+        and text[end : end + 1] == ")"
+        and not _CALLED.search(text[: start - 1].rpartition("\n")[2])
+    )
+
+
+def _removal(statement: ast.stmt, block: list[ast.stmt], source: Source) -> Edit:
+    """Take a statement away with its line; a comment behind it stays, on a line of its own."""
+    text = source.text
+    if isinstance(statement, ast.If):
+        start = line_start(text, start_of(source, statement))
+        line = logical_line(source, statement.body, statement.body[-1])
+        return Edit(start, line.after, _comments(text[start : line.after], source))
+    line = logical_line(source, block, statement)
+    return Edit(line.start, line.after, _comments(text[line.start : line.after], source))
+
+
+def _comments(code: str, source: Source) -> str:
+    """The comments in the lines of a statement, each on its own line."""
+    indent = code[: len(code) - len(code.lstrip())]
+    found = [
+        line[line.index("#") :].rstrip()
+        for line in code.splitlines()
+        if "#" in line and not re.search(r"[\"'].*#.*[\"']", line)
+    ]
+    return "".join(f"{indent}{comment}{source.newline}" for comment in found)
