@@ -139,6 +139,9 @@ class PartsReader:
     def _named_scores(self, node: ast.Name, before: int) -> None:
         for where in range(before - 1, -1, -1):
             statement = self.site.block[where]
+            if (change := _in_place(statement, node.id)) is not None:
+                self._note(node, statement)
+                return self._scores(change, where)
             if not _binds(statement, node.id):
                 continue
             if isinstance(statement, ast.AugAssign):
@@ -217,7 +220,7 @@ class PartsReader:
         operands = operation.operands
         if operation.kind == "add" and len(operands) == 2 and not operation.keywords:
             scores, mask = operands
-            if not self._leads_to_product(scores):
+            if not self._leads_to_product(scores, self.index):
                 scores, mask = mask, scores
             return scores, Mask(mask)
         if operation.kind == "masked_fill":
@@ -232,12 +235,13 @@ class PartsReader:
                 return operands[2], negated(operands[0], self.site, self.reader)
         raise Unclear("the mask is not understood")
 
-    def _leads_to_product(self, node: ast.expr) -> bool:
+    def _leads_to_product(self, node: ast.expr, before: int) -> bool:
         """Whether a summand is the scores: a product itself, or a name that was given one."""
         if isinstance(node, ast.Name):
-            for statement in reversed(self.site.block[: self.index]):
+            for where in range(before - 1, -1, -1):
+                statement = self.site.block[where]
                 if isinstance(statement, ast.Assign) and _binds(statement, node.id):
-                    return self._leads_to_product(statement.value)
+                    return self._leads_to_product(statement.value, where)
             return False
         operation = self.reader.operation(node, self.site.owner)
         if operation is None:
@@ -245,7 +249,7 @@ class PartsReader:
         if operation.kind in ("matmul", "einsum"):
             return True
         if operation.kind in ("mul", "div", "add", "sub", "masked_fill"):
-            return any(self._leads_to_product(operand) for operand in operation.operands)
+            return any(self._leads_to_product(operand, before) for operand in operation.operands)
         return False
 
     def _add_mask(self, mask: Mask) -> None:
@@ -343,6 +347,20 @@ class PartsReader:
                 continue
             if any(_binds(statement, name) for name in captured):
                 raise Unclear("a part is assigned again before the product")
+
+
+def _in_place(statement: ast.stmt, name: str) -> ast.Call | None:
+    """The call that changes a tensor in a statement of its own: `scores.masked_fill_(mask, value)`."""
+    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+        function = statement.value.func
+        if (
+            isinstance(function, ast.Attribute)
+            and function.attr.endswith("_")
+            and isinstance(function.value, ast.Name)
+            and function.value.id == name
+        ):
+            return statement.value
+    return None
 
 
 def _binds(statement: ast.stmt, name: str) -> bool:

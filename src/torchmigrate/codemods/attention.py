@@ -7,7 +7,10 @@ between is understood and nobody else reads the scores or the weights.
 from __future__ import annotations
 
 import ast
+import io
 import re
+import textwrap
+import tokenize
 from collections.abc import Iterator, Sequence
 
 from torchmigrate.catalogue.model import Rule
@@ -29,6 +32,7 @@ NEW = "torch.nn.functional.scaled_dot_product_attention"
 SCREEN = re.compile(r"[Ss]oftmax")
 # What stands before the parenthesis of a call or a definition.
 _CALLED = re.compile(r"(?:[)\]]|(?<!\w)(?!(?:return|in|and|or|not|if|else|yield|await|is|lambda)\b)\w+)\s*$")
+_BLANK_LINE = re.compile(r"[ \t]*\r?\n")
 _SCALE_SINCE = "2.1"
 _WIDTH = 88
 _STEP = "    "
@@ -40,12 +44,22 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
         return
     reader = Reader(planner.names)
     for site in sites(planner.names.tree, reader):
+        if _knows_better(site):
+            continue
         span = planner.source.span(site.softmax)
         made = _fix(site, rule, planner, reader)
         finding = finding_at(rule, planner, span, symbol=NEW, fix=made if isinstance(made, Fix) else None)
         if isinstance(made, str):
             finding = finding._replace(help=f"{made}; {finding.help}")
         yield finding
+
+
+def _knows_better(site: Site) -> bool:
+    """Whether the function calls the new one too: by hand is for what that cannot do, or for old releases."""
+    name = NEW.rpartition(".")[2]
+    return any(
+        name in (getattr(node, "attr", ""), getattr(node, "id", "")) for node in ast.walk(site.function)
+    )
 
 
 def _fix(site: Site, rule: Rule, planner: FixPlanner, reader: Reader) -> Fix | str:
@@ -65,7 +79,7 @@ def _fix(site: Site, rule: Rule, planner: FixPlanner, reader: Reader) -> Fix | s
         return spelling.reason
     arguments = _arguments(parts, site, reader, source)
     edits = [_call(site, spelling.text, arguments, source), *spelling.edits]
-    edits += [_removal(statement, site.block, source) for statement in parts.gone]
+    edits += _removals(parts.gone, site.block, source)
     case = rule.cases[0]
     if any(item.startswith("scale=") for item in arguments):
         case = case._replace(requires=_SCALE_SINCE)
@@ -131,6 +145,9 @@ def _call(site: Site, function: str, arguments: Sequence[str], source: Source) -
         line = text[begin:start]
         indent = line[: len(line) - len(line.lstrip())]
         inner = f"{source.newline}{indent}{_STEP}"
+        row = ", ".join(arguments)
+        if len(indent) + len(_STEP) + len(row) <= _WIDTH:
+            return Edit(start, end, f"{function}({inner}{row}{source.newline}{indent})")
         rows = [", ".join(arguments[:3]), *arguments[3:]]
         code = f"{function}({inner}{f',{inner}'.join(rows)},{source.newline}{indent})"
     return Edit(start, end, code)
@@ -145,23 +162,35 @@ def _parenthesized(text: str, start: int, end: int) -> bool:
     )
 
 
-def _removal(statement: ast.stmt, block: list[ast.stmt], source: Source) -> Edit:
-    """Take a statement away with its line; a comment behind it stays, on a line of its own."""
+def _removals(statements: Sequence[ast.stmt], block: list[ast.stmt], source: Source) -> list[Edit]:
+    """Take statements away with their lines; comments behind them stay, on lines of their own."""
     text = source.text
-    if isinstance(statement, ast.If):
+    edits: list[Edit] = []
+    above = ""  # the text above a run of removed lines
+    for statement in sorted(statements, key=lambda item: item.lineno):
         start = line_start(text, start_of(source, statement))
-        line = logical_line(source, statement.body, statement.body[-1])
-        return Edit(start, line.after, _comments(text[start : line.after], source))
-    line = logical_line(source, block, statement)
-    return Edit(line.start, line.after, _comments(text[line.start : line.after], source))
+        if isinstance(statement, ast.If):
+            end = logical_line(source, statement.body, statement.body[-1]).after
+        else:
+            end = logical_line(source, block, statement).after
+        if not edits or edits[-1].end != start:
+            above = text[:start].rstrip(" \t")
+        comments = _comments(text[start:end], source)
+        if comments:
+            above = ""
+        blank = _BLANK_LINE.match(text, end)
+        if blank and (above.endswith(("\n\n", "\n\r\n")) or above.rstrip().endswith(":")):
+            end = blank.end()  # there is one above, or the block begins here
+        edits.append(Edit(start, end, comments))
+    return edits
 
 
 def _comments(code: str, source: Source) -> str:
     """The comments in the lines of a statement, each on its own line."""
     indent = code[: len(code) - len(code.lstrip())]
     found = [
-        line[line.index("#") :].rstrip()
-        for line in code.splitlines()
-        if "#" in line and not re.search(r"[\"'].*#.*[\"']", line)
+        token.string
+        for token in tokenize.generate_tokens(io.StringIO(textwrap.dedent(code)).readline)
+        if token.type == tokenize.COMMENT
     ]
     return "".join(f"{indent}{comment}{source.newline}" for comment in found)

@@ -1,0 +1,293 @@
+"""Hand-written attention: what is rewritten, checked by running both, and what is refused."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+
+import pytest
+import torch
+from harness.catalogue import catalogue
+
+from torchmigrate.config import Settings
+from torchmigrate.engine import Engine
+from torchmigrate.source import Source
+
+NAME = Path("example.py")
+HEAD = """\
+import math
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import nn
+"""
+
+
+def check(text: str) -> tuple[list[str], str]:
+    """The help of every finding, and the fixed text."""
+    settings = Settings(codes=frozenset(["TM901"]), known={"TM901": "TM901"}, fix=False)
+    found = Engine(catalogue(), settings).check_source(Source.from_text(text, NAME), NAME)
+    assert not found.problems
+    fixing = Settings(codes=frozenset(["TM901"]), known={"TM901": "TM901"}, fix=True, unsafe_fixes=True)
+    result = Engine(catalogue(), fixing).check_source(Source.from_text(text, NAME), NAME)
+    assert not result.problems
+    return [finding.help or "" for finding in found.findings], result.new_text or text
+
+
+def function(body: str) -> str:
+    return f"{HEAD}\ndef attend(q, k, v, mask):\n{textwrap.indent(textwrap.dedent(body).strip(), '    ')}\n"
+
+
+def module(body: str, init: str = "") -> str:
+    lines = textwrap.indent(textwrap.dedent(body).strip(), " " * 8)
+    made = "".join(f"        {line}\n" for line in init.splitlines())
+    return (
+        f"{HEAD}\nclass Attention(nn.Module):\n    def __init__(self, dim=8):\n        super().__init__()\n"
+        f"{made}\n    def forward(self, q, k, v, mask):\n{lines}\n"
+    )
+
+
+def run(text: str, mask: torch.Tensor | None, shape: tuple[int, ...]) -> list[torch.Tensor]:
+    """What the code gives, and the gradients, on the same tensors each time."""
+    torch.manual_seed(0)
+    q, k, v = (
+        torch.randn(*shape, length, 8, dtype=torch.float64, requires_grad=True) for length in (5, 5, 5)
+    )
+    space: dict[str, object] = {}
+    exec(compile(text, "example.py", "exec"), space)
+    called = space["attend"] if "attend" in space else space["Attention"]().double().eval()  # type: ignore[operator]
+    out = called(q, k, v, mask)  # type: ignore[operator]
+    (out * torch.linspace(0, 1, out.numel(), dtype=out.dtype).view_as(out)).sum().backward()
+    return [out.detach(), *(item.grad for item in (q, k, v) if item.grad is not None)]
+
+
+TRIANGLE = torch.ones(5, 5).tril()
+FUNCTIONS = {
+    "plain": ("w = torch.softmax(q @ k.transpose(-2, -1), dim=-1)\nreturn w @ v", "scale=1.0"),
+    "nested": ("return torch.matmul(F.softmax(torch.matmul(q, k.mT) * 0.5, -1), v)", "scale=0.5"),
+    "methods": ("w = q.matmul(k.transpose(-1, -2)).div(3.0).softmax(-1)\nreturn w.matmul(v)", "1.0 / 3.0"),
+    "root": ("s = q @ k.mT / math.sqrt(q.shape[-1])\nreturn s.softmax(dim=-1) @ v", "(q, k, v)"),
+    "half power": ("s = q @ k.mT * k.size(-1) ** -0.5\nreturn s.softmax(dim=-1) @ v", "(q, k, v)"),
+    "other root": (
+        "s = q @ k.mT / np.sqrt(2 * q.size(-1))\nreturn s.softmax(dim=-1) @ v",
+        "1.0 / np.sqrt(2 * q.size(-1))",
+    ),
+    "sizes": ("b, h, n, d = q.shape\ns = q @ k.mT / d**0.5\nreturn s.softmax(-1) @ v", "1.0 / (d**0.5)"),
+    "scaled in front": ("s = (q * 0.5) @ k.mT\nreturn s.softmax(dim=-1) @ v", "q * 0.5, k, v, scale=1.0"),
+    "transposed before": (
+        "t = k.transpose(2, 3)\nreturn torch.softmax(q @ t, dim=3) @ v",
+        "t.transpose(-2, -1)",
+    ),
+    "permuted": ("return torch.softmax(q @ k.permute(0, 1, 3, 2), dim=-1) @ v", "(q, k, v"),
+    "einsum": (
+        """
+        dots = torch.einsum('b h i d, b h j d -> b h i j', q, k) * 0.3
+        attn = dots.softmax(dim=-1)
+        out = torch.einsum('b h i j, b h j d -> b h i d', attn, v)
+        return out
+        """,
+        "scale=0.3",
+    ),
+    "einsum, swapped": (
+        "a = torch.einsum('...jd,...id->...ij', k, q).softmax(-1)\nreturn torch.einsum('...ij,...jd->...id', a, v)",
+        "(q, k, v",
+    ),
+    "added mask": ("s = q @ k.mT\ns = s + mask\nreturn s.softmax(-1) @ v", "attn_mask=mask"),
+    "added in place": ("s = q @ k.mT\ns *= 0.5\ns += mask\nreturn s.softmax(-1) @ v", "attn_mask=mask"),
+    "mask first": ("s = q @ k.mT\ns = mask + s\nreturn s.softmax(-1) @ v", "attn_mask=mask"),
+    "mask of zeros": (
+        "s = (q @ k.mT).masked_fill(mask == 0, float('-inf'))\nreturn s.softmax(-1) @ v",
+        "mask != 0",
+    ),
+    "mask method": ("s = (q @ k.mT).masked_fill(mask.eq(0), -1e9)\nreturn s.softmax(-1) @ v", "mask.ne(0)"),
+    "inverted mask": (
+        "m = mask.bool()\ns = q @ k.mT\ns = s.masked_fill(~m, -torch.inf)\nreturn s.softmax(-1) @ v",
+        "attn_mask=m,",
+    ),
+    "mask of what goes": (
+        "m = mask == 0\ns = q @ k.mT\ns.masked_fill_(m, torch.finfo(s.dtype).min)\nreturn s.softmax(-1) @ v",
+        "attn_mask=~m",
+    ),
+    "where": (
+        "s = torch.where(mask.bool(), q @ k.mT, float('-inf'))\nreturn s.softmax(-1) @ v",
+        "attn_mask=mask.bool()",
+    ),
+    "where, inverted": (
+        "s = torch.where(mask == 0, -math.inf, q @ k.mT)\nreturn s.softmax(-1) @ v",
+        "attn_mask=mask != 0",
+    ),
+    "if there is a mask": (
+        """
+        s = q @ k.mT
+        if mask is not None:
+            s = s.masked_fill(mask == 0, -1e9)
+        return s.softmax(-1) @ v
+        """,
+        "attn_mask=mask != 0 if mask is not None else None",
+    ),
+    "if there is a mask to add": (
+        "s = q @ k.mT\nif mask is not None:\n    s += mask\nreturn s.softmax(-1) @ v",
+        "attn_mask=mask,",
+    ),
+    "no dropout": (
+        "w = (q @ k.mT).softmax(-1)\nw = F.dropout(w, p=0.1, training=False)\nreturn w @ v",
+        "dropout_p=0.1 if False else 0.0",
+    ),
+    "in parentheses": ("w = (q @ k.mT).softmax(-1)\nreturn (w @ v).transpose(1, 2)", "scale=1.0).transpose"),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_compute_the_same(name: str) -> None:
+    body, wanted = FUNCTIONS[name]
+    text = function(body)
+    findings, after = check(text)
+    assert len(findings) == 1
+    assert "scaled_dot_product_attention" in after
+    assert wanted in after
+    assert "softmax" not in after.partition("def ")[2]
+    for one, other in zip(run(text, TRIANGLE, (2, 3)), run(after, TRIANGLE, (2, 3)), strict=True):
+        torch.testing.assert_close(one, other)
+    assert check(after) == ([], after)
+
+
+@pytest.mark.parametrize("name", ["if there is a mask", "if there is a mask to add"])
+def test_without_the_mask(name: str) -> None:
+    text = function(FUNCTIONS[name][0])
+    for one, other in zip(run(text, None, (2, 3)), run(check(text)[1], None, (2, 3)), strict=True):
+        torch.testing.assert_close(one, other)
+
+
+@pytest.mark.parametrize(
+    ("body", "wanted"),
+    [
+        ("w = F.softmax(torch.bmm(q, k.transpose(1, 2)), dim=2)\nreturn torch.bmm(w, v)", "(q, k, v, scale"),
+        ("w = F.softmax(q.bmm(k.permute(0, 2, 1)), dim=-1)\nreturn w.bmm(v)", "(q, k, v, scale"),
+        ("t = k.transpose(1, 2)\nreturn F.softmax(q @ t, dim=-1) @ v", "t.transpose(-2, -1)"),
+        ("return F.softmax(q @ k.transpose(1, 2), dim=-1) @ v", "k.transpose(1, 2).transpose(-2, -1)"),
+    ],
+)
+def test_three_dimensions(body: str, wanted: str) -> None:
+    text = function(body)
+    after = check(text)[1]
+    assert wanted in after
+    for one, other in zip(run(text, None, (4,)), run(after, None, (4,)), strict=True):
+        torch.testing.assert_close(one, other)
+
+
+MODULES = {
+    "scale of the class": ("s = q @ k.mT * self.scale\nreturn s.softmax(-1) @ v", "self.scale = dim ** -0.5"),
+    "scale or default": (
+        "s = q @ k.mT * self.scale\nreturn s.softmax(-1) @ v",
+        "qk_scale = None\nself.scale = qk_scale or dim ** -0.5",
+    ),
+    "layers": (
+        "a = q @ k.mT\na = self.softmax(a)\na = self.drop(a)\nreturn a @ v",
+        "self.softmax = nn.Softmax(dim=-1)\nself.drop = nn.Dropout(0.1)",
+    ),
+    "training": (
+        "a = (q @ k.mT).softmax(-1)\nreturn F.dropout(a, self.p, self.training) @ v",
+        "self.p = 0.1",
+    ),
+    "causal": (
+        "T = q.size(-2)\na = (q @ k.mT).masked_fill(self.bias[:, :, :T, :T] == 0, float('-inf'))\n"
+        "return a.softmax(-1) @ v",
+        "self.register_buffer('bias', torch.tril(torch.ones(9, 9)).view(1, 1, 9, 9))",
+    ),
+    "not causal": (
+        "T = q.size(-2)\na = (q @ k.mT).masked_fill(self.bias[:, :, :T, 1:T + 1] == 0, float('-inf'))\n"
+        "return a.softmax(-1) @ v",
+        "self.register_buffer('bias', torch.tril(torch.ones(9, 9), 2).view(1, 1, 9, 9))",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_modules_compute_the_same(name: str) -> None:
+    text = module(*MODULES[name])
+    after = check(text)[1]
+    assert "scaled_dot_product_attention" in after
+    assert ("is_causal=True" in after) == (name == "causal")
+    for one, other in zip(run(text, None, (2, 3)), run(after, None, (2, 3)), strict=True):
+        torch.testing.assert_close(one, other)
+
+
+def test_dropout_is_applied_in_training_only() -> None:
+    after = check(module(*MODULES["layers"]))[1]
+    assert "dropout_p=self.drop.p if self.drop.training else 0.0" in after
+    assert "dropout_p=self.p if self.training else 0.0" in check(module(*MODULES["training"]))[1]
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        ("w = (q @ k.mT).softmax(-1)\nreturn w @ v, w", "`w` is used elsewhere"),
+        ("w = (q @ k.mT).softmax(-1)\nout = w @ v\nprint(w)\nreturn out", "`w` is used elsewhere"),
+        ("w = (q @ k.mT).softmax(-1)\nout = w @ v\nw = w + 1\nreturn out", "`w` is used elsewhere"),
+        ("s = q @ k.mT\ns = s - s.mean()\nreturn s.softmax(-1) @ v", "the mask is not understood"),
+        ("s = (q @ k.mT + mask) * 0.5\nreturn s.softmax(-1) @ v", "the mask is added before"),
+        ("s = q @ k.mT * mask\nreturn s.softmax(-1) @ v", "the scale may be a tensor"),
+        ("s = q @ k.mT * 2 * 3\nreturn s.softmax(-1) @ v", "the scores are scaled twice"),
+        ("s = q @ k.mT + mask + mask\nreturn s.softmax(-1) @ v", "there are several masks"),
+        ("s = (q @ k.mT).masked_fill(mask == 0, 0.0)\nreturn s.softmax(-1) @ v", "another value"),
+        ("w = F.softmax(q @ k.mT, dim=-1, dtype=torch.float32)\nreturn w @ v", "another dtype"),
+        ("w = (q @ k.mT).softmax(-1)\nw = w * mask\nreturn w @ v", "something else is done to the weights"),
+        ("s = q @ k.mT\nif mask is not None:\n    s = s + mask\nelse:\n    s = s + 1\nreturn s.softmax(-1) @ v", "a branch"),
+        ("s = q @ k.mT\nq = q + 1\nreturn s.softmax(-1) @ v + q", "assigned again before"),
+        ("s = q @ k.mT\ns = s.masked_fill(mask[:, :s.size(-1)] == 0, -1e9)\nreturn s.softmax(-1) @ v", "used elsewhere"),
+        ("return torch.softmax(q @ k.mT, dim=2) @ v", "may not be over the keys"),
+        ("w = (q @ k.mT).softmax(-1); return w @ v", "share a line"),
+        (
+            "s = torch.einsum('nqhd,nkhd->nhqk', q, k)\nw = s.softmax(-1)\n"
+            "return torch.einsum('nhqk,nkhd->nqhd', w, v)",
+            "moves dimensions",
+        ),
+    ],
+)  # fmt: skip
+def test_what_is_refused(body: str, why: str) -> None:
+    text = function(body)
+    findings, after = check(text)
+    assert len(findings) == 1
+    assert why in findings[0]
+    assert after == text
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "return torch.softmax(q, dim=-1) @ v",
+        "return torch.softmax(q @ k.mT, dim=-1).sum()",
+        "return torch.softmax(q @ k.mT, dim=0) @ v",
+        "return v @ torch.softmax(q @ k.mT, dim=-1)",
+        "w = torch.softmax(q @ k.mT, dim=-1)\nw = other()\nreturn w @ v",
+        "if hasattr(F, 'scaled_dot_product_attention'):\n    return F.scaled_dot_product_attention(q, k, v)\n"
+        "return torch.softmax(q @ k.mT, dim=-1) @ v",
+        "return softmax(q @ k.T) @ v",
+    ],
+)
+def test_what_is_no_attention(body: str) -> None:
+    text = function(body)
+    assert check(text) == ([], text)
+
+
+def test_a_tensor_as_scale_is_refused() -> None:
+    body = "s = q @ k.mT * self.scale\nreturn s.softmax(-1) @ v"
+    text = module(body, "self.scale = nn.Parameter(torch.ones(1))")
+    findings, after = check(text)
+    assert "the scale may be a tensor" in findings[0]
+    assert after == text
+
+
+def test_comments_stay() -> None:
+    text = function(
+        """
+        # the scores
+        s = q @ k.mT  # (b, h, n, m)
+        # the weights
+        w = s.softmax(-1)  # "rows" of '#'
+        return w @ v  # done
+        """
+    )
+    after = check(text)[1]
+    for comment in ("# the scores", "# (b, h, n, m)", "# the weights", "# \"rows\" of '#'", "# done"):
+        assert comment in after
