@@ -22,6 +22,7 @@ from torchmigrate.match.signature import RECEIVER
 from torchmigrate.match.template import Part, binds, fill, parse_template, spell_name
 from torchmigrate.model import Applicability, Edit
 from torchmigrate.names.model import Role
+from torchmigrate.quotes import requoted
 
 __all__ = ["Match", "Place", "Rewrite", "matches", "rewrite"]
 
@@ -238,6 +239,7 @@ class _Rewriting:
         if not edits and callee == self.match.symbol:
             raise DoesNotFit("nothing changes")
         edits = tidy(_with_spaces(edits, text, start, end), text)
+        edits = [edit._replace(text=requoted(edit.text, text[start:end], text)) for edit in edits]
         if any(PREFIX in edit.text for edit in edits):
             raise CannotFix("a metavariable stands for nothing")
         if self.in_string() and any(_TOUCHY.search(edit.text) for edit in edits):

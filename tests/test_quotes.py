@@ -1,0 +1,39 @@
+"""The quotes of strings in new code."""
+
+from __future__ import annotations
+
+import pytest
+
+from torchmigrate.quotes import preferred_quote, requoted
+
+
+@pytest.mark.parametrize(
+    ("text", "quote"),
+    [
+        ("", '"'),
+        ("x = 1", '"'),
+        ("x = 'a'", "'"),
+        ("x = \"a\"; y = 'b'", '"'),
+        ("x = \"a\"; y = 'b'; z = 'c'", "'"),
+        ("# don't, can't\nx = \"a\"", '"'),
+        ('"""It\'s not."""\nx = \'a\'', "'"),
+        ("'''It is \"so\" said.'''\nx = \"a\"", '"'),
+        ("x = 'it\\'s'\ny = 1", "'"),
+    ],
+)
+def test_preferred_quote(text: str, quote: str) -> None:
+    assert preferred_quote(text) == quote
+
+
+def test_new_strings_follow_the_file() -> None:
+    assert requoted('f(x, UPLO="U")', "g(x)", "a = 'b'") == "f(x, UPLO='U')"
+    assert requoted('f(x, UPLO="U")', "g(x)", 'a = "b"') == 'f(x, UPLO="U")'
+
+
+def test_strings_that_were_there_stay() -> None:
+    old = 'g(x, "key")'
+    assert requoted('f(x, "key", "new")', old, "a = 'b'; c = 'd'\n" + old) == "f(x, \"key\", 'new')"
+
+
+def test_strings_with_quotes_inside_stay() -> None:
+    assert requoted("""f("it's", '"', "U")""", "", "a = 'b'") == """f("it's", '"', 'U')"""
