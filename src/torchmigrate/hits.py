@@ -217,7 +217,7 @@ def make_place(use: Use, source: Source, around: Surroundings, spell: Callable[[
         source=source,
         spell=spell,
         value=lambda node: around.value(node, use.scope),
-        qualified=around.qualified,
+        qualified=lambda node: around.imported(node, use.scope),
         parents=lambda node: around.parent(node, use.statement),
         unused=lambda target: around.unused(target, use.scope),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from torchmigrate import import_edits as editing
 from torchmigrate.import_edits import ImportStatement, SourceText, end_of, spell_alias, start_of
@@ -42,7 +42,11 @@ class _Move:
     module: str
     name: str
     local: str
-    held: bool  # an earlier import of the same block already binds exactly this
+    held: bool  # an earlier import of the same block, or an earlier move, already binds exactly this
+
+    @property
+    def bound(self) -> tuple[str, str, str]:
+        return self.module, self.name, self.local
 
 
 class Swaps:
@@ -84,6 +88,8 @@ class Swaps:
         for binding, new in moves:
             answer = self._plan(binding, new, keep_name)
             if isinstance(answer, _Move):
+                if any(move.bound == answer.bound for move in planned):
+                    answer = replace(answer, held=True)  # two old names became one
                 planned.append(answer)
             results.append(None if isinstance(answer, _Move) else answer)
         if not planned:

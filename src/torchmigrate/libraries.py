@@ -3,5 +3,16 @@
 from __future__ import annotations
 
 LIBRARY_ROOTS = frozenset(
-    ["torch", "torchvision", "torchaudio", "torchtext", "torchdata", "functorch", "apex", "torchao"]
+    [
+        "torch",
+        "torchvision",
+        "torchaudio",
+        "torchtext",
+        "torchdata",
+        "functorch",
+        "apex",
+        "torchao",
+        "fairscale",
+        "tensorboardX",
+    ]
 )

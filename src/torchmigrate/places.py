@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from torchmigrate.libraries import LIBRARY_ROOTS
 from torchmigrate.names.model import Kind, Names, Scope, Use
 
 
@@ -46,6 +47,30 @@ class Surroundings:
             self._by_node = {id(use.node): use for use in self.names.uses}
         use = self._by_node.get(id(node))
         return use.candidates[0] if use is not None and use.sure else None
+
+    def imported(self, node: ast.expr, scope: Scope) -> str | None:
+        """The qualified name that an expression surely is, also of other packages: `PIL.Image.BICUBIC`."""
+        name = self.qualified(node)
+        if name is not None:
+            return name
+        attributes: list[str] = []
+        while isinstance(node, ast.Attribute):
+            attributes.insert(0, node.attr)
+            node = node.value
+        if not isinstance(node, ast.Name):
+            return None
+        held: Scope | None = scope
+        while held is not None and (
+            node.id not in held.bindings or (held.kind == "class" and held is not scope)
+        ):
+            held = held.parent
+        bindings = held.bindings[node.id] if held is not None else []
+        targets = {binding.target if binding.is_import else None for binding in bindings}
+        target = targets.pop() if len(targets) == 1 else None
+        # Of the libraries themselves, the resolver knows better.
+        if target is None or target.startswith(".") or target.partition(".")[0] in LIBRARY_ROOTS:
+            return None
+        return ".".join([target, *attributes])
 
     def value(self, node: ast.expr, scope: Scope) -> object:
         """The literal that an expression is, also through a name that is bound once, to a literal."""

@@ -28,7 +28,7 @@ class Place:
     source: the file's text, and the way from `ast` places to offsets.
     spell: how to write a qualified name at this place; None: it cannot be written, so there is no fix.
     value: the value of a literal, or of a name bound to one literal; else `places.NOT_CONSTANT`.
-    qualified: the library name that an expression surely is.
+    qualified: the name, of a library or of another package, that an expression surely is.
     parents: the node around a node within the statement; None for the statement.
     unused: whether nothing reads what is assigned to this target.
     """
