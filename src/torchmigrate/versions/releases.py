@@ -57,8 +57,8 @@ LIBRARIES: dict[str, tuple[str, ...]] = {
 }
 
 # These have no releases of their own that would tell anything: their rules count in releases of torch.
-# apex is installed from its repository; torchao supports several torch releases with each of its own; of fairscale
-# and tensorboardX it only matters since when torch has the same.
+# apex is installed from its repository; torchao supports several torch releases with each of its own; of
+# fairscale and tensorboardX it only matters since when torch has the same.
 COUNTED_AS_TORCH = frozenset({"torch", "apex", "torchao", "fairscale", "tensorboardX"})
 
 # Not yet released, or not for this torch: older than every version that a rule can name.
