@@ -393,6 +393,8 @@ ONLY_ATTRIBUTES = frozenset(  # that are not called
     "saved_variables cummulative_sizes cuda_time_total self_cuda_time_total cuda_time_total_str "
     "self_cuda_time_total_str self_cuda_memory_usage".split()
 )
+# What subclasses call by `super().__init__(...)`, of classes that take other arguments now.
+CONSTRUCTORS = frozenset(["torch.utils.data.Sampler.__init__", "torch.utils.data.sampler.Sampler.__init__"])
 # Names that exist on nothing else in common use: a "maybe" is enough to report them.
 DISTINCTIVE_METHODS = frozenset(ONLY) | frozenset(
     "gels cholesky_solve cholesky_inverse orgqr ormqr geqrf requires_grad_ has_names rename_ is_ort "
