@@ -1,7 +1,7 @@
 """TM332: subclasses of `torch.autograd.Function` that are made and called as objects.
 
-A `forward` that is not static is found only where the file shows that the class is used in the old way: it has an
-`__init__` with parameters, or an object of it is called. `F.apply(x)` works with an ordinary method too.
+A `forward` that is not static is found only where the file shows that the class is used in the old way: it has
+an `__init__` with parameters, or an object of it is called. `F.apply(x)` works with an ordinary method too.
 """
 
 from __future__ import annotations
@@ -112,13 +112,17 @@ def _fix(rule: Rule, node: ast.ClassDef, called: Sequence[ast.Call], planner: Fi
 
 def _attributes_only(method: ast.FunctionDef, context: str, stored: set[str], loaded: set[str]) -> bool:
     """Collect the attributes of the context that a method uses; False if it does anything else with it."""
-    names = 0
+    others = 0  # uses of the context that are no attributes
     for node in ast.walk(method):
-        if isinstance(node, ast.Name) and node.id in (context, "super", "__class__"):
-            names += 1
-            if node.id != context:
-                return False
-        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == context:
-            names -= 1
+        if isinstance(node, ast.Name) and node.id in ("super", "__class__"):
+            return False
+        if _is(node, context):
+            others += 1
+        elif isinstance(node, ast.Attribute) and _is(node.value, context):
+            others -= 1
             (loaded if isinstance(node.ctx, ast.Load) else stored).add(node.attr)
-    return names == 0
+    return others == 0
+
+
+def _is(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name

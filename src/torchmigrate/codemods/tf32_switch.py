@@ -17,7 +17,7 @@ _MATMUL = "torch.backends.cuda.matmul"
 
 
 def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
-    """Every place that names the switch. A store is no use of its name, but one of the module that holds it."""
+    """Every place that names the switch. Storing is no use of its name, but of the module that holds it."""
     holders = {id(hit.use.node): hit for hit in hits}
     for node in ast.walk(planner.names.tree):
         if isinstance(node, ast.Attribute) and node.attr == _OLD:
@@ -26,7 +26,7 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
                 continue
             module = hit.name.removesuffix(f".{_OLD}")
             span = planner.source.span(node)
-            fix = _fix(rule, node, hit, planner) if module == _MATMUL else None
+            fix = _fix(rule, node, hit, planner)
             yield finding_at(rule, planner, span, symbol=f"{module}.{_OLD}", fix=fix)
 
 
@@ -43,10 +43,15 @@ def _fix(rule: Rule, node: ast.Attribute, hit: Hit, planner: FixPlanner) -> Fix 
         return None
     precision = "tf32" if statement.value.value else "ieee"
     source = planner.source
-    _, name_end = source.span(node)
+    first, name_end = source.span(node)
     start, end = source.span(statement.value)
     between = source.text[name_end:start]
+    holder = source.text[first : name_end - len(_OLD)]
     if between.strip() != "=" or source.text[name_end - len(_OLD) : name_end] != _OLD:
         return None
-    edit = Edit(name_end - len(_OLD), end, f'fp32_precision{between}"{precision}"')
+    if hit.name.startswith(_MATMUL):
+        targets = [f"{holder}fp32_precision"]
+    else:
+        targets = [f"{holder}conv.fp32_precision", f"{holder}rnn.fp32_precision"]
+    edit = Edit(first, end, " = ".join(targets) + f'{between}"{precision}"')
     return fix_by(rule, planner, "Set `fp32_precision`", edit)
