@@ -1,7 +1,7 @@
 """TM332: subclasses of `torch.autograd.Function` that are made and called as objects.
 
-A `forward` that is not static is found only where the file shows that the class is used in the old way: it has
-an `__init__` with parameters, or an object of it is called. `F.apply(x)` works with an ordinary method too.
+A `forward` that is not static is found only where the file shows that the class is used in the old way: its
+`__init__` has parameters, or an object of it is called. `F.apply(x)` works with an ordinary method too.
 """
 
 from __future__ import annotations
