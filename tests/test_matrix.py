@@ -169,7 +169,9 @@ def resolve(name):
 def is_testable(new):
     """Whether the new name can be imported here: of the standard library, or of an installed torch."""
     root = new.partition(".")[0]
-    return root not in LIBRARY_ROOTS or (HAS_TORCH and root == "torch")
+    # Attributes that `__init__` makes are on no class; the examples of their rules have objects.
+    made = new in {"torch.utils.data.ConcatDataset.cumulative_sizes"} or ".FunctionEventAvg." in new
+    return not made and (root not in LIBRARY_ROOTS or (HAS_TORCH and root == "torch"))
 
 
 @pytest.mark.parametrize(

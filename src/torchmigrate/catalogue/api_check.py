@@ -62,7 +62,8 @@ def _name(rule: Rule, name: str) -> Iterator[str]:
     before = _release_before(surface, removed)
     now, then = surface.entry(name, removed), surface.entry(name, surface.versions[0])
     replaced = now is not None and then is not None and now.kind is not then.kind  # torch.fft: now a module
-    late = removed <= newest and surface.status(name, removed) is Status.PRESENT and not replaced
+    some = rule.codemod is not None and gone is None  # one use of the name went, which the codemod finds
+    late = removed <= newest and surface.status(name, removed) is Status.PRESENT and not (replaced or some)
     early = before is not None and surface.status(name, before) is Status.ABSENT
     if late or early:
         yield f"`{name}` is not removed in {rule.removed}: {_until(gone)}"

@@ -301,8 +301,9 @@ class Definitions(Expressions):
                 parents.append(self._parent(base, self.chain(base, Role.BASE)))
             else:
                 self.eval(base)
-                plain = isinstance(base, ast.Subscript) and self.peek(base.value) != UNKNOWN  # Generic[T]
-                parents.append("typing" if plain else None)
+                value = self.peek(base.value) if isinstance(base, ast.Subscript) else UNKNOWN
+                known = "typing" if value != UNKNOWN else None  # Generic[T]; else Sampler[int]
+                parents.append((isinstance(base, ast.Subscript) and self._parent(base.value, value)) or known)
         for keyword in node.keywords:
             self.eval(keyword.value)
         info = ClassInfo(node.name, node, tuple(parents))

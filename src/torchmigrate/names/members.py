@@ -167,7 +167,7 @@ class Members(Lookups):
             if found is not None:
                 return self.read(found), ""
         cls = item.cls
-        if not cls or (attr.startswith("__") and cls != TENSOR):
+        if not cls or (attr.startswith("__") and cls != TENSOR and f"{cls}.{attr}" not in types.CONSTRUCTORS):
             return UNKNOWN, ""
         result = types.attribute(cls, attr, item.sure)
         if result is OPAQUE:

@@ -22,6 +22,7 @@ from torchmigrate.names.objects import (
 )
 
 TENSORS = "tuple[torch.Tensor]"  # a tuple or list of tensors, such as `torch.max(x, 1)`
+EVENT = "torch.autograd.profiler_util.FunctionEventAvg"
 GROUP = "parameter group"  # of an optimizer: a dict
 NUMBER = Instance("number")  # of Python: has none of the methods that rules are about
 A_NUMBER: Value = (NUMBER,)
@@ -381,8 +382,19 @@ ONLY = dict.fromkeys(
     "saved_variables": FUNCTION,
     "mark_shared_storage": FUNCTION,
     "cummulative_sizes": "torch.utils.data.ConcatDataset",
+    "cuda_time_total": EVENT,
+    "self_cuda_time_total": EVENT,
+    "cuda_time_total_str": EVENT,
+    "self_cuda_time_total_str": EVENT,
+    "self_cuda_memory_usage": EVENT,
+    "export_memory_timeline": "torch.profiler.profile",
 }
-ONLY_ATTRIBUTES = frozenset(["saved_variables", "cummulative_sizes"])  # that are not called
+ONLY_ATTRIBUTES = frozenset(  # that are not called
+    "saved_variables cummulative_sizes cuda_time_total self_cuda_time_total cuda_time_total_str "
+    "self_cuda_time_total_str self_cuda_memory_usage".split()
+)
+# What subclasses call by `super().__init__(...)`, of classes that take other arguments now.
+CONSTRUCTORS = frozenset(["torch.utils.data.Sampler.__init__", "torch.utils.data.sampler.Sampler.__init__"])
 # Names that exist on nothing else in common use: a "maybe" is enough to report them.
 DISTINCTIVE_METHODS = frozenset(ONLY) | frozenset(
     "gels cholesky_solve cholesky_inverse orgqr ormqr geqrf requires_grad_ has_names rename_ is_ort "
