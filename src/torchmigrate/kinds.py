@@ -97,7 +97,8 @@ class Kinds:
                     if not any(target is binding.node for target in statement.targets):
                         return None
                     if any(
-                        isinstance(inner, ast.Name) and inner.id == name for inner in ast.walk(statement.value)
+                        isinstance(inner, ast.Name) and inner.id == name
+                        for inner in ast.walk(statement.value)
                     ):
                         return None
                     found.add(self.dtype(statement.value, held, depth + 1))
@@ -151,8 +152,14 @@ class Kinds:
             return "int64" if all(isinstance(_constant(item), int) for item in node.args) else None
         if name == "torch.tensor" and node.args:
             types = {type(value) for value in _leaves(node.args[0])}
-            return {int: "int64", bool: "bool", float: "floating"}.get(types.pop()) if len(types) == 1 else None
-        if name in ("torch.cat", "torch.stack") and node.args and isinstance(node.args[0], ast.List | ast.Tuple):
+            return (
+                {int: "int64", bool: "bool", float: "floating"}.get(types.pop()) if len(types) == 1 else None
+            )
+        if (
+            name in ("torch.cat", "torch.stack")
+            and node.args
+            and isinstance(node.args[0], ast.List | ast.Tuple)
+        ):
             found = {self.dtype(item, scope, depth + 1) for item in node.args[0].elts}
             return found.pop() if len(found) == 1 else None
         if last in _LIKE and node.args:

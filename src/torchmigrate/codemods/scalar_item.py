@@ -97,7 +97,9 @@ def _is_differentiated(node: ast.expr, scope: Scope) -> bool:
             and isinstance(inner.func, ast.Attribute)
             and inner.func.attr == "backward"
             and not inner.args
-            and all(item.arg in ("retain_graph", "create_graph", "retain_variables") for item in inner.keywords)
+            and all(
+                item.arg in ("retain_graph", "create_graph", "retain_variables") for item in inner.keywords
+            )
             and ast.dump(inner.func.value) == wanted
         ):
             return True
