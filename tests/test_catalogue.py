@@ -440,8 +440,8 @@ def test_mistakes_in_a_rule(tmp_path: Path, old: str, new: str, expected: str) -
             "would be a string: a name is written {name: torch.float32}",
         ),
         (
-            "- {rename: torch.a, when: {upper: {is: 1}}}",
-            "10: unknown key `is` in a condition; allowed: type, name, call, ",
+            "- {rename: torch.a, when: {upper: {be: 1}}}",
+            "10: unknown key `be` in a condition; allowed: type, name, call, ",
         ),
         ("- {rename: torch.a, when: {upper: {name: 'a b'}}}", "10: `a b` is not a qualified name"),
         (

@@ -10,6 +10,7 @@ from torchmigrate.canonical import canonical
 from torchmigrate.catalogue.index import Catalogue
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.catalogue.variants import at
+from torchmigrate.kinds import Kinds
 from torchmigrate.libraries import LIBRARY_ROOTS
 from torchmigrate.match.matching import Match, matches
 from torchmigrate.match.place import Place
@@ -220,4 +221,5 @@ def make_place(use: Use, source: Source, around: Surroundings, spell: Callable[[
         qualified=lambda node: around.imported(node, use.scope),
         parents=lambda node: around.parent(node, use.statement),
         unused=lambda target: around.unused(target, use.scope),
+        kinds=lambda node: Kinds(around.names, around).of(node, use.scope),
     )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from torchmigrate.catalogue.examples import check_source
 from torchmigrate.catalogue.model import ABSENT, ALL_ROLES, ANY, GIVEN, LITERAL, Case, Condition, ResultUse
 from torchmigrate.catalogue.problems import KeyPath, did_you_mean, listed
+from torchmigrate.kinds import KINDS
 from torchmigrate.model import Applicability
 from torchmigrate.versions.releases import LIBRARIES
 
@@ -47,6 +48,8 @@ def _condition(raw: Any, path: KeyPath, words: Vocabulary) -> Condition:
                 if not isinstance(name, str) or not all(map(str.isidentifier, name.split("."))):
                     words.problem((*path, kind), f"`{name}` is not a qualified name such as torch.float32")
             return Condition(kind, names)
+        if kind == "is":
+            return Condition("is", _types(value, (*path, kind), words, tuple(sorted(KINDS))))
         values = _literals(value)
         if kind == "not":
             _refuse_words(values, path, words)
@@ -68,12 +71,14 @@ def _literal(raw: Any) -> object:
     return tuple(map(_literal, raw)) if isinstance(raw, list) else raw
 
 
-def _types(raw: str | list[Any], path: KeyPath, words: Vocabulary) -> tuple[str, ...]:
+def _types(
+    raw: str | list[Any], path: KeyPath, words: Vocabulary, allowed: tuple[str, ...] = _TYPES
+) -> tuple[str, ...]:
     names = tuple(map(str, raw)) if isinstance(raw, list) else (raw,)
     for name in names:
-        if name not in _TYPES:
-            hint = did_you_mean(name, _TYPES)
-            words.problem(path, f"unknown type `{name}`{hint}; allowed: {listed(_TYPES)}")
+        if name not in allowed:
+            hint = did_you_mean(name, allowed)
+            words.problem(path, f"unknown type `{name}`{hint}; allowed: {listed(allowed)}")
     return names
 
 

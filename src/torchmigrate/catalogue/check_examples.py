@@ -145,8 +145,9 @@ class _Checks:
 
     def _covers(self, symbol: str) -> bool:
         from torchmigrate.canonical import canonical
+        from torchmigrate.names.objects import inherited
 
-        names = {symbol, canonical(symbol)}
+        names = {symbol, canonical(symbol), *inherited(canonical(symbol))}
         known = {*self.rule.symbols, *map(canonical, self.rule.symbols)}
         inside = any(
             name == module or name.startswith(module + ".") for name in names for module in self.rule.modules

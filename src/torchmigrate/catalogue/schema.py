@@ -89,6 +89,11 @@ _CONDITIONS = _mapping(
                 "minItems": 1,
                 "allowed": "a qualified name or a list of them",
             },
+            "is": {
+                "type": ["string", "array"],
+                "minItems": 1,
+                "allowed": "a kind of value such as tensor or uint8, or a list of them",
+            },
             "not": {**_LITERAL, "minItems": 1, "allowed": "a literal or a list of literals"},
             "not_prefix": {
                 "type": ["string", "array"],
@@ -101,7 +106,8 @@ _CONDITIONS = _mapping(
         "additionalProperties": False,
         "title": "a condition",
         "allowed": "a literal, a list of literals, given, absent, literal, any, or one of "
-        "{type: [...]}, {not: ...}, {not_prefix: ...}, {name: [...]}, {call: [...]}, {value: ...}",
+        "{type: [...]}, {not: ...}, {not_prefix: ...}, {name: [...]}, {call: [...]}, {is: [...]}, "
+        "{value: ...}",
     },
     "a mapping of parameters to conditions",
 )

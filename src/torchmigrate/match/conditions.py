@@ -103,6 +103,8 @@ def holds(condition: Condition, name: str, given: Given, place: Place) -> bool:
             return False
         called = place.qualified(node.func)
         return called is not None and called in condition.values
+    if condition.kind == "is":
+        return state == "given" and not place.kinds(node).isdisjoint(condition.values)
     value = place.value(node) if state == "given" else literal(node)
     if condition.kind == "type":
         kind = _DISPLAYS.get(type(node)) if value is NOT_CONSTANT else _TYPES.get(type(value))

@@ -129,10 +129,11 @@ def _kept(
         if keyword is not None and kind != "keywords":
             keyword = case.keywords.get(name, name)
         elif keyword is None and slot.star != "**" and (shifted or name in case.to_keyword):
-            if kind != "positional" and name not in case.keywords:
+            if kind == "positional" or name in case.keywords:
+                keyword = case.keywords.get(name, name)
+                shifted = True
+            elif kind != "positional-only" or name in case.to_keyword:
                 raise CannotFix(f"{name} cannot be given by keyword")
-            keyword = case.keywords.get(name, name)
-            shifted = True
         filled = sources.values.get(name)
         text = _summed(text_of(filled.node, filled.parts, spell)) if filled is not None else None
         found.append(NewArgument(index, keyword, slot.star, text))

@@ -31,6 +31,7 @@ class Place:
     qualified: the name, of a library or of another package, that an expression surely is.
     parents: the node around a node within the statement; None for the statement.
     unused: whether nothing reads what is assigned to this target.
+    kinds: what an expression surely is: "tensor", a dtype, "number" and so on, see `kinds.KINDS`.
     """
 
     use: Use
@@ -40,6 +41,7 @@ class Place:
     qualified: Callable[[ast.expr], str | None]
     parents: Callable[[ast.AST], ast.AST | None]
     unused: Callable[[ast.Name], bool]
+    kinds: Callable[[ast.expr], frozenset[str]]
 
     def span(self, node: ast.AST) -> tuple[int, int]:
         """Offsets of an expression, keyword argument or statement; parentheses around it left out."""

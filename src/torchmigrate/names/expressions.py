@@ -29,7 +29,10 @@ class Expressions(Calls):
         """What `node` may be; every name inside it is visited exactly once."""
         handler = _EVALUATE.get(node.__class__)
         if handler is not None:
-            return handler(self, node)
+            value = handler(self, node)
+            if value is not UNKNOWN:
+                self.values[id(node)] = value
+            return value
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.expr):
                 self.eval(child)

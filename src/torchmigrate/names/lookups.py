@@ -45,6 +45,7 @@ class Lookups(ABC):
         self.source = source
         self.roots = roots
         self.uses: list[Use] = []
+        self.values: dict[int, Value] = {}
         self.bindings: list[Binding] = []
         self.scopes: list[Scope] = []
         self.guards = Guards()

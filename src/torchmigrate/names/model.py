@@ -219,6 +219,7 @@ class Names:
     bindings: list[Binding]  # by id
     scopes: list[Scope]
     all_names: frozenset[str] = frozenset()  # strings in `__all__`
+    values: dict[int, Value] = field(default_factory=dict)  # id of an expression -> what it may be, if known
 
     def release(self) -> None:
         """Break the cycles between scopes and bindings, so that all of it is freed without a collection."""
@@ -226,3 +227,4 @@ class Names:
             scope.bindings.clear()
         self.uses.clear()
         self.bindings.clear()
+        self.values.clear()

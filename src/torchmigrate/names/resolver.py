@@ -53,7 +53,9 @@ class Resolver(Statements):
             for binding in module.bindings.get(name, ()):
                 binding.exported = True
         self.uses.sort(key=lambda use: (use.start, use.end))
-        return Names(tree, module, self.uses, self.bindings, self.scopes, frozenset(self.exports))
+        return Names(
+            tree, module, self.uses, self.bindings, self.scopes, frozenset(self.exports), self.values
+        )
 
     def _soften_globals(self) -> None:
         """A function that rebinds a global name may run before any other: what it holds is not sure."""

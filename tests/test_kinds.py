@@ -1,0 +1,73 @@
+"""What the file says of the dtype of a tensor."""
+
+from __future__ import annotations
+
+import ast
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from torchmigrate.kinds import Kinds
+from torchmigrate.names.resolver import resolve
+from torchmigrate.places import Surroundings
+from torchmigrate.source import Source
+
+
+def kinds(code: str) -> set[str]:
+    """What the last expression of some code surely is."""
+    text = "import torch\nimport numpy as np\n" + textwrap.dedent(code)
+    tree = ast.parse(text)
+    names = resolve(tree, Source.from_text(text, Path("case.py")))
+    last = tree.body[-1]
+    assert isinstance(last, ast.Expr)
+    return set(Kinds(names, Surroundings(names)).of(last.value, names.module))
+
+
+@pytest.mark.parametrize(
+    ("code", "dtype"),
+    [
+        ("torch.ByteTensor([1])", "uint8"),
+        ("y.byte()", "uint8"),
+        ("torch.zeros(3, dtype=torch.uint8)", "uint8"),
+        ("torch.zeros(3).to(torch.uint8).unsqueeze(0)", "uint8"),
+        ("torch.zeros(3).type('torch.ByteTensor')", "uint8"),
+        ("m = torch.zeros(3).byte()\nm", "uint8"),
+        ("m = torch.zeros(3).byte()\n~m[0]", "uint8"),
+        ("torch.zeros(3) > 0", "bool"),
+        ("torch.zeros(3).eq(1)", "bool"),
+        ("(torch.zeros(3) > 0) & (torch.zeros(3) < 1)", "bool"),
+        ("(torch.zeros(3) > 0) + 1", "int64"),
+        ("torch.arange(3)", "int64"),
+        ("torch.tensor([[1, 2]])", "int64"),
+        ("torch.zeros(3).argmax()", "int64"),
+        ("torch.zeros_like(torch.arange(3))", "int64"),
+        ("torch.arange(3) / torch.arange(3)", "floating"),
+        ("torch.cat([torch.zeros(3), torch.ones(3)])", "floating"),
+    ],
+)
+def test_dtypes(code: str, dtype: str) -> None:
+    assert {"tensor", dtype} <= kinds(code)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "y > 0",
+        "np.zeros(3) > 0",
+        "np.zeros(3, dtype=np.uint8)",
+        "y",
+        "m = torch.zeros(3).byte()\nm = y\nm",
+        "torch.arange(n)",
+        "torch.zeros(3).to(device)",
+        "y.to(torch.uint8)",
+        "not torch.zeros(3).byte()",
+    ],
+)
+def test_nothing_is_known(code: str) -> None:
+    assert kinds(code).isdisjoint({"uint8", "bool", "int64", "integer"})
+
+
+def test_numbers() -> None:
+    assert kinds("1.5") == {"number"}
+    assert kinds("True") == set()
