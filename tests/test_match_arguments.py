@@ -244,7 +244,7 @@ def test_set_keeps_the_quotes(before: str, after: str | None) -> None:
 
 def test_set_to_a_template_between_quotes() -> None:
     code = call("torch.old(a, 'x')\n", Case(set={"b": '"one" if $b else "two"'}))
-    assert code == 'torch.old(a, "one" if \'x\' else "two")\n'
+    assert code == "torch.old(a, 'one' if 'x' else 'two')\n"
 
 
 def test_set_and_rename_of_one_argument() -> None:
