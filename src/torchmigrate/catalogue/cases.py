@@ -48,6 +48,8 @@ def _condition(raw: Any, path: KeyPath, words: Vocabulary) -> Condition:
                     words.problem((*path, kind), f"`{name}` is not a qualified name such as torch.float32")
             return Condition(kind, names)
         values = _literals(value)
+        if kind == "takes":
+            return Condition("takes", values)
         if kind == "not":
             _refuse_words(values, path, words)
             return Condition("not-value", values)
