@@ -108,8 +108,9 @@ class Surroundings:
             bindings = held.bindings.get(node.id)
             if bindings and not (held.kind == "class" and held is not scope):
                 statement = bindings[0].statement
-                plain = isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef))
-                if len(bindings) != 1 or not plain or statement.decorator_list or statement.name != node.id:
+                if len(bindings) != 1 or not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                    return None
+                if statement.name != node.id or statement.decorator_list:
                     return None
                 return statement.args
             held = held.parent
