@@ -179,6 +179,9 @@ def test_conditions(tmp_path: Path) -> None:
     assert case(
         tmp_path, "- {when: {upper: {not_prefix: [pytorch/, a]}}, rename: torch.linalg.eigh}"
     ).when == {"upper": Condition("not-prefix", ("pytorch/", "a"))}
+    assert case(tmp_path, "- {when: {upper: {takes: 2}}, rename: torch.linalg.eigh}").when == {
+        "upper": Condition("takes", (2,))
+    }
     assert case(
         tmp_path,
         "- {when: {upper: {value: given}, input: {call: [torch.eye]}}, arguments: {add: {UPLO: \"'U'\"}}}",

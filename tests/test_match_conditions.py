@@ -9,6 +9,7 @@ from torchmigrate.catalogue.model import Condition
 from torchmigrate.match.conditions import same
 
 NOT_NONE = Condition("not-value", (None,))
+TAKES_TWO = Condition("takes", (2,))
 NOT_OURS = Condition("not-prefix", ("pytorch/", "torch:"))
 
 
@@ -51,6 +52,15 @@ def finds(call: str, **others: object) -> bool:
         (ABSENT, "torch.old(0)", True),
         (ABSENT, "torch.old(0, **o)", False),
         (ANY, "torch.old(*a)", True),
+        (TAKES_TWO, "torch.old(0, lambda x, y: x)", True),
+        (TAKES_TWO, "torch.old(0, lambda x, *y: x)", True),
+        (TAKES_TWO, "torch.old(0, lambda x: x)", False),
+        (TAKES_TWO, "def f(x, /, *, y=1): ...\ntorch.old(0, f)", True),
+        (TAKES_TWO, "def f(x, y, **z): ...\ntorch.old(0, f)", False),
+        (TAKES_TWO, "@g\ndef f(x, y): ...\ntorch.old(0, f)", False),
+        (TAKES_TWO, "def f(x, y): ...\nf = g(f)\ntorch.old(0, f)", False),
+        (TAKES_TWO, "from m import f\ntorch.old(0, f)", False),
+        (TAKES_TWO, "torch.old(0)", False),
         (Condition("literal"), "torch.old(0)", True),
         (Condition("literal"), "torch.old(0, [1, -2.5, 'a'])", True),
         (Condition("literal"), "torch.old(0, [1, n])", False),

@@ -219,6 +219,7 @@ def make_place(use: Use, source: Source, around: Surroundings, spell: Callable[[
         spell=spell,
         value=lambda node: around.value(node, use.scope),
         qualified=lambda node: around.imported(node, use.scope),
+        parameters=lambda node: around.parameters(node, use.scope),
         parents=lambda node: around.parent(node, use.statement),
         unused=lambda target: around.unused(target, use.scope),
         kinds=lambda node: Kinds(around.names, around).of(node, use.scope),

@@ -97,6 +97,25 @@ class Surroundings:
                 held = held.parent
         return NOT_CONSTANT
 
+    def parameters(self, node: ast.expr, scope: Scope) -> ast.arguments | None:
+        """The parameters of a lambda, or of a function of this file whose name is bound once."""
+        if isinstance(node, ast.Lambda):
+            return node.args
+        if not isinstance(node, ast.Name):
+            return None
+        held: Scope | None = scope
+        while held is not None:
+            bindings = held.bindings.get(node.id)
+            if bindings and not (held.kind == "class" and held is not scope):
+                statement = bindings[0].statement
+                if len(bindings) != 1 or not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                    return None
+                if statement.name != node.id or statement.decorator_list:
+                    return None
+                return statement.args
+            held = held.parent
+        return None
+
     def unused(self, target: ast.Name, scope: Scope) -> bool:
         """Whether nothing in the file reads what is assigned to this name."""
         while scope.kind == "comprehension" and scope.parent is not None:

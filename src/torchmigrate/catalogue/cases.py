@@ -51,6 +51,8 @@ def _condition(raw: Any, path: KeyPath, words: Vocabulary) -> Condition:
         if kind == "is":
             return Condition("is", _types(value, (*path, kind), words, tuple(sorted(KINDS))))
         values = _literals(value)
+        if kind == "takes":
+            return Condition("takes", values)
         if kind == "not":
             _refuse_words(values, path, words)
             return Condition("not-value", values)

@@ -101,13 +101,14 @@ _CONDITIONS = _mapping(
                 "items": {"type": "string", "minLength": 1, "allowed": "a string"},
                 "allowed": "a string or a list of strings",
             },
+            "takes": {"type": "integer", "minimum": 0, "allowed": "a number of parameters"},
             "value": {**_LITERAL, "minItems": 1, "allowed": "a literal or a list of literals"},
         },
         "additionalProperties": False,
         "title": "a condition",
         "allowed": "a literal, a list of literals, given, absent, literal, any, or one of "
         "{type: [...]}, {not: ...}, {not_prefix: ...}, {name: [...]}, {call: [...]}, {is: [...]}, "
-        "{value: ...}",
+        "{takes: ...}, {value: ...}",
     },
     "a mapping of parameters to conditions",
 )

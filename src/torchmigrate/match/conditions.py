@@ -105,6 +105,9 @@ def holds(condition: Condition, name: str, given: Given, place: Place) -> bool:
         return called is not None and called in condition.values
     if condition.kind == "is":
         return state == "given" and not place.kinds(node).isdisjoint(condition.values)
+    if condition.kind == "takes":
+        taken = place.parameters(node) if state == "given" else None
+        return taken is not None and _count(taken) in condition.values
     value = place.value(node) if state == "given" else literal(node)
     if condition.kind == "type":
         kind = _DISPLAYS.get(type(node)) if value is NOT_CONSTANT else _TYPES.get(type(value))
@@ -121,6 +124,12 @@ def holds(condition: Condition, name: str, given: Given, place: Place) -> bool:
     if condition.kind == "not-prefix":
         return not (isinstance(value, str) and value.startswith(tuple(map(str, condition.values))))
     raise ValueError(f"unknown kind of condition: {condition.kind}")
+
+
+def _count(parameters: ast.arguments) -> int:
+    """How many parameters `inspect.signature` sees."""
+    plain = (*parameters.posonlyargs, *parameters.args, *parameters.kwonlyargs)
+    return len(plain) + (parameters.vararg is not None) + (parameters.kwarg is not None)
 
 
 def literal(node: ast.expr) -> object:

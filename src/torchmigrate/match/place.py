@@ -29,6 +29,7 @@ class Place:
     spell: how to write a qualified name at this place; None: it cannot be written, so there is no fix.
     value: the value of a literal, or of a name bound to one literal; else `places.NOT_CONSTANT`.
     qualified: the name, of a library or of another package, that an expression surely is.
+    parameters: those of a lambda, or of a function of this file; None if it is not known.
     parents: the node around a node within the statement; None for the statement.
     unused: whether nothing reads what is assigned to this target.
     kinds: what an expression surely is: "tensor", a dtype, "number" and so on, see `kinds.KINDS`.
@@ -39,6 +40,7 @@ class Place:
     spell: Callable[[str], str | None]
     value: Callable[[ast.expr], object]
     qualified: Callable[[ast.expr], str | None]
+    parameters: Callable[[ast.expr], ast.arguments | None]
     parents: Callable[[ast.AST], ast.AST | None]
     unused: Callable[[ast.Name], bool]
     kinds: Callable[[ast.expr], frozenset[str]]
