@@ -54,6 +54,14 @@ class Given:
         argument = self.arguments[indices[0]]
         return None if argument.star else argument.value
 
+    def is_positional(self, name: str) -> bool:
+        """Whether the one argument for a parameter is given without its name."""
+        indices = self.bound.given.get(name, ())
+        if len(indices) != 1 or indices[0] == RECEIVER:
+            return False
+        argument = self.arguments[indices[0]]
+        return not argument.star and argument.keyword is None
+
     def default(self, name: str) -> ast.expr | None:
         """The default of an absent parameter."""
         parameter = self.signature.by_name.get(name) if self.signature else None
@@ -89,9 +97,13 @@ def holds(condition: Condition, name: str, given: Given, place: Place) -> bool:
         return state == condition.kind
     if state == "unknown":
         return False
+    if condition.kind == "positional":
+        return given.is_positional(name)
     node = given.expression(name) if state == "given" else given.default(name)
     if node is None:
         return False
+    if condition.kind == "object":
+        return state == "given" and not _is_super(node)
     if condition.kind == "name":
         called = place.qualified(node) if state == "given" else _dotted(node)
         return called is not None and called in condition.values
@@ -121,6 +133,11 @@ def holds(condition: Condition, name: str, given: Given, place: Place) -> bool:
     if condition.kind == "not-prefix":
         return not (isinstance(value, str) and value.startswith(tuple(map(str, condition.values))))
     raise ValueError(f"unknown kind of condition: {condition.kind}")
+
+
+def _is_super(node: ast.expr) -> bool:
+    """`super()`, of a class or of an object: what is called on it is part of a class of the same kind."""
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super"
 
 
 def literal(node: ast.expr) -> object:
