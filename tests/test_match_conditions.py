@@ -84,7 +84,7 @@ def test_condition(condition: Condition, call: str, expected: bool) -> None:
         ("torch.zeros(3).old()", True),
         ("class A(torch.Tensor):\n    def f(self): super().old()", False),
         ("class A(torch.Tensor):\n    def f(self): super(A, self).old()", False),
-        ("class A(torch.Tensor):\n    def f(self): self.old()", True),
+        ("class A(torch.Tensor):\n    def f(self): self.old()", False),
         ("torch.Tensor.old(x)", True),
     ],
 )

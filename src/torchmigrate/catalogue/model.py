@@ -23,7 +23,7 @@ class Condition(NamedTuple):
     """What one parameter must be for a case to fit.
 
     kind: "value" (equal to one of `values`, a missing argument counts as its default), "given",
-    "absent", "positional" (given without its name), "object" (given, and not `super()`), "literal" (any
+    "absent", "positional" (given without its name), "object" (given, and neither `self` nor `super()`), "literal" (any
     literal), "type" (the literal's type is one of `values`: "str", "int",
     "float", "bool", "none", "tuple", "list"), "not-value", "not-prefix" (no string that begins with one
     of `values`), "name" (a reference to one of the qualified names in `values`), or "call" (a call of

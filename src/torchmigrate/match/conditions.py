@@ -103,7 +103,7 @@ def holds(condition: Condition, name: str, given: Given, place: Place) -> bool:
     if node is None:
         return False
     if condition.kind == "object":
-        return state == "given" and not _is_super(node)
+        return state == "given" and not _is_own(node)
     if condition.kind == "name":
         called = place.qualified(node) if state == "given" else _dotted(node)
         return called is not None and called in condition.values
@@ -135,8 +135,10 @@ def holds(condition: Condition, name: str, given: Given, place: Place) -> bool:
     raise ValueError(f"unknown kind of condition: {condition.kind}")
 
 
-def _is_super(node: ast.expr) -> bool:
-    """`super()`, of a class or of an object: what is called on it is part of a class of the same kind."""
+def _is_own(node: ast.expr) -> bool:
+    """`self` or `super()`: what is called on it is part of a class of the same kind."""
+    if isinstance(node, ast.Name):
+        return node.id == "self"
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super"
 
 
