@@ -23,8 +23,8 @@ class Condition(NamedTuple):
     """What one parameter must be for a case to fit.
 
     kind: "value" (equal to one of `values`, a missing argument counts as its default), "given",
-    "absent", "positional" (given without its name), "object" (given, and neither `self` nor `super()`), "literal" (any
-    literal), "type" (the literal's type is one of `values`: "str", "int",
+    "absent", "positional" (given without its name), "object" (given, and neither `self` nor `super()`),
+    "literal" (any literal), "type" (the literal's type is one of `values`: "str", "int",
     "float", "bool", "none", "tuple", "list"), "not-value", "not-prefix" (no string that begins with one
     of `values`), "name" (a reference to one of the qualified names in `values`), or "call" (a call of
     one of them without `requires_grad`), or "is" (surely of one of the kinds in `values`, see kinds.py). What
