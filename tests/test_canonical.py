@@ -14,6 +14,7 @@ SAME = [
     ("torch.nn.modules.Module", "torch.nn.Module"),
     ("torch.nn.parameter.Parameter", "torch.nn.Parameter"),
     ("torch.nn.utils.weight_norm.weight_norm", "torch.nn.utils.weight_norm"),
+    ("torch.nn.utils.spectral_norm.remove_spectral_norm", "torch.nn.utils.remove_spectral_norm"),
     ("torch.nn.parallel.distributed.DistributedDataParallel", "torch.nn.parallel.DistributedDataParallel"),
     ("torch.utils.data.dataloader.DataLoader", "torch.utils.data.DataLoader"),
     ("torch.utils.data.dataset.TensorDataset", "torch.utils.data.TensorDataset"),

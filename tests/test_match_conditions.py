@@ -8,6 +8,7 @@ from match_support import ABSENT, ANY, GIVEN, first_match, is_, make_rule
 from torchmigrate.catalogue.model import Condition
 from torchmigrate.match.conditions import same
 
+POSITIONAL = Condition("positional")
 NOT_NONE = Condition("not-value", (None,))
 TAKES_TWO = Condition("takes", (2,))
 NOT_OURS = Condition("not-prefix", ("pytorch/", "torch:"))
@@ -45,6 +46,11 @@ def finds(call: str, **others: object) -> bool:
         (NOT_OURS, "torch.old(0, 3)", True),
         (NOT_OURS, "torch.old(0, n)", True),  # as above
         (NOT_OURS, "torch.old(0, **o)", False),
+        (POSITIONAL, "torch.old(0, n)", True),
+        (POSITIONAL, "torch.old(0, b=n)", False),
+        (POSITIONAL, "torch.old(0)", False),
+        (POSITIONAL, "torch.old(0, **o)", False),
+        (POSITIONAL, "torch.old(*a)", False),
         (GIVEN, "torch.old(0, n)", True),
         (GIVEN, "torch.old(0)", False),
         (GIVEN, "torch.old(0, **o)", False),
@@ -80,6 +86,20 @@ def finds(call: str, **others: object) -> bool:
 )
 def test_condition(condition: Condition, call: str, expected: bool) -> None:
     assert finds(call, match={"b": condition}) is expected
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("torch.zeros(3).old()", True),
+        ("class A(torch.Tensor):\n    def f(self): super().old()", False),
+        ("class A(torch.Tensor):\n    def f(self): super(A, self).old()", False),
+        ("class A(torch.Tensor):\n    def f(self): self.old()", False),
+        ("torch.Tensor.old(x)", True),
+    ],
+)
+def test_what_a_method_is_called_on(code: str, expected: bool) -> None:
+    assert finds(code, match={"self": Condition("object")}, signature="(self)") is expected
 
 
 def test_equality_of_literals() -> None:

@@ -8,7 +8,18 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from torchmigrate.catalogue.examples import check_source
-from torchmigrate.catalogue.model import ABSENT, ALL_ROLES, ANY, GIVEN, LITERAL, Case, Condition, ResultUse
+from torchmigrate.catalogue.model import (
+    ABSENT,
+    ALL_ROLES,
+    ANY,
+    GIVEN,
+    LITERAL,
+    OBJECT,
+    POSITIONAL,
+    Case,
+    Condition,
+    ResultUse,
+)
 from torchmigrate.catalogue.problems import KeyPath, did_you_mean, listed
 from torchmigrate.kinds import KINDS
 from torchmigrate.model import Applicability
@@ -17,7 +28,7 @@ from torchmigrate.versions.releases import LIBRARIES
 if TYPE_CHECKING:
     from torchmigrate.catalogue.convert import Vocabulary
 
-_WORDS = (GIVEN, ABSENT, LITERAL, ANY)
+_WORDS = (GIVEN, ABSENT, POSITIONAL, OBJECT, LITERAL, ANY)
 _TYPES = ("str", "int", "float", "bool", "none", "tuple", "list")
 _TENSOR = "torch.Tensor"
 _VARIABLE = re.compile(r"\$(\w*)")

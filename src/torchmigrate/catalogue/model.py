@@ -12,6 +12,7 @@ ALL_ROLES = ("call", "decorator", "base", "annotation", "reference", "import")
 
 # What a `when:` clause may say about a parameter besides a literal value.
 GIVEN, ABSENT, LITERAL, ANY = "given", "absent", "literal", "any"
+POSITIONAL, OBJECT = "positional", "object"
 
 _NONE: Mapping[Any, Any] = {}
 
@@ -22,7 +23,8 @@ class Condition(NamedTuple):
     """What one parameter must be for a case to fit.
 
     kind: "value" (equal to one of `values`, a missing argument counts as its default), "given",
-    "absent", "literal" (any literal), "type" (the literal's type is one of `values`: "str", "int",
+    "absent", "positional" (given without its name), "object" (given, and neither `self` nor `super()`),
+    "literal" (any literal), "type" (the literal's type is one of `values`: "str", "int",
     "float", "bool", "none", "tuple", "list"), "not-value", "not-prefix" (no string that begins with one
     of `values`), "takes" (a function with so many parameters), "name" (a reference to one of the
     qualified names in `values`), "call" (a call of one of them without `requires_grad`), or "is" (surely of

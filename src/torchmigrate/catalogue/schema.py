@@ -106,8 +106,8 @@ _CONDITIONS = _mapping(
         },
         "additionalProperties": False,
         "title": "a condition",
-        "allowed": "a literal, a list of literals, given, absent, literal, any, or one of "
-        "{type: [...]}, {not: ...}, {not_prefix: ...}, {name: [...]}, {call: [...]}, {is: [...]}, "
+        "allowed": "a literal, a list of literals, given, absent, positional, object, literal, any, or one "
+        "of {type: [...]}, {not: ...}, {not_prefix: ...}, {name: [...]}, {call: [...]}, {is: [...]}, "
         "{takes: ...}, {value: ...}",
     },
     "a mapping of parameters to conditions",

@@ -54,6 +54,14 @@ class Given:
         argument = self.arguments[indices[0]]
         return None if argument.star else argument.value
 
+    def is_positional(self, name: str) -> bool:
+        """Whether the one argument for a parameter is given without its name."""
+        indices = self.bound.given.get(name, ())
+        if len(indices) != 1 or indices[0] == RECEIVER:
+            return False
+        argument = self.arguments[indices[0]]
+        return not argument.star and argument.keyword is None
+
     def default(self, name: str) -> ast.expr | None:
         """The default of an absent parameter."""
         parameter = self.signature.by_name.get(name) if self.signature else None
@@ -89,9 +97,13 @@ def holds(condition: Condition, name: str, given: Given, place: Place) -> bool:
         return state == condition.kind
     if state == "unknown":
         return False
+    if condition.kind == "positional":
+        return given.is_positional(name)
     node = given.expression(name) if state == "given" else given.default(name)
     if node is None:
         return False
+    if condition.kind == "object":
+        return state == "given" and not _is_own(node)
     if condition.kind == "name":
         called = place.qualified(node) if state == "given" else _dotted(node)
         return called is not None and called in condition.values
@@ -130,6 +142,13 @@ def _count(parameters: ast.arguments) -> int:
     """How many parameters `inspect.signature` sees."""
     plain = (*parameters.posonlyargs, *parameters.args, *parameters.kwonlyargs)
     return len(plain) + (parameters.vararg is not None) + (parameters.kwarg is not None)
+
+
+def _is_own(node: ast.expr) -> bool:
+    """`self` or `super()`: what is called on it is part of a class of the same kind."""
+    if isinstance(node, ast.Name):
+        return node.id == "self"
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super"
 
 
 def literal(node: ast.expr) -> object:

@@ -12,6 +12,7 @@ from torchmigrate.match.pattern import METAVARIABLE, match_pattern
 from torchmigrate.match.place import Match, Place
 from torchmigrate.match.signature import RECEIVER, Argument, arguments_of, bind, parse_signature
 from torchmigrate.names.model import Role, Use
+from torchmigrate.names.objects import inherited
 
 __all__ = ["Match", "given_by", "matches", "symbol_of"]
 
@@ -66,7 +67,8 @@ def _in_pattern(rule: Rule, symbol: str, place: Place) -> bool:
 def symbol_of(rule: Rule, use: Use) -> str:
     """The name by which a rule knows a use; the use's own where it is a member of a moved module."""
     for candidate in use.candidates:
-        for name in (candidate, canonical(candidate)):
+        public = canonical(candidate)
+        for name in (candidate, public, *inherited(public)):
             if name in rule.symbols:
                 return name
     return use.candidates[0]

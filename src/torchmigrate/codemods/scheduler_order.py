@@ -1,0 +1,116 @@
+"""TM454: a scheduler that steps before its optimizer does.
+
+Only where both steps are seen: in the body of one loop or function, of a scheduler that the file makes once,
+for an optimizer of the same name. What is called may step as well, so that a missing step says nothing.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+
+from torchmigrate.catalogue.model import Rule
+from torchmigrate.fixes import FixPlanner
+from torchmigrate.hits import Hit
+from torchmigrate.import_edits import logical_line
+from torchmigrate.model import Edit, Finding, Fix
+from torchmigrate.names.model import Role
+from torchmigrate.versions.range import applicability
+
+NEEDS_HITS = True  # a file without a hit of the rule has nothing for it
+_MADE = re.compile(r"\w*(?:LR|Scheduler|WarmRestarts)\Z")
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_BODIES = (*_LOOPS, *_FUNCTIONS)
+
+
+def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
+    """A finding for every step that comes first in its loop or function."""
+    tree = planner.names.tree
+    optimizers = _optimizers(tree)
+    blocks = {id(node.body): node for node in ast.walk(tree) if isinstance(node, _BODIES)}
+    for hit in hits:
+        statement, call = hit.use.statement, hit.use.call
+        owner = blocks.get(id(hit.use.block))
+        if hit.use.role is not Role.CALL or owner is None or call is None or not planner.may_fix(hit):
+            continue
+        if not isinstance(statement, ast.Expr) or statement.value is not call:
+            continue
+        if not isinstance(call.func, ast.Attribute):
+            continue
+        optimizer = optimizers.get(ast.unparse(call.func.value))
+        if optimizer is not None and _comes_first(hit, owner, optimizer, tree):
+            yield planner.finding(hit, _moved(rule, hit, owner, planner))
+
+
+def _optimizers(tree: ast.Module) -> dict[str, str]:
+    """Of every scheduler that the file makes in one place: its optimizer, as it is written there."""
+    found: dict[str, set[str | None]] = {}
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Assign):
+            continue
+        for target in node.targets:
+            if isinstance(target, ast.Name | ast.Attribute):
+                found.setdefault(ast.unparse(target), set()).add(_optimizer_of(node.value))
+    return {
+        name: optimizer
+        for name, made in found.items()
+        if len(made) == 1
+        for optimizer in made
+        if optimizer is not None
+    }
+
+
+def _optimizer_of(value: ast.expr) -> str | None:
+    """`optimizer` of `StepLR(optimizer, 3)`."""
+    if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Name | ast.Attribute):
+        return None
+    name = value.func.id if isinstance(value.func, ast.Name) else value.func.attr
+    if _MADE.match(name) is None:
+        return None
+    given = [keyword.value for keyword in value.keywords if keyword.arg == "optimizer"]
+    first = value.args[0] if value.args else given[0] if given else None
+    return ast.unparse(first) if isinstance(first, ast.Name | ast.Attribute) else None
+
+
+def _steps(node: ast.AST, optimizer: str) -> Iterator[ast.Call]:
+    """`optimizer.step(...)`, and `scaler.step(optimizer)`."""
+    for call in ast.walk(node):
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+            continue
+        if call.func.attr == "step" and optimizer in map(ast.unparse, [call.func.value, *call.args]):
+            yield call
+
+
+def _comes_first(hit: Hit, owner: ast.stmt, optimizer: str, tree: ast.Module) -> bool:
+    """Whether the optimizer steps later in the block, and nowhere before."""
+    place = hit.use.block.index(hit.use.statement)
+    later = [call for node in hit.use.block[place + 1 :] for call in _steps(node, optimizer)]
+    if not later:
+        return False
+    if isinstance(owner, _FUNCTIONS):  # it may be called after any other function
+        return len(list(_steps(tree, optimizer))) == len(later)
+    first = min((call.lineno, call.col_offset) for call in _steps(hit.use.scope.node, optimizer))
+    return first > (hit.use.statement.lineno, hit.use.statement.col_offset)
+
+
+def _moved(rule: Rule, hit: Hit, owner: ast.stmt, planner: FixPlanner) -> Fix | None:
+    """The step at the end of the loop, if every turn gets there."""
+    source, statement, call = planner.source, hit.use.statement, hit.use.call
+    last = hit.use.block[-1]
+    if not isinstance(owner, _LOOPS) or call is None or call.args or call.keywords:
+        return None
+    jumps = (ast.Continue, ast.Break, ast.Return, ast.Yield, ast.YieldFrom)
+    if any(isinstance(node, jumps) for each in hit.use.block for node in ast.walk(each)):
+        return None
+    line, end = logical_line(source, hit.use.block, statement), logical_line(source, hit.use.block, last)
+    if line.indent is None or len(line.statements) != 1 or line.after >= end.after:
+        return None
+    text = source.text[line.start : line.after]
+    before = source.text[line.start - 1 : line.start]
+    if not text.endswith("\n") or before != "\n" or not source.text[: end.after].endswith("\n"):
+        return None
+    level, reason = applicability(rule.cases[0], rule, planner.versions)
+    edits = (Edit(line.start, line.after, ""), Edit(end.after, end.after, text))
+    return planner.fix(rule, "Step the scheduler at the end of the loop", level, reason, edits)
