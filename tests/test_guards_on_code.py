@@ -246,6 +246,15 @@ REPORTED = {
         """,
         ["torch.rfft"],
     ),
+    "a_version_that_nobody_knows": (
+        """
+        import torch, pyro
+        assert pyro.__version__.startswith("1.8.6")
+        assert pyro.__version__ == "1.8.6"
+        y = torch.rfft(x, 1)
+        """,
+        ["torch.rfft"],
+    ),
     "native_amp_flag": (
         """
         import torch

@@ -36,6 +36,8 @@ class Chains(Members):
         if value is UNKNOWN:
             if attrs and attrs[0] in types.ONLY and self.imports_torch:
                 self._only(node, attrs[0], role, call, decorates, bindings)
+            elif len(attrs) == 1 and attrs[0] in types.OF_STORAGES and self.imports_torch:
+                self._storage(node)
             return UNKNOWN
         for binding in bindings:
             if binding.target is not None:

@@ -43,6 +43,15 @@ class Members(Lookups):
             return  # `scipy.linalg.lu_solve(...)`
         self._record(node, (f"{types.ONLY[attr]}.{attr}",), False, role, call, decorates, None, "", "method")
 
+    def _storage(self, node: ast.expr) -> None:
+        """Record the `x.storage` of `x.storage().resize_(0)`: only storages of tensors have such methods."""
+        made = node.value if isinstance(node, ast.Attribute) else None
+        if isinstance(made, ast.Call) and not made.args and not made.keywords:
+            function = made.func
+            if isinstance(function, ast.Attribute) and function.attr == "storage":
+                names = (f"{TENSOR}.storage",)
+                self._record(function, names, False, Role.CALL, made, None, None, "storage", "method", ())
+
     def _follow(
         self,
         node: ast.expr,

@@ -398,8 +398,10 @@ CONSTRUCTORS = frozenset(["torch.utils.data.Sampler.__init__", "torch.utils.data
 # Names that exist on nothing else in common use: a "maybe" is enough to report them.
 DISTINCTIVE_METHODS = frozenset(ONLY) | frozenset(
     "gels cholesky_solve cholesky_inverse orgqr ormqr geqrf requires_grad_ has_names rename_ is_ort "
-    "masked_scatter index_fill logdet slogdet reinforce".split()
+    "masked_scatter index_fill logdet slogdet reinforce storage".split()
 )
+# Methods by which what `storage()` gave is known for the storage of a tensor.
+OF_STORAGES = frozenset(["resize_", "data_ptr", "is_shared", "is_pinned", "share_memory_"])
 # Attributes that are often passed through (`x.grad.norm()`), and of which there is nothing to say.
 ORDINARY = frozenset("shape device dtype grad weight bias is_cuda requires_grad".split())
 # Names that lazy matrices have too, as those of gpytorch do.

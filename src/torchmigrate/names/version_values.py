@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from torchmigrate.libraries import LIBRARY_ROOTS
 from torchmigrate.names import guard_names
 from torchmigrate.names.model import OPAQUE, Candidate, Const, Local, Opaque, Qual, Value, VersionOf
 
@@ -101,7 +102,7 @@ def _named(node: ast.Name | ast.Attribute, evaluate: Evaluate) -> VersionOf | No
         return only
     if isinstance(only, Qual) and only.name.endswith("__version__"):
         library, _, rest = only.name.partition(".")
-        if rest in _VERSION_MODULES:
+        if rest in _VERSION_MODULES and library in LIBRARY_ROOTS:
             # `torch.__version__` compares as a version, those of the other libraries as strings.
             return VersionOf(library, "full" if library == "torch" else "text")
         return None
