@@ -23,7 +23,11 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
         if call is None or not any(_WORD in name.lower() for name in _names(statement, call, hit)):
             continue
         fix = None
-        if hit.use.sure and not call.args and planner.source.text[hit.use.end - len(_OLD) : hit.use.end] == _OLD:
+        if (
+            hit.use.sure
+            and not call.args
+            and planner.source.text[hit.use.end - len(_OLD) : hit.use.end] == _OLD
+        ):
             edit = Edit(hit.use.end - len(_OLD), hit.use.end, _NEW)
             fix = fix_by(rule, planner, "Replace with `.bool()`", edit)
         yield planner.finding(hit, fix)

@@ -1,0 +1,96 @@
+"""TM573 and TM574: scripts for `torch.distributed.launch`, and commands that start them.
+
+Neither is a use of a name: the launcher hands the local rank to the script as an argument, and is itself
+named in command lines.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator, Sequence
+
+from torchmigrate.catalogue.model import Rule
+from torchmigrate.codemods._findings import finding_at, fix_by
+from torchmigrate.fixes import FixPlanner
+from torchmigrate.hits import Hit
+from torchmigrate.model import Edit, Finding
+
+SCREEN = re.compile(r"--local_rank|torch\.distributed\.launch")
+_OLD, _NEW = "--local_rank", "--local-rank"
+_LAUNCH = "torch.distributed.launch"
+_COMMAND = re.compile(r"(?:^|\s)-m\s+torch\.distributed\.launch\b")
+
+
+def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
+    """Every argument of an option parser that is the old one, or every command; as the rule says.
+
+    Uses of the launcher's name are for another rule, TM560.
+    """
+    if SCREEN.search(planner.source.text):
+        yield from _LOOK[rule.name](rule, planner)
+
+
+def _arguments(rule: Rule, planner: FixPlanner) -> Iterator[Finding]:
+    """`parser.add_argument("--local_rank")` that does not take the new spelling too.
+
+    The launcher of DeepSpeed still passes the old one.
+    """
+    if re.search(r"\bdeepspeed\b", planner.source.text):
+        return
+    for node in ast.walk(planner.names.tree):
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+            continue
+        if node.func.attr not in ("add_argument", "add_option"):
+            continue
+        flags = {item.value: item for item in node.args if isinstance(item, ast.Constant)}
+        old = flags.get(_OLD)
+        if old is None or _NEW in flags:
+            continue
+        start, end = planner.source.span(old)
+        quote = planner.source.text[end - 1]
+        fix = None
+        if not any(isinstance(item, ast.Starred) for item in node.args):
+            fix = fix_by(rule, planner, f"Also take `{_NEW}`", Edit(end, end, f", {quote}{_NEW}{quote}"))
+        symbol = f"{_LAUNCH}({_OLD})"
+        yield finding_at(rule, planner, (start, end), symbol=symbol, fix=fix)
+
+
+def _commands(rule: Rule, planner: FixPlanner) -> Iterator[Finding]:
+    """`python -m torch.distributed.launch` in a string, or as two items of a list."""
+    inside: set[int] = set()  # texts of f-strings, whose own positions are not reliable
+    for node in ast.walk(planner.names.tree):
+        found: list[ast.expr] = []
+        if isinstance(node, ast.JoinedStr):
+            inside.update(map(id, node.values))
+            found = [node] if any(map(_is_command, node.values)) else []
+        elif isinstance(node, ast.List | ast.Tuple):
+            pairs = zip(node.elts, node.elts[1:], strict=False)
+            found = [other for one, other in pairs if _text(one) == "-m" and _text(other) == _LAUNCH]
+        elif isinstance(node, ast.Constant) and id(node) not in inside and _is_command(node):
+            found = [] if _is_docstring(node, planner) else [node]
+        for item in found:
+            yield finding_at(rule, planner, planner.source.span(item), symbol=_LAUNCH, fix=None)
+
+
+def _text(node: ast.expr) -> object:
+    return node.value if isinstance(node, ast.Constant) else None
+
+
+def _is_command(node: ast.expr) -> bool:
+    text = _text(node)
+    return isinstance(text, str) and _COMMAND.search(text) is not None
+
+
+def _is_docstring(node: ast.Constant, planner: FixPlanner) -> bool:
+    """Whether a string stands alone: it says how to start the script, and does not do so."""
+    return any(
+        isinstance(statement, ast.Expr) and statement.value is node
+        for statement in ast.walk(planner.names.tree)
+    )
+
+
+_LOOK: dict[str, Callable[[Rule, FixPlanner], Iterator[Finding]]] = {
+    "local-rank-argument": _arguments,
+    "launch-command": _commands,
+}

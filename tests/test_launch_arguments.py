@@ -1,0 +1,73 @@
+"""Option parsers of scripts that `torch.distributed.launch` starts."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import pytest
+from harness.catalogue import catalogue
+
+from torchmigrate.config import Settings
+from torchmigrate.engine import Engine
+from torchmigrate.source import Source
+
+NAME = Path("example.py")
+CODES = frozenset(["TM573", "TM574"])
+
+
+def check(text: str) -> tuple[list[str], str]:
+    """The codes of the findings, and the fixed text."""
+    text = f"import torch\n{text}\n"
+    source = Source.from_text(text, NAME)
+    found = Engine(catalogue(), Settings(codes=CODES, known={})).check_source(source, NAME)
+    fixed = Engine(catalogue(), Settings(codes=CODES, known={}, fix=True)).check_source(source, NAME)
+    assert not found.problems
+    return [finding.code for finding in found.findings], (fixed.new_text or text).partition("\n")[2]
+
+
+@pytest.mark.parametrize("given", ["--local_rank=3", "--local-rank=3"])
+def test_the_new_parser_takes_both(given: str) -> None:
+    codes, after = check("parser.add_argument('--local_rank', type=int, default=0)")
+    assert codes == ["TM573"]
+    parser = argparse.ArgumentParser()
+    exec(after, {"parser": parser})
+    assert parser.parse_args([given]).local_rank == 3
+    assert parser.parse_args([]).local_rank == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('p.add_argument("--local_rank")', 'p.add_argument("--local_rank", "--local-rank")\n'),
+        (
+            "p.add_argument('-r', '--local_rank', dest='rank')",
+            "p.add_argument('-r', '--local_rank', '--local-rank', dest='rank')\n",
+        ),
+        (
+            "p.add_argument(\n    '--local_rank',  # of the launcher\n    type=int)",
+            "p.add_argument(\n    '--local_rank', '--local-rank',  # of the launcher\n    type=int)\n",
+        ),
+    ],
+)
+def test_the_spelling_is_added(text: str, expected: str) -> None:
+    assert check(text)[1] == expected
+    assert check(expected.rstrip("\n"))[0] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "codes"),
+    [
+        ("p.add_argument('--local-rank', '--local_rank')", []),
+        ("p.add_argument('--local_ranks')", []),
+        ("p.add_argument(name)", []),
+        ("run('python -m torch.distributed.launch x.py')", ["TM574"]),
+        ("run(f'{python} -m torch.distributed.launch x.py')", ["TM574"]),
+        ("run([python, '-m', 'torch.distributed.launch', 'x.py'])", ["TM574"]),
+        ("run([python, 'torch.distributed.launch'])", []),
+        ("run('python -m torch.distributed.launcher x.py')", []),
+        ("'''python -m torch.distributed.launch x.py'''", []),
+    ],
+)
+def test_what_is_found(text: str, codes: list[str]) -> None:
+    assert check(text)[0] == codes
