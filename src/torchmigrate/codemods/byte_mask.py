@@ -1,4 +1,4 @@
-"""TM964: masks that are made by `.byte()`."""
+"""TM964: masks that are made by `.byte()` or as a `ByteTensor`."""
 
 from __future__ import annotations
 
@@ -34,9 +34,14 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
 
 
 def _names(statement: ast.stmt, call: ast.Call, hit: Hit) -> Iterator[str]:
-    """What the whole value of a statement is called."""
-    if isinstance(statement, ast.Assign) and statement.value is call:
+    """What the value of a statement is called, if the call makes it; methods may follow."""
+    value = statement.value if isinstance(statement, ast.Assign | ast.Return) else None
+    while isinstance(value, ast.Call) and value is not call and isinstance(value.func, ast.Attribute):
+        value = value.func.value
+    if value is not call:
+        return
+    if isinstance(statement, ast.Assign):
         for target in statement.targets:
             yield from (getattr(target, "id", ""), getattr(target, "attr", ""))
-    elif isinstance(statement, ast.Return) and statement.value is call:
+    else:
         yield getattr(hit.use.scope.node, "name", "")
