@@ -14,5 +14,8 @@ LIBRARY_ROOTS = frozenset(
         "torchao",
         "fairscale",
         "tensorboardX",
+        "caffe2",
+        "torchdynamo",
+        "torchelastic",
     ]
 )

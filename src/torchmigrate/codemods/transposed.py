@@ -34,6 +34,9 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
         rank = _rank(node.value, hit.use.scope, around)
         if rank is None or rank == 2:
             continue
+        if node.attr == "H":  # raises; `mH` is of the last two dimensions, and a vector has none
+            yield planner.finding(hit, None)
+            continue
         fix = None
         end, last = planner.source.span(node.value)[1], planner.source.span(node)[1]
         if not hit.use.in_fstring and re.fullmatch(r"\)*\.T", planner.source.text[end:last]):

@@ -44,7 +44,8 @@ PATCH_RELEASES: tuple[Version, ...] = tuple(
 
 # The packages that a library installs.
 LIBRARIES: dict[str, tuple[str, ...]] = {
-    "torch": ("torch", "caffe2"),  # caffe2 was part of the torch wheel up to 2.3
+    # caffe2 was part of the torch wheel up to 2.3; the other two became parts of torch.
+    "torch": ("torch", "caffe2", "torchdynamo", "torchelastic"),
     "torchvision": ("torchvision",),
     "torchaudio": ("torchaudio",),
     "torchtext": ("torchtext",),

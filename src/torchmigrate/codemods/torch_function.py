@@ -1,0 +1,33 @@
+"""TM060: classes with a `__torch_function__` that is an ordinary method.
+
+Modes are objects on a stack, and have one by right.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+
+from torchmigrate.catalogue.model import Rule
+from torchmigrate.codemods._findings import finding_at
+from torchmigrate.fixes import FixPlanner
+from torchmigrate.hits import Hit
+from torchmigrate.model import Finding
+
+_NAME = "__torch_function__"
+SCREEN = re.compile(rf"def\s+{_NAME}\b")
+
+
+def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
+    """A finding for every such method of a class that is no mode."""
+    if not SCREEN.search(planner.source.text):
+        return
+    for owner in ast.walk(planner.names.tree):
+        if not isinstance(owner, ast.ClassDef) or any("Mode" in ast.unparse(base) for base in owner.bases):
+            continue
+        for method in owner.body:
+            if isinstance(method, ast.FunctionDef) and method.name == _NAME and not method.decorator_list:
+                start = planner.source.span(method)[0]
+                end = planner.source.text.index(_NAME, start) + len(_NAME)
+                yield finding_at(rule, planner, (start, end), symbol=f"torch.Tensor.{_NAME}", fix=None)
