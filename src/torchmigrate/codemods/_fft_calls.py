@@ -112,7 +112,7 @@ def new_call(
         Unclear: there is no call with the same meaning.
     """
     change = _short_time(transform) if transform.kind.endswith("stft") else _whole(transform)
-    start, end = source.span(transform.call)
+    end = source.span(transform.call)[1]
     open_end = source.span(transform.call.func)[1] + 1
     pieces: list[Piece] = [spell(change.function), (open_end - 1, open_end)]
     position = open_end

@@ -12,14 +12,8 @@ from dataclasses import dataclass, field
 
 from torchmigrate.codemods._fft_calls import Transform, Unclear, new_call
 from torchmigrate.codemods._fft_products import Product, product
-from torchmigrate.codemods._fft_values import (
-    Layout,
-    Values,
-    adds_dimension,
-    inside_column,
-    is_ellipsis,
-    sliced,
-)
+from torchmigrate.codemods._fft_shapes import adds_dimension, inside_column, is_ellipsis, sliced
+from torchmigrate.codemods._fft_values import Layout, Values
 from torchmigrate.codemods._operations import number
 from torchmigrate.codemods._reaching import Definition
 from torchmigrate.codemods._rewriting import Piece, Rewriting, as_primary
@@ -222,7 +216,7 @@ class ComplexForm:
             self.rewriting.put(index, str(place + 1))
         return True
 
-    # ---- pairs, written as complex tensors ---------------------------------------------------------------------
+    # ---- pairs, written as complex tensors ---------------------------------------------------------------
 
     def complex(self, node: ast.expr) -> None:
         """Write an expression that is a pair as a complex tensor. Raises Unclear."""
@@ -355,9 +349,7 @@ class ComplexForm:
             self.visit(value)
             if transform.takes_pairs:
                 pieces = as_complex(value, self.values, self.spell(transform, "torch.view_as_complex"))
-        return new_call(
-            transform, pieces, lambda name: self.spell(transform, name), self.rewriting.source
-        )
+        return new_call(transform, pieces, lambda name: self.spell(transform, name), self.rewriting.source)
 
     def _real_only(self, node: ast.expr) -> ast.expr | None:
         """The real part of `torch.stack((x, torch.zeros_like(x)), -1)`."""

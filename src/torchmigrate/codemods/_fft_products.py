@@ -42,8 +42,11 @@ class _Atom:
     index: int
 
 
-# Of a product x * y (with conjugated ones): sign of every term of the real part, then of the imaginary part, by
-# the parts of x and of y.
+_Term = tuple[_Atom, _Atom, int]  # the factors, and the sign
+
+
+# Of a product x * y (with conjugated ones): the sign of every term of the real part, then of the imaginary
+# part, by the parts of x and of y.
 _PATTERNS = {
     ((0, 0, 1), (1, 1, -1), (0, 1, 1), (1, 0, 1)): (False, False),
     ((0, 0, 1), (1, 1, 1), (0, 1, -1), (1, 0, 1)): (False, True),
@@ -113,7 +116,7 @@ def product(real: ast.expr, imaginary: ast.expr, statement: ast.stmt, values: Va
     if alone is not None:
         return alone
     reader = _Reader(values, statement)
-    found: list[set[tuple[_Atom, _Atom, int]]] = []
+    found: list[set[_Term]] = []
     try:
         for side in (real, imaginary):
             terms = []
@@ -135,9 +138,7 @@ def product(real: ast.expr, imaginary: ast.expr, statement: ast.stmt, values: Va
     for pattern, conjugated in _PATTERNS.items():
         sides = (pattern[:2], pattern[2:])
         if all(_fits(side, terms, keys) for side, terms in zip(sides, found, strict=True)):
-            return Product(
-                (keys[0][0], keys[1][0]), conjugated, tuple(reader.read), frozenset(keys)
-            )
+            return Product((keys[0][0], keys[1][0]), conjugated, tuple(reader.read), frozenset(keys))
     return None
 
 
@@ -152,15 +153,13 @@ def _alone(real: ast.expr, imaginary: ast.expr, reader: _Reader) -> Product | No
     return Product((one.key[0],), (negative,), tuple(reader.read), frozenset([one.key]))
 
 
-def _fits(side: tuple[tuple[int, int, int], ...], terms: set[tuple[_Atom, _Atom, int]], keys: list[_Key]) -> bool:
+def _fits(side: tuple[tuple[int, int, int], ...], terms: set[_Term], keys: list[_Key]) -> bool:
     """Whether the terms of one part are these, whichever factor is written first."""
     x, y = keys
     rest = list(terms)
     for first, second, sign in side:
         wanted = (_Atom(x, first), _Atom(y, second))
-        match = next(
-            (item for item in rest if item[2] == sign and wanted in (item[:2], item[1::-1])), None
-        )
+        match = next((item for item in rest if item[2] == sign and wanted in (item[:2], item[1::-1])), None)
         if match is None:
             return False
         rest.remove(match)
@@ -176,5 +175,3 @@ def _whole(node: ast.expr) -> bool:
             for item in node.slice.elts[:-1]
         )
     return isinstance(node, ast.Call)
-
-

@@ -12,6 +12,16 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from torchmigrate.codemods._fft_calls import Transform
+from torchmigrate.codemods._fft_shapes import (
+    adds_dimension,
+    dimension,
+    ends_with,
+    full_slices,
+    inside_column,
+    is_ellipsis,
+    plain_call,
+    sliced,
+)
 from torchmigrate.codemods._operations import number
 from torchmigrate.codemods._reaching import Definition, Reaching
 
@@ -19,7 +29,7 @@ _ELEMENTWISE = (ast.Add, ast.Sub)
 _FILLED = frozenset(f"torch.{name}" for name in ("rand", "randn", "zeros", "ones", "empty"))
 # Methods that do the same to a pair and to a complex tensor.
 _KEEP = frozenset("clone contiguous detach cuda cpu requires_grad_".split())
-_LAID_OUT = _FILLED | {"torch.stack", "torch.cat", "torch.view_as_real"}
+_LAID_OUT = _FILLED | {"torch.stack", "torch.view_as_real"}  # `cat` may keep another order of dimensions
 
 
 class Layout(enum.Enum):
@@ -193,14 +203,18 @@ class Values:
             return None
         *before, last = node.slice.elts
         which = number(last)
-        if type(which) is not int or which not in (0, 1, -1, -2) or self.layout(node.value) is not Layout.PAIR:
+        if (
+            type(which) is not int
+            or which not in (0, 1, -1, -2)
+            or self.layout(node.value) is not Layout.PAIR
+        ):
             return None
         if is_ellipsis(before[0] if before else None) and not any(map(is_ellipsis, before[1:])):
             return Part(node.value, which % 2)
         return Part(node.value, which) if which in (0, 1) and self._both_parts(node) else None
 
     def _both_parts(self, node: ast.Subscript) -> bool:
-        """Whether all that is read of a variable is `x[:, :, 0]` and `x[:, :, 1]`: then it has three dimensions."""
+        """Whether a variable is only read by `x[:, :, 0]` and `x[:, :, 1]`: then it has three dimensions."""
         if not isinstance(node.value, ast.Name):
             return False
         reads = self.reaching.reads(self.reaching.of(node.value))
@@ -243,7 +257,9 @@ class Values:
             order = named.pop("p", None) or named.pop("ord", None) or (rest.pop(0) if rest else None)
             dim = named.pop("dim", None) or (rest.pop(0) if rest else None)
             plain = order is None or number(order) == 2
-            return Length(value, False, keepdim) if plain and number(dim) == -1 and not (rest or named) else None
+            return (
+                Length(value, False, keepdim) if plain and number(dim) == -1 and not (rest or named) else None
+            )
         return None
 
     def _squared(self, node: ast.expr) -> ast.expr | None:
@@ -256,9 +272,8 @@ class Values:
             found = node.left if alike else None
         elif isinstance(node, ast.Call) and plain_call(node):
             operands = self._operands(node)
-            if self._name(node) == "square" and len(operands) == 1:
-                found = operands[0]
-            elif self._name(node) == "pow" and len(operands) == 2 and number(operands[1]) == 2:
+            square = self._name(node) == "square" and len(operands) == 1
+            if square or (self._name(node) == "pow" and [number(item) for item in operands[1:]] == [2]):
                 found = operands[0]
         return found if found is not None and self.layout(found) is Layout.PAIR else None
 
@@ -295,85 +310,15 @@ class Values:
         """Whether both parts of every number surely lie together, as `view_as_complex` needs them."""
         if isinstance(node, ast.Name):
             seen = self.reaching.of(node)
-            return bool(seen) and all(isinstance(item.value, ast.Call) and self.laid_out(item.value) for item in seen)
+            return bool(seen) and all(
+                isinstance(item.value, ast.Call) and self.laid_out(item.value) for item in seen
+            )
         if not isinstance(node, ast.Call):
             return False
         transform = self.transforms.get(id(node))
         if transform is not None:
             return transform.gives_pairs
         return self.qualified(node.func) in _LAID_OUT
-
-
-# ---- shapes of expressions -------------------------------------------------------------------------------
-
-
-def plain_call(node: ast.Call) -> bool:
-    """Whether a call has no `**`, and `*` in front of other arguments only."""
-    starred = bool(node.args) and isinstance(node.args[-1], ast.Starred)
-    return not starred and all(item.arg is not None for item in node.keywords)
-
-
-def ends_with(arguments: list[ast.expr], value: int) -> bool:
-    """Whether the last of several sizes is this one."""
-    return len(arguments) > 1 and number(arguments[-1]) == value
-
-
-def dimension(node: ast.Call, index: int, *more: str) -> int | float | None:
-    """The literal dimension that a call is given by position or as `dim`."""
-    if index < len(node.args):
-        return number(node.args[index])
-    return next((number(item.value) for item in node.keywords if item.arg in ("dim", *more)), None)
-
-
-def is_ellipsis(node: ast.expr | None) -> bool:
-    return isinstance(node, ast.Constant) and node.value is ...
-
-
-def is_whole(node: ast.expr) -> bool:
-    """Whether an index is `:`."""
-    return isinstance(node, ast.Slice) and not (node.lower or node.upper or node.step)
-
-
-def sliced(node: ast.Subscript) -> list[ast.expr] | None:
-    """The indices of `x[..., a, :]` before the last; None for another form."""
-    if not isinstance(node.slice, ast.Tuple):
-        return None
-    items = node.slice.elts
-    middle = items[1:-1]
-    if len(items) < 2 or not is_ellipsis(items[0]) or not is_whole(items[-1]):
-        return None
-    if not all(isinstance(item, ast.Slice) or isinstance(number(item), int) for item in middle):
-        return None
-    return items[:-1]
-
-
-def full_slices(node: ast.AST | None) -> tuple[int, int] | None:
-    """How many `:` stand before a literal 0 or 1, and which of them it is."""
-    if not isinstance(node, ast.Subscript) or not isinstance(node.slice, ast.Tuple):
-        return None
-    *before, last = node.slice.elts
-    which = number(last)
-    if not before or not all(map(is_whole, before)) or type(which) is not int or which not in (0, 1):
-        return None
-    return len(before), which
-
-
-def adds_dimension(node: ast.expr) -> bool:
-    """Whether an expression is `x[..., None]`."""
-    if not isinstance(node, ast.Subscript) or not isinstance(node.slice, ast.Tuple):
-        return False
-    items = node.slice.elts
-    last = items[-1]
-    return len(items) == 2 and is_ellipsis(items[0]) and isinstance(last, ast.Constant) and last.value is None
-
-
-def inside_column(node: ast.expr) -> ast.expr | None:
-    """`x` of `x.unsqueeze(-1)` and `x[..., None]`."""
-    if isinstance(node, ast.Subscript) and adds_dimension(node):
-        return node.value
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "unsqueeze":
-        return node.func.value if dimension(node, 0) == -1 else None
-    return None
 
 
 def is_scalar(node: ast.expr, values: Values) -> bool:
@@ -403,7 +348,9 @@ def is_scalar(node: ast.expr, values: Values) -> bool:
 def _fixed(definition: Definition, values: Values) -> bool:
     """Whether a variable is given a number that is not computed from other variables."""
     value = definition.value
-    if value is None or any(isinstance(inner, ast.Name) and inner.id not in _KNOWN for inner in _reads(value)):
+    if value is None or any(
+        isinstance(inner, ast.Name) and inner.id not in _KNOWN for inner in _reads(value)
+    ):
         return False
     return is_scalar(value, values)
 

@@ -15,7 +15,7 @@ _MORE_ROUNDS = 3
 class Definition:
     """One place that gives a variable its value.
 
-    value: the expression; None for parameters, loop variables, `x += 1`, and whatever else is not `x = value`.
+    value: the expression; None for parameters, loop variables, `x += 1`: whatever is not `x = value`.
     unpacked: of `a, b = value` that value, with the number of this one and how many there are.
     """
 
@@ -82,7 +82,7 @@ class _Walk:
 
     def _statement(self, statement: ast.stmt, env: _Env) -> None:
         self.found._before[id(statement)] = _join(self.found._before.get(id(statement), {}), env)
-        if isinstance(statement, (*_Function.__args__, ast.ClassDef)):
+        if isinstance(statement, _Function | ast.ClassDef):
             self._capture(statement)
             env[statement.name] = frozenset([self.define(statement, Definition(statement.name, statement))])
             return
@@ -155,9 +155,7 @@ class _Walk:
             count = len(target.elts)
             for number, item in enumerate(target.elts):
                 if isinstance(item, ast.Name):
-                    made = self.define(
-                        item, Definition(item.id, statement, unpacked=(value, number, count))
-                    )
+                    made = self.define(item, Definition(item.id, statement, unpacked=(value, number, count)))
                     env[item.id] = frozenset([made])
                 else:
                     self._others(item, statement, env)

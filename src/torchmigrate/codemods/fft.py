@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods._fft_calls import Transform, Unclear, new_call, read
 from torchmigrate.codemods._fft_complex import ComplexForm, Escapes, as_complex
+from torchmigrate.codemods._fft_shapes import last_part
 from torchmigrate.codemods._fft_values import Layout, Values
 from torchmigrate.codemods._reaching import Definition, Reaching, reaching
 from torchmigrate.codemods._removal import removals
@@ -24,7 +25,7 @@ from torchmigrate.hits import Hit
 from torchmigrate.import_edits import logical_line
 from torchmigrate.imports import Refusal
 from torchmigrate.model import Applicability, Edit, Finding, Fix, Release
-from torchmigrate.names.model import Role, Scope
+from torchmigrate.names.model import Binding, Role, Scope
 from torchmigrate.places import Surroundings
 from torchmigrate.versions.range import applicability
 
@@ -32,7 +33,9 @@ NEEDS_HITS = True  # a file without a hit of these rules has nothing for it
 CODES = frozenset(["TM150", "TM151", "TM152", "TM153", "TM154"])
 _PLAN = "fft"
 _MOST_ROUNDS = 50
-_WHY_COMPLEX = "complex tensors take the place of pairs: rounding, and gradients where a number is zero, may differ"
+_WHY_COMPLEX = (
+    "complex tensors take the place of pairs: rounding, and gradients where a number is zero, may differ"
+)
 _TRY_UNSAFE = "`--unsafe-fixes` makes it complex tensors throughout"
 _Body = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Module
 
@@ -52,6 +55,10 @@ class Group:
     level: Applicability = Applicability.SAFE
     reason: str | None = None
     title: str = ""
+
+    def users(self, binding: Binding | None) -> int:
+        """How many of the hits are uses of an import."""
+        return sum(hit.use.binding is binding for hit in self.hits)
 
 
 def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
@@ -100,15 +107,16 @@ class Plan:
         sets: list[tuple[list[Group], list[Hit]]] = [([group], []) for group in groups]
         for hit in imports:
             binding = hit.use.binding
-            mine = [
-                item for item in sets if any(user.use.binding is binding for group in item[0] for user in group.hits)
-            ]
-            users = sum(user.use.binding is binding for item in mine for group in item[0] for user in group.hits)
-            whole = binding is not None and users == len(binding.uses) and mine
-            if not whole or any(group.problem for item in mine for group in item[0]):
+            mine = [item for item in sets if any(group.users(binding) for group in item[0])]
+            together = [group for item in mine for group in item[0]]
+            users = sum(group.users(binding) for group in together)
+            if binding is None or not mine or users != len(binding.uses):
                 continue
-            joined = [group for item in mine for group in item[0]], [hit, *(it for item in mine for it in item[1])]
-            sets = [item for item in sets if not any(item is other for other in mine)] + [joined]
+            if any(group.problem for group in together):
+                continue
+            lines = [hit, *(line for item in mine for line in item[1])]
+            sets = [item for item in sets if not any(item is other for other in mine)]
+            sets.append((together, lines))
         for found, lines in sets:
             self._fix(found, lines)
 
@@ -220,6 +228,11 @@ class Plan:
                 lambda name, item=transform: self._spell(item, name, spelled),  # type: ignore[misc]
                 self.planner.source,
             )
+            outer = values.parents.get(transform.call)
+            part = values.part(outer) if isinstance(outer, ast.Subscript) else None
+            if part is not None and isinstance(outer, ast.Subscript) and last_part(outer):
+                rewriting.put(outer, *call, (".real", ".imag")[part.index])
+                continue
             if transform.gives_pairs and key not in inner:
                 call = (self._spell(transform, "torch.view_as_real", spelled), "(", *call, ")")
             rewriting.put(transform.call, *call)
@@ -228,7 +241,7 @@ class Plan:
     def _complex(
         self, node: _Body, transforms: dict[int, Transform], values: Values
     ) -> tuple[list[Edit] | None, int]:
-        """The edits that make all pairs complex, and how many reads of parts there are; None: it cannot be."""
+        """The edits that make all pairs complex (None: it cannot be), and how many reads of parts there are."""
         first = next(iter(transforms.values()))
         for _ in range(_MOST_ROUNDS):
             rewriting = Rewriting(self.planner.source)
@@ -317,7 +330,9 @@ def _touches(definition: Definition, values: Values, seen: set[Definition]) -> b
         transform = values.transforms.get(id(node))
         if transform is not None and transform.gives_pairs:
             return True
-        if isinstance(node, ast.Name) and any(_touches(item, values, seen) for item in values.reaching.of(node)):
+        if isinstance(node, ast.Name) and any(
+            _touches(item, values, seen) for item in values.reaching.of(node)
+        ):
             return True
     return False
 
