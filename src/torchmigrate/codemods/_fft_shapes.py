@@ -58,15 +58,12 @@ def sliced(node: ast.Subscript) -> list[ast.expr] | None:
     return items[:-1]
 
 
-def full_slices(node: ast.AST | None) -> tuple[int, int] | None:
-    """How many `:` stand before a literal 0 or 1, and which of them it is."""
-    if not isinstance(node, ast.Subscript) or not isinstance(node.slice, ast.Tuple):
+def full_slices(node: ast.Subscript) -> int | None:
+    """How many `:` stand before the last index, if nothing else does."""
+    if not isinstance(node.slice, ast.Tuple):
         return None
-    *before, last = node.slice.elts
-    which = number(last)
-    if not before or not all(map(is_whole, before)) or type(which) is not int or which not in (0, 1):
-        return None
-    return len(before), which
+    before = node.slice.elts[:-1]
+    return len(before) if before and all(map(is_whole, before)) else None
 
 
 def adds_dimension(node: ast.expr) -> bool:

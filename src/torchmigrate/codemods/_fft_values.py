@@ -73,6 +73,7 @@ class Values:
         self.refused: set[Definition] = set()
         self._known: dict[Definition, Layout | None] = {}
         self._busy: set[Definition] = set()
+        self._counting: set[Definition] = set()
 
     def refuse(self, definitions: set[Definition]) -> None:
         """Take some definitions for what they are, not for pairs."""
@@ -211,15 +212,8 @@ class Values:
             return None
         if is_ellipsis(before[0] if before else None) and not any(map(is_ellipsis, before[1:])):
             return Part(node.value, which % 2)
-        return Part(node.value, which) if which in (0, 1) and self._both_parts(node) else None
-
-    def _both_parts(self, node: ast.Subscript) -> bool:
-        """Whether a variable is only read by `x[:, :, 0]` and `x[:, :, 1]`: then it has three dimensions."""
-        if not isinstance(node.value, ast.Name):
-            return False
-        reads = self.reaching.reads(self.reaching.of(node.value))
-        found = {full_slices(self.parents.get(other)) for other in reads}
-        return None not in found and len({item[0] for item in found if item}) == 1 and len(found) == 2
+        counted = full_slices(node)
+        return Part(node.value, which) if counted and counted + 1 == self.rank(node.value) else None
 
     def unbound(self, node: ast.expr) -> ast.expr | None:
         """The pair of `x.unbind(-1)`."""
@@ -303,6 +297,42 @@ class Values:
         if function or not isinstance(node.func, ast.Attribute):
             return list(node.args)
         return [node.func.value, *node.args]
+
+    # ---- dimensions ---------------------------------------------------------------------------------------
+
+    def rank(self, node: ast.expr) -> int | None:
+        """How many dimensions a tensor has, where the code says it."""
+        if isinstance(node, ast.Name):
+            seen = self.reaching.of(node)
+            if len(seen) != 1 or self._counting & seen:
+                return None
+            (definition,) = seen
+            self._counting.add(definition)
+            found = self.rank(definition.value) if definition.value is not None else None
+            self._counting.discard(definition)
+            return found
+        if isinstance(node, ast.Subscript):
+            index = node.slice
+            items = index.elts if isinstance(index, ast.Tuple) else [index]
+            return self.rank(node.value) if all(isinstance(item, ast.Slice) for item in items) else None
+        if not isinstance(node, ast.Call) or any(isinstance(item, ast.Starred) for item in node.args):
+            return None
+        transform = self.transforms.get(id(node))
+        if transform is not None:
+            inner = self.rank(transform.input)
+            change = {"rfft": 1, "fft": 0, "ifft": 0, "irfft": -1}.get(transform.kind)
+            return None if inner is None or change is None else inner + change
+        name = self._name(node)
+        if name == "cat" and node.args and isinstance(node.args[0], ast.List | ast.Tuple):
+            return self.rank(node.args[0].elts[0]) if node.args[0].elts else None
+        if isinstance(node.func, ast.Attribute) and self.qualified(node.func) in (
+            None,
+            f"torch.Tensor.{name}",
+        ):
+            if name in ("view", "reshape") and len(node.args) > 1:
+                return len(node.args)
+            return self.rank(node.func.value) if name in _KEEP | {"flip"} else None
+        return None
 
     # ---- in memory ---------------------------------------------------------------------------------------
 

@@ -214,34 +214,48 @@ class Plan:
             for item in transforms.values()
             if item.takes_pairs and id(item.input) in transforms and transforms[id(item.input)].gives_pairs
         }
-        for key, transform in transforms.items():
-            node = transform.input
-            value: tuple[Piece, ...] = (node,)
-            if transform.takes_pairs and id(node) not in inner:
-                if isinstance(node, ast.Call) and self.around.qualified(node.func) == "torch.view_as_real":
-                    value = (node.args[0],) if len(node.args) == 1 else value
-                else:
-                    value = as_complex(node, values, self._spell(transform, "torch.view_as_complex", spelled))
-            call = new_call(
-                transform,
-                value,
-                lambda name, item=transform: self._spell(item, name, spelled),  # type: ignore[misc]
-                self.planner.source,
-            )
-            outer = values.parents.get(transform.call)
-            part = values.part(outer) if isinstance(outer, ast.Subscript) else None
-            if part is not None and isinstance(outer, ast.Subscript) and last_part(outer):
-                rewriting.put(outer, *call, (".real", ".imag")[part.index])
-                continue
-            if transform.gives_pairs and key not in inner:
-                call = (self._spell(transform, "torch.view_as_real", spelled), "(", *call, ")")
-            rewriting.put(transform.call, *call)
+        for transform in transforms.values():
+            try:
+                self._keep_layout(transform, values, rewriting, inner, spelled)
+            except Unclear as error:
+                raise Unclear(f"line {transform.call.lineno}: {error}") from None
         return [*rewriting.edits(), *spelled]
+
+    def _keep_layout(
+        self,
+        transform: Transform,
+        values: Values,
+        rewriting: Rewriting,
+        inner: set[int],
+        spelled: dict[Edit, None],
+    ) -> None:
+        """Rewrite one call; inner: those whose result goes right into another transform."""
+
+        def spell(name: str) -> str:
+            return self._spell(transform, name, spelled)
+
+        node = transform.input
+        value: tuple[Piece, ...] = (node,)
+        if transform.takes_pairs and id(node) not in inner:
+            real = isinstance(node, ast.Call) and self.around.qualified(node.func) == "torch.view_as_real"
+            if real and isinstance(node, ast.Call) and len(node.args) == 1:
+                value = (node.args[0],)
+            else:
+                value = as_complex(node, values, spell("torch.view_as_complex"))
+        call = new_call(transform, value, spell, self.planner.source)
+        outer = values.parents.get(transform.call)
+        part = values.part(outer) if isinstance(outer, ast.Subscript) else None
+        if part is not None and isinstance(outer, ast.Subscript) and last_part(outer):
+            rewriting.put(outer, *call, (".real", ".imag")[part.index])
+            return
+        if transform.gives_pairs and id(transform.call) not in inner:
+            call = (spell("torch.view_as_real"), "(", *call, ")")
+        rewriting.put(transform.call, *call)
 
     def _complex(
         self, node: _Body, transforms: dict[int, Transform], values: Values
     ) -> tuple[list[Edit] | None, int]:
-        """The edits that make all pairs complex (None: it cannot be), and how many reads of parts there are."""
+        """The edits that make all pairs complex (None: it cannot be), and how many parts are read."""
         first = next(iter(transforms.values()))
         for _ in range(_MOST_ROUNDS):
             rewriting = Rewriting(self.planner.source)
