@@ -214,6 +214,15 @@ BODIES: dict[str, tuple[str, str | None]] = {
         """,
         "torch.fft.irfft(f.conj())",
     ),
+    "stacked behind all others": (
+        """
+        f = torch.rfft(x, 1)
+        real = f.select(-1, 0) * w[:, :3]
+        imag = torch.select(f, -1, 1)
+        return torch.irfft(torch.stack((real, imag), real.dim()), 1)
+        """,
+        "return torch.fft.irfft(torch.complex(real, imag))\n",
+    ),
     "another product": (
         """
         f = torch.rfft(x, 1)

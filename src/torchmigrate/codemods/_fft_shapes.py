@@ -25,6 +25,16 @@ def dimension(node: ast.Call, index: int, *more: str) -> int | float | None:
     return next((number(item.value) for item in node.keywords if item.arg in ("dim", *more)), None)
 
 
+def behind(node: ast.Call, element: ast.expr) -> bool:
+    """Whether the dimension of a `stack` is `x.dim()` of its first element: the one behind all others."""
+    given = node.args[1:2] or [item.value for item in node.keywords if item.arg in ("dim", "axis")]
+    dim = given[0] if given else None
+    if not isinstance(dim, ast.Call) or not isinstance(dim.func, ast.Attribute) or dim.args:
+        return False
+    whose = dim.func.value
+    return dim.func.attr == "dim" and isinstance(whose, ast.Name) and ast.dump(whose) == ast.dump(element)
+
+
 def is_ellipsis(node: ast.expr | None) -> bool:
     return isinstance(node, ast.Constant) and node.value is ...
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from torchmigrate.codemods._fft_calls import Transform
 from torchmigrate.codemods._fft_shapes import (
     adds_dimension,
+    behind,
     dimension,
     ends_with,
     full_slices,
@@ -176,12 +177,14 @@ class Values:
         if not isinstance(node, ast.Call) or not plain_call(node) or not node.args:
             return None
         name = self.qualified(node.func)
-        if name not in ("torch.stack", "torch.cat") or dimension(node, 1, "axis") != -1:
+        if name not in ("torch.stack", "torch.cat"):
             return None
         parts = node.args[0]
         if not isinstance(parts, ast.Tuple | ast.List) or len(parts.elts) != 2 or len(node.args) > 2:
             return None
         first, second = parts.elts
+        if dimension(node, 1, "axis") != -1 and not (name == "torch.stack" and behind(node, first)):
+            return None
         if name == "torch.cat":
             inner = [inside_column(item) for item in (first, second)]
             if inner[0] is None or inner[1] is None:
