@@ -392,7 +392,7 @@ def test_unknown_selector(project: Project) -> None:
 
 def test_suppressed(project: Project) -> None:
     lines = OLD.replace("GradScaler()", f"GradScaler()  # torchmigrate: ignore[{SCALER}] old GPU")
-    project.write("old.py", lines.replace("x, 2)", f"x, 2)  # noqa: {RFFT}"))
+    project.write("old.py", lines.replace("x, 4)", f"x, 4)  # noqa: {RFFT}"))
     assert project.codes("old.py") == [SIGMOID]
     assert project.codes("old.py", "--target", "1.5") == [SIGMOID]
 

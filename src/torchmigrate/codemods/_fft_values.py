@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import ast
 import enum
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from torchmigrate.codemods._fft_calls import Transform
+from torchmigrate.codemods._fft_scalars import is_scalar
 from torchmigrate.codemods._fft_shapes import (
     adds_dimension,
     behind,
@@ -121,15 +122,18 @@ class Values:
         if isinstance(node.op, ast.Mult):
             if left is None:
                 left, right = right, left
-                scalar = is_scalar(node.left, self)
+                scalar = self._is_scalar(node.left)
             else:
-                scalar = is_scalar(node.right, self)
+                scalar = self._is_scalar(node.right)
             if left is Layout.COLUMN and right is Layout.PAIR:
                 return Layout.PAIR
             return left if left is not None and (right is Layout.COLUMN or scalar) else None
         if isinstance(node.op, ast.Div):
-            return left if right is Layout.COLUMN or is_scalar(node.right, self) else None
+            return left if right is Layout.COLUMN or self._is_scalar(node.right) else None
         return None
+
+    def _is_scalar(self, node: ast.expr) -> bool:
+        return is_scalar(node, self.reaching, self.qualified)
 
     def _subscript(self, node: ast.Subscript) -> Layout | None:
         index = node.slice
@@ -352,50 +356,3 @@ class Values:
         if transform is not None:
             return transform.gives_pairs
         return self.qualified(node.func) in _LAID_OUT
-
-
-def is_scalar(node: ast.expr, values: Values) -> bool:
-    """Whether an expression surely is a number of Python."""
-    if number(node) is not None:
-        return True
-    if isinstance(node, ast.BinOp):
-        return is_scalar(node.left, values) and is_scalar(node.right, values)
-    if isinstance(node, ast.Subscript):
-        return isinstance(node.value, ast.Attribute) and node.value.attr == "shape"
-    if isinstance(node, ast.Call):
-        if isinstance(node.func, ast.Attribute) and node.func.attr in ("size", "item", "numel"):
-            return node.func.attr != "size" or bool(node.args)
-        name = values.qualified(node.func)
-        if name is not None and name.startswith("math."):
-            return True
-        head = node.func
-        if isinstance(head, ast.Attribute) and isinstance(head.value, ast.Name) and head.value.id == "math":
-            return True
-        return isinstance(head, ast.Name) and head.id in ("len", "int", "float")
-    if isinstance(node, ast.Name):
-        seen = values.reaching.of(node)
-        return bool(seen) and all(_fixed(item, values) for item in seen)
-    return False
-
-
-def _fixed(definition: Definition, values: Values) -> bool:
-    """Whether a variable is given a number that is not computed from other variables."""
-    value = definition.value
-    if value is None or any(
-        isinstance(inner, ast.Name) and inner.id not in _KNOWN for inner in _reads(value)
-    ):
-        return False
-    return is_scalar(value, values)
-
-
-_KNOWN = frozenset(["math", "np", "numpy", "torch", "len", "int", "float"])
-
-
-def _reads(node: ast.expr) -> Iterator[ast.AST]:
-    """The names that decide whether an expression is a number: not those of `x.size(0)`, `x.shape[0]`."""
-    if isinstance(node, ast.Subscript | ast.Call):
-        return
-    yield node
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.expr):
-            yield from _reads(child)
