@@ -24,7 +24,7 @@ from torchmigrate.model import Applicability, Finding
 from torchmigrate.source import Source
 
 NAME = Path("example.py")
-CODES = ("TM150", "TM151", "TM152", "TM153", "TM154")
+CODES = ("TM149", "TM150", "TM151", "TM152", "TM153")
 HEAD = "import math\nimport torch\nimport torch.nn.functional as F\n\n\n"
 SETTINGS = Settings(codes=frozenset(CODES), known={code: code for code in CODES})
 

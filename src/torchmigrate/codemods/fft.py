@@ -1,4 +1,4 @@
-"""TM150-TM154: the old Fourier transforms of torch, and `stft` and `istft` on real tensors.
+"""TM149-TM153: the old Fourier transforms of torch, and `stft` and `istft` on real tensors.
 
 All transforms in a function are rewritten together or not at all. What always can be done keeps the layout:
 `view_as_complex` around what goes in, `view_as_real` around what comes out. Where every use of the results is
@@ -30,7 +30,7 @@ from torchmigrate.places import Surroundings
 from torchmigrate.versions.range import applicability
 
 NEEDS_HITS = True  # a file without a hit of these rules has nothing for it
-CODES = frozenset(["TM150", "TM151", "TM152", "TM153", "TM154"])
+CODES = frozenset(["TM149", "TM150", "TM151", "TM152", "TM153"])
 _PLAN = "fft"
 _MOST_ROUNDS = 50
 _WHY_COMPLEX = (
