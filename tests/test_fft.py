@@ -429,6 +429,58 @@ BODIES: dict[str, tuple[str, str | None]] = {
         """,
         "points[..., 0], points * 2, torch.norm(points, dim=-1), f.real\n",
     ),
+    "unrelated pairs without a name": (
+        """
+        f = torch.rfft(x, 1)
+        return torch.stack((x, y), -1).pow(2).sum(-1), torch.ones(3, 2)[..., 1], f[..., 0]
+        """,
+        "return torch.stack((x, y), -1).pow(2).sum(-1), torch.ones(3, 2)[..., 1], f.real\n",
+    ),
+    "a factor that is read elsewhere": (
+        """
+        mask = w.unsqueeze(-1)
+        f = torch.rfft(x, 1, onesided=False) * mask
+        return f[..., 0], mask.shape[-1]
+        """,
+        None,
+    ),
+    "in a loop": (
+        """
+        s = torch.rfft(x, 1)
+        for _ in range(3):
+            z = torch.irfft(s, 1, signal_sizes=(5,))
+            s = torch.rfft(z.clamp(min=0), 1)
+            s = s / (s.norm(dim=-1, keepdim=True) + 1e-3)
+        return s[..., 0]
+        """,
+        None,
+    ),
+    "in a loop, understood": (
+        """
+        s = torch.rfft(x, 1)
+        for _ in range(3):
+            z = torch.irfft(s, 1, signal_sizes=(5,))
+            s = torch.rfft(z.clamp(min=0), 1)
+            s = s / s.norm(dim=-1, keepdim=True)
+        return s[..., 0]
+        """,
+        "s = s / s.abs()\n",
+    ),
+    "a walrus": ("return (f := torch.rfft(x, 1))[..., 0], f", None),
+    "one of two": ("f = torch.rfft(x, 1) if x.dim() > 1 else torch.rfft(y, 1)\nreturn f[..., 0]", None),
+    "tried": (
+        """
+        try:
+            f = torch.rfft(x, 1)
+        except ValueError:
+            f = torch.rfft(y, 1)
+        finally:
+            pass
+        with torch.no_grad():
+            return f[..., 0]
+        """,
+        "return f.real\n",
+    ),
     "a number of dimensions by name": (
         """
         count = x.dim() - 1

@@ -135,16 +135,17 @@ class ComplexForm:
     def _reads(self, node: ast.expr) -> bool:
         """Rewrite an expression that gives something real of a pair; False: it does not."""
         part = self.values.part(node)
-        if part is not None and isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
+        load = isinstance(getattr(node, "ctx", ast.Load()), ast.Load)
+        if part is not None and load and self._concerned(part.pair):
             self.parts += 1
             self._part(node, part.pair, part.index)
             return True
         unbound = self.values.unbound(node)
-        if unbound is not None:
+        if unbound is not None and self._concerned(unbound):
             self._unbound(node, unbound)
             return True
         length = self.values.length(node)
-        if length is not None:
+        if length is not None and self._concerned(length.pair):
             self.parts += 1
             self._read(length.pair)
             end = ".square()" if length.squared else ""
@@ -152,6 +153,14 @@ class ComplexForm:
             self.rewriting.put(node, *self._primary(length.pair), f".abs(){end}{column}")
             return True
         return self._view(node) or self._size(node)
+
+    def _concerned(self, pair: ast.expr) -> bool:
+        """Whether a transform or a variable is part of a pair: others are left as they are."""
+        return any(
+            id(inner) in self.values.transforms
+            or (isinstance(inner, ast.Name) and self.values.layout(inner) is not None)
+            for inner in ast.walk(pair)
+        )
 
     def _part(self, node: ast.expr, pair: ast.expr, index: int) -> None:
         name = (".real", ".imag")[index]

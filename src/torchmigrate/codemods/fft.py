@@ -65,27 +65,35 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
     """The findings of one of the rules; all of them are planned together, once."""
     if not hits:
         return
-    plan = planner.plans.get(_PLAN)
-    if not isinstance(plan, Plan):
-        plan = planner.plans[_PLAN] = Plan([hit for hit in planner.hits if hit.rule.code in CODES], planner)
+    done = planner.plans.get(_PLAN)
+    if not isinstance(done, Outcomes):
+        mine = [hit for hit in planner.hits if hit.rule.code in CODES]
+        done = planner.plans[_PLAN] = Plan(mine, planner).done
     for hit in hits:
-        if id(hit) not in plan.silent:
-            fix, text = plan.outcome.get(id(hit), (None, None))
+        if id(hit) not in done.silent:
+            fix, text = done.of.get(id(hit), (None, None))
             finding = planner.finding(hit, fix)
             yield finding._replace(help=f"{text}; {finding.help}") if text else finding
 
 
-class Plan:
-    """What becomes of every hit of a file.
+@dataclass(slots=True)
+class Outcomes:
+    """What becomes of every hit of a file: by id() its fix, and what to say.
 
-    outcome: by hit its fix, and what to say. silent: hits that are nothing to report.
+    silent: hits that are nothing to report.
     """
+
+    of: dict[int, tuple[Fix | None, str | None]] = field(default_factory=dict)
+    silent: set[int] = field(default_factory=set)
+
+
+class Plan:
+    """Works out what becomes of the hits of a file."""
 
     def __init__(self, hits: Sequence[Hit], planner: FixPlanner) -> None:
         self.planner = planner
         self.around = Surroundings(planner.names)
-        self.outcome: dict[int, tuple[Fix | None, str | None]] = {}
-        self.silent: set[int] = set()
+        self.done = Outcomes()
         groups: dict[tuple[int, bool], Group] = {}
         imports = [hit for hit in hits if hit.use.role is Role.IMPORT]
         for hit in hits:
@@ -135,8 +143,8 @@ class Plan:
             )
         for group in groups:
             text = f"not rewritten: {group.problem}" if group.problem else group.note
-            self.outcome.update((id(hit), (fix, text)) for hit in group.hits)
-        self.outcome.update((id(hit), (fix, None)) for hit in imports)
+            self.done.of.update((id(hit), (fix, text)) for hit in group.hits)
+        self.done.of.update((id(hit), (fix, None)) for hit in imports)
 
     # ---- one group -----------------------------------------------------------------------------------------
 
@@ -203,7 +211,7 @@ class Plan:
             if value is None or values.layout(value) is not Layout.PAIR:
                 transforms.pop(id(call), None)
                 group.hits.remove(hit)
-                self.silent.add(id(hit))
+                self.done.silent.add(id(hit))
 
     def _direct(self, transforms: dict[int, Transform], values: Values) -> list[Edit]:
         """Every call by itself, so that nothing else has to change."""
