@@ -19,7 +19,7 @@ TRAIN = dedent("""\
 FOURIER = dedent("""\
     import torch
 
-    y = torch.rfft(x, 2)
+    y = torch.rfft(x, 4)
     if torch.__version__ < "1.8":
         y = torch.rfft(x, 3)
     # torchmigrate: ignore[TM100]

@@ -22,13 +22,13 @@ from torchmigrate.console import Console
 
 SOURCE = Path(torchmigrate.__file__).parent.parent
 
-# Safe fix (warning); report only (error); safe fix (info).
+# Safe fix (warning); report only, since there never was such a transform (error); safe fix (info).
 OLD = dedent("""\
     import torch
     import torch.nn.functional as F
 
     scaler = torch.cuda.amp.GradScaler()
-    y = torch.rfft(x, 2)
+    y = torch.rfft(x, 4)
     z = F.sigmoid(y)
 """)
 FIXED = OLD.replace("torch.cuda.amp.GradScaler()", 'torch.amp.GradScaler("cuda")').replace(
@@ -167,7 +167,7 @@ def test_exit_zero(project: Project) -> None:
 
 
 def test_statistics(project: Project) -> None:
-    project.write("more.py", "import torch\ntorch.rfft(x, 1)\n")
+    project.write("more.py", "import torch\ntorch.rfft(x, 5)\n")
     done = project.run("check", "--statistics", code=1)
     lines = [line.split("\t") for line in done.stdout.splitlines()]
     assert [(line[0], line[1], line[2]) for line in lines] == [
@@ -217,7 +217,7 @@ def test_a_directory_without_python_files_is_said_to_be_one(project: Project) ->
 def test_fix(project: Project) -> None:
     done = project.run("check", "--fix", "--output-format", "concise", code=1)
     assert (project.path / "old.py").read_text() == FIXED
-    assert done.stdout.startswith(f"old.py:{FIXED.splitlines().index('y = torch.rfft(x, 2)') + 1}:5: {RFFT} ")
+    assert done.stdout.startswith(f"old.py:{FIXED.splitlines().index('y = torch.rfft(x, 4)') + 1}:5: {RFFT} ")
     assert err_lines(done) == ["Fixed 2 findings in 1 file.", "Found 1 finding (1 error)."]
     again = project.run("check", "--fix", "--output-format", "concise", code=1)
     assert (again.stdout, err_lines(again)) == (done.stdout, ["Found 1 finding (1 error)."])
@@ -392,7 +392,7 @@ def test_unknown_selector(project: Project) -> None:
 
 def test_suppressed(project: Project) -> None:
     lines = OLD.replace("GradScaler()", f"GradScaler()  # torchmigrate: ignore[{SCALER}] old GPU")
-    project.write("old.py", lines.replace("x, 2)", f"x, 2)  # noqa: {RFFT}"))
+    project.write("old.py", lines.replace("x, 4)", f"x, 4)  # noqa: {RFFT}"))
     assert project.codes("old.py") == [SIGMOID]
     assert project.codes("old.py", "--target", "1.5") == [SIGMOID]
 
@@ -485,12 +485,12 @@ def test_gitignore(project: Project) -> None:
 @pytest.mark.parametrize(
     ("name", "data", "message"),
     [
-        ("py2.py", b"import torch\nprint torch.rfft(x, 2)\n", "py2.py:2: Python 2 code (print statement)"),
+        ("py2.py", b"import torch\nprint torch.rfft(x, 4)\n", "py2.py:2: Python 2 code (print statement)"),
         ("bad.py", b"import torch\ntorch.rfft(\n", "bad.py:2: syntax error: "),
         ("enc.py", b"# coding: klingon\nimport torch\n", "enc.py:1: unknown encoding: klingon"),
         ("nul.py", b"import torch\n\0", "nul.py:2: contains NUL bytes"),
         ("bin.py", bytes(range(128, 256)), "bin.py:1: not utf-8 text"),
-        ("async.py", b"import torch\nasync = torch.rfft(x, 2)\n", "`async` is a keyword since Python 3.7"),
+        ("async.py", b"import torch\nasync = torch.rfft(x, 4)\n", "`async` is a keyword since Python 3.7"),
     ],
 )
 def test_bad_files_do_not_hide_the_others(project: Project, name: str, data: bytes, message: str) -> None:

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parent.parent
 INSTALLED = ("pyproject.toml", "README.md", "hatch_build.py", ".pre-commit-hooks.yaml", "src", "rules")
 OLD = "import torch\n\nscaler = torch.cuda.amp.GradScaler()\n"
 FIXED = 'import torch\n\nscaler = torch.amp.GradScaler("cuda")\n'
-REMOVED = "import torch\n\ny = torch.rfft(x, 2)\n"
+REMOVED = "import torch\n\ny = torch.rfft(x, 4)\n"
 
 
 def run(*command: str, cwd: Path, check: bool = True, **more: str) -> subprocess.CompletedProcess[str]:

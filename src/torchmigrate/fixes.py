@@ -59,6 +59,8 @@ class FixPlanner:
         self.versions = versions
         self.settings = settings
         self._is_init = is_init
+        self.hits: Sequence[Hit] = ()  # of all rules, for codemods that serve several
+        self.plans: dict[str, object] = {}  # what such a codemod has worked out, by its name
 
     @cached_property
     def imports(self) -> ImportPlanner:

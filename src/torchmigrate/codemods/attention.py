@@ -7,10 +7,7 @@ between is understood and nobody else reads the scores or the weights.
 from __future__ import annotations
 
 import ast
-import io
 import re
-import textwrap
-import tokenize
 from collections.abc import Iterator, Sequence
 
 from torchmigrate.catalogue.model import Rule
@@ -20,6 +17,7 @@ from torchmigrate.codemods._attention_sites import Site, sites
 from torchmigrate.codemods._findings import finding_at
 from torchmigrate.codemods._operations import Reader
 from torchmigrate.codemods._placing import use_at
+from torchmigrate.codemods._removal import removals
 from torchmigrate.fixes import FixPlanner
 from torchmigrate.hits import Hit
 from torchmigrate.import_edits import line_start, logical_line, start_of
@@ -32,7 +30,6 @@ NEW = "torch.nn.functional.scaled_dot_product_attention"
 SCREEN = re.compile(r"[Ss]oftmax")
 # What stands before the parenthesis of a call or a definition.
 _CALLED = re.compile(r"(?:[)\]]|(?<!\w)(?!(?:return|in|and|or|not|if|else|yield|await|is|lambda)\b)\w+)\s*$")
-_BLANK_LINE = re.compile(r"[ \t]*\r?\n")
 _SCALE_SINCE = "2.1"
 _WIDTH = 88
 _STEP = "    "
@@ -79,7 +76,7 @@ def _fix(site: Site, rule: Rule, planner: FixPlanner, reader: Reader) -> Fix | s
         return spelling.reason
     arguments = _arguments(parts, site, reader, source)
     edits = [_call(site, spelling.text, arguments, source), *spelling.edits]
-    edits += _removals(parts.gone, site.block, source)
+    edits += removals(parts.gone, site.block, source)
     case = rule.cases[0]
     if any(item.startswith("scale=") for item in arguments):
         case = case._replace(requires=_SCALE_SINCE)
@@ -160,37 +157,3 @@ def _parenthesized(text: str, start: int, end: int) -> bool:
         and text[end : end + 1] == ")"
         and not _CALLED.search(text[: start - 1].rpartition("\n")[2])
     )
-
-
-def _removals(statements: Sequence[ast.stmt], block: list[ast.stmt], source: Source) -> list[Edit]:
-    """Take statements away with their lines; comments behind them stay, on lines of their own."""
-    text = source.text
-    edits: list[Edit] = []
-    above = ""  # the text above a run of removed lines
-    for statement in sorted(statements, key=lambda item: item.lineno):
-        start = line_start(text, start_of(source, statement))
-        if isinstance(statement, ast.If):
-            end = logical_line(source, statement.body, statement.body[-1]).after
-        else:
-            end = logical_line(source, block, statement).after
-        if not edits or edits[-1].end != start:
-            above = text[:start].rstrip(" \t")
-        comments = _comments(text[start:end], source)
-        if comments:
-            above = ""
-        blank = _BLANK_LINE.match(text, end)
-        if blank and (above.endswith(("\n\n", "\n\r\n")) or above.rstrip().endswith(":")):
-            end = blank.end()  # there is one above, or the block begins here
-        edits.append(Edit(start, end, comments))
-    return edits
-
-
-def _comments(code: str, source: Source) -> str:
-    """The comments in the lines of a statement, each on its own line."""
-    indent = code[: len(code) - len(code.lstrip())]
-    found = [
-        token.string
-        for token in tokenize.generate_tokens(io.StringIO(textwrap.dedent(code)).readline)
-        if token.type == tokenize.COMMENT
-    ]
-    return "".join(f"{indent}{comment}{source.newline}" for comment in found)
