@@ -195,10 +195,10 @@ class CallSites:
             if isinstance(item, Parameter) or is_literal(item):
                 values.append(self._text(item))
                 continue
-            kept = self._kept(item, block or [])
+            kept = self._kept(item, block or [], owner)
             if kept is None:
                 kept = f"self.{self.found.parameters[number].name}"
-                if self.local.attributes(self.found.parameters[number].name) or kept in before:
+                if self._stores(self.found.parameters[number].name, owner, read=True):
                     raise Unclear(f"there is no name for an argument of `{self.found.node.name}(...)`")
                 before.append(f"{kept} = {self._text(item)}")
             values.append(kept)
@@ -228,7 +228,7 @@ class CallSites:
             return isinstance(around, ast.Call) and around.func is mention and not around.args
         return not isinstance(around, ast.Attribute)
 
-    def _kept(self, item: ast.expr, block: Sequence[ast.stmt]) -> str | None:
+    def _kept(self, item: ast.expr, block: Sequence[ast.stmt], owner: ast.ClassDef) -> str | None:
         """The attribute of `self` that holds a value for good: from `self.k = k`, or the value itself."""
         wanted = ast.dump(item)
         for statement in block:
@@ -239,13 +239,18 @@ class CallSites:
                     and isinstance(target.value, ast.Name)
                     and target.value.id == "self"
                     and (ast.dump(statement.value) == wanted or _same_place(target, item))
-                    and self._stored_once(target.attr)
+                    and self._stores(target.attr, owner) == 1
                 ):
                     return f"self.{target.attr}"
         return None
 
-    def _stored_once(self, name: str) -> bool:
-        return sum(not isinstance(item.ctx, ast.Load) for item in self.local.attributes(name)) == 1
+    def _stores(self, name: str, owner: ast.ClassDef, *, read: bool = False) -> int:
+        """How often an attribute of a class is set (or read), or one that may be it, of another object."""
+        methods = {item.name for item in owner.body if isinstance(item, ast.FunctionDef)}
+        return (name in methods) + sum(
+            (read or not isinstance(item.ctx, ast.Load)) and self._class_of(item) in (owner, None)
+            for item in self.local.attributes(name)
+        )
 
     def _class_of(self, node: ast.Attribute) -> ast.ClassDef | None:
         """The class in a method of which `self.x` stands."""

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from torchmigrate.codemods._legacy_class import LegacyClass, Method, Unclear, is_docstring, self_name
 from torchmigrate.codemods._local_names import LocalNames
 from torchmigrate.edits import splice
-from torchmigrate.import_edits import line_start, logical_line, start_of
+from torchmigrate.import_edits import logical_line
 from torchmigrate.model import Edit
 from torchmigrate.source import Source
 
@@ -232,20 +232,16 @@ class ClassEdits:
             if is_docstring(anchor):
                 at = logical_line(source, into.body, anchor).after
             else:
-                at = line_start(text, start_of(source, anchor))
-                at = self._over_comments(at, into)
+                at = self._start_of_body(into)
             edits.append(Edit(at, at, moved))
         return edits
 
-    def _over_comments(self, at: int, into: Method) -> int:
-        """Comments above the first statement belong to it."""
-        header = self.source.text
-        while True:
-            above = line_start(header, at - 1)
-            line = header[above:at].strip()
-            if not line.startswith("#") or above <= self.source.line_start(into.lineno):
-                return at
-            at = above
+    def _start_of_body(self, method: Method) -> int:
+        """Where the first line of a method's body begins; comments above a statement belong to it."""
+        number = method.body[0].lineno
+        while number - 1 > method.lineno and self.source.line_text(number - 1).lstrip().startswith("#"):
+            number -= 1
+        return self.source.line_start(number)
 
     def _moved(self, init: Method, kept: list[ast.stmt]) -> str:
         """The statements of `__init__` as they stand in `forward`."""
@@ -257,7 +253,7 @@ class ClassEdits:
         for item in self.found.dropped:
             if logical_line(source, init.body, item).comment:
                 raise Unclear("a comment in `__init__` would be lost")
-        start = self._header_end(init)
+        start = self._start_of_body(init)
         end = self._after(init.body)
         edits = [edit for edit in self._renamed(init) if start <= edit.start]
         for item in self.found.dropped:
@@ -269,11 +265,6 @@ class ClassEdits:
         code = splice(text[start:end], shifted).strip("\r\n")
         newline = source.newline
         return f"{code}{newline}" if code.strip() else ""
-
-    def _header_end(self, method: Method) -> int:
-        """Where the lines of a method's body begin, comments above the first statement included."""
-        at = line_start(self.source.text, start_of(self.source, method.body[0]))
-        return self._over_comments(at, method)
 
     def _after(self, body: list[ast.stmt]) -> int:
         """Behind the last line of a block."""
