@@ -325,7 +325,7 @@ REFUSED = {
     ),
     "a method of the old kind": (
         PLAIN.replace("self.save_for_backward(x)", "self.mark_shared_storage((x, x))") + "Scale(1.0)(1)\n",
-        "nothing like",
+        "in a context",
     ),
 }
 

@@ -130,7 +130,8 @@ class CallSites:
             at = text.index("(", self.source.span(callee)[1]) + 1
             if text[self.source.span(callee)[1] : at - 1].strip(" \t\r\n)"):
                 raise Unclear("there is something between a callee and its arguments")
-            yield Edit(at, at, f"{code}, " if call.args else code)
+            gap = "" if text[at].isspace() else " "
+            yield Edit(at, at, f"{code},{gap}" if call.args else code)
             return
         last = call.args[-1]
         closers = _CLOSERS.match(text, self.source.span(last)[1], self.source.span(call)[1] - 1)

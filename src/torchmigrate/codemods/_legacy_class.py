@@ -258,7 +258,7 @@ def _check_state(found: LegacyClass, local: LocalNames) -> None:
                 raise Unclear(f"`{method.name}` hands the function object on")
             name = outer.attr
             if name in _GONE or (not isinstance(outer.ctx, ast.Load) and name in _CONTEXT):
-                raise Unclear(f"a context has nothing like `{own}.{name}`")
+                raise Unclear(f"`{own}.{name}` is nothing, or something else, in a context")
             if isinstance(outer.ctx, ast.Load):
                 read[name] = None
             else:

@@ -267,11 +267,19 @@ class ClassEdits:
         return f"{code}{newline}" if code.strip() else ""
 
     def _after(self, body: list[ast.stmt]) -> int:
-        """Behind the last line of a block."""
-        last = body[-1]
-        at = self.source.offset(last.end_lineno or last.lineno, 0)
-        newline = self.source.text.find("\n", self.source.span(last)[1])
-        return max(at, len(self.source.text) if newline < 0 else newline + 1)
+        """Behind the last line of a block, and the comments below that are indented like it."""
+        last, source = body[-1], self.source
+        number = last.end_lineno or last.lineno
+        comment = number
+        while comment < source.line_count:
+            line = source.line_text(comment + 1)
+            code = line.lstrip(" \t")
+            if code.startswith("#") and len(line) - len(code) >= last.col_offset:
+                number = comment + 1
+            elif code.strip():
+                break
+            comment += 1
+        return source.line_start(number + 1) if number < source.line_count else len(source.text)
 
 
 def _first_line(method: Method) -> int:
