@@ -1,4 +1,4 @@
-"""Where the state of functional models goes in a file: through variables, attributes, functions, transforms."""
+"""Where the state of functional models goes: through variables, attributes, functions and transforms."""
 
 from __future__ import annotations
 
@@ -127,6 +127,9 @@ class Flow:
         if isinstance(held, Def | Wrap | Partial) and isinstance(kind, Def | Wrap | Partial):
             if self.final and (self.tracked(held) or self.tracked(kind)):
                 raise Unclear(f"`{cell[2]}` holds different functions")
+            if _innermost(held) == _innermost(kind):  # the same, with more known of it
+                self.cells[cell] = kind
+                self.changed = True
             return
         try:
             new = merged(held, kind)
@@ -265,6 +268,8 @@ class Flow:
         return None
 
     def _store(self, target: ast.expr, kind: Kind, scope: Scope) -> None:
+        if isinstance(target, ast.Name) and not self._is_read(target.id):
+            return
         cell = self._target_cell(target, scope)
         if cell is not None:
             if self.final and self._is_state(self.cells.get(cell)) and kind is None:
@@ -283,6 +288,9 @@ class Flow:
                 self.fail(target, "is changed in place")
             if self.tracked(kind):
                 self.fail(target, "is not followed")
+
+    def _is_read(self, name: str) -> bool:
+        return any(isinstance(item.ctx, ast.Load) for item in self.local.named(name))
 
     def _return(self, node: ast.Return, scope: Scope) -> None:
         if node.value is None:
@@ -364,7 +372,8 @@ class Flow:
             return self._comprehension(node, scope, wanted)
         if isinstance(node, ast.Subscript):
             return self._subscript(node, scope)
-        return self._plain(node, scope)
+        self._plain(node, scope)
+        return None
 
     def _plain(self, node: ast.expr, scope: Scope) -> None:
         """An expression that has nothing to do with states, or must not."""
@@ -373,9 +382,8 @@ class Flow:
         )
         for key, child in _children(node):
             kind = self.read(child, scope)
-            if isinstance(node, ast.Starred) and isinstance(kind, State):
-                self.text.values(child, self.final)
-            elif isinstance(node, ast.Dict) and isinstance(kind, State) and key == "params":
+            taken_apart = isinstance(node, ast.Starred) or (isinstance(node, ast.Dict) and key == "params")
+            if taken_apart and isinstance(kind, State):
                 self.text.values(child, self.final)
             elif self.tracked(kind) and not tests and not (isinstance(node, ast.UnaryOp)):
                 self.fail(child, "is used in a way that is not understood")
@@ -680,23 +688,13 @@ class Flow:
             self.read(item, scope)
         if how == "vmap":
             return Wrap(how, inner, dims=second)
-        argnums = _literal(second, 0)
-        if isinstance(argnums, list):
-            argnums = tuple(argnums)
-        valid = isinstance(argnums, int) or (
-            isinstance(argnums, tuple) and all(isinstance(number, int) for number in argnums)
-        )
         aux = _literal(third, False)
-        return Wrap(
-            how,
-            inner,
-            argnums if valid else None,
-            aux if isinstance(aux, bool) else None,  # type: ignore[arg-type]
-        )
+        return Wrap(how, inner, _argnums(second), aux if isinstance(aux, bool) else None)
 
     def _partial(self, node: ast.Call, scope: Scope) -> Kind:
         if not node.args:
-            return self._plain(node, scope)
+            self._plain(node, scope)
+            return None
         inner = self.read(node.args[0], scope)
         if not isinstance(inner, Def | Wrap | Partial | Model):
             for argument in (*node.args[1:], *(item.value for item in node.keywords)):
@@ -866,6 +864,16 @@ def _literal(node: ast.expr | None, absent: object) -> object:
         return ast.literal_eval(node)
     except ValueError:
         return None
+
+
+def _argnums(node: ast.expr | None) -> int | tuple[int, ...] | None:
+    """The literal numbers of arguments."""
+    found = _literal(node, 0)
+    if isinstance(found, int):
+        return found
+    if isinstance(found, tuple | list) and all(isinstance(number, int) for number in found):
+        return tuple(found)
+    return None
 
 
 def _is_dim(node: ast.expr) -> bool:

@@ -93,9 +93,7 @@ class StateText:
         if self.source.text[first] in "([" and self.source.span(node)[1] <= end:
             first += 1
         self.add(start, first, f"{{{key}: ")
-        last = end if whole is node or isinstance(node, ast.GeneratorExp) else end
-        begin = self.source.span(node)[1] - 1
-        self.add(begin, last, "}")
+        self.add(self.source.span(node)[1] - 1, end, "}")
 
     def append(self, call: ast.Call, key: str, final: bool) -> None:
         """`found.append(x)` as `found[name] = x`."""
@@ -118,7 +116,7 @@ class StateText:
     # ---- calls of the model --------------------------------------------------------------------------
 
     def functional_call(self, call: ast.Call, function: str, states: int) -> str | None:
-        """`f(params, x, k=v)` as `functional_call(f, params, (x,), {"k": v})`; what is in the way, or None."""
+        """`f(params, x, k=v)` as `functional_call(f, params, (x,), {"k": v})`; or what is in the way."""
         source, text = self.source, self.source.text
         given = call.args[:states]
         if len(given) < states or any(isinstance(item, ast.Starred) for item in given):
