@@ -131,7 +131,9 @@ def _attempt(uses: dict[int, Use], planner: FixPlanner) -> Group:
     flow = Flow(makes, planner.names, local, text)
     try:
         for use in uses.values():
-            if not use.sure or use.in_fstring or use.guards.attempt is not None or use.via == "star":
+            bound = use.binding
+            guarded = use.guards.attempt is not None or bound is None or bound.guards.attempt is not None
+            if not use.sure or use.in_fstring or guarded or use.via == "star":
                 raise Unclear("the function is imported or called under a condition")
         flow.run()
         group.calls = list(dict.fromkeys(flow.calls))
