@@ -130,12 +130,12 @@ def _attempt(uses: dict[int, Use], planner: FixPlanner) -> Group:
         makes[key] = Make(use.call, maker(use), use.candidates[0].endswith("combine_state_for_ensemble"))
     flow = Flow(makes, planner.names, local, text)
     try:
+        flow.run()
         for use in uses.values():
             bound = use.binding
             guarded = use.guards.attempt is not None or bound is None or bound.guards.attempt is not None
             if not use.sure or use.in_fstring or guarded or use.via == "star":
                 raise Unclear("the function is imported or called under a condition")
-        flow.run()
         group.calls = list(dict.fromkeys(flow.calls))
         _write(group, makes, flow, planner)
     except Unclear as error:

@@ -1,4 +1,4 @@
-"""TM319: old autograd functions (objects with state) become static methods with a context, calls included."""
+"""TM332: old autograd functions (objects with state) become static methods with a context, calls included."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods._findings import finding_at
 from torchmigrate.codemods._legacy_calls import CallSites
-from torchmigrate.codemods._legacy_class import LegacyClass, Unclear, legacy_forward, read_class
+from torchmigrate.codemods._legacy_class import LegacyClass, Unclear, is_static, legacy_forward, read_class
 from torchmigrate.codemods._legacy_edits import ClassEdits
 from torchmigrate.codemods._local_names import LocalNames
 from torchmigrate.fixes import FixPlanner
@@ -21,17 +21,16 @@ _ELSEWHERE = "the calls are in other files: `{name}(...)(x)` must become `{name}
 
 
 def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
-    """A finding at the base of every old class, and at every place that makes or calls one, with one fix."""
+    """A finding at the base and the methods of every old class, and at its calls; one fix for all."""
     local: LocalNames | None = None
     for hit in hits:
         node = hit.use.statement
         if not isinstance(node, ast.ClassDef):
             continue
-        forward = legacy_forward(node)
-        if forward is None:
+        if legacy_forward(node) is None:
             continue
         local = local or LocalNames(planner.names)
-        if _works_as_it_is(node, forward, local):
+        if _works_as_it_is(node, local):
             continue
         places: list[ast.expr] = []
         try:
@@ -43,8 +42,7 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
             fix, help_text = None, str(error)
         finding = planner.finding(hit, fix)
         found = [finding]
-        for place in places:
-            span = planner.source.span(place)
+        for span in (*_methods(node, planner), *map(planner.source.span, places)):
             found.append(finding_at(rule, planner, span, symbol="torch.autograd.Function", fix=fix))
         for item in found:
             if help_text is not None:
@@ -52,15 +50,24 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
             yield item
 
 
-def _works_as_it_is(node: ast.ClassDef, forward: ast.FunctionDef, local: LocalNames) -> bool:
-    """Whether nothing is missing but the decorator: `apply` takes any function of a context."""
-    if any(isinstance(item, ast.FunctionDef) and item.name == "__init__" for item in node.body):
+def _methods(node: ast.ClassDef, planner: FixPlanner) -> Iterator[tuple[int, int]]:
+    """The names of the methods that change."""
+    source = planner.source
+    for item in node.body:
+        if isinstance(item, ast.FunctionDef) and not is_static(item):
+            start = source.text.index(item.name, source.offset(item.lineno, item.col_offset) + len("def"))
+            yield start, start + len(item.name)
+
+
+def _works_as_it_is(node: ast.ClassDef, local: LocalNames) -> bool:
+    """Whether nothing shows that objects are made: `apply` takes ordinary methods, too."""
+    if len(local.binders(node.name)) > 1:
+        return True  # another class, perhaps the new one for another release
+    init = [item for item in node.body if isinstance(item, ast.FunctionDef) and item.name == "__init__"]
+    if any(len(item.args.args) > 1 or item.args.kwonlyargs or item.args.vararg for item in init):
         return False
     mentions = [local.parent(item) for item in local.named(node.name)]
-    if mentions:
-        return all(isinstance(item, ast.Attribute) and item.attr == "apply" for item in mentions)
-    arguments = [*forward.args.posonlyargs, *forward.args.args]
-    return not arguments or arguments[0].arg != "self"
+    return all(isinstance(item, ast.Attribute) and item.attr == "apply" for item in mentions)
 
 
 def _fix(
@@ -72,8 +79,8 @@ def _fix(
         Unclear: why there is none.
     """
     source = planner.source
-    if len(local.binders(node.name)) != 1 or isinstance(local.function_of(node), ast.ClassDef):
-        raise Unclear(f"`{node.name}` is bound several times")
+    if isinstance(local.function_of(node), ast.ClassDef):
+        raise Unclear(f"`{node.name}` stands in another class")
     texts: dict[ast.AST, str] = {
         child: source.segment(child)
         for item in node.body
