@@ -44,6 +44,8 @@ class Cells:
         self.uses = {id(use.node): use for use in names.uses}
         self.final = False  # everything is known: check, and collect edits
         self.changed = False
+        self._seen: set[tuple[Cell, Kind]] = set()  # functions that a variable has held
+        self._read_names: dict[str, bool] = {}
         self.used: set[int] = set()  # functions that are called, by id()
         self.functions: dict[int, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda] = {}
         self.visited: set[int] = set()  # attributes that were understood
@@ -87,7 +89,9 @@ class Cells:
                 raise Unclear(f"`{cell[2]}` holds different functions")
             if innermost(held) == innermost(kind):  # the same, with more known of it
                 self.cells[cell] = kind
-                self.changed = True
+                if (cell, kind) not in self._seen:
+                    self._seen.add((cell, kind))
+                    self.changed = True
             return
         try:
             new = merged(held, kind)
@@ -140,7 +144,11 @@ class Cells:
         return None
 
     def _is_read(self, name: str) -> bool:
-        return any(isinstance(item.ctx, ast.Load) for item in self.local.named(name))
+        known = self._read_names.get(name)
+        if known is None:
+            known = any(isinstance(item.ctx, ast.Load) for item in self.local.named(name))
+            self._read_names[name] = known
+        return known
 
     def qualified(self, node: ast.expr) -> str:
         """The qualified name of a function, or that of a builtin; "" if it is neither."""
@@ -152,7 +160,7 @@ class Cells:
             root = root.value
         if not isinstance(root, ast.Name):
             return ""
-        bindings = [item for scope in self.names.scopes for item in scope.bindings.get(root.id, ())]
+        bindings = self.local.bindings(root.id)
         if not bindings:
             return root.id if root is node else ""
         targets = {item.target for item in bindings}

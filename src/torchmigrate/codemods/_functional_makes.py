@@ -181,11 +181,7 @@ class MakeText:
         if isinstance(node.func, ast.Name):
             if node.func.id == "deepcopy":
                 return True
-            binders = [
-                binding
-                for scope in self.flow.names.scopes
-                for binding in scope.bindings.get(node.func.id, ())
-            ]
+            binders = self.flow.local.bindings(node.func.id)
             return len(binders) == 1 and isinstance(binders[0].node, ast.ClassDef)
         return False
 

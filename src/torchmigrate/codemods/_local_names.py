@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchmigrate.names.model import Names, Scope
+from torchmigrate.names.model import Binding, Names, Scope
 
 
 class LocalNames:
@@ -16,6 +16,10 @@ class LocalNames:
         self.parents: dict[ast.AST, ast.AST] = {}
         self._names: dict[str, list[ast.Name]] = {}
         self._attributes: dict[str, list[ast.Attribute]] = {}
+        self._bindings: dict[str, list[Binding]] = {}
+        for scope in names.scopes:
+            for name, bindings in scope.bindings.items():
+                self._bindings.setdefault(name, []).extend(bindings)
         for node in ast.walk(names.tree):
             for child in ast.iter_child_nodes(node):
                 self.parents[child] = node
@@ -61,9 +65,13 @@ class LocalNames:
                 return block
         return None
 
+    def bindings(self, name: str) -> list[Binding]:
+        """Every place of the file that binds a name, in whatever scope."""
+        return self._bindings.get(name, [])
+
     def binders(self, name: str) -> list[Scope]:
         """The scopes that bind a name, one entry for each place."""
-        return [scope for scope in self.names.scopes for _ in scope.bindings.get(name, ())]
+        return [binding.scope for binding in self.bindings(name)]
 
     def in_fstring(self, node: ast.AST) -> bool:
         """Whether a node stands in an f-string, where positions cannot be relied on."""

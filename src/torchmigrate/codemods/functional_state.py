@@ -30,6 +30,8 @@ NEEDS_HITS = True
 CALL = "torch.func.functional_call"
 _MAKERS = {"make_functional": 1, "make_functional_with_buffers": 2, "combine_state_for_ensemble": 2}
 
+_ALONE = 8  # every attempt reads the whole file
+
 
 @dataclass(slots=True)
 class Group:
@@ -113,16 +115,16 @@ def _plan(planner: FixPlanner) -> list[Group]:
         for use in planner.names.uses
         if use.call is not None and use.role is Role.CALL and maker(use)
     }
-    whole = _attempt(makes, planner)
-    if not whole.reason or len(makes) < 2:
+    local = LocalNames(planner.names)
+    whole = _attempt(makes, planner, local)
+    if not whole.reason or not 1 < len(makes) <= _ALONE:
         return [whole]
-    alone = [_attempt({key: use}, planner) for key, use in makes.items()]
+    alone = [_attempt({key: use}, planner, local) for key, use in makes.items()]
     return alone if any(not group.reason for group in alone) else [whole]
 
 
-def _attempt(uses: dict[int, Use], planner: FixPlanner) -> Group:
+def _attempt(uses: dict[int, Use], planner: FixPlanner, local: LocalNames) -> Group:
     group = Group(uses)
-    local = LocalNames(planner.names)
     text = StateText(planner.source, local, planner.names.tree)
     makes: dict[int, Make] = {}
     for key, use in uses.items():
