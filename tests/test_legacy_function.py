@@ -1,63 +1,362 @@
-"""Functions that are called as objects: what is found, what is rewritten, and that the new code runs."""
+"""TM332: old autograd functions, run by a stand-in for what torch did before 1.5, against the rewritten ones."""
 
 from __future__ import annotations
 
+import copy
+import textwrap
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+import torch
 from harness.catalogue import catalogue
 
 from torchmigrate.config import Settings
 from torchmigrate.engine import Engine
+from torchmigrate.model import Applicability, Finding
 from torchmigrate.source import Source
 
 NAME = Path("example.py")
-BODY = """
+HEAD = "import torch\nfrom torch.autograd import Function\n\n"
+
+
+class OldFunction:
+    """What an object of an old `Function` did when it was called."""
+
+    needs_input_grad: tuple[bool, ...]
+    saved_tensors: tuple[torch.Tensor, ...] = ()
+
+    def save_for_backward(self, *tensors: torch.Tensor) -> None:
+        self.saved_tensors = tensors
+
+    @property
+    def saved_variables(self) -> tuple[torch.Tensor, ...]:
+        return self.saved_tensors
+
+    def mark_non_differentiable(self, *tensors: torch.Tensor) -> None:
+        self.marked = tensors
+
+    def __call__(self, *inputs: torch.Tensor) -> object:
+        return _Runner.apply(copy.copy(self), *inputs)  # an object was meant to be called once
+
+
+class _Runner(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, function, *inputs):
+        ctx.function = function
+        function.needs_input_grad = ctx.needs_input_grad[1:]
+        return function.forward(*inputs)
+
+    @staticmethod
+    def backward(ctx, *grads):
+        found = ctx.function.backward(*grads)
+        found = found if isinstance(found, tuple) else (found,)
+        assert len(found) == len(ctx.function.needs_input_grad)
+        return None, *found
+
+
+def settings(**options: bool) -> Settings:
+    return Settings(codes=frozenset(["TM332"]), known={"TM332": "TM332"}, **options)
+
+
+def check(text: str) -> tuple[list[Finding], str]:
+    """The findings, and the text after unsafe fixes, which a second run leaves as it is."""
+    found = Engine(catalogue(), settings()).check_source(Source.from_text(text, NAME), NAME)
+    engine = Engine(catalogue(), settings(fix=True, unsafe_fixes=True))
+    result = engine.check_source(Source.from_text(text, NAME), NAME)
+    assert not found.problems and not result.problems
+    new = result.new_text or text
+    again = engine.check_source(Source.from_text(new, NAME), NAME)
+    assert again.new_text is None
+    return found.findings, new
+
+
+def run(text: str, *, old: bool) -> list[torch.Tensor]:
+    """`go(x, y)` of a text, and the gradients of both."""
+    torch.manual_seed(0)
+    space: dict[str, object] = {}
+    exec(compile(text, "example.py", "exec"), _space(space, old=old))
+    x, y = (torch.randn(4, 4, dtype=torch.float64, requires_grad=True) for _ in range(2))
+    out = space["go"](x, y)  # type: ignore[operator]
+    outs = out if isinstance(out, tuple) else (out,)
+    weights = torch.linspace(0, 1, 16, dtype=torch.float64).view(4, 4)
+    sum((item * weights).sum() for item in outs if item.requires_grad).backward()
+    zeros = torch.zeros(4, 4, dtype=torch.float64)
+    return [*outs, x.grad if x.grad is not None else zeros, y.grad if y.grad is not None else zeros]
+
+
+def _space(space: dict[str, object], *, old: bool) -> dict[str, object]:
+    if old:
+        fake = SimpleNamespace(Function=OldFunction)
+        modules = {"torch.autograd": fake}
+
+        def load(name: str, *rest: object) -> object:
+            return modules.get(name) or __import__(name, *rest)  # type: ignore[arg-type]
+
+        space["__builtins__"] = {**vars(__import__("builtins")), "__import__": load}
+    return space
+
+
+PLAIN = """
+class Scale(Function):
+    def __init__(self, factor, bias=0.5):
+        super(Scale, self).__init__()
+        self.factor = factor
+        self.bias = bias
     def forward(self, x):
-        self.factor = 3
-        return x * self.factor
+        self.save_for_backward(x)
+        return x * x * self.factor + self.bias
+    def backward(self, grad):
+        x, = self.saved_tensors
+        return grad * 2 * x * self.factor
+"""
+
+WORKING = {
+    "settings": PLAIN + "def go(x, y):\n    return Scale(3.0)(x) + Scale(factor=2.0, bias=1.0)(y)\n",
+    "keyword in the middle": """
+class Scale(Function):
+    def __init__(self, factor=1.0, bias=0.5, power=2):
+        self.factor, self.bias = factor, bias
+        self.power = power
+    def forward(self, x):
+        return x * self.factor + self.bias * self.power
     def backward(self, grad):
         return grad * self.factor
-"""
-HEAD = "import torch\nclass Triple(torch.autograd.Function):"
-ADVICE = {
-    "an object is kept": f"{HEAD}{BODY}f = Triple()\ny = f(x)\nz = Triple()(x)\n",
-    "made with values": f"{HEAD}{BODY}y = Triple(3)(x)\n",
-    "attribute of the class": f"{HEAD}\n    factor = 3{BODY}y = Triple()(x)\n",
-    "the context is handed on": HEAD
-    + BODY.replace("return x", "note(self)\n        return x")
-    + "y = Triple()(x)\n",
+def go(x, y):
+    return Scale(power=4)(x) + Scale()(y)
+""",
+    "variable": PLAIN + "def go(x, y):\n    f = Scale(3.0)\n    return f(x) + f(y)\n",
+    "module level variable": PLAIN + "scale = Scale(3.0)\ndef go(x, y):\n    return scale(x) + scale(y)\n",
+    "attribute": PLAIN
+    + """
+class Layer(torch.nn.Module):
+    def __init__(self, factor):
+        super().__init__()
+        self.scale = Scale(factor * 2, 1.5)
+    def forward(self, x):
+        return self.scale(x)
+def go(x, y):
+    return Layer(4.0)(x) * y
+""",
+    "attribute that is kept": PLAIN
+    + """
+class Layer(torch.nn.Module):
+    def __init__(self, factor):
+        super().__init__()
+        self.k = factor
+        self.scale = Scale(factor)
+    def forward(self, x):
+        return self.scale(x)
+def go(x, y):
+    return Layer(4.0)(x) * y
+""",
+    "two inputs, both ways to return": """
+class Product(Function):
+    def __init__(self, sign):
+        self.sign = sign
+    def forward(self, a, b):
+        self.save_for_backward(a, b)
+        return self.sign * a * b
+    def backward(self, grad):
+        a, b = self.saved_variables
+        if self.sign > 0:
+            grads = (grad * b * self.sign, grad * a * self.sign)
+            return grads
+        if not self.needs_input_grad[1]:
+            return (grad * b * self.sign), None
+        return (
+            grad * b * self.sign,
+            grad * a * self.sign,  # of b
+        )
+def go(x, y):
+    return Product(-2.0)(x, y) + Product(3.0)(x, y.detach()) + Product(-1.0)(x, y.detach())
+""",
+    "any number of inputs": """
+class Total(Function):
+    def __init__(self, weight, power):
+        self.weight = weight
+        self.power = power
+    def forward(self, *inputs):
+        self.save_for_backward(*inputs)
+        return sum(item ** self.power for item in inputs) * self.weight
+    def backward(self, grad):
+        found = []
+        for number, item in enumerate(self.saved_tensors):
+            if self.needs_input_grad[0] and any(self.needs_input_grad):
+                found.append(grad * self.weight * self.power * item ** (self.power - 1))
+            else:
+                found.append(None)
+        return tuple(found)
+def go(x, y):
+    return Total(0.5, power=3)(*[x, y])
+""",
+    "an input with a default": """
+class Affine(Function):
+    def __init__(self, scale=2.0):
+        self.scale = scale
+    def forward(self, x, bias=None):
+        self.biased = bias is not None
+        return x * self.scale + (bias if self.biased else 0)
+    def backward(self, grad):
+        if self.biased:
+            return grad * self.scale, grad
+        return (grad * self.scale,)
+def go(x, y):
+    return Affine()(x) + Affine(3.0)(x, y)
+""",
+    "helpers, class attributes, comments": '''
+class Clip(Function):
+    """Clipped."""
+
+    limit = 0.5
+    # What `forward` multiplies with.
+    def __init__(self, factor):
+        # kept for backward
+        self.factor = factor  # a number
+
+    # Runs it.
+    def forward(self, x):
+        # the mask of what is small
+        self.mask = self._mask(x)
+        return x * self.mask * self.factor
+
+    def _mask(self, x):
+        return (x.abs() < self.limit).to(x.dtype) * self.one()
+
+    @staticmethod
+    def one():
+        return 1.0
+
+    def backward(self, grad):
+        return -grad * self.mask * self.factor
+
+
+def go(x, y):
+    return Clip(2.0)((x)) + Clip(y.detach().mean().item())(
+        y,
+    )
+''',
+    "__init__ at the end": """
+class Flip(Function):
+    def forward(self, x):
+        '''Turned.'''
+        return x.flip(self.dim)
+
+    def backward(self, grad):
+        return grad.flip(self.dim)
+
+    def __init__(self, dim):
+        super().__init__()
+        if dim < 0:
+            dim = dim + 2
+        self.dim = dim
+
+
+def go(x, y):
+    return Flip(-1)(x) * y
+""",
+    "nothing to keep": """
+class Reverse(Function):
+    def forward(self, x):
+        return x.clone()
+    def backward(self, grad):
+        return grad.neg()
+def reverse(x):
+    return Reverse()(x)
+def go(x, y):
+    return reverse(x) * y
+""",
 }
-CLEAN = {
-    "applied": f"{HEAD}{BODY}y = Triple.apply(x)\n",
-    "used elsewhere": f"{HEAD}{BODY}",
-    "two of that name": f"{HEAD}{BODY}class Triple:\n    pass\ny = Triple()(x)\n",
+
+
+def _comments(text: str) -> list[str]:
+    return sorted(line.partition("#")[2] for line in text.splitlines() if "#" in line)
+
+
+@pytest.mark.parametrize("body", WORKING.values(), ids=WORKING.keys())
+@pytest.mark.parametrize("newline", ["\n", "\r\n"], ids=["lf", "crlf"])
+def test_old_against_new(body: str, newline: str):
+    before = HEAD + body.lstrip()
+    findings, after = check(before.replace("\n", newline))
+    assert findings and all(item.fix is findings[0].fix for item in findings)
+    assert newline == "\n" or "\n" not in after.replace("\r\n", "")
+    assert _comments(after) == _comments(before)
+    for one, other in zip(run(before, old=True), run(after, old=False), strict=True):
+        torch.testing.assert_close(one, other)
+
+
+def test_gradcheck():
+    _, after = check(HEAD + WORKING["settings"])
+    space: dict[str, object] = {}
+    exec(after, space)
+    x = torch.randn(3, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda item: space["Scale"].apply(item, 3.0), (x,))  # type: ignore[attr-defined]
+
+
+REFUSED = {
+    "handed on": (PLAIN + "layers = [Scale(1.0)]\n", "handed on"),
+    "state read from outside": (
+        PLAIN + "def go(x):\n    f = Scale(1.0)\n    f(x)\n    return f.factor\n",
+        "handed on",
+    ),
+    "rebound": (PLAIN + "def go(x, f=None):\n    f = Scale(1.0)\n    return f(x)\n", "bound several times"),
+    "both ways": (PLAIN + "def go(x):\n    return Scale(1.0)(x) + Scale.apply(x, 2.0)\n", "beside"),
+    "any settings": (PLAIN + "def go(x, *a):\n    return Scale(*a)(x)\n", "not understood"),
+    "derived": (PLAIN + "class Twice(Scale):\n    pass\n", "not called"),
+    "name clash": (
+        PLAIN.replace("factor, bias=0.5", "x, bias=0.5").replace("= factor", "= x") + "Scale(1.0)(1)\n",
+        "both have a variable `x`",
+    ),
+    "self handed on": (
+        PLAIN.replace("x, = self.saved_tensors", "x, = load(self)") + "Scale(1.0)(1)\n",
+        "hands",
+    ),
+    "unknown state": (
+        PLAIN.replace("self.factor + self.bias", "self.other") + "Scale(1.0)(1)\n",
+        "sets `other`",
+    ),
+    "changing argument": (
+        PLAIN + "def go(x):\n    k = 1\n    f = Scale(k)\n    k = 2\n    return f(x)\n",
+        "may change",
+    ),
+    "gradient of unknown kind": (
+        PLAIN.replace("return grad * 2 * x * self.factor", "return helper(grad)") + "Scale(1.0)(1)\n",
+        "whether `backward` returns a tuple",
+    ),
+    "a method of the old kind": (
+        PLAIN.replace("self.save_for_backward(x)", "self.mark_shared_storage((x, x))") + "Scale(1.0)(1)\n",
+        "in a context",
+    ),
 }
 
 
-def check(text: str) -> tuple[str | None, list[str]]:
-    settings = Settings(codes=frozenset(["TM332"]), known={}, fix=True)
-    result = Engine(catalogue(), settings).check_source(Source.from_bytes(text.encode(), NAME), NAME)
-    return result.new_text, [found.code for found in result.findings]
+@pytest.mark.parametrize(("body", "why"), REFUSED.values(), ids=REFUSED.keys())
+def test_refused_as_a_whole(body: str, why: str):
+    findings, after = check(HEAD + body)
+    assert after == HEAD + body
+    assert findings and all(item.fix is None for item in findings)
+    assert all(why in (item.help or "") for item in findings)
 
 
-def test_the_new_code_computes_what_the_old_one_did() -> None:
-    torch = pytest.importorskip("torch")
-    text, _ = check(f"{HEAD}{BODY}y = Triple()(x)\n")
-    assert text is not None
-    space = {"x": torch.ones(2, requires_grad=True)}
-    exec(text, space)
-    space["y"].sum().backward()
-    assert space["y"].tolist() == space["x"].grad.tolist() == [3.0, 3.0]
+def test_calls_elsewhere_are_shown_only():
+    findings, after = check(HEAD + PLAIN)
+    assert after == HEAD + PLAIN
+    assert len(findings) == 4  # the class and its methods
+    for finding in findings:
+        assert finding.fix is not None and finding.fix.applicability is Applicability.DISPLAY
 
 
-@pytest.mark.parametrize("text", ADVICE.values(), ids=ADVICE)
-def test_it_is_only_reported(text: str) -> None:
-    new, codes = check(text)
-    assert new in (None, text)
-    assert codes == ["TM332"]
+CLEAN = [
+    "class F(Function):\n    def forward(ctx, x):\n        return x\ny = F.apply(x)\n",
+    "class F(Function):\n    @staticmethod\n    def forward(ctx, x):\n        return x\n",
+    "class F(Function):\n    def forward(self, x):\n        return x\n",
+    "class F(Function):\n    def forward(self, x):\n        return x\nclass F:\n    pass\ny = F()(x)\n",
+    "class Base(Function):\n    scale = 1\n",
+    "class Function:\n    pass\nclass F(Function):\n    def forward(self, x):\n        return x\n",
+]
 
 
-@pytest.mark.parametrize("text", CLEAN.values(), ids=CLEAN)
-def test_it_is_not_found(text: str) -> None:
-    assert check(text) == (None, []) or check(text) == (text, [])
+@pytest.mark.parametrize("body", CLEAN)
+def test_nothing_to_find(body: str):
+    findings, _ = check(HEAD + textwrap.dedent(body))
+    assert not findings

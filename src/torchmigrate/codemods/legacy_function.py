@@ -1,8 +1,4 @@
-"""TM332: subclasses of `torch.autograd.Function` that are made and called as objects.
-
-A `forward` that is not static is found only where the file shows that the class is used in the old way: its
-`__init__` has parameters, or an object of it is called. `F.apply(x)` works with an ordinary method too.
-"""
+"""TM332: old autograd functions (objects with state) become static methods with a context, calls included."""
 
 from __future__ import annotations
 
@@ -10,119 +6,107 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from torchmigrate.catalogue.model import Rule
+from torchmigrate.codemods._findings import finding_at
+from torchmigrate.codemods._legacy_calls import CallSites
+from torchmigrate.codemods._legacy_class import LegacyClass, Unclear, is_static, legacy_forward, read_class
+from torchmigrate.codemods._legacy_edits import ClassEdits
+from torchmigrate.codemods._local_names import LocalNames
 from torchmigrate.fixes import FixPlanner
 from torchmigrate.hits import Hit
-from torchmigrate.model import Edit, Finding, Fix
-from torchmigrate.names.model import Role
+from torchmigrate.model import Applicability, Edit, Finding, Fix
 from torchmigrate.versions.range import applicability
 
-NEEDS_HITS = True  # a file without a hit of the rule has nothing for it
-_METHODS = frozenset(["forward", "backward"])
-# What a context has by itself. The attributes of the class are not on it.
-_CONTEXT = frozenset(
-    "save_for_backward saved_tensors saved_variables needs_input_grad mark_dirty mark_non_differentiable "
-    "mark_shared_storage set_materialize_grads".split()
-)
+NEEDS_HITS = True  # the base class is named
+_ELSEWHERE = "the calls are in other files: `{name}(...)(x)` must become `{name}.apply(x, ...)` there"
 
 
 def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
-    """A finding at the base of every legacy class; a fix if each object of it is made where it is called."""
-    parents: dict[ast.AST, ast.AST] | None = None
+    """A finding at the base and the methods of every old class, and at its calls; one fix for all."""
+    local: LocalNames | None = None
     for hit in hits:
         node = hit.use.statement
-        if hit.use.role is not Role.BASE or not hit.use.sure or not isinstance(node, ast.ClassDef):
+        if not isinstance(node, ast.ClassDef):
             continue
-        methods = [each for each in node.body if isinstance(each, ast.FunctionDef)]
-        if not any(method.name == "forward" and not method.decorator_list for method in methods):
+        if legacy_forward(node) is None:
             continue
-        if parents is None:
-            parents = {
-                child: parent
-                for parent in ast.walk(planner.names.tree)
-                for child in ast.iter_child_nodes(parent)
-            }
-        if sum(binding.name == node.name for binding in planner.names.bindings) > 1:
-            continue  # another class, perhaps the new one for another release
-        names = _names(node, planner)
-        called = [call for call in (_called(name, parents) for name in names) if call is not None]
-        if not called and not any(map(_takes_values, methods)):
+        local = local or LocalNames(planner.names)
+        if _works_as_it_is(node, local):
             continue
-        fix = None
-        if planner.may_fix(hit) and len(node.bases) == 1 and len(called) == len(names):
-            fix = _fix(rule, node, called, planner)
-        yield planner.finding(hit, fix)
+        places: list[ast.expr] = []
+        try:
+            if not planner.may_fix(hit):
+                raise Unclear("nobody knows what the base class is")
+            fix = _fix(rule, node, planner, local, places)
+            help_text = None
+        except Unclear as error:
+            fix, help_text = None, str(error)
+        finding = planner.finding(hit, fix)
+        found = [finding]
+        for span in (*_methods(node, planner), *map(planner.source.span, places)):
+            found.append(finding_at(rule, planner, span, symbol="torch.autograd.Function", fix=fix))
+        for item in found:
+            if help_text is not None:
+                item = item._replace(help=f"{help_text}; {item.help}")
+            yield item
 
 
-def _names(node: ast.ClassDef, planner: FixPlanner) -> list[ast.Name]:
-    """Where the class, the only thing of its name in the file, is used."""
-    return [
-        each for each in ast.walk(planner.names.tree) if isinstance(each, ast.Name) and each.id == node.name
-    ]
-
-
-def _called(name: ast.Name, parents: dict[ast.AST, ast.AST]) -> ast.Call | None:
-    """The `F(...)` of `F(...)(x)`."""
-    made = parents.get(name)
-    if not isinstance(made, ast.Call) or made.func is not name:
-        return None
-    outer = parents.get(made)
-    return made if isinstance(outer, ast.Call) and outer.func is made else None
-
-
-def _takes_values(method: ast.FunctionDef) -> bool:
-    return method.name == "__init__" and len(method.args.args) > 1
-
-
-def _fix(rule: Rule, node: ast.ClassDef, called: Sequence[ast.Call], planner: FixPlanner) -> Fix | None:
-    """Static methods and `apply`: the first parameter, whatever its name, is the context then."""
+def _methods(node: ast.ClassDef, planner: FixPlanner) -> Iterator[tuple[int, int]]:
+    """The names of the methods that change."""
     source = planner.source
-    edits: list[Edit] = []
-    stored: set[str] = set()
-    loaded: set[str] = set()
-    for statement in node.body:
-        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
-            continue  # the docstring
-        if not isinstance(statement, ast.FunctionDef) or statement.name not in _METHODS:
-            return None
-        arguments = statement.args.posonlyargs + statement.args.args
-        if statement.decorator_list or not arguments:
-            return None
-        start, _ = source.span(statement)
-        line = source.line_start(statement.lineno)
-        indent = source.text[line:start]
-        if indent.strip():
-            return None
-        newline = "\r\n" if source.text[:line].endswith("\r\n") else "\n"
-        edits.append(Edit(start, start, f"@staticmethod{newline}{indent}"))
-        if not _attributes_only(statement, arguments[0].arg, stored, loaded):
-            return None
-    if not loaded <= stored | _CONTEXT:
-        return None
-    for call in called:
-        _, name_end = source.span(call.func)
-        _, end = source.span(call)
-        if source.text[name_end:end] != "()":
-            return None
-        edits.append(Edit(name_end, end, ".apply"))
-    if not called:
-        return None
+    for item in node.body:
+        if isinstance(item, ast.FunctionDef) and not is_static(item):
+            start = source.text.index(item.name, source.offset(item.lineno, item.col_offset) + len("def"))
+            yield start, start + len(item.name)
+
+
+def _works_as_it_is(node: ast.ClassDef, local: LocalNames) -> bool:
+    """Whether nothing shows that objects are made: `apply` takes ordinary methods, too."""
+    if len(local.binders(node.name)) > 1:
+        return True  # another class, perhaps the new one for another release
+    init = [item for item in node.body if isinstance(item, ast.FunctionDef) and item.name == "__init__"]
+    if any(len(item.args.args) > 1 or item.args.kwonlyargs or item.args.vararg for item in init):
+        return False
+    mentions = [local.parent(item) for item in local.named(node.name)]
+    return all(isinstance(item, ast.Attribute) and item.attr == "apply" for item in mentions)
+
+
+def _fix(
+    rule: Rule, node: ast.ClassDef, planner: FixPlanner, local: LocalNames, places: list[ast.expr]
+) -> Fix:
+    """The fix of a class with all its calls.
+
+    Raises:
+        Unclear: why there is none.
+    """
+    source = planner.source
+    if isinstance(local.function_of(node), ast.ClassDef):
+        raise Unclear(f"`{node.name}` stands in another class")
+    texts: dict[ast.AST, str] = {
+        child: source.segment(child)
+        for item in node.body
+        if isinstance(item, ast.FunctionDef)
+        for child in ast.walk(item.args)
+        if isinstance(child, ast.expr)
+    }
+    calls: CallSites | None = None
+    try:
+        found: LegacyClass = read_class(node, texts, local)
+        calls = CallSites(found, source, local)
+        edits: dict[Edit, None] = dict.fromkeys(calls.edits())
+        edits.update(dict.fromkeys(ClassEdits(found, source, local).edits()))
+    finally:
+        places.extend(calls.places if calls is not None else _made(node, local))
     level, reason = applicability(rule.cases[0], rule, planner.versions)
-    return planner.fix(rule, "Make the methods static, call `apply`", level, reason, edits)
+    if not places:
+        level, reason = Applicability.DISPLAY, _ELSEWHERE.format(name=node.name)
+    return planner.fix(rule, f"Make the methods of `{node.name}` static", level, reason, sorted(edits))
 
 
-def _attributes_only(method: ast.FunctionDef, context: str, stored: set[str], loaded: set[str]) -> bool:
-    """Collect the attributes of the context that a method uses; False if it does anything else with it."""
-    others = 0  # uses of the context that are no attributes
-    for node in ast.walk(method):
-        if isinstance(node, ast.Name) and node.id in ("super", "__class__"):
-            return False
-        if _is(node, context):
-            others += 1
-        elif isinstance(node, ast.Attribute) and _is(node.value, context):
-            others -= 1
-            (loaded if isinstance(node.ctx, ast.Load) else stored).add(node.attr)
-    return others == 0
-
-
-def _is(node: ast.AST, name: str) -> bool:
-    return isinstance(node, ast.Name) and node.id == name
+def _made(node: ast.ClassDef, local: LocalNames) -> list[ast.expr]:
+    """Where objects of a class are made, if nothing else is known."""
+    found: list[ast.expr] = []
+    for item in local.named(node.name):
+        call = local.parent(item)
+        if isinstance(call, ast.Call) and call.func is item:
+            found.append(call)
+    return found

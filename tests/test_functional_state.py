@@ -1,0 +1,382 @@
+"""TM302, TM303: functional models of functorch, the old API run against what it is rewritten to."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import pytest
+import torch
+from harness.catalogue import catalogue
+
+from torchmigrate.config import Settings
+from torchmigrate.engine import Engine
+from torchmigrate.model import Finding
+from torchmigrate.source import Source
+
+NAME = Path("example.py")
+CODES = frozenset(["TM302", "TM303"])
+HEAD = """\
+import copy
+import functools
+from functools import partial
+
+import torch
+import torch.nn.functional as F
+from functorch import combine_state_for_ensemble, grad, grad_and_value, jacrev, vmap
+from functorch import make_functional, make_functional_with_buffers
+from torch import nn
+from torch.utils._pytree import tree_map
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.one = nn.Linear(3, 4)
+        self.two = nn.Linear(4, 2)
+
+    def forward(self, x, scale=1.0):
+        return self.two(torch.tanh(self.one(x))) * scale
+
+
+class Normed(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.one = nn.Linear(3, 2)
+        self.norm = nn.BatchNorm1d(2)
+
+    def forward(self, x):
+        return self.norm(self.one(x))
+
+
+torch.manual_seed(0)
+x, y = torch.randn(5, 3), torch.randn(5, 2)
+model = Net()
+normed = Normed()
+
+
+"""
+
+
+def settings(**options: bool) -> Settings:
+    return Settings(codes=CODES, known={code: code for code in CODES}, **options)
+
+
+def check(text: str) -> tuple[list[Finding], str]:
+    """The findings, and the text after unsafe fixes, which a second run leaves as it is."""
+    found = Engine(catalogue(), settings()).check_source(Source.from_text(text, NAME), NAME)
+    engine = Engine(catalogue(), settings(fix=True, unsafe_fixes=True))
+    result = engine.check_source(Source.from_text(text, NAME), NAME)
+    assert not found.problems and not result.problems
+    new = result.new_text or text
+    assert engine.check_source(Source.from_text(new, NAME), NAME).new_text is None
+    return found.findings, new
+
+
+def run(text: str) -> list[torch.Tensor]:
+    """The tensors in the variable `out`, dicts in the order of their keys."""
+    space: dict[str, object] = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        exec(compile(text, "example.py", "exec"), space)
+    return flat(space["out"])
+
+
+def flat(value: object) -> list[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        return [value]
+    items = value.values() if isinstance(value, dict) else value
+    return [tensor for item in items for tensor in flat(item)]  # type: ignore[attr-defined]
+
+
+WORKING = {
+    "call": "f, params = make_functional(model)\nout = f(params, x)\n",
+    "keyword, star, no input": """
+f, params = make_functional(model)
+extra = {"scale": 3.0}
+batch = [x]
+out = [f(params, x, scale=2.0), f(params, (x), **extra), f(params, *batch), f(params, x, 2.0,)]
+""",
+    "buffers": """
+f, params, buffers = make_functional_with_buffers(normed)
+first = f(params, buffers, x)
+out = [first, list(buffers)[0], normed.norm.running_mean]
+""",
+    "a copy, which later training of the model does not touch": """
+f, params = make_functional(model)
+with torch.no_grad():
+    model.one.weight.zero_()
+out = f(params, x)
+""",
+    "no gradients": """
+f, params = make_functional(model, disable_autograd_tracking=True)
+out = [f(params, x), torch.tensor([p.requires_grad for p in params])]
+""",
+    "per-sample gradients": """
+fmodel, params, buffers = make_functional_with_buffers(model)
+
+def compute_loss(params, buffers, sample, target):
+    predictions = fmodel(params, buffers, sample.unsqueeze(0))
+    return F.mse_loss(predictions, target.unsqueeze(0))
+
+ft_compute_grad = grad(compute_loss)
+ft = vmap(ft_compute_grad, in_dims=(None, None, 0, 0))
+grads = ft(params, buffers, x, y)
+out = [g.sum() for g in grads] + [grads[0], grads[-1]]
+""",
+    "the model as an argument": """
+def loss_fn(fmodel, params, buffers, sample, target):
+    return F.mse_loss(fmodel(params, buffers, sample[None]), target[None])
+
+def per_sample(model, x, y):
+    fmodel, params, buffers = make_functional_with_buffers(copy.deepcopy(model))
+    compute = grad(partial(loss_fn, fmodel))
+    return vmap(compute, in_dims=(None, None, 0, 0))(params, buffers, x, y)
+
+out = per_sample(model, x, y)
+""",
+    "ensemble": """
+models = [Net() for _ in range(3)]
+fmodel, params, buffers = combine_state_for_ensemble(models)
+[p.requires_grad_() for p in params]
+out = vmap(fmodel, in_dims=(0, 0, None))(params, buffers, x)
+out.sum().backward()
+out = [out] + [p.grad for p in params]
+""",
+    "ensemble without its model": """
+def init(number):
+    models = [Net() for _ in range(number)]
+    _, params, _ = combine_state_for_ensemble(models)
+    return params
+
+f, _ = make_functional(Net())
+out = vmap(lambda params, x: f(params, x), in_dims=(0, None))(init(2), x)
+""",
+    "ensemble of an expression": """
+def predict(models, x):
+    fmodel, params, buffers = combine_state_for_ensemble(list(models))
+    return vmap(fmodel, (0, 0, None), randomness="different")(params, buffers, x)
+
+out = predict((Net(), Net()), x)
+""",
+    "training by hand": """
+f, weights = make_functional(model)
+
+def step(weights, x, y, lr=0.2):
+    def compute_loss(weights, x, y):
+        return F.mse_loss(f(weights, x), y)
+
+    grads, loss = grad_and_value(compute_loss)(weights, x, y)
+    new_weights = []
+    with torch.no_grad():
+        for g, w in zip(grads, weights):
+            new_weights.append(w - g * lr)
+    return loss, new_weights
+
+for _ in range(3):
+    loss, weights = step(weights, x, y)
+out = [loss, f(weights, x)]
+""",
+    "maml": """
+net, params = make_functional(Net())
+opt = torch.optim.Adam(params, lr=1e-2)
+alpha = 0.1
+
+def task_loss(x1, y1):
+    def inner(params, x1, y1):
+        return F.mse_loss(net(params, x1), y1)
+    grads = grad(inner)(params, x1, y1)
+    new_params = [(params[i] - alpha * grads[i]) for i in range(len(params))]
+    return inner(new_params, x1, y1)
+
+losses = vmap(task_loss)(torch.stack([x, x + 1]), torch.stack([y, y]))
+losses.mean().backward()
+torch.nn.utils.clip_grad_norm_(params, 1.0)
+opt.step()
+t_params = params
+for k in range(2):
+    loss = F.l1_loss(net(t_params, x), y)
+    grads = torch.autograd.grad(loss, t_params, create_graph=True)
+    t_params = [(t_params[i] - alpha * grads[i]) for i in range(len(params))]
+t_params = tuple(p.detach() for p in t_params)
+out = [losses, net(t_params, x)]
+""",
+    "bundle": """
+def loss_for_task(net, x, y):
+    params, buffers, fnet = net
+    def compute_loss(new_params, buffers, x, y):
+        return F.mse_loss(fnet(new_params, buffers, x), y)
+    new_params = params
+    for _ in range(2):
+        grads = grad(compute_loss)(new_params, buffers, x, y)
+        new_params = [p - g * 1e-1 for p, g, in zip(new_params, grads)]
+    return fnet(new_params, buffers, x)
+
+def main():
+    fnet, params, buffers = make_functional_with_buffers(model)
+    net = (params, buffers, fnet)
+    task = functools.partial(loss_for_task, net)
+    return task(x, y)
+
+out = main()
+""",
+    "in a class": """
+class Worker:
+    def __init__(self, model):
+        self.fmodel, self.params = make_functional(model)
+        self.optimizer = torch.optim.SGD([{"params": self.params}], lr=0.1)
+
+    def loss(self, params, x, y):
+        return F.mse_loss(self.fmodel(params, x), y)
+
+    def step(self, x, y):
+        g = grad(self.loss)(self.params, x, y)
+        self.params = tree_map(lambda p, q: p - q, self.params, g)
+        return self.loss(self.params, x, y)
+
+worker = Worker(model)
+out = [worker.step(x, y), worker.step(x, y)]
+""",
+    "kept as a tuple": """
+class Case:
+    def __init__(self, model):
+        self.model = make_functional_with_buffers(model)
+
+    def run(self):
+        fmodel, params, buffers = self.model
+        return fmodel(params, buffers, x)
+
+out = Case(model).run()
+""",
+    "returned": """
+def make(model):
+    return make_functional(model)
+
+f, params = make(model)
+out = f(params, x)
+""",
+    "jacobians and auxiliary results": """
+f, params = make_functional(model)
+
+def ntk(params, a, b):
+    one = vmap(jacrev(lambda params, row: f(params, row)), (None, 0))(params, a)
+    one = [j.flatten(2) for j in one]
+    two = [j.flatten(2) for j in vmap(jacrev(f), (None, 0))(params, b)]
+    return torch.stack([torch.einsum("Naf,Mbf->NMab", i, j) for i, j in zip(one, two)]).sum(0)
+
+def with_output(params, x, y):
+    output = f(params, x)
+    return F.mse_loss(output, y), output
+
+g, (loss, output) = grad_and_value(with_output, has_aux=True)(params, x, y)
+h, again = grad(with_output, argnums=0, has_aux=True)(params, x, y)
+out = [ntk(params, x, x + 1), loss, output, again, torch.cat([i.flatten() for i in g]), *h]
+""",
+    "several gradients": """
+f, params = make_functional(model)
+
+def loss(params, x, y):
+    return F.mse_loss(f(params, x), y)
+
+both = grad(loss, argnums=(0, 1))(params, x, y)
+of_params, of_x = grad(loss, argnums=(0, 1))(params, x, y)
+out = [*both[0], both[1], of_x, sum(p.norm() for p in of_params), of_params[1:3]]
+""",
+    "helpers of the file": """
+f, params = make_functional(model)
+
+def sgd(params, grads, lr=0.5):
+    return tuple(p - lr * g for p, g in zip(params, grads))
+
+def size(params):
+    return sum(p.numel() for p in params) + len(params)
+
+def train(params, steps=2):
+    for _ in range(steps):
+        params = sgd(params, grad(lambda params: F.mse_loss(f(params, x), y))(params))
+    return list(params)
+
+trained = train(params)
+out = [f(trained, x), torch.tensor(size(trained)), f(tuple(trained), x), f(copy.copy(trained), x)]
+""",
+}
+
+
+@pytest.mark.parametrize("body", WORKING.values(), ids=WORKING.keys())
+@pytest.mark.parametrize("newline", ["\n", "\r\n"], ids=["lf", "crlf"])
+def test_old_against_new(body: str, newline: str):
+    before = HEAD + body.lstrip()
+    findings, after = check(before.replace("\n", newline))
+    body_starts = before.replace("\n", newline).index("class Net")
+    inside = [item for item in findings if item.start > body_starts]
+    assert inside and all(item.fix is not None for item in inside), [item.help for item in inside]
+    assert newline == "\n" or "\n" not in after.replace("\r\n", "")
+    for old in ("make_functional", "combine_state"):
+        used = [line for line in after.splitlines() if old in line]
+        assert not any("(" in line for line in used), used
+    old_out, new_out = run(before), run(after)
+    assert len(old_out) == len(new_out)
+    for one, other in zip(old_out, new_out, strict=True):
+        torch.testing.assert_close(one, other)
+
+
+REFUSED = {
+    "to another file": ("f, p = make_functional(model)\nfrom lib import train\ntrain(f, p)\n", "`train`"),
+    "saved": ("f, p = make_functional(model)\ntorch.save(p, 'x')\nf(p, x)\n", "`torch.save`"),
+    "changed in place": ("f, p = make_functional(model)\np[0] = p[1]\n", "changed in place"),
+    "concatenated": ("f, p, b = make_functional_with_buffers(model)\nf(p + b, b, x)\n", "not understood"),
+    "dimensions": (
+        "f, p = make_functional(model)\nvmap(f, in_dims=((0, 0, None, None), None))(p, x)\n",
+        "dimensions",
+    ),
+    "dimensions in a variable": (
+        "f, p = make_functional(model)\nvmap(f, in_dims=dims)(p, x)\n",
+        "dimensions",
+    ),
+    "called from elsewhere": (
+        "f, p = make_functional(model)\ndef loss(params, x):\n    return f(params, x).sum()\n",
+        "other files",
+    ),
+    "two kinds of callers": (
+        "f, p = make_functional(model)\ndef n(params):\n    return len(list(params))\nn(p)\nn(model.parameters())\n",
+        "belongs",
+    ),
+    "attribute from outside": (
+        "class A:\n    def __init__(self):\n        self.f, self.p = make_functional(model)\n"
+        "    def run(self):\n        return self.f(self.p, x)\nA().p\n",
+        "not followed",
+    ),
+    "names of parameters": ("f, p = make_functional(model)\nf.param_names\nf(p, x)\n", "not there any more"),
+    "not assigned": ("make_functional(model)[0]\n", "not assigned"),
+    "vjp": ("from functorch import vjp\nf, p = make_functional(model)\nvjp(f, p)\n", "`vjp`"),
+    "a comment": ("f, p = make_functional(  # the net\n    model)\nf(p, x)\n", "comment"),
+    "shared line": ("f, p = make_functional(model); f(p, x)\n", "share"),
+}
+
+
+@pytest.mark.parametrize(("body", "why"), REFUSED.values(), ids=REFUSED.keys())
+def test_refused_as_a_whole(body: str, why: str):
+    text = HEAD + body
+    findings, after = check(text)
+    assert after == text
+    assert findings and all(item.fix is None for item in findings)
+    assert any(why in (item.help or "") for item in findings), [item.help for item in findings]
+
+
+def test_groups_that_have_nothing_in_common():
+    _, after = check(
+        HEAD
+        + "def one():\n    f, p = make_functional(model)\n    return f(p, x)\n\n"
+        + "def two():\n    g, q = make_functional(model)\n    return elsewhere(q)\n"
+    )
+    assert "torch.func.functional_call(f, p, (x,))" in after
+    assert "g, q = make_functional(model)" in after
+
+
+def test_guarded_import_is_left_alone():
+    text = (
+        "try:\n    from functorch import make_functional\nexcept ImportError:\n    make_functional = None\n"
+        "f, p = make_functional(model)\nf(p, 1)\n"
+    )
+    findings, after = check(text)
+    assert after == text and all(item.fix is None for item in findings)
