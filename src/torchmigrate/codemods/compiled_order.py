@@ -56,9 +56,7 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
                 yield planner.finding(hit, None)._replace(help=_COPIES)
 
 
-def _called(
-    node: ast.expr | None, statement: ast.stmt, scope: Scope, known: dict[int, str]
-) -> str | None:
+def _called(node: ast.expr | None, statement: ast.stmt, scope: Scope, known: dict[int, str]) -> str | None:
     """The library function that made a value: in the expression itself, or where its variable is bound."""
     if isinstance(node, ast.Name):
         node = last_value(node, statement, scope)

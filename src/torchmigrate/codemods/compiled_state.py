@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from torchmigrate.catalogue.model import Rule
-from torchmigrate.codemods._compiled import Compiled, compiled_models, is_taken_over, last_value, uses_by_node
 from torchmigrate.codemods._compiled import WRAPPERS as _WRAPPERS
+from torchmigrate.codemods._compiled import Compiled, compiled_models, is_taken_over, last_value, uses_by_node
 from torchmigrate.codemods._findings import finding_at
 from torchmigrate.fixes import FixPlanner, required
 from torchmigrate.hits import Hit
@@ -28,8 +28,11 @@ NEEDS_HITS = True
 _KNOWN = re.compile(r"_orig_mod|OptimizedModule")
 _SAVE = re.compile(r"(?:^|_)save(?:_|$)|^save")
 _SAME = frozenset("to cuda cpu train eval float half double bfloat16 requires_grad_ apply".split())
-_ALIASED = "`{other}` is the model without compilation, which `{model}.compile()` would change: save `{other}`"
+_ALIASED = (
+    "`{other}` is the model without compilation, which `{model}.compile()` would change: save `{other}`"
+)
 _ELSEWHERE = "save what was compiled: `{model}.state_dict()` has the plain keys"
+_KEPT = "compile in place: `{model}.compile(...)`, torch 2.1, and then `{target} = {model}`"
 _UNCLEAR = "compile in place (`{target}.compile(...)`, torch 2.1), or save `{target}._orig_mod.state_dict()`"
 
 
@@ -37,9 +40,7 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
     """A finding at every state dict that is saved with the prefix; those of one model share their fix."""
     if not hits or _KNOWN.search(planner.source.text) or is_taken_over(planner.names):
         return
-    parents = {
-        child: node for node in ast.walk(planner.names.tree) for child in ast.iter_child_nodes(node)
-    }
+    parents = {child: node for node in ast.walk(planner.names.tree) for child in ast.iter_child_nodes(node)}
     groups: dict[tuple[int, str], list[Compiled]] = {}
     for item in compiled_models(hits):
         region = _region(item, parents)
@@ -176,9 +177,7 @@ class _Saved:
         return any(
             binding.statement is not None
             and binding.statement.lineno > self.first.statement.lineno
-            and not (
-                isinstance(binding.statement, ast.Assign) and binding.node in binding.statement.targets
-            )
+            and not (isinstance(binding.statement, ast.Assign) and binding.node in binding.statement.targets)
             for binding in scope.bindings.get(self.first.target.id, ())
         )
 
@@ -229,8 +228,9 @@ def _fix(rule: Rule, group: list[Compiled], region: ast.AST, planner: FixPlanner
     for item in group:
         model = ast.unparse(item.model)
         if model != target:
+            text = _ELSEWHERE if isinstance(item.target, ast.Name) else _KEPT
             simple = isinstance(item.model, (ast.Name, ast.Attribute))
-            return (_ELSEWHERE if simple else _UNCLEAR).format(model=model, target=target)
+            return (text if simple else _UNCLEAR).format(model=model, target=target)
         other = _alias(item, region)
         if other is not None:
             return _ALIASED.format(other=other, model=target)
