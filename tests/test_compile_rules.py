@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 import textwrap
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -18,6 +20,16 @@ from torchmigrate.source import Source
 
 PATH = Path("<case>", "case.py")
 needs_torch = pytest.mark.skipif(not HAS_TORCH, reason="torch is not installed")
+
+
+@pytest.fixture(autouse=True)
+def _modules() -> Iterator[None]:
+    """Takes back what `module` imports: the compiler looks modules up by name."""
+    before = set(sys.modules)
+    yield
+    for name in set(sys.modules) - before:
+        if name.startswith("made_"):
+            del sys.modules[name]
 
 
 def found(text: str, *codes: str) -> list[Finding]:
@@ -49,7 +61,7 @@ def module(text: str, directory: Path, name: str) -> ModuleType:
     path.write_text(text)
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None
-    made = importlib.util.module_from_spec(spec)
+    made = sys.modules[name] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(made)
     return made
 
@@ -158,7 +170,7 @@ def test_compiled_steps_train_alike(backend: str, tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(torch, "compile", lambda model: real(model, backend=backend))
     after = fixed(STEP, "TM902")
     results = []
-    for name, text in (("old_step", STEP), ("new_step", after)):
+    for name, text in (("made_old_step", STEP), ("made_new_step", after)):
         step = module(text, tmp_path, name).train_step
         torch.manual_seed(0)
         model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2))
@@ -326,7 +338,7 @@ def test_keys_and_results_after_compiling_in_place(tmp_path: Path) -> None:
     net = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2))
     x = torch.randn(5, 4)
     results, keys = [], []
-    for name, code in (("old_keys", text), ("new_keys", fixed(text, "TM904"))):
+    for name, code in (("made_old_keys", text), ("made_new_keys", fixed(text, "TM904"))):
         net.zero_grad()
         results.append(module(code, tmp_path, name).run(net, x, tmp_path / name))
         results.append(torch.cat([item.grad.flatten() for item in net.parameters()]))
@@ -334,7 +346,7 @@ def test_keys_and_results_after_compiling_in_place(tmp_path: Path) -> None:
     torch.testing.assert_close(results[:2], results[2:])
     assert keys[0] == [f"_orig_mod.{key}" for key in keys[1]]
     assert keys[1] == list(net.state_dict())
-    net.load_state_dict(torch.load(tmp_path / "new_keys"))
+    net.load_state_dict(torch.load(tmp_path / "made_new_keys"))
 
 
 @needs_torch
@@ -343,9 +355,9 @@ def test_what_wrappers_make_of_the_keys() -> None:
     import torch
 
     inside = torch.nn.DataParallel(torch.compile(torch.nn.Linear(2, 1), backend="eager"))
-    assert list(inside.module.state_dict())[0].startswith("_orig_mod.")
+    assert next(iter(inside.module.state_dict())).startswith("_orig_mod.")
     around = torch.compile(torch.nn.DataParallel(torch.nn.Linear(2, 1)), backend="eager")
-    assert list(around.module.state_dict())[0] == "weight"
+    assert next(iter(around.module.state_dict())) == "weight"
 
 
 # ---- TM905: graph breaks --------------------------------------------------------------------------------
@@ -397,14 +409,25 @@ def test_what_is_followed_is_not_found(body: str) -> None:
 @pytest.mark.parametrize("body", [*BREAKS, *FOLLOWED])
 def test_the_compiler_agrees(body: str, tmp_path: Path) -> None:
     import torch
+    from torch._dynamo.exc import Unsupported
     from torch._dynamo.testing import CompileCounter
 
-    net = module(forward(body), tmp_path, "breaks").Net()
+    net = module(forward(body), tmp_path, "made_breaks").Net()
     torch.compiler.reset()
     counter = CompileCounter()
-    # Without the first and last operation, a break at the border would leave one graph.
-    torch.compile(lambda x: net(x * 2) + 1, backend=counter)(torch.tensor([1.0, 2.0, -1.0]))
-    assert (counter.frame_count == 1) is (body in FOLLOWED)
+
+    def run(x: torch.Tensor) -> torch.Tensor:
+        return net(x * 2) + 1  # with something around it, a break at the border counts too
+
+    torch.compile(run, backend=counter)(torch.tensor([1.0, 2.0, -1.0]))
+    whole = counter.frame_count == 1
+    torch.compiler.reset()
+    try:
+        torch.compile(run, backend="eager", fullgraph=True)(torch.tensor([1.0, 2.0, -1.0]))
+    except Unsupported:
+        whole = False
+    torch.compiler.reset()
+    assert whole is (body in FOLLOWED)
 
 
 @pytest.mark.parametrize(
@@ -468,6 +491,11 @@ def test_dynamo_optimize_is_rewritten(before: str, after: str) -> None:
     assert fixed(f"{DYNAMO}{before}\n", "TM941") == f"{DYNAMO}{after}\n"
 
 
+def test_the_import_of_dynamo_goes_with_its_last_use() -> None:
+    text = "import torch\nfrom torch._dynamo import optimize\ng = optimize('eager')(f)\n"
+    assert fixed(text, "TM941") == "import torch\ng = torch.compile(f, backend='eager')\n"
+
+
 @pytest.mark.parametrize(
     "code",
     [
@@ -504,7 +532,7 @@ def test_dynamo_optimize_and_compile_are_the_same(tmp_path: Path) -> None:
     """)
     after = fixed(text, "TM941")
     assert "optimize(" not in after
-    old, new = module(text, tmp_path, "old_dynamo"), module(after, tmp_path, "new_dynamo")
+    old, new = module(text, tmp_path, "made_old_dynamo"), module(after, tmp_path, "made_new_dynamo")
     for name in ("g", "h"):
         results = []
         for made in (old, new):

@@ -54,6 +54,9 @@ def _fix(rule: Rule, hit: Hit, around: dict[int, ast.Call], planner: FixPlanner)
     plain = outer is None and not given
     text = spelling.text if plain else f"{spelling.text}({', '.join(given)})"
     start, end = planner.source.span(whole)
+    root = _root(planner.source.text[use.start : use.end])
+    # What `torch` was bound by is still used by the new name.
+    releases = () if _root(spelling.text) == root else planner.imports.releases(use)
     level, reason = applicability(rule.cases[0], rule, planner.versions)
     return planner.fix(
         rule,
@@ -61,9 +64,13 @@ def _fix(rule: Rule, hit: Hit, around: dict[int, ast.Call], planner: FixPlanner)
         level,
         reason,
         (Edit(start, end, text), *spelling.edits),
-        planner.imports.releases(use),
+        releases,
         required(rule.cases[0], rule),
     )
+
+
+def _root(name: str) -> str:
+    return name.partition(".")[0].strip()
 
 
 def _arguments(call: ast.Call, planner: FixPlanner) -> list[str] | None:

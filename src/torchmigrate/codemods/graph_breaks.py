@@ -163,7 +163,7 @@ class _Breaks:
 
 
 def _is_reduced(node: ast.expr, scope: Scope) -> bool:
-    """`x.abs().max()` or `(mask == 0).any()` of a parameter, which has to be a tensor for that."""
+    """`x.abs().max()` or `(mask == 0).any()` of a variable: a tensor, or an array, which is traced as one."""
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return False
     if node.func.attr not in _REDUCTIONS or not isinstance(scope.node, ast.FunctionDef):
@@ -178,9 +178,7 @@ def _is_reduced(node: ast.expr, scope: Scope) -> bool:
             root = root.func.value
         else:
             break
-    arguments = scope.node.args
-    given = {item.arg for item in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
-    return isinstance(root, ast.Name) and root.id in given - {"self"}
+    return isinstance(root, ast.Name) and root.id != "self" and root.id in scope.bindings
 
 
 def _is_array(node: ast.expr) -> bool:
