@@ -281,6 +281,10 @@ def test_attributes_and_several_places_share_one_fix() -> None:
     ("code", "word"),
     [
         ("compiled = torch.compile(model)\ntorch.save(compiled.state_dict(), p)\n", "`model.state_dict()`"),
+        (
+            "model = torch.compile(model)\ny = model.forward(x)\ntorch.save(model.state_dict(), p)\n",
+            "not its `forward`",
+        ),
         ("model = torch.compile(build())\ntorch.save(model.state_dict(), p)\n", "model.compile(...)"),
         ("raw = model\nmodel = torch.compile(model)\ntorch.save(model.state_dict(), p)\n", "`raw`"),
         (

@@ -33,6 +33,7 @@ _ALIASED = (
 )
 _ELSEWHERE = "save what was compiled: `{model}.state_dict()` has the plain keys"
 _KEPT = "compile in place: `{model}.compile(...)`, torch 2.1, and then `{target} = {model}`"
+_FORWARD = "call `{target}(...)`, not its `forward`, which `{target}.compile()` leaves as it is; then compile in place"
 _UNCLEAR = "compile in place (`{target}.compile(...)`, torch 2.1), or save `{target}._orig_mod.state_dict()`"
 
 
@@ -225,6 +226,11 @@ def _fix(rule: Rule, group: list[Compiled], region: ast.AST, planner: FixPlanner
     """Compile in place, everywhere in the group; or what is in the way, and what to write."""
     edits = []
     target = ast.unparse(group[0].target)
+    if any(
+        isinstance(node, ast.Attribute) and node.attr == "forward" and ast.unparse(node.value) == target
+        for node in ast.walk(region)
+    ):
+        return _FORWARD.format(target=target)
     for item in group:
         model = ast.unparse(item.model)
         if model != target:
