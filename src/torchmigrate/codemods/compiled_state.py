@@ -33,7 +33,7 @@ _ALIASED = (
 )
 _ELSEWHERE = "save what was compiled: `{model}.state_dict()` has the plain keys"
 _KEPT = "compile in place: `{model}.compile(...)`, torch 2.1, and then `{target} = {model}`"
-_FORWARD = "call `{target}(...)`, not its `forward`, which `{target}.compile()` leaves as it is; then compile in place"
+_FORWARD = "call `{target}(...)` not its `forward`, which stays as it is, then compile in place"
 _UNCLEAR = "compile in place (`{target}.compile(...)`, torch 2.1), or save `{target}._orig_mod.state_dict()`"
 
 
