@@ -18,7 +18,7 @@ from torchmigrate.codemods._compiled import (
 from torchmigrate.fixes import FixPlanner
 from torchmigrate.hits import Hit
 from torchmigrate.model import Finding
-from torchmigrate.names.model import Names, Role, Scope
+from torchmigrate.names.model import Role, Scope
 
 NEEDS_HITS = True
 
@@ -52,7 +52,7 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
         elif hit.name in DATA_PARALLEL and call.args:
             model = call.args[0]
             inside = _called(model, use.statement, use.scope, known) == COMPILE
-            if inside or _in_place(model, use.statement, use.scope, names):
+            if inside or _in_place(model, use.statement, use.scope):
                 yield planner.finding(hit, None)._replace(help=_COPIES)
 
 
@@ -63,9 +63,9 @@ def _called(node: ast.expr | None, statement: ast.stmt, scope: Scope, known: dic
     return known.get(id(node.func)) if isinstance(node, ast.Call) else None
 
 
-def _in_place(node: ast.expr, statement: ast.stmt, scope: Scope, names: Names) -> bool:
+def _in_place(node: ast.expr, statement: ast.stmt, scope: Scope) -> bool:
     """Whether `model.compile()` stands above, for the same value of the variable."""
-    if not isinstance(node, ast.Name) or id(scope.node) not in {id(each.node) for each in names.scopes}:
+    if not isinstance(node, ast.Name):
         return False
     bound = [
         binding.statement.lineno
