@@ -58,6 +58,8 @@ class FixPlanner:
         self.source = source
         self.versions = versions
         self.settings = settings
+        self.hits: Sequence[Hit] = ()  # all of the file, for codemods that serve several rules
+        self.shared: dict[str, Fix | str] = {}  # what such a codemod has made for the first of its rules
         self._is_init = is_init
 
     @cached_property
