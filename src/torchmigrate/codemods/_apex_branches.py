@@ -6,6 +6,7 @@ import ast
 import copy
 from collections.abc import Sequence
 
+from torchmigrate.codemods._apex_presence import Presence
 from torchmigrate.codemods._apex_uses import Scaled, Unclear, Uses
 from torchmigrate.codemods._functions import Functions
 from torchmigrate.codemods._mentions import Spot
@@ -22,8 +23,9 @@ class Branches:
     `amp.master_params` (by id()) in the other branch.
     """
 
-    def __init__(self, uses: Uses, functions: Functions, rewriting: Rewriting) -> None:
+    def __init__(self, uses: Uses, functions: Functions, presence: Presence, rewriting: Rewriting) -> None:
         self.functions = functions
+        self.presence = presence
         self.rewriting = rewriting
         self.dropped: set[int] = set()
         self.parameters: dict[int, ast.Call] = {}
@@ -31,8 +33,7 @@ class Branches:
         self._scaled = {id(item.statement): item for item in uses.scaled}
         self._master = {id(item.call) for item in uses.master}
         self._joined: set[int] = set()
-        statements: list[ast.stmt] = [item.statement for item in (*uses.scaled, *uses.master)]
-        for statement in statements:
+        for _, statement in uses.places:
             self._join(statement)
 
     def _join(self, statement: ast.stmt) -> None:
@@ -43,6 +44,13 @@ class Branches:
                 return
             if isinstance(outer, ast.If) and outer.orelse:
                 other = outer.orelse if spot.block is outer.body else outer.body
+                known = self.presence.truth(outer.test)
+                if known is not None:  # where apex is there; `presence` takes the test away
+                    if known is not (spot.block is outer.body):
+                        raise Unclear(f"line {outer.lineno}: apex is used where it is not there")
+                    self._joined.add(id(outer))
+                    self.dropped |= {id(node) for item in other for node in ast.walk(item)}
+                    return
                 if self._same(spot.block, other):
                     start = start_of(self.rewriting.source, outer)
                     if self.rewriting.text.startswith("elif", start):
@@ -70,7 +78,8 @@ class Branches:
 
     def _plain(self, statement: ast.stmt) -> list[ast.stmt]:
         """What a statement is without apex."""
-        return [_Apex(self._scaled, self._master).visit(item) for item in self._opened([statement])]
+        found = [_Apex(self._scaled, self._master).visit(item) for item in self._opened([statement])]
+        return [item for item in found if isinstance(item, ast.stmt)]
 
     def _opened(self, block: Sequence[ast.stmt]) -> list[ast.stmt]:
         """A block with the statements under `amp.scale_loss` in the place of that."""
@@ -102,7 +111,9 @@ class _Apex(ast.NodeTransformer):
         clone = copy.copy(node)
         for name, value in ast.iter_fields(node):
             if isinstance(value, list):
-                setattr(clone, name, [self.visit(item) if isinstance(item, ast.AST) else item for item in value])
+                setattr(
+                    clone, name, [self.visit(item) if isinstance(item, ast.AST) else item for item in value]
+                )
             elif isinstance(value, ast.AST):
                 setattr(clone, name, self.visit(value))
         return clone

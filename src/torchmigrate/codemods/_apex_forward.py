@@ -12,15 +12,21 @@ from torchmigrate.codemods._mentions import Spot, blocks
 
 # Methods of a module that run nothing.
 _SETTINGS = frozenset(
-    """add_module apply bfloat16 buffers children cpu cuda double eval extra_repr float get_buffer get_parameter
-    get_submodule half load_state_dict modules named_buffers named_children named_modules named_parameters
-    no_sync parameters register_backward_hook register_buffer register_forward_hook register_module
+    """add_module apply bfloat16 buffers children cpu cuda double eval extra_repr float get_buffer
+    get_parameter get_submodule half load_state_dict modules named_buffers named_children named_modules
+    named_parameters     no_sync parameters register_backward_hook register_buffer register_forward_hook register_module
     register_parameter requires_grad_ set_extra_state share_memory state_dict to to_empty train type xpu
     zero_grad save join finish_parameter_update""".split()
 )
-_EVALUATES = re.compile(r"eval|valid|infer|predict|generate|(?:^|_)test(?:_|$)|forward", re.IGNORECASE)
+_SETTING = re.compile(
+    r"_*(?:add|clear|count|disable|enable|freeze|from|get|has|init|is|load|log|named|num|print|register|remove|reset"
+    r"|resize|save|set|summary|tie|unfreeze|update)(?:_|$)"
+)
+_EVALUATES = re.compile(r"(?:^|_)(?:eval[a-z]*|valid[a-z]*|infer[a-z]*|predict[a-z]*|generate|test)(?:_|$)")
+_PREPARES = re.compile(r"_*(?:build|create|get|init|load|log|make|prepare|print|save|set|setup)(?:_|$)")
 _LOSS = re.compile(r"loss|criteri|entropy|objective", re.IGNORECASE)
 _NO_LOSS = re.compile(r"reduce|update|append|log|add_scalar|print|write", re.IGNORECASE)
+_IN_PLACE = frozenset({"append", "extend", "add_", "mul_", "div_"})
 MODEL = "model"
 
 
@@ -36,6 +42,7 @@ class Forward:
         self.functions = functions
         self.has_scaler = has_scaler
         self.ranges: list[tuple[Function, list[ast.stmt]]] = []
+        self.optional: set[int] = set()  # the first statements of those without a backward pass
         self._busy: set[int] = set()
         self._runs: dict[int, bool] = {}
 
@@ -50,19 +57,24 @@ class Forward:
         if self._is_model(callee, function):
             return True
         if isinstance(callee, ast.Attribute) and self._is_model(callee.value, function):
-            return callee.attr not in _SETTINGS
+            return callee.attr not in _SETTINGS and _SETTING.match(callee.attr) is None
         called = self.functions.called(call, function)
         if called is not None:
             return called.name != "__init__" and self.inside(called)
         given = [*call.args, *(item.value for item in call.keywords)]
         if any(self._is_model(item, function) for item in given):
-            return _EVALUATES.search(ast.unparse(callee).rpartition(".")[2]) is not None
+            name = ast.unparse(callee).rpartition(".")[2]
+            return _EVALUATES.search(name) is not None and _PREPARES.match(name) is None
         return False
 
     def _is_model(self, node: ast.expr, function: Function) -> bool:
         if self.functions.find(key_of(node), function) == MODEL:
             return True
-        return isinstance(node, ast.Attribute) and node.attr == "module" and self._is_model(node.value, function)
+        if isinstance(node, ast.IfExp):
+            return self._is_model(node.body, function) or self._is_model(node.orelse, function)
+        return (
+            isinstance(node, ast.Attribute) and node.attr == "module" and self._is_model(node.value, function)
+        )
 
     def inside(self, function: Function) -> bool:
         """Whether a function runs a model, and does not see to autocast itself."""
@@ -139,12 +151,17 @@ class Forward:
                     continue
                 if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
                     continue
-                if not any(self._call_runs(call, function) for call in own(statement, ast.Call) if isinstance(call, ast.Call)):
+                if not any(
+                    self._call_runs(call, function)
+                    for call in own(statement, ast.Call)
+                    if isinstance(call, ast.Call)
+                ):
                     continue
                 if any(id(item) in self._busy for item in ast.walk(statement)):
                     raise Unclear(f"line {statement.lineno}: the model runs in the head of a block")
                 chosen = [statement, *self._to_loss(statement, block[index:])]
                 self._note(function, chosen)
+                self.optional.add(id(statement))
                 index += len(chosen) - 1
 
     def _to_loss(self, first: ast.stmt, rest: Sequence[ast.stmt]) -> list[ast.stmt]:
@@ -152,8 +169,10 @@ class Forward:
         tainted = _bound(first)
         last = 0
         for number, statement in enumerate(rest, 1):
-            if _is_barrier(statement) or id(statement) in self._busy or not isinstance(
-                statement, (ast.Assign, ast.AugAssign, ast.Expr, ast.AnnAssign)
+            if (
+                _is_barrier(statement)
+                or id(statement) in self._busy
+                or not isinstance(statement, (ast.Assign, ast.AugAssign, ast.Expr, ast.AnnAssign))
             ):
                 break
             value = getattr(statement, "value", None)
@@ -165,7 +184,9 @@ class Forward:
         return list(rest[:last])
 
     def _note(self, function: Function, statements: list[ast.stmt]) -> None:
-        inner = {id(node) for statement in statements for node in ast.walk(statement) if isinstance(node, ast.stmt)}
+        inner = {
+            id(node) for statement in statements for node in ast.walk(statement) if isinstance(node, ast.stmt)
+        }
         if inner & self._busy:
             if inner <= self._busy:
                 return
@@ -173,7 +194,9 @@ class Forward:
             for item in overlapping:  # two losses of one forward pass
                 block = self.functions.spots[id(item[1][0])].block
                 if self.functions.spots[id(statements[0])].block is not block:
-                    raise Unclear(f"line {statements[0].lineno}: the forward pass is shared by several losses")
+                    raise Unclear(
+                        f"line {statements[0].lineno}: the forward pass is shared by several losses"
+                    )
                 numbers = [self.functions.spots[id(part)].index for part in (*statements, *item[1])]
                 statements = block[min(numbers) : max(numbers) + 1]
                 self.ranges.remove(item)
@@ -222,14 +245,18 @@ def _bound(statement: ast.stmt) -> set[str]:
         elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
             found.add(ast.unparse(node.value))
     for node in [statement.value] if isinstance(statement, ast.Expr) else []:
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            if node.func.attr in ("append", "extend", "add_", "mul_", "div_"):
-                found.add(ast.unparse(node.func.value))
+        function = getattr(node, "func", None)
+        if isinstance(function, ast.Attribute) and function.attr in _IN_PLACE:
+            found.add(ast.unparse(function.value))
     return found
 
 
 def _read(statement: ast.stmt) -> set[str]:
-    found = {node.id for node in ast.walk(statement) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+    found = {
+        node.id
+        for node in ast.walk(statement)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+    }
     found |= {
         ast.unparse(node)
         for node in ast.walk(statement)

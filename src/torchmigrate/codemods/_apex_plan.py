@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from torchmigrate.codemods._apex_branches import Branches
 from torchmigrate.codemods._apex_forward import MODEL, Forward
+from torchmigrate.codemods._apex_initialize import in_place, note_objects, remarks, scale_options, the_call
 from torchmigrate.codemods._apex_presence import Presence, prune
-from torchmigrate.codemods._apex_scaler import ELSEWHERE, Scaler
+from torchmigrate.codemods._apex_scaler import Scaler
 from torchmigrate.codemods._apex_steps import Steps
 from torchmigrate.codemods._apex_uses import Call, Initialize, Unclear, Uses, is_none, read
 from torchmigrate.codemods._functions import Function, Functions, key_of, own
@@ -38,46 +39,21 @@ class _Planner:
         tree = planner.names.tree
         self.functions = Functions(tree)
         self.uses = read(planner.names, self.functions)
-        self.first = self._initialize()
+        self.first = the_call(self.uses, self.functions)
         self.rewriting = Rewriting(planner.source, _step(tree, planner.source))
         self.imports: list[Edit] = []
         self.remarks: list[str] = []
 
-    def _initialize(self) -> Initialize:
-        uses = self.uses
-        if not uses.initialize:
-            places = [*uses.scaled, *uses.master, *uses.states]
-            if not places:
-                raise Unclear("nothing in this file uses the import")
-            raise Unclear(ELSEWHERE.format(name=places[0].function.name))
-        if len(uses.initialize) > 1:
-            line = uses.initialize[1].statement.lineno
-            raise Unclear(f"`amp.initialize` is called again in line {line}; one scaler must do for both")
-        if not uses.scaled:
-            raise Unclear(
-                "the model is initialised here, and trained in another file: make the scaler here, and hand it "
-                "on to where the loss is scaled"
-            )
-        first = uses.initialize[0]
-        if not first.optimizers:
-            raise Unclear(f"line {first.statement.lineno}: no optimizer is initialised")
-        return first
-
     def plan(self) -> Plan | Refusal:
         first, functions, rewriting = self.first, self.functions, self.rewriting
-        for model in first.models:
-            functions.note(key_of(model), first.function, MODEL)
-        for number, optimizer in enumerate(first.optimizers):
-            functions.note(key_of(optimizer), first.function, number)
-        self._targets(first)
+        note_objects(first, functions)
         functions.spread(lambda value: value == MODEL)
         self._halves()
         presence = Presence(self.uses, self.planner.names, functions, rewriting)
-        branches = Branches(self.uses, functions, rewriting)
+        branches = Branches(self.uses, functions, presence, rewriting)
         steps = Steps(self.uses, functions, branches, rewriting, len(first.optimizers))
         scaler = Scaler(first, functions, presence, rewriting, self.planner.names.tree)
-        live = [(item.function, item.statement) for item in (*self.uses.scaled, *self.uses.master, *self.uses.states)]
-        live += steps.involved
+        live = [*self.uses.places, *steps.involved]
         scaler.reach([function for function, _ in live])
         for function, statement in live:
             scaler.need(function, statement)
@@ -88,7 +64,7 @@ class _Planner:
             return found
 
         self._forward(scaler)
-        condition, place, hoisted = scaler.enabled()
+        condition, place = scaler.enabled()
         self._check_branches(branches, condition)
         self._plain_backwards(branches)
         for scaled in self.uses.scaled:
@@ -99,7 +75,9 @@ class _Planner:
                 assert isinstance(inner.value.func, ast.Attribute), "read before"
                 rewriting.replace_node(inner.value.func.value, f"{text(scaled.function)}.scale({loss})")
         for master in self.uses.master:
-            rewriting.replace_node(master.call, self._parameters(master.call, master.argument, master.function, branches))
+            rewriting.replace_node(
+                master.call, self._parameters(master.call, master.argument, master.function, branches)
+            )
         for state in self.uses.states:
             rewriting.replace_node(state.call.func, f"{text(state.function)}.{_state(state)}")
         steps.rewrite(text)
@@ -108,7 +86,8 @@ class _Planner:
         made = self._spell(GRAD_SCALER, first.function, place)
         if isinstance(made, Refusal):
             return made
-        options = "".join(f", {item}" for item in [*self._scale(), *([f"enabled={condition}"] if condition else [])])
+        scale, told = scale_options(first)
+        options = "".join(f", {item}" for item in [*scale, *([f"enabled={condition}"] if condition else [])])
         rewriting.add_before(place, f"{text(first.function)} = {made}({self._device()}{options})")
         for function, statements in self._ranges:
             name = self._spell(AUTOCAST, function, statements[0])
@@ -118,35 +97,15 @@ class _Planner:
             rewriting.wrap(statements, f"with {name}({self._device()}{enabled}):")
         presence.rewrite()
         prune([*gone, *presence.gone], functions, rewriting)
-        self._remark()
+        self.remarks += [*told, *remarks(first, self.uses)]
         edits = rewriting.edits()
         for edit in dict.fromkeys(self.imports):
-            if any(item.start < edit.start < item.end or (edit.start < item.start < edit.end) for item in edits):
+            if any(
+                item.start < edit.start < item.end or (edit.start < item.start < edit.end) for item in edits
+            ):
                 raise Crowded("the new import would stand in code that changes")
             edits.append(edit)
         return Plan(self.uses, edits, self.remarks)
-
-    # ---- the initialisation ---------------------------------------------------------------------------
-
-    def _targets(self, first: Initialize) -> None:
-        """The names that the results of `amp.initialize` get."""
-        statement = first.statement
-        if not isinstance(statement, ast.Assign):
-            return
-        target = statement.targets[0]
-        pair = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
-        given = [first.given["models"]]
-        if not is_none(first.given.get("optimizers")):
-            given.append(first.given["optimizers"])
-        if len(pair) != len(given):
-            return
-        for one, other in zip(pair, given, strict=True):
-            ones = one.elts if isinstance(one, ast.Tuple | ast.List) else [one]
-            others = other.elts if isinstance(other, ast.Tuple | ast.List) else [other]
-            if len(ones) == len(others):
-                for new, old in zip(ones, others, strict=True):
-                    value = self.functions.find(key_of(old), first.function)
-                    self.functions.note(key_of(new), first.function, value)
 
     def _initialised(self, first: Initialize, gone: list[ast.stmt]) -> None:
         statement = first.statement
@@ -155,40 +114,10 @@ class _Planner:
             given.append(first.given["optimizers"])
         if isinstance(statement, ast.Assign):
             code = ", ".join(self.rewriting.segment(item) for item in given)
-            if _flat(ast.unparse(statement.targets[0])) != _flat(", ".join(map(ast.unparse, given))):
+            if not in_place(first):
                 self.rewriting.replace_node(first.call, code)
                 return
         gone.append(statement)
-
-    def _scale(self) -> list[str]:
-        given = self.first.given.get("loss_scale")
-        if given is None or is_none(given) or (isinstance(given, ast.Constant) and given.value == "dynamic"):
-            return []
-        if isinstance(given, ast.Constant):
-            try:
-                value = float(given.value)  # type: ignore[arg-type]
-            except (TypeError, ValueError):
-                raise Unclear(f"line {given.lineno}: the loss scale is not a number") from None
-            self.remarks.append("the fixed loss scale is only where the scaler begins")
-            return [f"init_scale={value}"]
-        self.remarks.append(f"the scaler finds the loss scale itself, whatever `{ast.unparse(given)}` is")
-        return []
-
-    def _remark(self) -> None:
-        given = self.first.given
-        level = given.get("opt_level")
-        if isinstance(level, ast.Constant) and level.value in ("O2", "O3"):
-            self.remarks.append(
-                f"{level.value} kept the weights in half precision; under autocast they stay in single precision"
-            )
-        elif level is not None and not isinstance(level, ast.Constant):
-            self.remarks.append("O2 and O3, which kept the weights in half precision, become what O1 was")
-        if self.uses.states:
-            self.remarks.append("the amp state of old checkpoints does not load into the scaler")
-        if "max_loss_scale" in given or "min_loss_scale" in given:
-            self.remarks.append("a scaler has no bounds for the loss scale")
-        if not is_none(given.get("num_losses")):
-            self.remarks.append("all losses share one scale")
 
     # ---- the forward pass -----------------------------------------------------------------------------
 
@@ -199,23 +128,27 @@ class _Planner:
             return literal or scaler.text(function) is not None
 
         forward = Forward(self.functions, has)
-        spots, first = self.functions.spots, self.functions.spots[id(self.first.statement)]
+        first = self.first.statement
 
         def after(statement: ast.stmt) -> bool:
             if self.functions.owners[id(statement)] is not self.first.function:
                 return True
-            return statement.lineno > first.statement.lineno
+            return statement.lineno > first.lineno
 
         for scaled in self.uses.scaled:
             forward.with_loss(scaled, after)
         for function in self.functions.every:
             if has(function):
                 forward.others(function, after)
-        assert spots, "the file has statements"
-        self._ranges = forward.ranges
+        self._ranges = []
         for function, statements in forward.ranges:
+            optional = function is self.first.function and id(statements[0]) in forward.optional
+            if not literal and optional and not scaler.reaches(statements[0]):
+                self.remarks.append(f"line {statements[0].lineno} runs the model in single precision")
+                continue
             if not literal:
                 scaler.need(function, statements[0])
+            self._ranges.append((function, statements))
 
     def _conditional(self) -> bool:
         """Whether `amp.initialize` stands under a condition."""
@@ -229,12 +162,14 @@ class _Planner:
             return ", enabled=False"
         if function.within(self.first.function) and condition.replace(".", "").replace("_", "").isalnum():
             root = condition.partition(".")[0]
-            if self.functions.home(root, function) is self.functions.home(root, self.first.function):
-                if not self._changes(condition):
-                    return f", enabled={condition}"
+            same = self.functions.home(root, function) is self.functions.home(root, self.first.function)
+            if same and not self._changes(condition):
+                return f", enabled={condition}"
         text = scaler.text(function)
         if text is None:
-            raise Unclear(f"`{function.name}` runs the model, and does not know whether mixed precision is on")
+            raise Unclear(
+                f"`{function.name}` runs the model, and does not know whether mixed precision is on"
+            )
         return f", enabled={text}.is_enabled()"
 
     def _changes(self, key: str) -> bool:
@@ -257,13 +192,15 @@ class _Planner:
             in_body = any(item.block is statement.body for item in spot.chain())
             other = statement.orelse if in_body else statement.body
             trains = any(
-                isinstance(node, ast.Attribute) and node.attr == "backward" and id(node) not in self._scaled_nodes()
+                isinstance(node, ast.Attribute)
+                and node.attr == "backward"
+                and id(node) not in self._scaled_nodes()
                 for item in other
                 for node in ast.walk(item)
             )
             if trains and test != condition:
                 raise Unclear(
-                    f"line {statement.lineno}: the branch without apex does something else than the one with it"
+                    f"line {statement.lineno}: the branch without apex does not do the same as that with it"
                 )
 
     def _scaled_nodes(self) -> set[int]:
@@ -292,13 +229,12 @@ class _Planner:
         for function in self.functions.every:
             for statement in function.statements:
                 for node in own(statement, ast.Call):
-                    assert isinstance(node, ast.Call), "asked for"
                     if isinstance(node.func, ast.Attribute) and node.func.attr == "half" and not node.args:
                         value = key_of(node.func.value) or ""
                         if self.functions.find(value, function) == MODEL or "model" in value.lower():
                             raise Unclear(
-                                f"line {node.lineno}: the weights are in half precision, which a scaler does not "
-                                "take: leave `.half()` out"
+                                f"line {node.lineno}: the weights are in half precision, which a scaler "
+                                "does not take: leave `.half()` out"
                             )
 
     def _parameters(
@@ -348,10 +284,6 @@ def make_plan(planner: FixPlanner) -> Plan | Refusal:
 
 def _state(state: Call) -> str:
     return "state_dict" if state.argument is None else "load_state_dict"
-
-
-def _flat(text: str) -> str:
-    return text.translate(str.maketrans("", "", "()[] "))
 
 
 def _step(tree: ast.Module, source: Source) -> str:

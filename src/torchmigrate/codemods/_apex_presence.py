@@ -84,7 +84,11 @@ class Presence:
                 raise Unclear(f"line {attempt.lineno}: the `try` around the import does more than that")
             for handler in attempt.handlers:
                 for item in handler.body:
-                    if not isinstance(item, (ast.Raise, ast.Pass)) and _flag(item) is None and not _is_call(item):
+                    if (
+                        not isinstance(item, (ast.Raise, ast.Pass))
+                        and _flag(item) is None
+                        and not _is_call(item)
+                    ):
                         raise Unclear(f"line {item.lineno}: what is done without apex is not understood")
             self._tries.append(attempt)
             for item in flags:
@@ -148,8 +152,8 @@ class Presence:
         for attempt in self._tries:
             self._remove_try(attempt)
         for use in self.uses.imports:
-            attempt = self._try_of(use)
-            if attempt is None or attempt not in self._tries:
+            around = self._try_of(use)
+            if around is None or around not in self._tries:
                 self._remove_alias(use)
 
     def _test(self, node: ast.expr, statement: ast.stmt) -> None:
@@ -224,7 +228,9 @@ class Presence:
         if len(mine) == len(statement.names):
             self.gone.append(statement)
             return
-        indices = [number for number, alias in enumerate(statement.names) if any(alias is item.node for item in mine)]
+        indices = [
+            number for number, alias in enumerate(statement.names) if any(alias is item.node for item in mine)
+        ]
         cut = ImportStatement(self.rewriting.source, statement).cut(indices)
         for edit in cut.edits:
             self.rewriting.replace(edit.start, edit.end, edit.text)
@@ -257,7 +263,7 @@ def prune(gone: list[ast.stmt], functions: Functions, rewriting: Rewriting) -> N
         if empty and statement is spot.block[0] and functions.module.node.body is not spot.block:
             rewriting.make_pass(statement)
         else:
-            rewriting.remove(statement)
+            rewriting.remove(statement, remarks=not isinstance(statement, ast.Try))
 
 
 def _flag(statement: ast.stmt) -> tuple[str, object] | None:

@@ -30,7 +30,12 @@ class Scaler:
     """
 
     def __init__(
-        self, first: Initialize, functions: Functions, presence: Presence, rewriting: Rewriting, tree: ast.Module
+        self,
+        first: Initialize,
+        functions: Functions,
+        presence: Presence,
+        rewriting: Rewriting,
+        tree: ast.Module,
     ) -> None:
         self.first = first
         self.functions = functions
@@ -110,6 +115,13 @@ class Scaler:
             if here.outer is self.home and isinstance(here.node, ast.stmt) and self.home.outer is not None:
                 self.places.append(here.node)
 
+    def reaches(self, statement: ast.stmt) -> bool:
+        """Whether a statement of the home stands in the block that the other uses of the scaler share."""
+        common = together([self.functions.spots[id(item)] for item in self.places])
+        return self.in_class is not None or (
+            common is not None and self.functions.spots[id(statement)].within(common[0].block) is not None
+        )
+
     def _only_called(self, function: Function, calls: int) -> bool:
         node = function.node
         assert not isinstance(node, ast.Module), "a function"
@@ -121,7 +133,11 @@ class Scaler:
             1
             for inner in ast.walk(self.functions.module.node)
             if (isinstance(inner, ast.Name) and inner.id == function.name)
-            or (function.owner is not None and isinstance(inner, ast.Attribute) and inner.attr == function.name)
+            or (
+                function.owner is not None
+                and isinstance(inner, ast.Attribute)
+                and inner.attr == function.name
+            )
             or (isinstance(inner, ast.Constant) and inner.value == function.name)
         )
         return mentions == calls
@@ -133,11 +149,14 @@ class Scaler:
         last = [*arguments.posonlyargs, *arguments.args]
         if arguments.vararg is not None or arguments.kwonlyargs:
             given = [item for item in arguments.kw_defaults if item is not None]
-            rest = [item for item in (arguments.vararg, *arguments.kwonlyargs, *given) if item is not None]
+            rest: list[ast.arg | ast.expr] = [
+                item for item in (arguments.vararg, *arguments.kwonlyargs, *given) if item is not None
+            ]
             end = max(rewriting.source.span(item)[1] for item in rest)
             rewriting.replace(end, end, f", {self.name}")
         elif arguments.defaults:
-            end = max(rewriting.source.span(item)[1] for item in (*last, *arguments.defaults))
+            both: list[ast.arg | ast.expr] = [*last, *arguments.defaults]
+            end = max(rewriting.source.span(item)[1] for item in both)
             rewriting.replace(end, end, f", *, {self.name}")
         elif last:
             end = rewriting.source.span(last[-1])[1]
@@ -150,7 +169,7 @@ class Scaler:
         assert not isinstance(node, ast.Module), "a function"
         by_name = node.args.defaults or node.args.kwonlyargs or node.args.vararg or call.keywords
         starred = any(isinstance(item, ast.Starred) for item in call.args)
-        every = [*call.args, *call.keywords]
+        every: list[ast.expr | ast.keyword] = [*call.args, *call.keywords]
         if starred or not every or any(isinstance(item, ast.GeneratorExp) for item in call.args):
             raise Unclear(f"line {call.lineno}: the arguments of `{function.name}` are not plain")
         if any(item.arg is None for item in call.keywords):
@@ -167,9 +186,8 @@ class Scaler:
         """Whether mixed precision is switched off by a literal."""
         return "False" in [text for _, text in self._parts]
 
-    def enabled(self) -> tuple[str | None, ast.stmt, bool]:
-        """The condition of the scaler (None: always), the statement at which it is made, and whether that
-        is an `if` around `amp.initialize`.
+    def enabled(self) -> tuple[str | None, ast.stmt]:
+        """The condition of the scaler (None: always), and the statement before which it is made.
 
         Raises:
             Unclear: it would not be made before it is used.
@@ -179,6 +197,7 @@ class Scaler:
         block = init.block
         common = together(spots)
         if self.in_class is not None:
+            self._always_made()
             block = init.chain()[0].block
         elif common is not None:
             block = common[0].block
@@ -194,34 +213,45 @@ class Scaler:
             self._condition(outer.statement, here, tests)
             here = outer
         # An `if` directly around would leave the scaler unmade elsewhere.
-        while here.outer is not None and isinstance(here.outer.statement, ast.If) and self._only_init(here.outer):
+        while (
+            here.outer is not None
+            and isinstance(here.outer.statement, ast.If)
+            and self._only_init(here.outer)
+        ):
             self._condition(here.outer.statement, here, tests)
             here = here.outer
         for statement in self.places[1:]:
             spot = self.functions.spots[id(statement)].within(here.block)
-            if spot is None or spot.index < here.index or (
-                spot.index == here.index and spot.statement is not statement and here.statement is self.first.statement
-            ):
-                if self.in_class is None:
-                    raise Unclear(f"line {statement.lineno} runs before `amp.initialize`")
+            before = spot is None or spot.index < here.index
+            if before and self.in_class is None:
+                raise Unclear(f"line {statement.lineno} runs before `amp.initialize`")
         outermost = here.statement
         parts = list(dict.fromkeys(text for _, text in [*tests[::-1], *self._parts] if text))
-        hoisted = outermost is not self.first.statement
-        if hoisted:
+        if outermost is not self.first.statement:
             self._check_names(outermost, [node for node, _ in [*tests, *self._parts] if node is not None])
-        return " and ".join(parts) or None, outermost, hoisted
+        return " and ".join(parts) or None, outermost
+
+    def _always_made(self) -> None:
+        """The method that makes the scaler must always run before the others."""
+        if self.home.name in ("__init__", "setUp", "setup"):
+            return
+        calls = [item for item in self.functions.calls if item[3] is self.home]
+        if not calls or any(
+            self.functions.spots[id(statement)].outer is not None for _, statement, _, _ in calls
+        ):
+            raise Unclear(
+                f"`amp.initialize` is called in `{self.home.name}`, which may not run: make the scaler in "
+                "`__init__`, with the condition as `enabled=`"
+            )
 
     def _only_init(self, spot: Spot) -> bool:
         """Whether an `if` is there for `amp.initialize` alone, so that the scaler belongs before it."""
         statement = spot.statement
         assert isinstance(statement, ast.If), "asked before"
-        return (
-            len(self.places) == 1
-            or all(
-                place is self.first.statement
-                or not any(item.statement is statement for item in self.functions.spots[id(place)].chain())
-                for place in self.places
-            )
+        return len(self.places) == 1 or all(
+            place is self.first.statement
+            or not any(item.statement is statement for item in self.functions.spots[id(place)].chain())
+            for place in self.places
         )
 
     def _condition(self, statement: ast.If, inner: Spot, tests: list[tuple[ast.expr | None, str]]) -> None:
@@ -238,11 +268,17 @@ class Scaler:
         tests.append((statement.test, text or ""))
 
     def _check_names(self, outermost: ast.stmt, nodes: list[ast.expr]) -> None:
-        read = {ast.unparse(inner) for node in nodes for inner in ast.walk(node) if isinstance(inner, ast.Name | ast.Attribute)}
+        read = {
+            ast.unparse(inner)
+            for node in nodes
+            for inner in ast.walk(node)
+            if isinstance(inner, ast.Name | ast.Attribute)
+        }
         for inner in ast.walk(outermost):
-            if isinstance(inner, ast.Name | ast.Attribute) and isinstance(inner.ctx, ast.Store):
-                if ast.unparse(inner) in read:
-                    raise Unclear(f"line {inner.lineno}: `{ast.unparse(inner)}` changes before `amp.initialize`")
+            if not isinstance(inner, ast.Name | ast.Attribute) or not isinstance(inner.ctx, ast.Store):
+                continue
+            if ast.unparse(inner) in read:
+                raise Unclear(f"line {inner.lineno}: `{ast.unparse(inner)}` changes before `amp.initialize`")
 
     def _level(self) -> list[tuple[ast.expr | None, str]]:
         """What the arguments of `amp.initialize` say about whether mixed precision is used."""
@@ -282,5 +318,8 @@ def _tight(node: ast.expr, text: str) -> str:
 def used_here(function: Function, functions: Functions) -> set[str]:
     """The names that a function reads itself."""
     return {
-        node.id for statement in function.statements for node in own(statement, ast.Name) if isinstance(node, ast.Name)
+        node.id
+        for statement in function.statements
+        for node in own(statement, ast.Name)
+        if isinstance(node, ast.Name)
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ _OLD_METHODS = frozenset(
     "backward clip_master_grads clip_fp32_grads update_master_grads synchronize skip_synchronize "
     "unscale_grads _amp_stash".split()
 )
+_GRADIENTS = re.compile(r"(?:^|_)grad(?:s|ients?)?(?:_|$)")
+_NO_GRADIENTS = re.compile(r"zero|no_grad|enable|require|reduce|sync|checkpoint")
 
 
 @dataclass(slots=True)
@@ -57,7 +60,10 @@ class Steps:
         self.rewriting = rewriting
         self.steps = [step for step in self._steps() if id(step.statement) not in branches.dropped]
         if not self.steps:
-            raise Unclear("no `optimizer.step()` is in this file: write `scaler.step(optimizer)` where it is")
+            raise Unclear(
+                f"no step of the optimizer that `{uses.initialize[0].function.name}` initialises is found in "
+                "this file: hand the scaler on, and write `scaler.step(optimizer)` and `scaler.update()`"
+            )
         missing = set(range(count)) - {step.number for step in self.steps}
         if missing:
             raise Unclear("one of the optimizers is not stepped in this file")
@@ -65,7 +71,8 @@ class Steps:
 
     @property
     def involved(self) -> list[tuple[Function, ast.stmt]]:
-        return [(item.function, item.statement) for item in (*self.steps, *self.gradients)]
+        found = [(item.function, item.statement) for item in self.steps]
+        return found + [(item.function, item.statement) for item in self.gradients]
 
     def rewrite(self, scaler: Callable[[Function], str]) -> None:
         """Step and update through the scaler, and unscale before gradients are used.
@@ -95,14 +102,24 @@ class Steps:
         for function in self.functions.every:
             for statement in function.statements:
                 for node in own(statement, ast.Attribute):
-                    assert isinstance(node, ast.Attribute), "asked for"
                     number = self.functions.find(key_of(node.value), function)
+                    if node.attr == "step" and number is None and self._is_other(node, function):
+                        raise Unclear(
+                            f"line {node.lineno}: `{ast.unparse(node.value)}` is not given to "
+                            "`amp.initialize`, and would step with scaled gradients: it needs `scaler.step` too"
+                        )
                     if not isinstance(number, int):
                         continue
                     if node.attr in _OLD_METHODS:
                         raise Unclear(f"line {node.lineno}: `{node.attr}` of the optimizer is not understood")
                     if node.attr == "step":
                         yield self._step(node, statement, function, number)
+
+    def _is_other(self, node: ast.Attribute, function: Function) -> bool:
+        """Whether an optimizer that apex does not know steps where a loss is scaled."""
+        name = ast.unparse(node.value).lower()
+        scales = any(item.function is function for item in self.uses.scaled)
+        return scales and "optim" in name and "sched" not in name
 
     def _step(self, node: ast.Attribute, statement: ast.stmt, function: Function, number: int) -> Step:
         call = self.functions.around.get(id(node))
@@ -145,7 +162,8 @@ class Steps:
         for function in {id(step.function): step.function for step in self.steps}.values():
             mine = [step for step in self.steps if step.function is function]
             begin = min(
-                (item.statement.lineno for item in self.uses.scaled if item.function is function), default=None
+                (item.statement.lineno for item in self.uses.scaled if item.function is function),
+                default=None,
             )
             for statement in function.statements:
                 if id(statement) in self.branches.dropped or id(statement) in masters:
@@ -171,7 +189,11 @@ class Steps:
                 continue
             after = self.functions.spots[id(step.statement)]
             common = together([spot, after])
-            if common is not None and common[1].statement is step.statement and common[0].index < common[1].index:
+            if (
+                common is not None
+                and common[1].statement is step.statement
+                and common[0].index < common[1].index
+            ):
                 return step
         raise Unclear(
             f"line {item.statement.lineno}: gradients are used where the optimizer may not step; a scaler "
@@ -201,6 +223,6 @@ def _touches(statement: ast.stmt) -> bool:
                 return True
         elif isinstance(node, ast.Call):
             name = ast.unparse(node.func).rpartition(".")[2].lower()
-            if "clip_grad" in name or "grad_norm" in name or "clip_gradient" in name:
+            if _GRADIENTS.search(name) and not _NO_GRADIENTS.search(name):
                 return bool(node.args)
     return False

@@ -84,6 +84,12 @@ class Uses:
     imports: list[Use] = field(default_factory=list)
     every: list[Use] = field(default_factory=list)
 
+    @property
+    def places(self) -> list[tuple[Function, ast.stmt]]:
+        """The statements that need a scaler, each with its function."""
+        found: list[tuple[Function, ast.stmt]] = [(item.function, item.statement) for item in self.scaled]
+        return found + [(item.function, item.statement) for item in (*self.master, *self.states)]
+
 
 def concerned(names: Names) -> list[Use]:
     """The uses of apex.amp and apex.fp16_utils in a file."""
@@ -154,7 +160,8 @@ def _stands_for(binding: Binding) -> bool:
     if binding.is_import:
         return (binding.target or "").partition(".")[0] == "apex"
     return all(
-        (isinstance(item, Const) and item.value in (None, False)) or (isinstance(item, Qual) and _of_amp(item.name))
+        (isinstance(item, Const) and item.value in (None, False))
+        or (isinstance(item, Qual) and _of_amp(item.name))
         for item in binding.value
     )
 
@@ -218,9 +225,11 @@ def _scaled(call: ast.Call, statement: ast.stmt, function: Function) -> Scaled:
 def backwards(statement: ast.stmt, name: str) -> Iterator[ast.Call]:
     """The call `name.backward(...)` that a statement is."""
     call = statement.value if isinstance(statement, ast.Expr) else None
-    if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "backward":
-        if getattr(call.func.value, "id", "") == name:
-            yield call
+    function = call.func if isinstance(call, ast.Call) else None
+    if isinstance(call, ast.Call) and isinstance(function, ast.Attribute) and function.attr == "backward":
+        if getattr(function.value, "id", "") != name:
+            return
+        yield call
 
 
 def together(spots: Sequence[Spot]) -> list[Spot] | None:

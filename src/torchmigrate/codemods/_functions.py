@@ -6,11 +6,13 @@ import ast
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from torchmigrate.codemods._mentions import Spot, blocks
 
 _WRAPS = re.compile(r"parallel|ddp|compile|convert_|sync", re.IGNORECASE)
 _SAME_OBJECT = frozenset({"cuda", "to", "cpu", "train", "eval", "module", "requires_grad_", "float", "half"})
+_Node = TypeVar("_Node", bound=ast.AST)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -122,7 +124,6 @@ class Functions:
         for function in self.every:
             for statement in function.statements:
                 for call in own(statement, ast.Call):
-                    assert isinstance(call, ast.Call), "asked for"
                     called = self.called(call, function)
                     if called is not None:
                         yield function, statement, call, called
@@ -202,7 +203,7 @@ class Functions:
                             new |= self.note(key_of(statement.targets[0]), function, value)
             for caller, _, call, called in self.calls:
                 for argument, name in arguments(call, called):
-                    value = self.find(key_of(argument), caller)
+                    value = self._same(argument, caller, wraps)
                     if value is not None:
                         new |= self.note(name, called, value)
 
@@ -235,7 +236,7 @@ def key_of(node: ast.expr | None) -> str | None:
     return ast.unparse(node) if node is not None and isinstance(here, ast.Name) else None
 
 
-def own(statement: ast.stmt, *kinds: type[ast.AST]) -> Iterator[ast.AST]:
+def own(statement: ast.stmt, *kinds: type[_Node]) -> Iterator[_Node]:
     """The nodes of some kinds in the expressions of a statement, not those of statements inside it."""
     todo: list[ast.AST] = [statement]
     while todo:

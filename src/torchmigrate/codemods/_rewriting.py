@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import io
+import itertools
 import re
 import tokenize
 from collections.abc import Sequence
@@ -54,7 +55,10 @@ class Rewriting:
         self.step = step
         self._replaced: dict[tuple[int, int], str] = {}
         self._cut: list[tuple[int, int]] = []
+        self._removed: list[tuple[int, int]] = []
         self._insertions: list[_Insertion] = []
+        self._unwrapped: dict[int, ast.stmt] = {}
+        self._done: set[int] = set()
         self._less: dict[int, str] = {}  # line start -> indentation to take away
         self._more: dict[int, str] = {}  # line start -> indentation to add
 
@@ -120,6 +124,11 @@ class Rewriting:
 
     def unwrap(self, statement: ast.stmt, body: Sequence[ast.stmt]) -> None:
         """Leave one block of a compound statement in its place; the header and other blocks go."""
+        if self._unwrapped.setdefault(id(statement), body[0]) is not body[0]:
+            raise Crowded(f"line {statement.lineno}: both branches would stay")
+        if id(statement) in self._done:
+            return
+        self._done.add(id(statement))
         outer, begin = self.indent(statement), self.first_line(statement)
         inner, first = self.indent(body[0]), self.first_line(body[0])
         end, last = self.after(statement), self.after(body[-1])
@@ -133,21 +142,21 @@ class Rewriting:
         for line in self._comment_lines(begin, first):
             self._less[line] = inner[len(outer) :]
 
-    def remove(self, statement: ast.stmt) -> None:
-        """Take a statement away with its lines."""
+    def remove(self, statement: ast.stmt, *, remarks: bool = True) -> None:
+        """Take a statement away with its lines.
+
+        Args:
+            remarks: whether comments beside its code stay; those on lines of their own always do.
+        """
         begin, end = self.first_line(statement), self.after(statement)
-        above = self.text[:begin]
-        kept = self._drop(begin, end)
-        if not kept and (_BLANK_BEFORE.search(above) or above.rstrip(" \t").endswith(":\n") or not above):
-            while blank := _BLANK.match(self.text, end):
-                self._cut.append((end, blank.end()))
-                end = blank.end()
-                if not above.endswith(("\n\n\n", "\n\r\n\r\n")):
-                    break
+        self._drop(begin, end, remarks=remarks)
+        self._removed.append((begin, end))
 
     def make_pass(self, statement: ast.stmt) -> None:
-        """`pass` in the place of a statement that leaves its block empty."""
-        self.first_line(statement)
+        """`pass` in the place of a statement that leaves its block empty, if nothing was added there."""
+        if any(item.offset == self.first_line(statement) for item in self._insertions):
+            self.remove(statement)
+            return
         self.replace(start_of(self.source, statement), end_of(self.source, statement), "pass")
 
     # ---- the edits ------------------------------------------------------------------------------------
@@ -159,13 +168,16 @@ class Rewriting:
             Crowded: two changes are in each other's way.
         """
         found: dict[tuple[int, int], str] = {}
+        self._close_gaps()
         cut = _merged(self._cut)
         for (start, end), code in self._replaced.items():
             if not any(begin <= start and end <= stop for begin, stop in cut):
                 found[start, end] = code
         solid = [*cut, *(item for item in found if item[0] < item[1])]
         for line in sorted({*self._less, *self._more}):
-            if any(begin <= line < stop if (begin, stop) in cut else begin < line < stop for begin, stop in solid):
+            if any(
+                begin <= line < stop if (begin, stop) in cut else begin < line < stop for begin, stop in solid
+            ):
                 continue
             less, more = self._less.get(line, ""), self._more.get(line, "")
             have = _INDENT.match(self.text, line)
@@ -185,10 +197,23 @@ class Rewriting:
             span = here or (offset, offset)
             found[span] = code + found.get(span, "")
         edits = sorted(Edit(start, end, code) for (start, end), code in found.items())
-        for one, other in zip(edits, edits[1:], strict=False):
+        for one, other in itertools.pairwise(edits):
             if other.start < one.end or (one.start == one.end == other.start == other.end):
                 raise Crowded("two changes meet in one place")
         return edits
+
+    def _close_gaps(self) -> None:
+        """Take away the blank lines behind what is removed, where there are as many before it."""
+        for begin, end in self._removed:
+            above = self.text[:begin]
+            if any(item.offset == begin for item in self._insertions):
+                continue
+            if _BLANK_BEFORE.search(above) or above.rstrip(" \t\r\n").endswith(":") or not above:
+                while blank := _BLANK.match(self.text, end):
+                    self._cut.append((end, blank.end()))
+                    end = blank.end()
+                    if not above.endswith(("\n\n\n", "\n\r\n\r\n")):
+                        break
 
     def _new_line(self, item: _Insertion) -> str:
         have = _INDENT.match(self.text, item.like)
@@ -233,14 +258,13 @@ class Rewriting:
             first = above
         return found
 
-    def _drop(self, start: int, end: int) -> bool:
-        """Take lines away, but their comments; whether there were any."""
+    def _drop(self, start: int, end: int, *, remarks: bool = True) -> None:
+        """Take lines away, but their comments."""
         self._cut.append((start, end))
-        have = _INDENT.match(self.text, start)
-        comments = [text for offset, text in self._comments if start <= offset < end and not is_marker(text)]
-        for text in comments:
-            self._insertions.append(_Insertion(start, text, start, "", len(self._insertions)))
-        return bool(comments) and have is not None
+        for offset, text in self._comments:
+            alone = not self.text[line_start(self.text, offset) : offset].strip()
+            if start <= offset < end and not is_marker(text) and (remarks or alone):
+                self._insert(start, text, start)
 
     @cached_property
     def _comments(self) -> list[tuple[int, str]]:

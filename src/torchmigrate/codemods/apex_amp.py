@@ -40,7 +40,9 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
 def _make(rule: Rule, planner: FixPlanner) -> Fix | str:
     known = {id(hit.use) for hit in planner.hits if hit.rule.code in CODES}
     if any(id(use) not in known for use in concerned(planner.names)):
-        return "some uses of apex.amp in this file are suppressed, guarded or not selected, and all change together"
+        return (
+            "all uses of apex.amp in a file change together, and some are suppressed, guarded or not selected"
+        )
     try:
         plan = make_plan(planner)
     except (Unclear, Crowded) as error:
