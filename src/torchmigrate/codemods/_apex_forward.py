@@ -44,15 +44,20 @@ class Forward:
         self.ranges: list[tuple[Function, list[ast.stmt]]] = []
         self.optional: set[int] = set()  # the first statements of those without a backward pass
         self._busy: set[int] = set()
-        self._runs: dict[int, bool] = {}
+        self._lossy: set[int] = set()  # the statements under autocast with a backward pass
+        self._runs: dict[tuple[int, bool], bool] = {}
 
     # ---- what runs a model ----------------------------------------------------------------------------
 
-    def runs(self, node: ast.AST, function: Function) -> bool:
-        """Whether the expressions of a statement, and of those inside it, run a model."""
-        return any(self._call_runs(call, function) for call in _calls(node))
+    def runs(self, node: ast.AST, function: Function, *, deep: bool = False) -> bool:
+        """Whether the expressions of a statement, and of those inside it, run a model.
 
-    def _call_runs(self, call: ast.Call, function: Function) -> bool:
+        Args:
+            deep: also in functions that could see to autocast themselves.
+        """
+        return any(self._call_runs(call, function, deep=deep) for call in _calls(node))
+
+    def _call_runs(self, call: ast.Call, function: Function, *, deep: bool = False) -> bool:
         callee = call.func
         if self._is_model(callee, function):
             return True
@@ -60,7 +65,7 @@ class Forward:
             return callee.attr not in _SETTINGS and _SETTING.match(callee.attr) is None
         called = self.functions.called(call, function)
         if called is not None:
-            return called.name != "__init__" and self.inside(called)
+            return called.name != "__init__" and self.inside(called, deep=deep)
         given = [*call.args, *(item.value for item in call.keywords)]
         if any(self._is_model(item, function) for item in given):
             name = ast.unparse(callee).rpartition(".")[2]
@@ -76,17 +81,17 @@ class Forward:
             isinstance(node, ast.Attribute) and node.attr == "module" and self._is_model(node.value, function)
         )
 
-    def inside(self, function: Function) -> bool:
-        """Whether a function runs a model, and does not see to autocast itself."""
-        found = self._runs.get(id(function))
+    def inside(self, function: Function, *, deep: bool) -> bool:
+        """Whether a function runs a model, and does not see to autocast itself (`deep`: even if it does)."""
+        found = self._runs.get((id(function), deep))
         if found is None:
-            self._runs[id(function)] = False  # while it calls itself
-            found = not self.has_scaler(function) and any(
-                self.runs(statement, function)
+            self._runs[id(function), deep] = False  # while it calls itself
+            found = (deep or not self.has_scaler(function)) and any(
+                self.runs(statement, function, deep=deep)
                 for statement in function.statements
                 if not isinstance(statement, (ast.FunctionDef, ast.ClassDef))
             )
-            self._runs[id(function)] = found
+            self._runs[id(function), deep] = found
         return found
 
     # ---- with a loss ----------------------------------------------------------------------------------
@@ -103,7 +108,7 @@ class Forward:
         function = scaled.function
         needed = {node.id for node in ast.walk(scaled.loss) if isinstance(node, ast.Name)}
         needed |= {ast.unparse(node) for node in ast.walk(scaled.loss) if isinstance(node, ast.Attribute)}
-        if self.runs(scaled.loss, function):
+        if self.runs(scaled.loss, function, deep=True):
             raise Unclear(f"line {scaled.statement.lineno}: the model runs inside of `amp.scale_loss`")
         own_work: list[ast.stmt] = []
         here: Spot | None = self.functions.spots[id(scaled.statement)]
@@ -117,12 +122,13 @@ class Forward:
                 if made:
                     chosen.append(index)
                     needed |= _read(statement)
-            forward = [index for index in chosen if self.runs(here.block[index], function)]
+            forward = [index for index in chosen if self.runs(here.block[index], function, deep=True)]
             if forward:
                 statements = here.block[min(forward) : max(chosen) + 1]
                 while len(statements) > 1 and _is_arithmetic(statements[-1]):
                     statements = statements[:-1]
                 self._note(function, statements)
+                self._lossy |= self._busy
                 break
             own_work += [here.block[index] for index in chosen if _computes(here.block[index])]
             here = here.outer
@@ -142,6 +148,8 @@ class Forward:
         Raises:
             Unclear: one stands where it cannot be wrapped.
         """
+        if self._covered(function, 0):
+            return
         for block in _blocks_of(function):
             index = 0
             while index < len(block):
@@ -163,6 +171,18 @@ class Forward:
                 self._note(function, chosen)
                 self.optional.add(id(statement))
                 index += len(chosen) - 1
+
+    def _covered(self, function: Function, depth: int) -> bool:
+        """Whether a function is only called where a loss is computed, under autocast."""
+        calls = [item for item in self.functions.calls if item[3] is function]
+        return (
+            bool(calls)
+            and depth < 6
+            and all(
+                id(statement) in self._lossy or self._covered(caller, depth + 1)
+                for caller, statement, _, _ in calls
+            )
+        )
 
     def _to_loss(self, first: ast.stmt, rest: Sequence[ast.stmt]) -> list[ast.stmt]:
         """The statements behind a forward pass up to the last that computes a loss of its results."""
