@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 import types
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 import torch
@@ -327,8 +327,7 @@ def test_old_loops_learn_in_mixed_precision() -> None:
 class Spy(torch.amp.GradScaler):
     """A scaler that keeps a log of what is done, with the gradients of the first weight."""
 
-    log: list[tuple[str, float]] = []
-    weight: torch.Tensor
+    log: ClassVar[list[tuple[str, float]]] = []
 
     def _note(self, name: str) -> None:
         self.log.append((name, self.get_scale()))

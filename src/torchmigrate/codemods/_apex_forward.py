@@ -12,11 +12,11 @@ from torchmigrate.codemods._mentions import Spot, blocks
 
 # Methods of a module that run nothing.
 _SETTINGS = frozenset(
-    """add_module apply bfloat16 buffers children cpu cuda double eval extra_repr float get_buffer
-    get_parameter get_submodule half load_state_dict modules named_buffers named_children named_modules
-    named_parameters     no_sync parameters register_backward_hook register_buffer register_forward_hook register_module
-    register_parameter requires_grad_ set_extra_state share_memory state_dict to to_empty train type xpu
-    zero_grad save join finish_parameter_update""".split()
+    """add_module apply bfloat16 buffers children cpu cuda double eval extra_repr
+    finish_parameter_update float get_buffer get_parameter get_submodule half join load_state_dict
+    modules named_buffers named_children named_modules named_parameters no_sync parameters
+    register_backward_hook register_buffer register_forward_hook register_module register_parameter
+    requires_grad_ save set_extra_state share_memory state_dict to to_empty train type xpu zero_grad""".split()
 )
 _SETTING = re.compile(
     r"_*(?:add|clear|count|disable|enable|freeze|from|get|has|init|is|load|log|named|num|print|register|remove|reset"
@@ -111,34 +111,29 @@ class Forward:
         if self.runs(scaled.loss, function, deep=True):
             raise Unclear(f"line {scaled.statement.lineno}: the model runs inside of `amp.scale_loss`")
         own_work: list[ast.stmt] = []
+        found = False
         here: Spot | None = self.functions.spots[id(scaled.statement)]
-        while here is not None:
-            chosen: list[int] = []
-            for index in range(here.index - 1, -1, -1):
-                statement = here.block[index]
-                if _is_barrier(statement):
-                    break
-                made = _bound(statement) & needed
-                if made:
-                    chosen.append(index)
-                    needed |= _read(statement)
-            forward = [index for index in chosen if self.runs(here.block[index], function, deep=True)]
-            if forward:
+        while here is not None and not found:
+            for chosen in _slices(here, needed):
+                forward = [index for index in chosen if self.runs(here.block[index], function, deep=True)]
+                if not forward:
+                    own_work += [here.block[index] for index in chosen if _computes(here.block[index])]
+                    continue
                 statements = here.block[min(forward) : max(chosen) + 1]
                 while len(statements) > 1 and _is_arithmetic(statements[-1]):
                     statements = statements[:-1]
                 self._note(function, statements)
                 self._lossy |= self._busy
-                break
-            own_work += [here.block[index] for index in chosen if _computes(here.block[index])]
+                found = True
             here = here.outer
-        else:
+        if not found:
             raise Unclear(
                 f"line {scaled.statement.lineno}: where the model computes "
                 f"`{ast.unparse(scaled.loss)}` is not seen; that part belongs under `torch.autocast`"
             )
         for statement in own_work:
-            self._note(function, [statement])
+            if statement.lineno > self.ranges[-1][1][0].lineno:
+                self._note(function, [statement])
 
     # ---- without --------------------------------------------------------------------------------------
 
@@ -227,6 +222,21 @@ class Forward:
         self.ranges.append((function, statements))
 
 
+def joined(
+    ranges: list[tuple[Function, list[ast.stmt]]], functions: Functions
+) -> list[tuple[Function, list[ast.stmt]]]:
+    """The ranges in source order, neighbours as one."""
+    found: list[tuple[Function, list[ast.stmt]]] = []
+    for function, statements in sorted(ranges, key=lambda item: item[1][0].lineno):
+        first = functions.spots[id(statements[0])]
+        last = functions.spots[id(found[-1][1][-1])] if found else None
+        if last is not None and last.block is first.block and last.index + 1 == first.index:
+            found[-1] = (function, [*found[-1][1], *statements])
+        else:
+            found.append((function, statements))
+    return found
+
+
 def _calls(node: ast.AST) -> Iterator[ast.Call]:
     """The calls in a node, not those in functions that it defines."""
     todo = [node]
@@ -253,6 +263,27 @@ def _is_barrier(statement: ast.stmt) -> bool:
     return any(
         isinstance(call.func, ast.Attribute) and call.func.attr == "backward" for call in _calls(statement)
     )
+
+
+def _slices(spot: Spot, needed: set[str]) -> list[list[int]]:
+    """The statements before one in its block that compute some names, those between backward passes together.
+
+    `needed` becomes what they read.
+    """
+    slices: list[list[int]] = [[]]
+    for index in range(spot.index - 1, -1, -1):
+        statement = spot.block[index]
+        if _is_barrier(statement):
+            slices.append([])
+            continue
+        made = _bound(statement) & needed
+        if not made:
+            continue
+        slices[-1].append(index)
+        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
+            needed -= made
+        needed |= _read(statement)
+    return [item for item in slices if item]
 
 
 def _bound(statement: ast.stmt) -> set[str]:

@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass
 
 from torchmigrate.codemods._apex_branches import Branches
-from torchmigrate.codemods._apex_forward import MODEL, Forward
+from torchmigrate.codemods._apex_forward import MODEL, Forward, joined
 from torchmigrate.codemods._apex_initialize import in_place, note_objects, remarks, scale_options, the_call
 from torchmigrate.codemods._apex_presence import Presence, prune
 from torchmigrate.codemods._apex_scaler import Scaler
@@ -149,6 +149,7 @@ class _Planner:
             if not literal:
                 scaler.need(function, statements[0])
             self._ranges.append((function, statements))
+        self._ranges = joined(self._ranges, self.functions)
 
     def _conditional(self) -> bool:
         """Whether `amp.initialize` stands under a condition."""
@@ -198,7 +199,7 @@ class _Planner:
                 for item in other
                 for node in ast.walk(item)
             )
-            if trains and test != condition:
+            if trains and condition not in (test, f"bool({test})"):
                 raise Unclear(
                     f"line {statement.lineno}: the branch without apex does not do the same as that with it"
                 )
@@ -229,13 +230,15 @@ class _Planner:
         for function in self.functions.every:
             for statement in function.statements:
                 for node in own(statement, ast.Call):
-                    if isinstance(node.func, ast.Attribute) and node.func.attr == "half" and not node.args:
-                        value = key_of(node.func.value) or ""
-                        if self.functions.find(value, function) == MODEL or "model" in value.lower():
-                            raise Unclear(
-                                f"line {node.lineno}: the weights are in half precision, which a scaler "
-                                "does not take: leave `.half()` out"
-                            )
+                    if not isinstance(node.func, ast.Attribute) or node.func.attr != "half" or node.args:
+                        continue
+                    made = getattr(statement, "targets", [])
+                    names = [key_of(item) or "" for item in (node.func.value, *made)]
+                    if any(self.functions.find(name, function) == MODEL or "model" in name for name in names):
+                        raise Unclear(
+                            f"line {node.lineno}: the weights are in half precision, which a scaler does not "
+                            "take: leave `.half()` out"
+                        )
 
     def _parameters(
         self, call: ast.Call, optimizer: ast.expr | None, function: Function, branches: Branches

@@ -10,6 +10,7 @@ from torchmigrate.codemods._apex_uses import Initialize, Unclear, together
 from torchmigrate.codemods._functions import Function, Functions, own
 from torchmigrate.codemods._mentions import Spot
 from torchmigrate.codemods._rewriting import Rewriting
+from torchmigrate.codemods._truth import is_bool
 from torchmigrate.import_edits import end_of
 from torchmigrate.match.conditions import binds_or_waits
 
@@ -226,7 +227,7 @@ class Scaler:
             if before and self.in_class is None:
                 raise Unclear(f"line {statement.lineno} runs before `amp.initialize`")
         outermost = here.statement
-        parts = list(dict.fromkeys(text for _, text in [*tests[::-1], *self._parts] if text))
+        parts = list(dict.fromkeys(self._bool(*part) for part in [*tests[::-1], *self._parts] if part[1]))
         if outermost is not self.first.statement:
             self._check_names(outermost, [node for node, _ in [*tests, *self._parts] if node is not None])
         return " and ".join(parts) or None, outermost
@@ -243,6 +244,17 @@ class Scaler:
                 f"`amp.initialize` is called in `{self.home.name}`, which may not run: make the scaler in "
                 "`__init__`, with the condition as `enabled=`"
             )
+
+    def _bool(self, node: ast.expr | None, text: str) -> str:
+        """A condition as a bool, which is all that autocast takes."""
+        sure = node is None or text.startswith("not ") or is_bool(node, self.functions.module.node)
+        return (
+            text
+            if sure
+            else f"bool{text}"
+            if text.startswith("(") and text.endswith(")")
+            else f"bool({text})"
+        )
 
     def _only_init(self, spot: Spot) -> bool:
         """Whether an `if` is there for `amp.initialize` alone, so that the scaler belongs before it."""
@@ -298,8 +310,12 @@ class Scaler:
         if level is not None:
             text = _tight(level, self.rewriting.segment(level))
             quote = "'" if self.rewriting.text.count("'") > self.rewriting.text.count('"') else '"'
-            found.append((level, f"{text} != {quote}O0{quote}"))
+            found.append((_compared(level), f"{text} != {quote}O0{quote}"))
         return found
+
+
+def _compared(level: ast.expr) -> ast.expr:
+    return ast.Compare(level, [ast.NotEq()], [ast.Constant("O0")])
 
 
 def _is_loose(node: ast.expr) -> bool:
