@@ -12,12 +12,13 @@ import torch
 from apex_fake import installed
 from harness.catalogue import catalogue
 
+from torchmigrate.codemods.apex_amp import RULES
 from torchmigrate.config import Settings
 from torchmigrate.engine import Engine
 from torchmigrate.source import Source
 
 NAME = Path("train.py")
-CODES = frozenset(f"TM22{number}" for number in range(6))
+CODES = frozenset(RULES)
 HEAD = """\
 import torch
 import torch.nn.functional as F

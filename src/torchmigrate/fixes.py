@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -58,8 +58,10 @@ class FixPlanner:
         self.source = source
         self.versions = versions
         self.settings = settings
-        self.hits: Sequence[Hit] = ()  # all of the file, for codemods that serve several rules
-        self.shared: dict[str, Fix | str] = {}  # what such a codemod has made for the first of its rules
+        # For codemods that serve several rules: whether a rule (code and name) is suppressed at an offset,
+        # and what was made for the first of the rules.
+        self.hides: Callable[[str, str, int], bool] = lambda code, name, offset: False
+        self.shared: dict[str, Fix | str] = {}
         self._is_init = is_init
 
     @cached_property

@@ -13,10 +13,11 @@ from torchmigrate.codemods._mentions import Spot, blocks
 # Methods of a module that run nothing.
 _SETTINGS = frozenset(
     """add_module apply bfloat16 buffers children cpu cuda double eval extra_repr
-    finish_parameter_update float get_buffer get_parameter get_submodule half join load_state_dict
-    modules named_buffers named_children named_modules named_parameters no_sync parameters
-    register_backward_hook register_buffer register_forward_hook register_module register_parameter
-    requires_grad_ save set_extra_state share_memory state_dict to to_empty train type xpu zero_grad""".split()
+    finish_parameter_update float get_buffer get_parameter get_submodule half join
+    load_state_dict modules named_buffers named_children named_modules named_parameters
+    no_sync parameters register_backward_hook register_buffer register_forward_hook
+    register_module register_parameter requires_grad_ save set_extra_state share_memory
+    state_dict to to_empty train type xpu zero_grad""".split()
 )
 _SETTING = re.compile(
     r"_*(?:add|clear|count|disable|enable|freeze|from|get|has|init|is|load|log|named|num|print|register|remove|reset"

@@ -106,7 +106,7 @@ class Steps:
                     if node.attr == "step" and number is None and self._is_other(node, function):
                         raise Unclear(
                             f"line {node.lineno}: `{ast.unparse(node.value)}` is not given to "
-                            "`amp.initialize`, and would step with scaled gradients: give it to the scaler too"
+                            "`amp.initialize`, and would step with scaled gradients: let the scaler step it"
                         )
                     if not isinstance(number, int):
                         continue

@@ -22,7 +22,7 @@ from torchmigrate.source import Source
 _ALONE = re.compile(r"[ \t]*(?:#[^\r\n]*)?(?:\r\n|\r|\n|\Z)")
 _NEXT_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 _BLANK = re.compile(r"[ \t\f]*(?:\r\n|\r|\n)")
-_BLANK_BEFORE = re.compile(r"(?:\A|\n|\r)[ \t\f]*(?:\r\n|\r|\n)\Z")
+_BLANK_BEFORE = re.compile(r"(?:\A|\n|\r(?!\n))[ \t\f]*(?:\r\n|\r|\n)\Z")
 _INDENT = re.compile(r"[ \t]*")
 
 

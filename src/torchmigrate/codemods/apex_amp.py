@@ -13,15 +13,21 @@ from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods._apex_plan import Plan, make_plan
 from torchmigrate.codemods._apex_uses import Unclear, concerned
 from torchmigrate.codemods._rewriting import Crowded
-from torchmigrate.fixes import FixPlanner
+from torchmigrate.fixes import FixPlanner, required
 from torchmigrate.hits import Hit
 from torchmigrate.imports import Refusal
-from torchmigrate.model import Finding, Fix
+from torchmigrate.model import Applicability, Finding, Fix
 from torchmigrate.versions.range import applicability
 
 NEEDS_HITS = True
-CODES = frozenset({"TM220", "TM221", "TM222", "TM223", "TM224", "TM225"})
-_SCALER_SINCE = "torch 2.3"
+RULES = {
+    "TM220": "apex-amp-initialize",
+    "TM221": "apex-amp-scale-loss",
+    "TM222": "apex-amp-master-params",
+    "TM223": "apex-amp-state",
+    "TM224": "apex-amp-functions",
+    "TM225": "apex-amp",
+}
 _SHARED = "apex_amp"
 
 
@@ -38,11 +44,9 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
 
 
 def _make(rule: Rule, planner: FixPlanner) -> Fix | str:
-    known = {id(hit.use) for hit in planner.hits if hit.rule.code in CODES}
-    if any(id(use) not in known for use in concerned(planner.names)):
-        return (
-            "all uses of apex.amp in a file change together, and some are suppressed, guarded or not selected"
-        )
+    for use in concerned(planner.names):
+        if any(planner.hides(code, name, use.start) for code, name in RULES.items()):
+            return f"line {use.statement.lineno} is suppressed, and all uses of apex.amp change together"
     try:
         plan = make_plan(planner)
     except (Unclear, Crowded) as error:
@@ -53,8 +57,12 @@ def _make(rule: Rule, planner: FixPlanner) -> Fix | str:
 
 
 def _fix(plan: Plan, rule: Rule, planner: FixPlanner) -> Fix:
-    level, reason = applicability(rule.cases[0], rule, planner.versions)
-    text = "; ".join([reason or "", *plan.remarks]).strip("; ")
+    case = rule.cases[0]
+    level, reason = applicability(case, rule, planner.versions)
+    by_release = applicability(
+        case._replace(applicability=Applicability.SAFE, reason=None), rule, planner.versions
+    )
+    text = "; ".join(item for item in (by_release[1], reason, *plan.remarks) if item)
     releases = tuple(
         release
         for use in plan.uses.every
@@ -62,5 +70,5 @@ def _fix(plan: Plan, rule: Rule, planner: FixPlanner) -> Fix:
         for release in planner.imports.releases(use)
     )
     return planner.fix(
-        rule, "Train with `torch.amp`", level, text, plan.edits, releases, requires=(_SCALER_SINCE,)
+        rule, "Train with `torch.amp`", level, text, plan.edits, releases, requires=required(case, rule)
     )
