@@ -384,3 +384,219 @@ def test_line_ends_and_tabs(name: str) -> None:
     assert check(text.replace("\n", "\r\n"))[1] == after.replace("\n", "\r\n")
     if "`" not in text:
         assert check(text.replace("    ", "\t"))[1] == after.replace("    ", "\t")
+
+
+BASE = """
+from apex import amp
+
+
+def main(args):
+    model = make()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    model, optimizer = amp.initialize(model, optimizer, opt_level="O1")
+    for x, y in batches():
+        loss = F.mse_loss(model(x), y)
+        with amp.scale_loss(loss, optimizer) as scaled_loss:
+            scaled_loss.backward()
+        optimizer.step()
+"""
+
+
+def changed(*pairs: tuple[str, str]) -> str:
+    text = BASE
+    for old, new in pairs:
+        assert old in text
+        text = text.replace(old, new)
+    return f"{HEAD}{text}"
+
+
+STEP = "        optimizer.step()\n"
+LOOP = "    for x, y"
+REFUSED = {
+    "closure": ([("optimizer.step()", "optimizer.step(lambda: loss)")], "a closure"),
+    "amp as an object": ([(LOOP, f"    helper(amp)\n{LOOP}")], "`amp` is handed on"),
+    "half precision": ([("make()", "make().half()")], "leave `.half()` out"),
+    "half precision later": ([(LOOP, f"    model.half()\n{LOOP}")], "leave `.half()` out"),
+    "two items": ([("as scaled_loss:", "as scaled_loss, torch.no_grad():")], "not the sole item"),
+    "synchronize": (
+        [("scaled_loss.backward()", "scaled_loss.backward()\n            optimizer.synchronize()")],
+        "only the backward pass may stand",
+    ),
+    "initialized twice": (
+        [(LOOP, f"    model, optimizer = amp.initialize(model, optimizer)\n{LOOP}")],
+        "`amp.initialize` is called again in line",
+    ),
+    "both back-ends": (
+        [(LOOP, f"    with torch.cuda.amp.autocast():\n        pass\n{LOOP}")],
+        "both are supported on purpose",
+    ),
+    "clipped more often than stepped": (
+        [
+            (
+                STEP,
+                "        torch.nn.utils.clip_grad_norm_(amp.master_params(optimizer), 1.0)\n"
+                "        if args.ready:\n            optimizer.step()\n",
+            )
+        ],
+        "where the optimizer may not step",
+    ),
+    "clipped elsewhere": (
+        [
+            (
+                "def main",
+                "def clip(model):\n    nn.utils.clip_grad_norm_(model.parameters(), 1)\n\n\ndef main",
+            ),
+            (STEP, f"        clip(model)\n{STEP}"),
+        ],
+        "clipped apart from the step",
+    ),
+    "not scaled": ([(STEP, f"        (loss * 2).backward()\n{STEP}")], "without `amp.scale_loss`"),
+    "another optimizer": (
+        [(STEP, f"{STEP}        embedding_optimizer.step()\n")],
+        "would step with scaled gradients",
+    ),
+    "step before": ([(LOOP, f"    optimizer.step()\n{LOOP}")], "steps before a backward pass"),
+    "starred": ([('opt_level="O1"', "**args.amp")], "arguments are not plain"),
+    "level": ([('"O1"', '"01"')], "there is no opt level '01'"),
+    "shared line": ([("optimizer.step()", "optimizer.step(); print(1)")], "more than one statement"),
+    "one of several branches": (
+        [
+            (
+                "    model, optimizer = amp",
+                "    if args.a:\n        pass\n    elif args.b:\n        model, optimizer = amp",
+            )
+        ],
+        "one of several branches",
+    ),
+    "patched functions": (
+        [("def main", "@amp.float_function\ndef norm(x):\n    return x\n\n\ndef main")],
+        "`apex.amp.float_function` has no counterpart",
+    ),
+    "returned": ([("    model, optimizer = amp.init", "    return amp.init")], "is not assigned"),
+    "no step": ([(STEP, "        engine.step(optimizer)\n")], "hand the scaler on"),
+    "no forward pass": ([("F.mse_loss(model(x), y)", "next(losses)")], "is not seen"),
+    "suppressed": ([(LOOP, f"    amp.load_state_dict(args.amp)  # noqa: TM223\n{LOOP}")], "is suppressed"),
+    "other branch": (
+        [
+            (
+                "        with amp.scale_loss(loss, optimizer) as scaled_loss:\n"
+                "            scaled_loss.backward()\n",
+                "        if args.fp16:\n            with amp.scale_loss(loss, optimizer) as scaled_loss:\n"
+                "                scaled_loss.backward()\n        else:\n            (2 * loss).backward()\n",
+            )
+        ],
+        "does not do the same",
+    ),
+    "outputs": ([('opt_level="O1"', "cast_model_outputs=torch.float16")], "`cast_model_outputs` has no"),
+    "not initialised here": (
+        [('    model, optimizer = amp.initialize(model, optimizer, opt_level="O1")\n', "")],
+        "from code that is not in this file",
+    ),
+    "steps in a callback": (
+        [
+            ("def main", "def train(model, optimizer):\n    optimizer.step()\n\n\ndef main"),
+            (STEP, "        run(train, model, optimizer)\n"),
+        ],
+        "hand the scaler on",
+    ),
+    "changed names": (
+        [
+            (
+                '    model, optimizer = amp.initialize(model, optimizer, opt_level="O1")\n',
+                "    if args.fp16:\n        level = choose()\n"
+                "        model, optimizer = amp.initialize(model, optimizer, opt_level=level)\n",
+            )
+        ],
+        "`level` changes before `amp.initialize`",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_not_understood_is_left_alone(name: str) -> None:
+    pairs, reason = REFUSED[name]
+    text = changed(*pairs)
+    findings, after = check(text)
+    assert after == text
+    assert findings
+    assert all(reason in item for item in findings)
+
+
+KEPT = {
+    "O0": ([('"O1"', '"O0"')], 'GradScaler("cuda", enabled=False)'),
+    "level from the outside": ([('"O1"', "args.level")], 'enabled=args.level != "O0")'),
+    "level made of text": ([('"O1"', '"O" + args.level')], 'enabled=("O" + args.level) != "O0")'),
+    "fixed scale": ([('"O1"', '"O2", loss_scale="128.0"')], 'GradScaler("cuda", init_scale=128.0)'),
+    "enabled": ([('opt_level="O1"', "args.on")], "enabled=bool(args.on))"),
+    "name taken": ([(LOOP, f"    scaler = Standard()\n{LOOP}")], "grad_scaler.step(optimizer)"),
+    "wrapped": (
+        [(LOOP, f"    net = nn.DataParallel(model)\n{LOOP}"), ("model(x)", "net(x)")],
+        "loss = F.mse_loss(net(x), y)\n        scaler.scale(loss)",
+    ),
+    "two backward passes": (
+        [
+            (
+                "scaled_loss.backward()",
+                "scaled_loss.backward(retain_graph=True)\n            scaled_loss.backward()",
+            )
+        ],
+        "        scaler.scale(loss).backward(retain_graph=True)\n        scaler.scale(loss).backward()\n",
+    ),
+    "gradients by hand": (
+        [(STEP, f"        for p in model.parameters():\n            p.grad.clamp_(-1, 1)\n{STEP}")],
+        "        scaler.unscale_(optimizer)\n        for p in",
+    ),
+    "master parameters of an unknown model": (
+        [
+            ("model(x)", "run_model(model, x)"),
+            ("def main", "def run_model(net, x):\n    return net(x)\n\n\ndef main"),
+            (STEP, f"        norm = total(amp.master_params(optimizer))\n{STEP}"),
+        ],
+        '[p for group in optimizer.param_groups for p in group["params"]]',
+    ),
+    "a scale for each branch": (
+        [
+            (
+                '    model, optimizer = amp.initialize(model, optimizer, opt_level="O1")\n',
+                '    if args.scale == 0:\n        model, optimizer = amp.initialize(model, optimizer, loss_scale="dynamic")\n'
+                "    else:\n        model, optimizer = amp.initialize(model, optimizer, loss_scale=args.scale)\n",
+            )
+        ],
+        '    scaler = torch.amp.GradScaler("cuda")\n    for x',
+    ),
+    "comments": (
+        [
+            (
+                "        with amp.scale_loss(loss, optimizer) as scaled_loss:\n",
+                "        # above\n        with amp.scale_loss(loss, optimizer) as scaled_loss:  # beside\n"
+                "            # below\n",
+            )
+        ],
+        "        # above\n        # beside\n        # below\n        scaler.scale(loss).backward()\n",
+    ),
+    "another name for it": (
+        [("from apex import amp", "import apex.amp as amp")],
+        "scaler.step(optimizer)\n        scaler.update()\n",
+    ),
+    "text over several lines": (
+        [("F.mse_loss(model(x), y)", 'F.mse_loss(model(x, """\ntext\n"""), y)')],
+        '            loss = F.mse_loss(model(x, """\ntext\n"""), y)\n',
+    ),
+    "every second optimizer": (
+        [
+            ("model.parameters(), lr=0.1)\n", "model.parameters(), lr=0.1)\n    critic, other = make(), Adam()\n"),
+            ("model, optimizer = amp.initialize(model, optimizer,", "[model, critic], [optimizer, other] = "
+             "amp.initialize([model, critic], [optimizer, other],"),
+            (STEP, f"{STEP}        if args.ready:\n            loss = critic(x)\n            with amp.scale_loss("
+             "loss, other) as scaled:\n                scaled.backward()\n            other.step()\n"),
+        ],
+        "            scaler.step(other)\n        scaler.update()\n",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_spellings(name: str) -> None:
+    pairs, wanted = KEPT[name]
+    _, after = check(changed(*pairs))
+    assert wanted in after

@@ -126,6 +126,13 @@ def _target(statement: ast.stmt) -> ast.AST:
     return statement.targets[0] if isinstance(statement, ast.Assign) else statement
 
 
+def elements(node: ast.expr) -> list[ast.expr]:
+    """The single targets of an assignment."""
+    if isinstance(node, ast.Tuple | ast.List):
+        return [item for part in node.elts for item in elements(part)]
+    return [node]
+
+
 def in_place(first: Initialize) -> bool:
     """Whether the results of `amp.initialize` get the names of its arguments, or none."""
     statement = first.statement

@@ -7,7 +7,14 @@ from dataclasses import dataclass
 
 from torchmigrate.codemods._apex_branches import Branches
 from torchmigrate.codemods._apex_forward import MODEL, Forward, joined
-from torchmigrate.codemods._apex_initialize import in_place, note_objects, remarks, scale_options, the_call
+from torchmigrate.codemods._apex_initialize import (
+    elements,
+    in_place,
+    note_objects,
+    remarks,
+    scale_options,
+    the_call,
+)
 from torchmigrate.codemods._apex_presence import Presence, prune
 from torchmigrate.codemods._apex_scaler import Scaler
 from torchmigrate.codemods._apex_steps import Steps
@@ -66,7 +73,7 @@ class _Planner:
         self._forward(scaler)
         condition, place = scaler.enabled()
         self._check_branches(branches, condition)
-        self._plain_backwards(branches)
+        self._plain_backwards(branches, steps)
         for scaled in self.uses.scaled:
             loss = rewriting.segment(scaled.loss)
             rewriting.unwrap(scaled.statement, scaled.statement.body)
@@ -108,16 +115,25 @@ class _Planner:
         return Plan(self.uses, edits, self.remarks)
 
     def _initialised(self, first: Initialize, gone: list[ast.stmt]) -> None:
+        """Objects stay what they are: at most they get another name."""
         statement = first.statement
+        if not isinstance(statement, ast.Assign) or in_place(first):
+            gone.append(statement)
+            return
+        values = [*first.models, *first.optimizers]
+        targets = elements(statement.targets[0])
+        if len(targets) == len(values):
+            pairs = [pair for pair in zip(targets, values, strict=True) if key_of(pair[0]) != key_of(pair[1])]
+            left, right = (
+                [self.rewriting.segment(node) for node in side] for side in zip(*pairs, strict=True)
+            )
+            start, end = self.rewriting.source.span(statement)
+            self.rewriting.replace(start, end, f"{', '.join(left)} = {', '.join(right)}")
+            return
         given = [first.given["models"]]
         if not is_none(first.given.get("optimizers")):
             given.append(first.given["optimizers"])
-        if isinstance(statement, ast.Assign):
-            code = ", ".join(self.rewriting.segment(item) for item in given)
-            if not in_place(first):
-                self.rewriting.replace_node(first.call, code)
-                return
-        gone.append(statement)
+        self.rewriting.replace_node(first.call, ", ".join(map(self.rewriting.segment, given)))
 
     # ---- the forward pass -----------------------------------------------------------------------------
 
@@ -207,18 +223,18 @@ class _Planner:
     def _scaled_nodes(self) -> set[int]:
         return {id(node) for item in self.uses.scaled for node in ast.walk(item.statement)}
 
-    def _plain_backwards(self, branches: Branches) -> None:
+    def _plain_backwards(self, branches: Branches, steps: Steps) -> None:
         """A backward pass without a scaled loss would be unscaled by the step all the same."""
         inside = self._scaled_nodes() | branches.dropped
         for kept, _ in branches.kept:
             inside |= {id(node) for node in ast.walk(kept)}
-        involved = {id(item.function) for item in self.uses.scaled}
+        involved = {id(function) for function, _ in [*self.uses.places, *steps.involved]}
         for function in self.functions.every:
             if id(function) not in involved:
                 continue
             for statement in function.statements:
                 for node in own(statement, ast.Attribute):
-                    if not isinstance(node, ast.Attribute) or node.attr != "backward" or id(node) in inside:
+                    if node.attr != "backward" or id(node) in inside:
                         continue
                     spot = self.functions.spots[id(statement)]
                     rest = spot.block[spot.index + 1 :]

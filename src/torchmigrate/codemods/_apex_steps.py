@@ -67,6 +67,7 @@ class Steps:
         missing = set(range(count)) - {step.number for step in self.steps}
         if missing:
             raise Unclear("one of the optimizers is not stepped in this file")
+        self._check_order()
         self.gradients = list(self._gradients())
 
     @property
@@ -155,20 +156,46 @@ class Steps:
             yield spot.statement
             spot = spot.outer
 
+    def _check_order(self) -> None:
+        """A scaler cannot step before there are gradients, nor clip where it does not know of the step.
+
+        Raises:
+            Unclear: the file does one of these.
+        """
+        for step in self.steps:
+            scaled = [item.statement for item in self.uses.scaled if item.function is step.function]
+            around = {id(item) for item in self._outwards(step.statement) if isinstance(item, LOOPS)}
+            looped = any(id(item) in around for one in scaled for item in self._outwards(one))
+            if scaled and not looped and step.statement.lineno < min(item.lineno for item in scaled):
+                raise Unclear(f"line {step.statement.lineno}: the optimizer steps before a backward pass")
+        # A function with a backward pass of its own trains something else.
+        stepping = {id(step.function) for step in self.steps}
+        stepping |= {id(function) for function in self.functions.every if _trains(function)}
+        known = {id(item.statement) for item in self.uses.master} | self.branches.dropped
+        for function in self.functions.every:
+            for statement in function.statements:
+                if id(function) in stepping or id(statement) in known:
+                    continue
+                if any("clip_grad" in ast.unparse(call.func) for call in own(statement, ast.Call)):
+                    raise Unclear(
+                        f"line {statement.lineno}: gradients are clipped apart from the step; they are "
+                        "scaled there, so that `scaler.unscale_(optimizer)` has to come first"
+                    )
+
     # ---- gradients ------------------------------------------------------------------------------------
 
     def _gradients(self) -> Iterator[Gradients]:
         masters = {id(item.statement): item for item in self.uses.master}
         for function in {id(step.function): step.function for step in self.steps}.values():
             mine = [step for step in self.steps if step.function is function]
+            # The backward pass may be in another function.
             begin = min(
-                (item.statement.lineno for item in self.uses.scaled if item.function is function),
-                default=None,
+                (item.statement.lineno for item in self.uses.scaled if item.function is function), default=0
             )
             for statement in function.statements:
                 if id(statement) in self.branches.dropped or id(statement) in masters:
                     continue
-                if begin is None or statement.lineno < begin or not _touches(statement):
+                if statement.lineno < begin or not _touches(statement):
                     continue
                 if statement.lineno > max(step.statement.lineno for step in mine):
                     continue
@@ -213,6 +240,12 @@ class Steps:
             if here is not None and isinstance(here.statement, (*LOOPS, ast.Try)):
                 place = here
         return place.statement
+
+
+def _trains(function: Function) -> bool:
+    return any(
+        node.attr == "backward" for statement in function.statements for node in own(statement, ast.Attribute)
+    )
 
 
 def _touches(statement: ast.stmt) -> bool:
