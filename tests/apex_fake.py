@@ -12,16 +12,12 @@ import torch
 
 
 class FakeAmp:
-    """Mixed precision everywhere after `initialize`, dynamic loss scaling, steps that are left out.
-
-    log: what was done to the gradients, in order.
-    """
+    """Mixed precision everywhere after `initialize`, dynamic loss scaling, steps that are left out."""
 
     def __init__(self) -> None:
         self.scale = 2.0**16
         self.on = False
         self.region: Any = None
-        self.log: list[str] = []
         self.skip: set[int] = set()
 
     def initialize(

@@ -97,11 +97,8 @@ class Forward:
 
     # ---- with a loss ----------------------------------------------------------------------------------
 
-    def with_loss(self, scaled: Scaled, after: Callable[[ast.stmt], bool]) -> None:
+    def with_loss(self, scaled: Scaled) -> None:
         """Note the statements from the forward pass to the loss of a backward pass.
-
-        Args:
-            after: whether a statement runs after `amp.initialize`.
 
         Raises:
             Unclear: the forward pass is not seen.
@@ -140,6 +137,9 @@ class Forward:
 
     def others(self, function: Function, after: Callable[[ast.stmt], bool]) -> None:
         """Note the forward passes without a backward pass, as in evaluation.
+
+        Args:
+            after: whether a statement runs after `amp.initialize`.
 
         Raises:
             Unclear: one stands where it cannot be wrapped.

@@ -138,7 +138,7 @@ class _Planner:
     # ---- the forward pass -----------------------------------------------------------------------------
 
     def _forward(self, scaler: Scaler) -> None:
-        literal = not scaler._parts and not self._conditional()
+        literal = not scaler.level and not self._conditional()
 
         def has(function: Function) -> bool:
             return literal or scaler.text(function) is not None
@@ -152,7 +152,7 @@ class _Planner:
             return statement.lineno > first.lineno
 
         for scaled in self.uses.scaled:
-            forward.with_loss(scaled, after)
+            forward.with_loss(scaled)
         for function in self.functions.every:
             if has(function):
                 forward.others(function, after)

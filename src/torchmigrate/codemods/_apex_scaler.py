@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from torchmigrate.codemods._apex_presence import Presence
 from torchmigrate.codemods._apex_uses import Initialize, Unclear, together
-from torchmigrate.codemods._functions import Function, Functions, own
+from torchmigrate.codemods._functions import Function, Functions
 from torchmigrate.codemods._mentions import Spot
 from torchmigrate.codemods._rewriting import Rewriting
 from torchmigrate.codemods._truth import is_bool
@@ -55,7 +55,7 @@ class Scaler:
         self.in_class: ast.ClassDef | None = None
         self.receives: set[int] = set()
         self.places: list[ast.stmt] = [first.statement]  # in the home, that need the scaler
-        self._parts = self._level()
+        self.level = self._level()
 
     # ---- who has it -----------------------------------------------------------------------------------
 
@@ -182,11 +182,6 @@ class Scaler:
 
     # ---- where it is made -----------------------------------------------------------------------------
 
-    @property
-    def off(self) -> bool:
-        """Whether mixed precision is switched off by a literal."""
-        return "False" in [text for _, text in self._parts]
-
     def enabled(self) -> tuple[str | None, ast.stmt]:
         """The condition of the scaler (None: always), and the statement before which it is made.
 
@@ -227,9 +222,9 @@ class Scaler:
             if before and self.in_class is None:
                 raise Unclear(f"line {statement.lineno} runs before `amp.initialize`")
         outermost = here.statement
-        parts = list(dict.fromkeys(self._bool(*part) for part in [*tests[::-1], *self._parts] if part[1]))
+        parts = list(dict.fromkeys(self._bool(*part) for part in [*tests[::-1], *self.level] if part[1]))
         if outermost is not self.first.statement:
-            self._check_names(outermost, [node for node, _ in [*tests, *self._parts] if node is not None])
+            self._check_names(outermost, [node for node, _ in [*tests, *self.level] if node is not None])
         return " and ".join(parts) or None, outermost
 
     def _always_made(self) -> None:
@@ -329,13 +324,3 @@ def _tight(node: ast.expr, text: str) -> str:
     """The text of an expression with parentheses where an operator beside it may take a part of it."""
     tight = isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Subscript | ast.Constant)
     return text if tight or text.startswith("(") else f"({text})"
-
-
-def used_here(function: Function, functions: Functions) -> set[str]:
-    """The names that a function reads itself."""
-    return {
-        node.id
-        for statement in function.statements
-        for node in own(statement, ast.Name)
-        if isinstance(node, ast.Name)
-    }
