@@ -84,6 +84,9 @@ class Analyser:
         if hits or self.may_hold(source.text):
             planner = FixPlanner(names, source, self.versions, self.settings, is_init=is_init(path))
             planner.hits = hits
+            planner.hides = lambda code, name, offset: suppressions.hides(
+                code, name, source.position(offset)[0]
+            )
             found = planner.findings([hit for hit in hits if not hit.rule.codemod])
             for rule in self.codemods:
                 mine = [hit for hit in hits if hit.rule.code == rule.code]

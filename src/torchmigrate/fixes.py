@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -59,8 +59,11 @@ class FixPlanner:
         self.versions = versions
         self.settings = settings
         self._is_init = is_init
-        self.hits: Sequence[Hit] = ()  # of all rules, for codemods that serve several
-        self.plans: dict[str, object] = {}  # what such a codemod has worked out, by its name
+        # For codemods that serve several rules: the hits of all of them, whether a rule (code and name) is
+        # suppressed at an offset, and what the codemod has worked out for the first of its rules.
+        self.hits: Sequence[Hit] = ()
+        self.hides: Callable[[str, str, int], bool] = lambda code, name, offset: False
+        self.plans: dict[str, object] = {}
 
     @cached_property
     def imports(self) -> ImportPlanner:

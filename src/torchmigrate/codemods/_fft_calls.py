@@ -11,8 +11,8 @@ import ast
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from torchmigrate.codemods._expression_edits import Piece, as_primary
 from torchmigrate.codemods._operations import number
-from torchmigrate.codemods._rewriting import Piece, as_primary
 from torchmigrate.hits import Hit
 from torchmigrate.match.conditions import has_effects
 from torchmigrate.match.signature import RECEIVER, Argument, arguments_of, bind, parse_signature

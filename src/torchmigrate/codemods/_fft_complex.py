@@ -10,13 +10,13 @@ import ast
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from torchmigrate.codemods._expression_edits import ExpressionEdits, Piece, as_primary
 from torchmigrate.codemods._fft_calls import Transform, Unclear, new_call
 from torchmigrate.codemods._fft_products import Product, product
 from torchmigrate.codemods._fft_shapes import adds_dimension, inside_column, is_ellipsis, sliced
 from torchmigrate.codemods._fft_values import Layout, Values
 from torchmigrate.codemods._operations import number
 from torchmigrate.codemods._reaching import Definition
-from torchmigrate.codemods._rewriting import Piece, Rewriting, as_primary
 
 _INNER = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.JoinedStr)
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -45,7 +45,7 @@ class ComplexForm:
     """
 
     values: Values
-    rewriting: Rewriting
+    rewriting: ExpressionEdits
     spell: Callable[[Transform | None, str], str]
     statement: ast.stmt | None = None
     parts: int = 0

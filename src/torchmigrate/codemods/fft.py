@@ -13,13 +13,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from torchmigrate.catalogue.model import Rule
+from torchmigrate.codemods._expression_edits import ExpressionEdits, Piece
 from torchmigrate.codemods._fft_calls import Transform, Unclear, new_call, read
 from torchmigrate.codemods._fft_complex import ComplexForm, Escapes, as_complex
 from torchmigrate.codemods._fft_shapes import last_part
 from torchmigrate.codemods._fft_values import Layout, Values
 from torchmigrate.codemods._reaching import Definition, Reaching, reaching
 from torchmigrate.codemods._removal import removals
-from torchmigrate.codemods._rewriting import Piece, Rewriting
 from torchmigrate.fixes import FixPlanner, required
 from torchmigrate.hits import Hit
 from torchmigrate.import_edits import logical_line
@@ -215,7 +215,7 @@ class Plan:
 
     def _direct(self, transforms: dict[int, Transform], values: Values) -> list[Edit]:
         """Every call by itself, so that nothing else has to change."""
-        rewriting = Rewriting(self.planner.source)
+        rewriting = ExpressionEdits(self.planner.source)
         spelled: dict[Edit, None] = {}
         inner = {
             id(item.input)
@@ -233,7 +233,7 @@ class Plan:
         self,
         transform: Transform,
         values: Values,
-        rewriting: Rewriting,
+        rewriting: ExpressionEdits,
         inner: set[int],
         spelled: dict[Edit, None],
     ) -> None:
@@ -266,7 +266,7 @@ class Plan:
         """The edits that make all pairs complex (None: it cannot be), and how many parts are read."""
         first = next(iter(transforms.values()))
         for _ in range(_MOST_ROUNDS):
-            rewriting = Rewriting(self.planner.source)
+            rewriting = ExpressionEdits(self.planner.source)
             spelled: dict[Edit, None] = {}
             form = ComplexForm(
                 values,

@@ -1,0 +1,241 @@
+"""What a file uses of apex.amp: every place, read into what it means."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from torchmigrate.codemods._functions import Function, Functions, key_of
+from torchmigrate.codemods._mentions import Spot
+from torchmigrate.names.model import Binding, Const, Names, Qual, Role, Use
+
+_AMP = "apex.amp"
+_NATIVE = ("torch.amp", "torch.cuda.amp", "torch.autocast", "torch.cpu.amp")
+_INITIALIZE = (
+    "models",
+    "optimizers",
+    "enabled",
+    "opt_level",
+    "cast_model_type",
+    "patch_torch_functions",
+    "keep_batchnorm_fp32",
+    "master_weights",
+    "loss_scale",
+    "cast_model_outputs",
+    "num_losses",
+    "verbosity",
+    "min_loss_scale",
+    "max_loss_scale",
+)
+_SCALE_LOSS = ("loss", "optimizers", "loss_id", "model", "delay_unscale", "delay_overflow_check")
+_OTHER = {
+    "half_function": "takes functions out of autocast one by one",
+    "fp16_utils": "`apex.fp16_utils` is older than amp: its optimizer scales the loss itself",
+}
+
+
+class Unclear(Exception):
+    """What stands in the way of a rewrite, as one line for a person."""
+
+
+@dataclass(slots=True)
+class Initialize:
+    """A call of `amp.initialize`."""
+
+    call: ast.Call
+    statement: ast.stmt
+    function: Function
+    models: list[ast.expr]
+    optimizers: list[ast.expr]
+    given: dict[str, ast.expr]
+
+
+@dataclass(slots=True)
+class Scaled:
+    """A `with amp.scale_loss(loss, optimizer) as scaled:` statement."""
+
+    call: ast.Call
+    statement: ast.With
+    function: Function
+    loss: ast.expr
+    name: str
+
+
+@dataclass(slots=True)
+class Call:
+    """A call of another function of apex.amp."""
+
+    call: ast.Call
+    statement: ast.stmt
+    function: Function
+    argument: ast.expr | None
+
+
+@dataclass(slots=True)
+class Uses:
+    """Everything of apex.amp in one file."""
+
+    initialize: list[Initialize] = field(default_factory=list)
+    scaled: list[Scaled] = field(default_factory=list)
+    master: list[Call] = field(default_factory=list)
+    states: list[Call] = field(default_factory=list)
+    tests: list[Use] = field(default_factory=list)  # `amp` itself, as in `amp is not None`
+    imports: list[Use] = field(default_factory=list)
+    every: list[Use] = field(default_factory=list)
+
+    @property
+    def places(self) -> list[tuple[Function, ast.stmt]]:
+        """The statements that need a scaler, each with its function."""
+        found: list[tuple[Function, ast.stmt]] = [(item.function, item.statement) for item in self.scaled]
+        return found + [(item.function, item.statement) for item in (*self.master, *self.states)]
+
+
+def concerned(names: Names) -> list[Use]:
+    """The uses of apex.amp and apex.fp16_utils in a file."""
+    return [use for use in names.uses if any(_of_amp(name) for name in use.candidates)]
+
+
+def _of_amp(name: str) -> bool:
+    return f"{name}.".startswith((f"{_AMP}.", "apex.fp16_utils."))
+
+
+def read(names: Names, functions: Functions) -> Uses:
+    """Read every use.
+
+    Raises:
+        Unclear: one of them cannot be rewritten.
+    """
+    found = Uses(every=concerned(names))
+    for use in names.uses:
+        if any(f"{name}.".startswith(tuple(f"{item}." for item in _NATIVE)) for name in use.candidates):
+            line = getattr(use.node, "lineno", use.statement.lineno)
+            raise Unclear(
+                f"the file uses `{use.candidates[0]}` too (line {line}): both are supported on purpose; "
+                "delete the branches of apex"
+            )
+    for use in found.every:
+        _read_one(use, functions, found)
+    return found
+
+
+def _read_one(use: Use, functions: Functions, found: Uses) -> None:
+    name, line = use.candidates[0], use.statement.lineno
+    if len(use.candidates) > 1 or not _is_library(use) or use.in_fstring or use.role is Role.STRING:
+        raise Unclear(f"line {line}: `{name.rpartition('.')[2]}` may be something else")
+    short = name.removeprefix(f"{_AMP}.").removeprefix("frontend.").removeprefix("handle.")
+    if use.role is Role.IMPORT:
+        if not name.startswith(_AMP):
+            raise Unclear(f"line {line}: {_OTHER['fp16_utils']}")
+        found.imports.append(use)
+        return
+    if name == _AMP:
+        found.tests.append(use)
+        return
+    if use.call is None or use.role is not Role.CALL:
+        raise Unclear(f"line {line}: `{name}` has no counterpart in `torch.amp`")
+    call, statement, function = use.call, use.statement, functions.owners[id(use.statement)]
+    if short == "initialize":
+        found.initialize.append(_initialize(call, statement, function))
+    elif short == "scale_loss":
+        found.scaled.append(_scaled(call, statement, function))
+    elif short == "master_params" and len(call.args) == 1 and not call.keywords:
+        found.master.append(Call(call, statement, function, call.args[0]))
+    elif short == "state_dict" and not call.args:
+        found.states.append(Call(call, statement, function, None))
+    elif short == "load_state_dict" and len(call.args) == 1 and not call.keywords:
+        found.states.append(Call(call, statement, function, call.args[0]))
+    else:
+        raise Unclear(f"line {line}: `{name}` has no counterpart in `torch.amp`")
+
+
+def _is_library(use: Use) -> bool:
+    """Whether a name is the library's, or what stands for it where that is not installed."""
+    if use.via not in ("import", "alias"):
+        return False
+    return use.sure or all(_stands_for(origin) for origin in use.origins)
+
+
+def _stands_for(binding: Binding) -> bool:
+    if binding.is_import:
+        return (binding.target or "").partition(".")[0] == "apex"
+    return all(
+        (isinstance(item, Const) and item.value in (None, False))
+        or (isinstance(item, Qual) and _of_amp(item.name))
+        for item in binding.value
+    )
+
+
+def bound(call: ast.Call, parameters: Sequence[str]) -> dict[str, ast.expr]:
+    """The arguments of a call by parameter.
+
+    Raises:
+        Unclear: not all are plain.
+    """
+    found: dict[str, ast.expr] = {}
+    plain = not any(isinstance(item, ast.Starred) for item in call.args) and len(call.args) <= len(parameters)
+    if not plain or any(item.arg not in parameters for item in call.keywords):
+        raise Unclear(f"line {call.lineno}: the arguments are not plain")
+    found.update(zip(parameters, call.args, strict=False))
+    found.update((item.arg, item.value) for item in call.keywords if item.arg is not None)
+    return found
+
+
+def is_none(node: ast.expr | None) -> bool:
+    """Whether an argument is not given, or None."""
+    return node is None or (isinstance(node, ast.Constant) and node.value is None)
+
+
+def _initialize(call: ast.Call, statement: ast.stmt, function: Function) -> Initialize:
+    given = bound(call, _INITIALIZE)
+    line = call.lineno
+    plain = isinstance(statement, ast.Expr) and statement.value is call
+    assigned = isinstance(statement, ast.Assign) and statement.value is call and len(statement.targets) == 1
+    if not (plain or assigned) or "models" not in given:
+        raise Unclear(f"line {line}: the result of `amp.initialize` is not assigned")
+    for name in ("cast_model_type", "patch_torch_functions", "cast_model_outputs"):
+        if not is_none(given.get(name)):
+            raise Unclear(f"line {line}: `{name}` has no counterpart in `torch.amp`")
+    models = _each(given["models"])
+    optimizers = [] if is_none(given.get("optimizers")) else _each(given["optimizers"])
+    if any(key_of(item) is None for item in (*models, *optimizers)):
+        raise Unclear(f"line {line}: the arguments are no plain names")
+    return Initialize(call, statement, function, models, optimizers, given)
+
+
+def _each(node: ast.expr) -> list[ast.expr]:
+    return list(node.elts) if isinstance(node, ast.List | ast.Tuple) else [node]
+
+
+def _scaled(call: ast.Call, statement: ast.stmt, function: Function) -> Scaled:
+    given = bound(call, _SCALE_LOSS)
+    line = call.lineno
+    if not isinstance(statement, ast.With) or len(statement.items) != 1 or "loss" not in given:
+        raise Unclear(f"line {line}: `amp.scale_loss` is not the sole item of a `with`")
+    item = statement.items[0]
+    if item.context_expr is not call or not isinstance(item.optional_vars, ast.Name):
+        raise Unclear(f"line {line}: `amp.scale_loss` is not the sole item of a `with`")
+    scaled = Scaled(call, statement, function, given["loss"], item.optional_vars.id)
+    for inner in statement.body:
+        if not any(True for _ in backwards(inner, scaled.name)):
+            raise Unclear(f"line {inner.lineno}: only the backward pass may stand under `amp.scale_loss`")
+    return scaled
+
+
+def backwards(statement: ast.stmt, name: str) -> Iterator[ast.Call]:
+    """The call `name.backward(...)` that a statement is."""
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    function = call.func if isinstance(call, ast.Call) else None
+    if isinstance(call, ast.Call) and isinstance(function, ast.Attribute) and function.attr == "backward":
+        if getattr(function.value, "id", "") != name:
+            return
+        yield call
+
+
+def together(spots: Sequence[Spot]) -> list[Spot] | None:
+    """The statements of the innermost common block that these stand in; None: there is none."""
+    for candidate in reversed(spots[0].chain()):
+        found = [spot.within(candidate.block) for spot in spots]
+        if all(item is not None for item in found):
+            return [item for item in found if item is not None]
+    return None

@@ -1,0 +1,74 @@
+"""TM220 to TM225: apex.amp in a file, rewritten to `torch.amp` as a whole.
+
+One fix for everything in the file: a scaler where `amp.initialize` was, autocast around the forward passes,
+`scaler.scale`, `step` and `update`, the state in checkpoints, the imports. Or no fix, and the reason why.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from torchmigrate.catalogue.model import Rule
+from torchmigrate.codemods._apex_plan import Plan, make_plan
+from torchmigrate.codemods._apex_uses import Unclear, concerned
+from torchmigrate.codemods._rewriting import Crowded
+from torchmigrate.fixes import FixPlanner, required
+from torchmigrate.hits import Hit
+from torchmigrate.imports import Refusal
+from torchmigrate.model import Applicability, Finding, Fix
+from torchmigrate.versions.range import applicability
+
+NEEDS_HITS = True
+RULES = {
+    "TM220": "apex-amp-initialize",
+    "TM221": "apex-amp-scale-loss",
+    "TM222": "apex-amp-master-params",
+    "TM223": "apex-amp-state",
+    "TM224": "apex-amp-functions",
+    "TM225": "apex-amp",
+}
+_PLAN = "apex_amp"
+
+
+def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
+    """A finding for every hit of one of the rules; the fix, or what is in its way, is the same for all."""
+    made = planner.plans.get(_PLAN)
+    if made is None:
+        made = planner.plans[_PLAN] = _make(rule, planner)
+    for hit in hits:
+        finding = planner.finding(hit, made if isinstance(made, Fix) else None)
+        if isinstance(made, str):
+            finding = finding._replace(help=f"{made}; {finding.help}")
+        yield finding
+
+
+def _make(rule: Rule, planner: FixPlanner) -> Fix | str:
+    for use in concerned(planner.names):
+        if any(planner.hides(code, name, use.start) for code, name in RULES.items()):
+            return f"line {use.statement.lineno} is suppressed, and all uses of apex.amp change together"
+    try:
+        plan = make_plan(planner)
+    except (Unclear, Crowded) as error:
+        return str(error)
+    if isinstance(plan, Refusal):
+        return plan.reason
+    return _fix(plan, rule, planner)
+
+
+def _fix(plan: Plan, rule: Rule, planner: FixPlanner) -> Fix:
+    case = rule.cases[0]
+    level, reason = applicability(case, rule, planner.versions)
+    by_release = applicability(
+        case._replace(applicability=Applicability.SAFE, reason=None), rule, planner.versions
+    )
+    text = "; ".join(item for item in (by_release[1], reason, *plan.remarks) if item)
+    releases = tuple(
+        release
+        for use in plan.uses.every
+        if not isinstance(use.node, ast.alias)
+        for release in planner.imports.releases(use)
+    )
+    return planner.fix(
+        rule, "Train with `torch.amp`", level, text, plan.edits, releases, requires=required(case, rule)
+    )

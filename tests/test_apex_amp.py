@@ -1,0 +1,602 @@
+"""apex.amp to torch.amp: whole files, run before and after; and what is refused."""
+
+from __future__ import annotations
+
+import textwrap
+import types
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+import torch
+from apex_fake import installed
+from harness.catalogue import catalogue
+
+from torchmigrate.codemods.apex_amp import RULES
+from torchmigrate.config import Settings
+from torchmigrate.engine import Engine
+from torchmigrate.source import Source
+
+NAME = Path("train.py")
+CODES = frozenset(RULES)
+HEAD = """\
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+def make():
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 3))
+
+
+def batches(count=6):
+    generator = torch.Generator().manual_seed(1)
+    for number in range(count):
+        x = torch.randn(4, 6, generator=generator)
+        yield (x * float("inf") if number == BAD else x), torch.randn(4, 3, generator=generator)
+"""
+
+
+def check(text: str, codes: frozenset[str] = CODES) -> tuple[list[str], str]:
+    """The help of every finding, and the fixed text."""
+    known = {code: code for code in CODES}
+    settings = Settings(codes=codes, known=known, fix=False)
+    found = Engine(catalogue(), settings).check_source(Source.from_text(text, NAME), NAME)
+    assert not found.problems
+    fixing = Settings(codes=codes, known=known, fix=True, unsafe_fixes=True)
+    result = Engine(catalogue(), fixing).check_source(Source.from_text(text, NAME), NAME)
+    assert not result.problems
+    new = result.new_text or text
+    if result.new_text is not None:
+        assert "apex" not in new.replace("apex_", "")
+        assert not result.findings
+        compile(new, "train.py", "exec")
+    return [finding.help or "" for finding in found.findings], new
+
+
+def script(body: str) -> str:
+    return f"{HEAD}\n\n{textwrap.dedent(body).strip()}\n"
+
+
+def run(text: str, **options: Any) -> list[torch.Tensor]:
+    """What `main` gives; bfloat16 on the CPU stands for half precision."""
+    args = types.SimpleNamespace(**{"fp16": True, "clip": 0.5, "opt_level": "O1", "steps": 1, **options})
+    space: dict[str, Any] = {"__name__": "train", "BAD": 3 if args.fp16 else None}  # an overflow
+    exec(compile(text.replace('"cuda"', '"cpu"'), "train.py", "exec"), space)
+    found = space["main"](args)
+    return [torch.as_tensor(item).float() for item in found]
+
+
+SCRIPTS = {
+    "one function": """
+        from apex import amp
+
+
+        def main(args):
+            model = make()
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            model, optimizer = amp.initialize(model, optimizer, opt_level="O1", verbosity=0)
+            losses = []
+            for x, y in batches():
+                optimizer.zero_grad()
+                out = model(x)
+                loss = F.mse_loss(out, y)
+                with amp.scale_loss(loss, optimizer) as scaled_loss:
+                    scaled_loss.backward()
+                torch.nn.utils.clip_grad_norm_(amp.master_params(optimizer), args.clip)
+                optimizer.step()
+                losses.append(loss.item())
+            return [*model.parameters(), losses]
+    """,
+    "both branches": """
+        try:
+            from apex import amp
+
+            HAS_APEX = True
+        except ImportError:
+            HAS_APEX = False
+
+
+        def train(model, optimizer, args):
+            for x, y in batches():
+                loss = F.mse_loss(model(x), y)
+                if args.fp16:
+                    with amp.scale_loss(loss, optimizer) as scaled_loss:
+                        scaled_loss.backward()
+                    torch.nn.utils.clip_grad_norm_(amp.master_params(optimizer), args.clip)
+                else:
+                    loss.backward()
+                    torch.nn.utils.clip_grad_norm_(model.parameters(), args.clip)
+                optimizer.step()
+                model.zero_grad()
+
+
+        @torch.no_grad()
+        def validate(model):
+            model.eval()
+            return [F.mse_loss(model(x), y) for x, y in batches(3)]
+
+
+        def main(args):
+            if args.fp16 and not HAS_APEX:
+                raise RuntimeError("install apex")
+            model = make()
+            optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
+            if args.fp16:
+                model, optimizer = amp.initialize(model, optimizer, opt_level=args.opt_level)
+            train(model, optimizer, args)
+            return [*model.parameters(), *validate(model)]
+    """,
+    "trainer": """
+        import apex
+
+
+        class Trainer:
+            def __init__(self, model, args):
+                self.args = args
+                optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+                self.model, self.optimizer = apex.amp.initialize(
+                    model, optimizer, enabled=args.fp16, opt_level="O1", loss_scale="dynamic"
+                )
+
+            def step(self, x, y):
+                pred = self.model(x)
+                loss = self.loss(pred, y)
+                self.optimizer.zero_grad()
+                with apex.amp.scale_loss(loss, self.optimizer) as scaled:
+                    scaled.backward()
+                self.optimizer.step()
+
+            def loss(self, pred, y):
+                return F.smooth_l1_loss(pred, y)
+
+            def evaluate(self):
+                self.model.eval()
+                with torch.no_grad():
+                    return [self.model(x) for x, _ in batches(2)]
+
+
+        def main(args):
+            trainer = Trainer(make(), args)
+            for x, y in batches():
+                trainer.step(x, y)
+            return [*trainer.model.parameters(), *trainer.evaluate()]
+    """,
+    "accumulation": """
+        from apex import amp
+
+
+        def main(args):
+            model = make()
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            model, optimizer = amp.initialize(model, optimizer, opt_level=args.opt_level)
+            norms = []
+            for number, (x, y) in enumerate(batches(8)):
+                loss = F.mse_loss(model(x), y)
+                loss = loss / 2
+                with amp.scale_loss(loss, optimizer) as scaled_loss:
+                    scaled_loss.backward()
+                if (number + 1) % 2 == 0:
+                    norm = torch.nn.utils.clip_grad_norm_(model.parameters(), args.clip)
+                    norms.append(norm.item())
+                    optimizer.step()
+                    optimizer.zero_grad()
+            return [*model.parameters(), [n for n in norms if n == n and n < 1e9]]
+    """,
+    "two optimizers": """
+        from apex import amp
+
+
+        def main(args):
+            first, second = make(), nn.Linear(3, 3)
+            opt_first = torch.optim.SGD(first.parameters(), lr=0.1)
+            opt_second = torch.optim.SGD(second.parameters(), lr=0.1)
+            [first, second], [opt_first, opt_second] = amp.initialize(
+                [first, second], [opt_first, opt_second], opt_level="O1", num_losses=2
+            )
+            for x, y in batches(3):
+                opt_first.zero_grad()
+                loss_first = F.mse_loss(first(x), y)
+                with amp.scale_loss(loss_first, opt_first, loss_id=0) as scaled:
+                    scaled.backward()
+                opt_first.step()
+
+                opt_second.zero_grad()
+                fake = first(x).detach()
+                loss_second = F.mse_loss(second(fake), y)
+                with amp.scale_loss(loss_second, opt_second, loss_id=1) as scaled:
+                    scaled.backward()
+                opt_second.step()
+            return [*first.parameters(), *second.parameters()]
+    """,
+    "step in a function": """
+        from apex import amp
+
+
+        def run_step(batch, model, criterion=F.mse_loss):
+            x, y = batch
+            return criterion(model(x), y)
+
+
+        def train_one(model, optimizer, batch, scale=1.0):
+            loss = run_step(batch, model)
+            loss = loss * scale
+            with amp.scale_loss(loss, optimizer) as scaled_loss:
+                scaled_loss.backward()
+            optimizer.step()
+            return loss
+
+
+        def fit(model, optimizer):
+            for batch in batches():
+                train_one(model, optimizer, batch)
+                model.zero_grad()
+
+
+        def main(args):
+            model = make()
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            model, optimizer = amp.initialize(model, optimizer)
+            fit(model, optimizer)
+            return model.parameters()
+    """,
+    "condition on the level": """
+        try:
+            from apex import amp
+        except ImportError:
+            amp = None
+
+
+        def main(args):
+            if args.opt_level != "O0":
+                assert amp is not None, "amp not installed!"
+            model = make()
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            if args.opt_level != "O0":
+                model, optimizer = amp.initialize(model, optimizer, opt_level=args.opt_level)
+            for x, y in batches():
+                optimizer.zero_grad()
+                loss = F.mse_loss(model(x), y)
+                if args.opt_level != "O0":
+                    with amp.scale_loss(loss, optimizer) as scaled_loss:
+                        scaled_loss.backward()
+                    if args.clip:
+                        norm = torch.nn.utils.clip_grad_norm_(amp.master_params(optimizer), args.clip)
+                    else:
+                        norm = 0.0
+                else:
+                    loss.backward()
+                    if args.clip:
+                        norm = torch.nn.utils.clip_grad_norm_(model.parameters(), args.clip)
+                    else:
+                        norm = 0.0
+                optimizer.step()
+            return model.parameters()
+    """,
+    "import where it is used": """
+        def main(args):
+            model = make()
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            if args.fp16:
+                try:
+                    from apex import amp
+                except ImportError:
+                    raise ImportError("Please install apex from https://www.github.com/nvidia/apex")
+                model, optimizer = amp.initialize(model, optimizer, opt_level="O1")
+
+            for x, y in batches():
+                out = model(x)
+                loss = (out - y).pow(2).mean()
+                if args.fp16:
+                    with amp.scale_loss(loss, optimizer) as scaled_loss:
+                        scaled_loss.backward()
+                else:
+                    loss.backward()
+                optimizer.step()
+                optimizer.zero_grad()
+            return model.parameters()
+    """,
+}
+
+
+@pytest.mark.parametrize("options", [{}, {"fp16": False, "opt_level": "O0"}], ids=["mixed", "single"])
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_scripts_train_the_same(name: str, options: dict[str, Any]) -> None:
+    text = script(SCRIPTS[name])
+    findings, after = check(text)
+    assert len(findings) >= 2
+    assert "GradScaler" in after
+    assert "torch.autocast" in after
+    with installed():
+        wanted = run(text, **options)
+    found = run(after, **options)
+    assert len(found) == len(wanted)
+    for one, other in zip(found, wanted, strict=True):
+        torch.testing.assert_close(one, other, rtol=0, atol=0, equal_nan=True)
+
+
+def test_old_loops_learn_in_mixed_precision() -> None:
+    """The comparison means something: single precision gives other weights."""
+    text = script(SCRIPTS["accumulation"])
+    with installed():
+        mixed = run(text)
+    single = run(check(text)[1], opt_level="O0", steps=0)
+    assert not torch.equal(mixed[0], single[0])
+
+
+class Spy(torch.amp.GradScaler):
+    """A scaler that keeps a log of what is done, with the gradients of the first weight."""
+
+    log: ClassVar[list[tuple[str, float]]] = []
+
+    def _note(self, name: str) -> None:
+        self.log.append((name, self.get_scale()))
+
+    def scale(self, outputs: Any) -> Any:
+        self._note("scale")
+        return super().scale(outputs)
+
+    def unscale_(self, optimizer: torch.optim.Optimizer) -> None:
+        weight = optimizer.param_groups[0]["params"][0]
+        before = weight.grad.clone()
+        super().unscale_(optimizer)
+        if self.is_enabled() and bool(torch.isfinite(before).all()):
+            torch.testing.assert_close(weight.grad * self.get_scale(), before)
+            assert float(weight.grad.abs().max()) < 10
+        self._note("unscale_")
+
+    def step(self, optimizer: torch.optim.Optimizer, *args: Any, **kwargs: Any) -> Any:
+        weight = optimizer.param_groups[0]["params"][0]
+        norm = torch.nn.utils.get_total_norm([item.grad for item in optimizer.param_groups[0]["params"]])
+        assert not bool(torch.isfinite(norm)) or float(norm) < 0.5001  # clipped, in the true scale
+        old, fine = weight.detach().clone(), bool(torch.isfinite(norm))
+        result = super().step(optimizer, *args, **kwargs)
+        assert torch.equal(old, weight) is not fine  # the step is left out after an overflow, and only then
+        self._note("step")
+        return result
+
+    def update(self, new_scale: Any = None) -> None:
+        super().update(new_scale)
+        self._note("update")
+
+
+def test_every_iteration_in_the_right_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.amp, "GradScaler", Spy)
+    monkeypatch.setattr(Spy, "log", [])
+    run(check(script(SCRIPTS["one function"]))[1])
+    names = [name for name, _ in Spy.log]
+    assert names == ["scale", "unscale_", "step", "update"] * 6
+    scales = [scale for name, scale in Spy.log if name == "update"]
+    assert scales == [65536.0] * 3 + [32768.0] * 3  # halved after the overflow in the fourth
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_twice_changes_nothing(name: str) -> None:
+    after = check(script(SCRIPTS[name]))[1]
+    assert check(after) == ([], after)
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_line_ends_and_tabs(name: str) -> None:
+    text = script(SCRIPTS[name])
+    after = check(text)[1]
+    assert check(text.replace("\n", "\r\n"))[1] == after.replace("\n", "\r\n")
+    if "`" not in text:
+        assert check(text.replace("    ", "\t"))[1] == after.replace("    ", "\t")
+
+
+BASE = """
+from apex import amp
+
+
+def main(args):
+    model = make()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    model, optimizer = amp.initialize(model, optimizer, opt_level="O1")
+    for x, y in batches():
+        loss = F.mse_loss(model(x), y)
+        with amp.scale_loss(loss, optimizer) as scaled_loss:
+            scaled_loss.backward()
+        optimizer.step()
+"""
+
+
+def changed(*pairs: tuple[str, str]) -> str:
+    text = BASE
+    for old, new in pairs:
+        assert old in text
+        text = text.replace(old, new)
+    return f"{HEAD}{text}"
+
+
+STEP = "        optimizer.step()\n"
+LOOP = "    for x, y"
+REFUSED = {
+    "closure": ([("optimizer.step()", "optimizer.step(lambda: loss)")], "a closure"),
+    "amp as an object": ([(LOOP, f"    helper(amp)\n{LOOP}")], "`amp` is handed on"),
+    "half precision": ([("make()", "make().half()")], "leave `.half()` out"),
+    "half precision later": ([(LOOP, f"    model.half()\n{LOOP}")], "leave `.half()` out"),
+    "two items": ([("as scaled_loss:", "as scaled_loss, torch.no_grad():")], "not the sole item"),
+    "synchronize": (
+        [("scaled_loss.backward()", "scaled_loss.backward()\n            optimizer.synchronize()")],
+        "only the backward pass may stand",
+    ),
+    "initialized twice": (
+        [(LOOP, f"    model, optimizer = amp.initialize(model, optimizer)\n{LOOP}")],
+        "`amp.initialize` is called again in line",
+    ),
+    "both back-ends": (
+        [(LOOP, f"    with torch.cuda.amp.autocast():\n        pass\n{LOOP}")],
+        "both are supported on purpose",
+    ),
+    "clipped more often than stepped": (
+        [
+            (
+                STEP,
+                "        torch.nn.utils.clip_grad_norm_(amp.master_params(optimizer), 1.0)\n"
+                "        if args.ready:\n            optimizer.step()\n",
+            )
+        ],
+        "where the optimizer may not step",
+    ),
+    "clipped elsewhere": (
+        [
+            (
+                "def main",
+                "def clip(model):\n    nn.utils.clip_grad_norm_(model.parameters(), 1)\n\n\ndef main",
+            ),
+            (STEP, f"        clip(model)\n{STEP}"),
+        ],
+        "clipped apart from the step",
+    ),
+    "not scaled": ([(STEP, f"        (loss * 2).backward()\n{STEP}")], "without `amp.scale_loss`"),
+    "another optimizer": (
+        [(STEP, f"{STEP}        embedding_optimizer.step()\n")],
+        "would step with scaled gradients",
+    ),
+    "step before": ([(LOOP, f"    optimizer.step()\n{LOOP}")], "steps before a backward pass"),
+    "starred": ([('opt_level="O1"', "**args.amp")], "arguments are not plain"),
+    "level": ([('"O1"', '"01"')], "there is no opt level '01'"),
+    "shared line": ([("optimizer.step()", "optimizer.step(); print(1)")], "more than one statement"),
+    "one of several branches": (
+        [
+            (
+                "    model, optimizer = amp",
+                "    if args.a:\n        pass\n    elif args.b:\n        model, optimizer = amp",
+            )
+        ],
+        "one of several branches",
+    ),
+    "patched functions": (
+        [("def main", "@amp.float_function\ndef norm(x):\n    return x\n\n\ndef main")],
+        "`apex.amp.float_function` has no counterpart",
+    ),
+    "returned": ([("    model, optimizer = amp.init", "    return amp.init")], "is not assigned"),
+    "no step": ([(STEP, "        engine.step(optimizer)\n")], "hand the scaler on"),
+    "no forward pass": ([("F.mse_loss(model(x), y)", "next(losses)")], "is not seen"),
+    "suppressed": ([(LOOP, f"    amp.load_state_dict(args.amp)  # noqa: TM223\n{LOOP}")], "is suppressed"),
+    "other branch": (
+        [
+            (
+                "        with amp.scale_loss(loss, optimizer) as scaled_loss:\n"
+                "            scaled_loss.backward()\n",
+                "        if args.fp16:\n            with amp.scale_loss(loss, optimizer) as scaled_loss:\n"
+                "                scaled_loss.backward()\n        else:\n            (2 * loss).backward()\n",
+            )
+        ],
+        "does not do the same",
+    ),
+    "outputs": ([('opt_level="O1"', "cast_model_outputs=torch.float16")], "`cast_model_outputs` has no"),
+    "not initialised here": (
+        [('    model, optimizer = amp.initialize(model, optimizer, opt_level="O1")\n', "")],
+        "from code that is not in this file",
+    ),
+    "steps in a callback": (
+        [
+            ("def main", "def train(model, optimizer):\n    optimizer.step()\n\n\ndef main"),
+            (STEP, "        run(train, model, optimizer)\n"),
+        ],
+        "hand the scaler on",
+    ),
+    "changed names": (
+        [
+            (
+                '    model, optimizer = amp.initialize(model, optimizer, opt_level="O1")\n',
+                "    if args.fp16:\n        level = choose()\n"
+                "        model, optimizer = amp.initialize(model, optimizer, opt_level=level)\n",
+            )
+        ],
+        "`level` changes before `amp.initialize`",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_not_understood_is_left_alone(name: str) -> None:
+    pairs, reason = REFUSED[name]
+    text = changed(*pairs)
+    findings, after = check(text)
+    assert after == text
+    assert findings
+    assert all(reason in item for item in findings)
+
+
+KEPT = {
+    "O0": ([('"O1"', '"O0"')], 'GradScaler("cuda", enabled=False)'),
+    "level from the outside": ([('"O1"', "args.level")], 'enabled=args.level != "O0")'),
+    "level made of text": ([('"O1"', '"O" + args.level')], 'enabled=("O" + args.level) != "O0")'),
+    "fixed scale": ([('"O1"', '"O2", loss_scale="128.0"')], 'GradScaler("cuda", init_scale=128.0)'),
+    "enabled": ([('opt_level="O1"', "args.on")], "enabled=bool(args.on))"),
+    "name taken": ([(LOOP, f"    scaler = Standard()\n{LOOP}")], "grad_scaler.step(optimizer)"),
+    "wrapped": (
+        [(LOOP, f"    net = nn.DataParallel(model)\n{LOOP}"), ("model(x)", "net(x)")],
+        "loss = F.mse_loss(net(x), y)\n        scaler.scale(loss)",
+    ),
+    "two backward passes": (
+        [
+            (
+                "scaled_loss.backward()",
+                "scaled_loss.backward(retain_graph=True)\n            scaled_loss.backward()",
+            )
+        ],
+        "        scaler.scale(loss).backward(retain_graph=True)\n        scaler.scale(loss).backward()\n",
+    ),
+    "gradients by hand": (
+        [(STEP, f"        for p in model.parameters():\n            p.grad.clamp_(-1, 1)\n{STEP}")],
+        "        scaler.unscale_(optimizer)\n        for p in",
+    ),
+    "master parameters of an unknown model": (
+        [
+            ("model(x)", "run_model(model, x)"),
+            ("def main", "def run_model(net, x):\n    return net(x)\n\n\ndef main"),
+            (STEP, f"        norm = total(amp.master_params(optimizer))\n{STEP}"),
+        ],
+        '[p for group in optimizer.param_groups for p in group["params"]]',
+    ),
+    "a scale for each branch": (
+        [
+            (
+                '    model, optimizer = amp.initialize(model, optimizer, opt_level="O1")\n',
+                '    if args.scale == 0:\n        model, optimizer = amp.initialize(model, optimizer, loss_scale="dynamic")\n'
+                "    else:\n        model, optimizer = amp.initialize(model, optimizer, loss_scale=args.scale)\n",
+            )
+        ],
+        '    scaler = torch.amp.GradScaler("cuda")\n    for x',
+    ),
+    "comments": (
+        [
+            (
+                "        with amp.scale_loss(loss, optimizer) as scaled_loss:\n",
+                "        # above\n        with amp.scale_loss(loss, optimizer) as scaled_loss:  # beside\n"
+                "            # below\n",
+            )
+        ],
+        "        # above\n        # beside\n        # below\n        scaler.scale(loss).backward()\n",
+    ),
+    "another name for it": (
+        [("from apex import amp", "import apex.amp as amp")],
+        "scaler.step(optimizer)\n        scaler.update()\n",
+    ),
+    "text over several lines": (
+        [("F.mse_loss(model(x), y)", 'F.mse_loss(model(x, """\ntext\n"""), y)')],
+        '            loss = F.mse_loss(model(x, """\ntext\n"""), y)\n',
+    ),
+    "every second optimizer": (
+        [
+            ("model.parameters(), lr=0.1)\n", "model.parameters(), lr=0.1)\n    critic, other = make(), Adam()\n"),
+            ("model, optimizer = amp.initialize(model, optimizer,", "[model, critic], [optimizer, other] = "
+             "amp.initialize([model, critic], [optimizer, other],"),
+            (STEP, f"{STEP}        if args.ready:\n            loss = critic(x)\n            with amp.scale_loss("
+             "loss, other) as scaled:\n                scaled.backward()\n            other.step()\n"),
+        ],
+        "            scaler.step(other)\n        scaler.update()\n",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_spellings(name: str) -> None:
+    pairs, wanted = KEPT[name]
+    _, after = check(changed(*pairs))
+    assert wanted in after
