@@ -1,0 +1,308 @@
+"""Edits of whole statements: put under a `with`, taken out of an `if`, added, replaced and removed.
+
+Everything is recorded first and becomes edits at the end, so that a line can be moved by one step and changed
+by another. Comments of what goes stay, on lines of their own.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import itertools
+import re
+import tokenize
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from torchmigrate.import_edits import end_of, is_marker, line_start, start_of
+from torchmigrate.model import Edit
+from torchmigrate.source import Source
+
+_ALONE = re.compile(r"[ \t]*(?:#[^\r\n]*)?(?:\r\n|\r|\n|\Z)")
+_NEXT_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
+_BLANK = re.compile(r"[ \t\f]*(?:\r\n|\r|\n)")
+_BLANK_BEFORE = re.compile(r"(?:\A|\n|\r)[ \t\f]*(?:\r\n|\r|\n)\Z")
+_INDENT = re.compile(r"[ \t]*")
+
+
+class Crowded(Exception):
+    """A statement shares its line with others, so that its lines cannot be moved."""
+
+
+@dataclass(slots=True)
+class _Insertion:
+    """A new line: at which offset, its code, and the line whose indentation it has, less `minus`."""
+
+    offset: int
+    code: str
+    like: int
+    minus: str
+    number: int
+
+
+class Rewriting:
+    """Collects the changes of one file.
+
+    Args:
+        source: the file.
+        step: one step of indentation.
+    """
+
+    def __init__(self, source: Source, step: str) -> None:
+        self.source = source
+        self.text = source.text
+        self.step = step
+        self._replaced: dict[tuple[int, int], str] = {}
+        self._cut: list[tuple[int, int]] = []
+        self._removed: list[tuple[int, int]] = []
+        self._insertions: list[_Insertion] = []
+        self._unwrapped: dict[int, ast.stmt] = {}
+        self._done: set[int] = set()
+        self._less: dict[int, str] = {}  # line start -> indentation to take away
+        self._more: dict[int, str] = {}  # line start -> indentation to add
+
+    # ---- asking ---------------------------------------------------------------------------------------
+
+    def segment(self, node: ast.expr) -> str:
+        """The source of an expression, in parentheses where it has line breaks outside of its own."""
+        start, end = self.source.span(node)
+        code = self.text[start:end]
+        if "\n" in code and not (isinstance(node, ast.Call | ast.List | ast.Tuple) and code[-1:] in ")]"):
+            return f"({code})"
+        return code
+
+    def first_line(self, statement: ast.stmt) -> int:
+        """The offset of the line of a statement.
+
+        Raises:
+            Crowded: other code is on its lines.
+        """
+        start = start_of(self.source, statement)
+        begin = line_start(self.text, start)
+        if self.text[begin:start].strip() or not _ALONE.match(self.text, end_of(self.source, statement)):
+            raise Crowded(f"line {statement.lineno} holds more than one statement")
+        return begin
+
+    def indent(self, statement: ast.stmt) -> str:
+        """The white space before a statement."""
+        found = _INDENT.match(self.text, self.first_line(statement))
+        return found[0] if found else ""
+
+    def after(self, statement: ast.stmt) -> int:
+        """The offset of the line behind a statement."""
+        found = _NEXT_LINE.match(self.text, end_of(self.source, statement))
+        return found.end() if found else len(self.text)
+
+    # ---- recording ------------------------------------------------------------------------------------
+
+    def replace(self, start: int, end: int, code: str) -> None:
+        """Other code for a part of the text."""
+        self._replaced[start, end] = code
+
+    def replace_node(self, node: ast.expr, code: str) -> None:
+        """Other code for an expression."""
+        self.replace(*self.source.span(node), code)
+
+    def add_before(self, statement: ast.stmt, code: str) -> None:
+        """A statement on a line of its own before another."""
+        line = self.first_line(statement)
+        self._insert(line, code, line)
+
+    def add_behind(self, statement: ast.stmt, code: str) -> None:
+        """A statement on a line of its own behind another."""
+        self._insert(self.after(statement), code, self.first_line(statement))
+
+    def wrap(self, statements: Sequence[ast.stmt], header: str) -> None:
+        """Put neighbours in a block under a header."""
+        first = self.first_line(statements[0])
+        for statement in statements:
+            self.first_line(statement)
+        self._insert(first, header, first, self.step)
+        for line in self._lines(first, self.after(statements[-1])):
+            self._more[line] = self._more.get(line, "") + self.step
+
+    def unwrap(self, statement: ast.stmt, body: Sequence[ast.stmt]) -> None:
+        """Leave one block of a compound statement in its place; the header and other blocks go."""
+        if self._unwrapped.setdefault(id(statement), body[0]) is not body[0]:
+            raise Crowded(f"line {statement.lineno}: both branches would stay")
+        if id(statement) in self._done:
+            return
+        self._done.add(id(statement))
+        outer, begin = self.indent(statement), self.first_line(statement)
+        inner, first = self.indent(body[0]), self.first_line(body[0])
+        end, last = self.after(statement), self.after(body[-1])
+        for item in body:
+            self.first_line(item)
+        self._drop(begin, self._comment_start(begin, first))
+        if last < end:
+            self._drop(last, end)
+        for line in self._lines(first, last):
+            self._less[line] = self._less.get(line, "") + inner[len(outer) :]
+        for line in self._comment_lines(begin, first):
+            self._less[line] = inner[len(outer) :]
+
+    def remove(self, statement: ast.stmt, *, remarks: bool = True) -> None:
+        """Take a statement away with its lines.
+
+        Args:
+            remarks: whether comments beside its code stay; those on lines of their own always do.
+        """
+        begin, end = self.first_line(statement), self.after(statement)
+        self._drop(begin, end, remarks=remarks)
+        self._removed.append((begin, end))
+
+    def make_pass(self, statement: ast.stmt) -> None:
+        """`pass` in the place of a statement that leaves its block empty, if nothing was added there."""
+        if any(item.offset == self.first_line(statement) for item in self._insertions):
+            self.remove(statement)
+            return
+        self.replace(start_of(self.source, statement), end_of(self.source, statement), "pass")
+
+    # ---- the edits ------------------------------------------------------------------------------------
+
+    def edits(self) -> list[Edit]:
+        """All of it as edits that do not overlap.
+
+        Raises:
+            Crowded: two changes are in each other's way.
+        """
+        found: dict[tuple[int, int], str] = {}
+        self._close_gaps()
+        cut = _merged(self._cut)
+        for (start, end), code in self._replaced.items():
+            if not any(begin <= start and end <= stop for begin, stop in cut):
+                found[start, end] = code
+        solid = [*cut, *(item for item in found if item[0] < item[1])]
+        for line in sorted({*self._less, *self._more}):
+            if any(
+                begin <= line < stop if (begin, stop) in cut else begin < line < stop for begin, stop in solid
+            ):
+                continue
+            less, more = self._less.get(line, ""), self._more.get(line, "")
+            have = _INDENT.match(self.text, line)
+            size = min(len(less), len(have[0]) if have else 0)
+            if size or more:
+                found[line, line + size] = found.get((line, line + size), "") + more
+        for begin, stop in cut:
+            found[begin, stop] = ""
+        at: dict[int, str] = {}
+        for item in sorted(self._insertions, key=lambda item: (item.offset, item.number)):
+            at[item.offset] = at.get(item.offset, "") + self._new_line(item)
+        for offset, code in at.items():
+            inside = [span for span in found if span[0] < offset < span[1]]
+            if inside:
+                raise Crowded("two changes meet in one place")
+            here = min((span for span in found if span[0] == offset), default=None)
+            span = here or (offset, offset)
+            found[span] = code + found.get(span, "")
+        edits = sorted(Edit(start, end, code) for (start, end), code in found.items())
+        for one, other in itertools.pairwise(edits):
+            if other.start < one.end or (one.start == one.end == other.start == other.end):
+                raise Crowded("two changes meet in one place")
+        return edits
+
+    def _close_gaps(self) -> None:
+        """Take away the blank lines behind what is removed, where there are as many before it."""
+        for begin, end in self._removed:
+            above = self.text[:begin]
+            if any(item.offset == begin for item in self._insertions):
+                continue
+            if _BLANK_BEFORE.search(above) or above.rstrip(" \t\r\n").endswith(":") or not above:
+                while blank := _BLANK.match(self.text, end):
+                    self._cut.append((end, blank.end()))
+                    end = blank.end()
+                    if not above.endswith(("\n\n\n", "\n\r\n\r\n")):
+                        break
+
+    def _new_line(self, item: _Insertion) -> str:
+        have = _INDENT.match(self.text, item.like)
+        indent = have[0] if have else ""
+        indent = indent[: len(indent) - len(self._less.get(item.like, ""))] + self._more.get(item.like, "")
+        indent = indent[: len(indent) - len(item.minus)] if item.minus else indent
+        newline = self.source.newline
+        if item.offset == len(self.text) and not self.text.endswith(("\n", "\r")):
+            return f"{newline}{indent}{item.code}"
+        return f"{indent}{item.code}{newline}"
+
+    def _insert(self, offset: int, code: str, like: int, minus: str = "") -> None:
+        self._insertions.append(_Insertion(offset, code, like, minus, len(self._insertions)))
+
+    # ---- lines ----------------------------------------------------------------------------------------
+
+    def _lines(self, start: int, end: int) -> list[int]:
+        """The lines from `start` on that have code, or a comment, but do not begin inside of a string."""
+        found = []
+        while start < end:
+            line = _NEXT_LINE.match(self.text, start)
+            assert line is not None, "matches anything"
+            if line[0].strip() and start not in self._in_strings:
+                found.append(start)
+            if line.end() == start:
+                break
+            start = line.end()
+        return found
+
+    def _comment_start(self, begin: int, first: int) -> int:
+        """Where the comment lines directly above `first` begin, behind the header at `begin`."""
+        lines = self._comment_lines(begin, first)
+        return lines[0] if lines else first
+
+    def _comment_lines(self, begin: int, first: int) -> list[int]:
+        found: list[int] = []
+        while first > begin:
+            above = line_start(self.text, first - 1 - (self.text[first - 2 : first] == "\r\n"))
+            if above <= begin or not self.text[above:first].strip().startswith("#"):
+                break
+            found.insert(0, above)
+            first = above
+        return found
+
+    def _drop(self, start: int, end: int, *, remarks: bool = True) -> None:
+        """Take lines away, but their comments."""
+        self._cut.append((start, end))
+        for offset, text in self._comments:
+            alone = not self.text[line_start(self.text, offset) : offset].strip()
+            if start <= offset < end and not is_marker(text) and (remarks or alone):
+                self._insert(start, text, start)
+
+    @cached_property
+    def _comments(self) -> list[tuple[int, str]]:
+        return [
+            (self._offset(token.start), token.string)
+            for token in self._tokens
+            if token.type == tokenize.COMMENT
+        ]
+
+    @cached_property
+    def _in_strings(self) -> frozenset[int]:
+        """The starts of lines that begin inside of a string."""
+        found: set[int] = set()
+        parts = {tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING)}
+        for token in self._tokens:
+            if token.type in parts:
+                found.update(
+                    self.source.offset(line, 0) for line in range(token.start[0] + 1, token.end[0] + 1)
+                )
+        return frozenset(found)
+
+    @cached_property
+    def _tokens(self) -> list[tokenize.TokenInfo]:
+        try:
+            return list(tokenize.generate_tokens(io.StringIO(self.text, newline="").readline))
+        except (tokenize.TokenError, IndentationError, SyntaxError) as error:
+            raise Crowded("the file is not understood") from error
+
+    def _offset(self, place: tuple[int, int]) -> int:
+        return self.source.offset(place[0], 0) + place[1]
+
+
+def _merged(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Without overlap, neighbours apart."""
+    found: list[tuple[int, int]] = []
+    for start, end in sorted(set(spans)):
+        if found and start < found[-1][1]:
+            found[-1] = (found[-1][0], max(end, found[-1][1]))
+        else:
+            found.append((start, end))
+    return found
