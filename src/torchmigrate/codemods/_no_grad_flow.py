@@ -63,6 +63,11 @@ class Flow:
             for name in sorted(free_names(node) & self._ever):
                 self._leave(f"`{name}` is used in a function that is defined here", node)
 
+    def concerns(self, statement: ast.stmt) -> bool:
+        """Whether a statement, or one in it, makes a source or computes with one."""
+        inner = (node for node in ast.walk(statement) if isinstance(node, ast.stmt))
+        return any(id(node) in self.computed or id(node) in self.made for node in inner)
+
     # ---- statements -----------------------------------------------------------------------------------
 
     def _block(self, body: list[ast.stmt], outer: Spot | None, state: State) -> State:

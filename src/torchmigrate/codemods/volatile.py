@@ -248,8 +248,9 @@ class _Function:
         if isinstance(spelling, Refusal):
             raise Unclear(f"{line}: {spelling.reason}")
         statements = extent.statements
-        while statements and id(statements[0]) in self.gone:
-            statements = statements[1:]
+        if id(statements[0]) in self.gone:  # nor what only stands before the first that computes
+            while id(statements[0]) in self.gone or not flow.concerns(statements[0]):
+                statements = statements[1:]
         self.rewriting.wrap(statements, f"with {spelling.text}({flag or ''}):")
         return spelling.edits
 
