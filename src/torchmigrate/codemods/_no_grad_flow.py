@@ -192,8 +192,14 @@ class Flow:
         if isinstance(node, ast.Name):
             return state.get(node.id, NONE)
         if isinstance(node, ast.Attribute):
-            labels = self._value(node.value, state)
-            return NONE if node.attr in _PLAIN_ATTRIBUTES else labels
+            if node.attr not in _PLAIN_ATTRIBUTES:
+                return self._value(node.value, state)
+            inner = node.value
+            while isinstance(inner, ast.Subscript):  # `xs[0].data`: picks, and computes nothing
+                self._value(inner.slice, state)
+                inner = inner.value
+            self._value(inner, state)
+            return NONE
         if isinstance(node, ast.Call):
             return self._call(node, state)
         if isinstance(node, ast.Lambda):

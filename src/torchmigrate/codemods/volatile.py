@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods._findings import finding_at
+from torchmigrate.codemods._mentions import parameters
 from torchmigrate.codemods._no_grad_extent import Extent, check_extent, extents, stored_names
 from torchmigrate.codemods._no_grad_flow import Flow
 from torchmigrate.codemods._no_grad_sites import (
@@ -273,17 +274,14 @@ def _wrapped(rule: Rule, planner: FixPlanner) -> Iterator[Finding]:
     """Calls that ask a function of the file, or one called `to_var`, to make volatile variables."""
     if not SCREEN.search(planner.source.text):
         return
-    targets = [binding.target or "" for binding in planner.names.bindings]
-    if not any(target.partition(".")[0] == "torch" for target in targets):
-        return
+    imports = any((item.target or "").partition(".")[0] == "torch" for item in planner.names.bindings)
     own: defaultdict[str, bool] = defaultdict(bool)
     calls: list[ast.Call] = []
     todo: list[ast.AST] = [planner.names.tree]
     while todo:
         node = todo.pop()
         if isinstance(node, ast.FunctionDef):
-            every = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
-            own[node.name] |= any(item.arg == "volatile" for item in every)
+            own[node.name] |= "volatile" in parameters(node.args) and (imports or _passes_on(node))
         elif isinstance(node, ast.Call):
             calls.append(node)
         elif isinstance(node, ast.JoinedStr):
@@ -292,7 +290,7 @@ def _wrapped(rule: Rule, planner: FixPlanner) -> Iterator[Finding]:
     known = {id(use.call) for use in planner.names.uses if use.role is Role.CALL}
     for call in calls:
         name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-        if id(call) in known or not (own[name] if name in own else _WRAPPER.search(name)):
+        if id(call) in known or not (own[name] if name in own else imports and _WRAPPER.search(name)):
             continue
         for item in call.keywords:
             if item.arg == "volatile" and not (isinstance(item.value, ast.Name) or _is_false(item.value)):
@@ -301,6 +299,16 @@ def _wrapped(rule: Rule, planner: FixPlanner) -> Iterator[Finding]:
                 finding = finding_at(rule, planner, (begin, end), symbol=VARIABLE, fix=None)
                 advice = f"`{name}` makes volatile variables: drop its parameter, and {rule.advice}"
                 yield finding._replace(help=advice)
+
+
+def _passes_on(function: ast.FunctionDef) -> bool:
+    """Whether a function calls another one with `volatile=volatile`."""
+    return any(
+        isinstance(node, ast.keyword)
+        and node.arg == "volatile"
+        and getattr(node.value, "id", "") == "volatile"
+        for node in ast.walk(function)
+    )
 
 
 def _does_nothing(statement: ast.Assign, kept: Mapping[ast.Call, str]) -> bool:
