@@ -1,7 +1,8 @@
 """TM053: `loss.data[0]` of a tensor without dimensions, which raises; `loss.item()` is what was meant.
 
 Images, rows and the data of other objects are indexed like this as well. So the tensor must be known to hold
-one number: by how it is made, or since `backward()` is called on it, which only such tensors allow.
+one number: by how it is made, or since `backward()` is called on it, which only such tensors allow. What only
+looks like that, a loss by its name or by that of the function that gives it, gets an unsafe fix.
 """
 
 from __future__ import annotations
@@ -12,12 +13,15 @@ from collections.abc import Iterator, Sequence
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods._findings import finding_at, fix_by
+from torchmigrate.codemods._loss_names import Likely
 from torchmigrate.fixes import FixPlanner
 from torchmigrate.hits import Hit
-from torchmigrate.model import Edit, Finding
+from torchmigrate.model import Applicability, Edit, Finding
 from torchmigrate.names.model import Kind, Scope
 from torchmigrate.places import Surroundings
 
+TITLE = "Replace with `.item()`"
+REASON = "only its name says that it holds one number; with more, `item()` raises"
 SCREEN = re.compile(r"\.\s*data\s*\[\s*0\s*\]")
 _REDUCTIONS = frozenset("sum mean prod norm max min std var".split())
 _LOSSES = re.compile(r"torch\.nn\.functional\.\w*(?:loss|entropy\w*|kl_div|l1_loss)\Z")
@@ -27,6 +31,7 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
     """A finding for every `x.data[0]` where x holds one number."""
     if not SCREEN.search(planner.source.text):
         return
+    likely = Likely(planner)
     scopes = {id(scope.node): scope for scope in planner.names.scopes}
     around = Surroundings(planner.names)
     stack: list[tuple[ast.AST, Scope]] = [(planner.names.tree, planner.names.module)]
@@ -40,12 +45,16 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
             continue
         data = node.value
         assert isinstance(data, ast.Attribute), "that is what was asked for"
-        if _is_scalar(data.value, scope, around) or _is_differentiated(data.value, scope):
+        sure = _is_scalar(data.value, scope, around) or _is_differentiated(data.value, scope)
+        if sure or likely.holds_one_number(node, data.value, scope):
             end, last = planner.source.span(data.value)[1], planner.source.span(node)[1]
             fix = None
             if re.fullmatch(r"\s*\)*\s*\.\s*data\s*\[\s*0\s*\]", planner.source.text[end:last]):
                 dot = planner.source.text.index(".", end)
-                fix = fix_by(rule, planner, "Replace with `.item()`", Edit(dot, last, ".item()"))
+                edit = Edit(dot, last, ".item()")
+                fix = fix_by(rule, planner, TITLE, edit)
+                if not sure:
+                    fix = planner.fix(rule, TITLE, Applicability.UNSAFE, REASON, (edit,))
             yield finding_at(rule, planner, planner.source.span(node), symbol="torch.Tensor.data", fix=fix)
 
 
