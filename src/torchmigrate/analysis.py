@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
@@ -19,7 +20,7 @@ from torchmigrate.catalogue.model import Rule
 from torchmigrate.config import Settings
 from torchmigrate.edits import splice
 from torchmigrate.fixes import FixPlanner
-from torchmigrate.hits import HitFinder
+from torchmigrate.hits import Hit, HitFinder
 from torchmigrate.imports import ImportPlanner
 from torchmigrate.libraries import LIBRARY_ROOTS
 from torchmigrate.model import Finding, Fix, Release
@@ -88,9 +89,13 @@ class Analyser:
                 code, name, source.position(offset)[0]
             )
             found = planner.findings([hit for hit in hits if not hit.rule.codemod])
+            by_code: defaultdict[str, list[Hit]] = defaultdict(list)
+            for hit in hits:
+                by_code[hit.rule.code].append(hit)
             for rule in self.codemods:
-                mine = [hit for hit in hits if hit.rule.code == rule.code]
-                found.extend(codemod(rule).find(rule, mine, planner))
+                mine = by_code.get(rule.code, [])
+                if mine or not getattr(codemod(rule), "NEEDS_HITS", False):
+                    found.extend(codemod(rule).find(rule, mine, planner))
         if self.api is not None:
             found.extend(self.api.findings(names, source, path, {id(hit.use) for hit in all_hits}))
         names.release()

@@ -58,6 +58,8 @@ def _arguments(rule: Rule, planner: FixPlanner) -> Iterator[Finding]:
 
 def _commands(rule: Rule, planner: FixPlanner) -> Iterator[Finding]:
     """`python -m torch.distributed.launch` in a string, or as two items of a list."""
+    # Strings that stand alone say how to start the script, and do not do so.
+    alone = {id(node.value) for node in ast.walk(planner.names.tree) if isinstance(node, ast.Expr)}
     inside: set[int] = set()  # texts of f-strings, whose own positions are not reliable
     for node in ast.walk(planner.names.tree):
         found: list[ast.expr] = []
@@ -68,7 +70,7 @@ def _commands(rule: Rule, planner: FixPlanner) -> Iterator[Finding]:
             pairs = zip(node.elts, node.elts[1:], strict=False)
             found = [other for one, other in pairs if _text(one) == "-m" and _text(other) == _LAUNCH]
         elif isinstance(node, ast.Constant) and id(node) not in inside and _is_command(node):
-            found = [] if _is_docstring(node, planner) else [node]
+            found = [] if id(node) in alone else [node]
         for item in found:
             yield finding_at(rule, planner, planner.source.span(item), symbol=_LAUNCH, fix=None)
 
@@ -80,14 +82,6 @@ def _text(node: ast.expr) -> object:
 def _is_command(node: ast.expr) -> bool:
     text = _text(node)
     return isinstance(text, str) and _COMMAND.search(text) is not None
-
-
-def _is_docstring(node: ast.Constant, planner: FixPlanner) -> bool:
-    """Whether a string stands alone: it says how to start the script, and does not do so."""
-    return any(
-        isinstance(statement, ast.Expr) and statement.value is node
-        for statement in ast.walk(planner.names.tree)
-    )
 
 
 _LOOK: dict[str, Callable[[Rule, FixPlanner], Iterator[Finding]]] = {

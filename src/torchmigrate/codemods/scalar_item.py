@@ -22,7 +22,7 @@ from torchmigrate.places import Surroundings
 
 TITLE = "Replace with `.item()`"
 REASON = "only its name says that it holds one number; with more, `item()` raises"
-SCREEN = re.compile(r"\.\s*data\s*\[\s*0\s*\]")
+SCREEN = re.compile(r"data\s*\[\s*0\s*\]")
 _REDUCTIONS = frozenset("sum mean prod norm max min std var".split())
 _LOSSES = re.compile(r"torch\.nn\.functional\.\w*(?:loss|entropy\w*|kl_div|l1_loss)\Z")
 

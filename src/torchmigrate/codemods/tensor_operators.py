@@ -18,12 +18,12 @@ from torchmigrate.hits import Hit
 from torchmigrate.kinds import INTEGER, NUMBER, TENSOR, Kinds
 from torchmigrate.model import Edit, Finding
 from torchmigrate.names.guards import is_handled
-from torchmigrate.names.model import Guards, Names, Scope
+from torchmigrate.names.model import Guards, Scope
 from torchmigrate.places import Surroundings
 from torchmigrate.versions.range import applicability
 
 OfKind = Callable[[ast.expr], frozenset[str]]
-SCREEN = re.compile(r"\btorch\b")
+SCREEN = re.compile("torch")
 _ATOMS = (ast.Name, ast.Call, ast.Attribute, ast.Subscript)
 _FROM_ONE = re.compile(r"1(?:\.0*)?[ \t]*-[ \t]*(?=\S)")
 
@@ -46,7 +46,7 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
     names = planner.names
     kinds = Kinds(names, Surroundings(names))
     guarded = _Guarded(planner)
-    for node, scope, statement in _expressions(names):
+    for node, scope, statement in names.operations:
 
         def of(item: ast.expr, scope: Scope = scope) -> frozenset[str]:
             return kinds.of(item, scope)
@@ -77,22 +77,6 @@ class _Guarded:
         if guards is None:
             return False
         return is_handled(guards, target=lambda name: self._target(name)[0], old=(), new=(), exists=None)
-
-
-def _expressions(names: Names) -> Iterator[tuple[ast.expr, Scope, ast.stmt | None]]:
-    """Every expression of a file in source order, with its scope and statement."""
-    scopes = {id(scope.node): scope for scope in names.scopes}
-    stack: list[tuple[ast.AST, Scope, ast.stmt | None]] = [(names.tree, names.module, None)]
-    while stack:
-        node, scope, statement = stack.pop()
-        if isinstance(node, ast.JoinedStr):
-            continue  # where things are in there is known since Python 3.12 only
-        if isinstance(node, ast.stmt):
-            statement = node
-        if isinstance(node, ast.expr):
-            yield node, scope, statement
-        inner = scopes.get(id(node), scope)
-        stack += [(child, inner, statement) for child in reversed(list(ast.iter_child_nodes(node)))]
 
 
 # ---- the rules ------------------------------------------------------------------------------------------
@@ -154,7 +138,7 @@ def _integers(node: ast.expr, of: OfKind, planner: FixPlanner) -> Iterator[Found
 _Look = Callable[[ast.expr, OfKind, FixPlanner], Iterator[Found]]
 # Rule -> what is in the text of every file with a finding, and what looks at one expression.
 _LOOK: dict[str, tuple[str, _Look]] = {
-    "uint8-index": (r"\bbyte\b|uint8|ByteTensor", _uint8_index),
+    "uint8-index": (r"byte|uint8|ByteTensor", _uint8_index),
     "bool-minus": (r"-", _bool_minus),
     "floor-division": (r"//", _floor),
     "integer-division": (r"/", _integers),

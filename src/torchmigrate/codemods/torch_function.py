@@ -16,7 +16,7 @@ from torchmigrate.hits import Hit
 from torchmigrate.model import Finding
 
 _NAME = "__torch_function__"
-SCREEN = re.compile(rf"def\s+{_NAME}\b")
+SCREEN = re.compile(_NAME)
 
 
 def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:

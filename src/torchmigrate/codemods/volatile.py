@@ -37,7 +37,7 @@ from torchmigrate.names.model import Role, Scope
 from torchmigrate.places import Surroundings
 from torchmigrate.versions.range import applicability
 
-SCREEN = re.compile(r"\bvolatile\s*=")
+SCREEN = re.compile(r"volatile\s*=")
 VARIABLE = "torch.autograd.Variable"
 _WRAPPER = re.compile(r"var(?:iable)?s?\Z|\Avar|prepare_batch\Z", re.IGNORECASE)
 _NO_GRAD = frozenset(["torch.no_grad", "torch.autograd.no_grad", "torch.inference_mode"])

@@ -141,12 +141,17 @@ class Expressions(Calls):
         while left.__class__ is ast.BinOp:
             operations.append(left)
             left = left.left
+        if self.fstring is None:
+            here = (self.frame.scope, self.statement)
+            self.operations.extend((operation, *here) for operation in operations)
         value = self.eval(left)
         for node in reversed(operations):
             value = binary(value, node.op, self.eval(node.right))
         return value
 
     def _unary_op(self, node: ast.UnaryOp) -> Value:
+        if self.fstring is None:
+            self.operations.append((node, self.frame.scope, self.statement))
         value = self.eval(node.operand)
         if isinstance(node.op, ast.Not) or value is UNKNOWN:
             return UNKNOWN
@@ -207,6 +212,8 @@ class Expressions(Calls):
         return kept
 
     def _subscript(self, node: ast.Subscript) -> Value:
+        if self.fstring is None:
+            self.operations.append((node, self.frame.scope, self.statement))
         value = self.eval(node.value)
         before = self.role
         if before is not Role.ANNOTATION:

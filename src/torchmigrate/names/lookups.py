@@ -19,6 +19,7 @@ from torchmigrate.names.model import (
     Guards,
     Kind,
     Local,
+    Operation,
     Qual,
     Role,
     Scope,
@@ -46,6 +47,7 @@ class Lookups(ABC):
         self.roots = roots
         self.uses: list[Use] = []
         self.values: dict[int, Value] = {}
+        self.operations: list[Operation] = []
         self.bindings: list[Binding] = []
         self.scopes: list[Scope] = []
         self.guards = Guards()

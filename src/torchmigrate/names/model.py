@@ -209,6 +209,10 @@ class Guards:
 NO_GUARDS: Guards = Guards()
 
 
+# An operator or subscript that stands in no f-string, with its scope and statement.
+Operation = tuple[ast.BinOp | ast.UnaryOp | ast.Subscript, Scope, ast.stmt]
+
+
 @dataclass(eq=False, slots=True)
 class Names:
     """Everything that the resolver found in one file."""
@@ -220,6 +224,7 @@ class Names:
     scopes: list[Scope]
     all_names: frozenset[str] = frozenset()  # strings in `__all__`
     values: dict[int, Value] = field(default_factory=dict)  # id of an expression -> what it may be, if known
+    operations: list[Operation] = field(default_factory=list)
 
     def release(self) -> None:
         """Break the cycles between scopes and bindings, so that all of it is freed without a collection."""
@@ -228,3 +233,4 @@ class Names:
         self.uses.clear()
         self.bindings.clear()
         self.values.clear()
+        self.operations.clear()

@@ -54,7 +54,14 @@ class Resolver(Statements):
                 binding.exported = True
         self.uses.sort(key=lambda use: (use.start, use.end))
         return Names(
-            tree, module, self.uses, self.bindings, self.scopes, frozenset(self.exports), self.values
+            tree,
+            module,
+            self.uses,
+            self.bindings,
+            self.scopes,
+            frozenset(self.exports),
+            self.values,
+            self.operations,
         )
 
     def _soften_globals(self) -> None:
