@@ -1,6 +1,6 @@
 """How many of a list of API changes the program finds and fixes.
 
-    python tools/api_coverage.py FACTS.yaml [--missed] [--tier 1] [--class "API data only"]
+    python tools/coverage.py FACTS.yaml [--tier 1] [--class "API data only"]
 
 FACTS is a YAML list of changes with `id`, `symbol`, `library`, `kind`, `tier`, `severity` and
 `replacement_kind`. "Found" is what the engine reports, with every rule selected, in a generated use of the
@@ -16,15 +16,15 @@ from typing import Any
 
 import click
 import yaml
-from coverage.classes import Class, Covered, cover
-from coverage.uses import Program, programs
+from fact_coverage.classes import Class, Covered, cover
+from fact_coverage.uses import Program, programs
 
 from torchmigrate.builtin import RULES
 from torchmigrate.catalogue.store import default_catalogue
 from torchmigrate.config import Settings
 from torchmigrate.engine import Engine
 
-HERE = Path(__file__).parent / "coverage"
+HERE = Path(__file__).parent / "fact_coverage"
 Fact = dict[str, Any]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from coverage.uses import Program
+from fact_coverage.uses import Program
 from torchmigrate.engine import Engine
 from torchmigrate.model import Finding
 from torchmigrate.source import Source
