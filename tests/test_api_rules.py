@@ -166,6 +166,13 @@ def test_the_catalogue_has_its_own() -> None:
     assert found(text) == ["TM001 torch.nn.Gone", "TM001 Gone"]
 
 
+def test_rules_that_are_off_hide_nothing() -> None:
+    off = Rule("TM946", "attics", "old", "torch", {"torch.nn.Gone": {}}, outdated="1.5", opt_in=True)
+    text = "import torch\ntorch.nn.Gone(3)\n"
+    assert found(text, catalogue=Catalogue.of([off])) == ["TM001 torch.nn.Gone"]
+    assert found(text, catalogue=Catalogue.of([])) == ["TM001 torch.nn.Gone"]
+
+
 def test_only_what_is_selected() -> None:
     text = "import torch\ntorch.attic.sums(x)\ntorch.zeroes(3)\ntorch.maths.forward(1, c=2)\n"
     assert found(text, codes=frozenset({"TM003"})) == []

@@ -4,8 +4,9 @@
 
 FACTS is a YAML list of changes with `id`, `symbol`, `library`, `kind`, `tier`, `severity` and
 `replacement_kind`. "Found" is what the engine reports, with every rule selected, in a generated use of the
-symbol (`coverage/uses.py`) or in the one that `coverage/uses.yaml` gives for it. What is left out on purpose
-stands in `coverage/left_out.yaml` with its reason, what proved wrong in `coverage/wrong.yaml` with evidence.
+symbol (`fact_coverage/uses.py`) or in the one that `fact_coverage/uses.yaml` gives for it. What is left out
+on purpose stands in `fact_coverage/left_out.yaml` with its reason, what proved wrong in
+`fact_coverage/wrong.yaml` with evidence.
 """
 
 from __future__ import annotations

@@ -97,7 +97,11 @@ class Analyser:
                 if mine or not getattr(codemod(rule), "NEEDS_HITS", False):
                     found.extend(codemod(rule).find(rule, mine, planner))
         if self.api is not None:
-            found.extend(self.api.findings(names, source, path, {id(hit.use) for hit in all_hits}))
+            found.extend(
+                self.api.findings(
+                    names, source, path, {id(hit.use) for hit in all_hits if not hit.rule.opt_in}
+                )
+            )
         names.release()
         return found
 

@@ -57,14 +57,15 @@ class ApiFinder:
         return found
 
     def _owns(self, name: str) -> bool:
-        """Whether the catalogue has a rule for a name as such."""
-        return any(not about_arguments(rule) for rule, _ in self.catalogue.rules_for(name))
+        """Whether the catalogue has a rule for a name as such; rules that are off by default do not count."""
+        return any(not about_arguments(rule) for rule, _ in self.catalogue.rules_for(name) if not rule.opt_in)
 
     def _owns_parameter(self, name: str, parameter: str) -> bool:
         """Whether the catalogue has a rule for a name as such, or for this parameter of it."""
         return any(
             not about_arguments(rule) or parameter in _parameters(rule)
             for rule, _ in self.catalogue.rules_for(name)
+            if not rule.opt_in
         )
 
 
