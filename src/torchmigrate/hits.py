@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from torchmigrate.canonical import canonical
 from torchmigrate.catalogue.index import Catalogue
@@ -119,10 +119,28 @@ class HitFinder:
             return None
         if use.role is Role.IMPORT and has_fallback(use) and severity(rule, self.versions) is Severity.ERROR:
             return None  # gone, so that the import fails and what the handler binds is used
+        if use.role is Role.IMPORT and symbol in rule.modules:
+            match = _from_module(match, use, source)
         return Hit(rule, symbol, name, use, place, match, len(use.candidates) == 1)
 
     def _target(self, library: str) -> tuple[int, ...] | None:
         return self.versions.of(library)[0]
+
+
+def _from_module(match: Match, use: Use, source: Source) -> Match:
+    """The first name of an import of several lines stands for the module that it is from, too."""
+    statement = use.statement
+    if (
+        not isinstance(statement, ast.ImportFrom)
+        or not statement.module
+        or use.node is not statement.names[0]
+    ):
+        return match
+    first = source.line_start(statement.lineno)
+    start = source.text.find(statement.module, first, match.start)
+    if start < 0 or source.position(start)[0] == source.position(match.start)[0]:
+        return match
+    return replace(match, start=start)
 
 
 def is_guarded(

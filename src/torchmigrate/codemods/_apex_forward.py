@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from torchmigrate.codemods._apex_uses import Scaled, Unclear
 from torchmigrate.codemods._functions import Function, Functions, key_of, own
 from torchmigrate.codemods._mentions import Spot, blocks
+from torchmigrate.names.model import Use
 
 # Methods of a module that run nothing.
 _SETTINGS = frozenset(
@@ -72,6 +73,13 @@ class Forward:
             name = ast.unparse(callee).rpartition(".")[2]
             return _EVALUATES.search(name) is not None and _PREPARES.match(name) is None
         return False
+
+    def is_pass(self, call: ast.Call, function: Function) -> bool:
+        """Whether a call is a forward pass itself: `model(x)`, `model.forward(x)`."""
+        callee = call.func
+        if isinstance(callee, ast.Attribute) and callee.attr == "forward":
+            callee = callee.value
+        return self._is_model(callee, function)
 
     def _is_model(self, node: ast.expr, function: Function) -> bool:
         if self.functions.find(key_of(node), function) == MODEL:
@@ -236,6 +244,34 @@ def joined(
         else:
             found.append((function, statements))
     return found
+
+
+def passes(uses: Sequence[Use], functions: Functions) -> list[ast.Call]:
+    """The calls of the models that are given to `amp.initialize`, in source order.
+
+    Args:
+        uses: those of `amp.initialize`.
+    """
+    for use in uses:
+        call, function = use.call, functions.owners.get(id(use.statement))
+        if call is None or function is None:
+            continue
+        named = [item.value for item in call.keywords if item.arg == "models"]
+        models = call.args[:1] or named[:1]
+        if isinstance(use.statement, ast.Assign) and use.statement.value is call:
+            target = use.statement.targets[0]
+            pair = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
+            models = [*models, *pair[:1]]
+        for model in models:
+            for item in model.elts if isinstance(model, ast.Tuple | ast.List) else [model]:
+                functions.note(key_of(item), function, MODEL)
+    functions.spread(lambda value: value == MODEL)
+    forward = Forward(functions, lambda function: False)
+    found: dict[int, ast.Call] = {}
+    for function in functions.every:
+        for statement in function.statements:
+            found.update((id(call), call) for call in _calls(statement) if forward.is_pass(call, function))
+    return sorted(found.values(), key=lambda call: (call.lineno, call.col_offset))
 
 
 def _calls(node: ast.AST) -> Iterator[ast.Call]:

@@ -1,4 +1,4 @@
-"""TM220 to TM225: apex.amp in a file, rewritten to `torch.amp` as a whole.
+"""TM220 to TM226: apex.amp in a file, rewritten to `torch.amp` as a whole.
 
 One fix for everything in the file: a scaler where `amp.initialize` was, autocast around the forward passes,
 `scaler.scale`, `step` and `update`, the state in checkpoints, the imports. Or no fix, and the reason why.
@@ -10,8 +10,11 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from torchmigrate.catalogue.model import Rule
+from torchmigrate.codemods._apex_forward import passes
 from torchmigrate.codemods._apex_plan import Plan, make_plan
 from torchmigrate.codemods._apex_uses import Unclear, concerned
+from torchmigrate.codemods._findings import finding_at
+from torchmigrate.codemods._functions import Functions
 from torchmigrate.codemods._rewriting import Crowded
 from torchmigrate.fixes import FixPlanner, required
 from torchmigrate.hits import Hit
@@ -28,6 +31,7 @@ RULES = {
     "TM224": "apex-amp-functions",
     "TM225": "apex-amp",
 }
+_FORWARD = "apex-amp-forward"  # TM226, of what names nothing of apex
 _PLAN = "apex_amp"
 
 
@@ -36,11 +40,22 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
     made = planner.plans.get(_PLAN)
     if made is None:
         made = planner.plans[_PLAN] = _make(rule, planner)
-    for hit in hits:
-        finding = planner.finding(hit, made if isinstance(made, Fix) else None)
-        if isinstance(made, str):
-            finding = finding._replace(help=f"{made}; {finding.help}")
-        yield finding
+    fix = made if isinstance(made, Fix) else None
+    if rule.name == _FORWARD:
+        found = _forward(rule, hits, planner, fix)
+    else:
+        found = [planner.finding(hit, fix) for hit in hits]
+    for finding in found:
+        yield finding._replace(help=f"{made}; {finding.help}") if isinstance(made, str) else finding
+
+
+def _forward(rule: Rule, hits: Sequence[Hit], planner: FixPlanner, fix: Fix | None) -> list[Finding]:
+    """A finding for every forward pass of a file that knows nothing of autocast yet."""
+    if "autocast" in planner.source.text:
+        return []
+    calls = passes([hit.use for hit in hits], Functions(planner.names.tree))
+    symbol = "apex.amp.initialize"
+    return [finding_at(rule, planner, planner.source.span(call), symbol=symbol, fix=fix) for call in calls]
 
 
 def _make(rule: Rule, planner: FixPlanner) -> Fix | str:
