@@ -15,7 +15,7 @@ from torchmigrate.libraries import LIBRARY_ROOTS
 from torchmigrate.match.matching import Match, matches
 from torchmigrate.match.place import Place
 from torchmigrate.model import Severity
-from torchmigrate.names import types
+from torchmigrate.names import distinctive
 from torchmigrate.names.guards import is_handled
 from torchmigrate.names.model import Binding, Const, Guards, Names, Qual, Role, Use
 from torchmigrate.names.objects import inherited
@@ -79,7 +79,7 @@ class HitFinder:
             if (
                 use.method
                 and not use.sure
-                and use.candidates[0].rpartition(".")[2] not in types.DISTINCTIVE_METHODS
+                and use.candidates[0].rpartition(".")[2] not in distinctive.DISTINCTIVE_METHODS
             ):
                 continue
             seen: set[str] = set()

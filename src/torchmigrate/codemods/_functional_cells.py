@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from abc import ABC, abstractmethod
 
 from torchmigrate.codemods._functional_kinds import (
     Def,
@@ -24,7 +25,7 @@ Cell = tuple[str, int, str]  # variable, attribute or result; id() of its scope,
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
-class Cells:
+class Cells(ABC):
     """Remembers what is known; `read` finds out more.
 
     Args:
@@ -65,8 +66,9 @@ class Cells:
             self.fail(node, "is given where the state of a model belongs")
         return kind
 
+    @abstractmethod
     def _read(self, node: ast.expr, scope: Scope, wanted: Kind) -> Kind:
-        raise NotImplementedError  # expressions of each kind are read further down
+        """What an expression of some kind holds."""
 
     def cell(self, name: str, scope: Scope) -> Cell:
         """The variable that a name means in a scope."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from torchmigrate.names import types
+from torchmigrate.names import distinctive
 from torchmigrate.names.flow import NOTHING, UNKNOWN
 from torchmigrate.names.members import Members
 from torchmigrate.names.model import Binding, Const, Instance, Items, Qual, Role, Value
@@ -34,9 +34,9 @@ class Chains(Members):
         else:
             value = self.eval(base)
         if value is UNKNOWN:
-            if attrs and attrs[0] in types.ONLY and self.imports_torch:
+            if attrs and attrs[0] in distinctive.ONLY and self.imports_torch:
                 self._only(node, attrs[0], role, call, decorates, bindings)
-            elif len(attrs) == 1 and attrs[0] in types.OF_STORAGES and self.imports_torch:
+            elif len(attrs) == 1 and attrs[0] in distinctive.OF_STORAGES and self.imports_torch:
                 self._storage(node)
             return UNKNOWN
         for binding in bindings:

@@ -6,7 +6,7 @@ import ast
 from abc import abstractmethod
 from collections import deque
 
-from torchmigrate.names import types
+from torchmigrate.names import distinctive, types
 from torchmigrate.names.bound import bound_names, stored_names, target_names, walrus_names
 from torchmigrate.names.classes import ClassInfo, as_attribute
 from torchmigrate.names.expressions import Expressions, all_arguments, has_objects
@@ -181,7 +181,7 @@ class Definitions(Expressions):
     def _look_alike(self, module: str) -> None:
         """Note an import after which methods of tensors may be those of something else."""
         root = module.partition(".")[0]
-        if root in types.LOOKALIKES:
+        if root in distinctive.LOOKALIKES:
             self.lookalikes = True
         if root in ("gpytorch", "linear_operator") or "lazy" in module.lower():
             self.lazy = True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from torchmigrate.names import types
+from torchmigrate.names import distinctive, types
 from torchmigrate.names.flow import UNKNOWN
 from torchmigrate.names.lookups import Lookups
 from torchmigrate.names.model import OPAQUE, Binding, Candidate, Const, Instance, Local, Qual, Role, Value
@@ -16,7 +16,7 @@ _NONE = Const(None)
 def _named_as_module(node: ast.expr) -> bool:
     """Whether it is named as a library handed over as an object (`def f(torch, x): torch.symeig(x)`)."""
     name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
-    return name.strip("_") in types.MODULES_AS_OBJECTS
+    return name.strip("_") in distinctive.MODULES_AS_OBJECTS
 
 
 class Members(Lookups):
@@ -32,16 +32,18 @@ class Members(Lookups):
         bindings: tuple[Binding, ...],
     ) -> None:
         """Record an attribute that only objects of one class have, of an object of which nothing is known."""
-        if call is None and attr not in types.ONLY_ATTRIBUTES:
+        if call is None and attr not in distinctive.ONLY_ATTRIBUTES:
             return
         if (
-            (self.lazy and attr in types.LAZY)
+            (self.lazy and attr in distinctive.LAZY)
             or self.lookalikes
             or any(binding.is_import for binding in bindings)
             or (isinstance(node, ast.Attribute) and _named_as_module(node.value))
         ):
             return  # `scipy.linalg.lu_solve(...)`
-        self._record(node, (f"{types.ONLY[attr]}.{attr}",), False, role, call, decorates, None, "", "method")
+        self._record(
+            node, (f"{distinctive.ONLY[attr]}.{attr}",), False, role, call, decorates, None, "", "method"
+        )
 
     def _storage(self, node: ast.expr) -> None:
         """Record the `x.storage` of `x.storage().resize_(0)`: only storages of tensors have such methods."""
@@ -76,7 +78,7 @@ class Members(Lookups):
                 start, bindings = number + 1, bindings if number == 0 else ()
                 if number == last:
                     self._record(node, names, sure, role, call, decorates, None, attr, "method", bindings)
-                elif attr not in types.ORDINARY:
+                elif attr not in distinctive.ORDINARY:
                     inner: ast.expr = node
                     for _ in range(last - number):
                         assert isinstance(inner, ast.Attribute), "there are as many as there are attributes"
@@ -86,7 +88,7 @@ class Members(Lookups):
                     )
             if value is UNKNOWN:
                 unknown = number < last or (not names and self._is_unknown(before, attr))
-                if unknown and attrs[-1] in types.ONLY and self.imports_torch:
+                if unknown and attrs[-1] in distinctive.ONLY and self.imports_torch:
                     self._only(node, attrs[-1], role, call, decorates, bindings)
                 return UNKNOWN
         if start <= last:
@@ -176,7 +178,9 @@ class Members(Lookups):
             if found is not None:
                 return self.read(found), ""
         cls = item.cls
-        if not cls or (attr.startswith("__") and cls != TENSOR and f"{cls}.{attr}" not in types.CONSTRUCTORS):
+        if not cls or (
+            attr.startswith("__") and cls != TENSOR and f"{cls}.{attr}" not in distinctive.CONSTRUCTORS
+        ):
             return UNKNOWN, ""
         result = types.attribute(cls, attr, item.sure)
         if result is OPAQUE:
