@@ -283,3 +283,28 @@ def test_losses_by_name(line: str, new: str | None):
     helps, fixed = check(text, frozenset(["TM053"]))
     assert bool(helps) == (new is not None)
     assert (new or line) in fixed
+
+
+def test_no_wrapper_is_dropped_where_the_volatile_ones_stay() -> None:
+    text = textwrap.dedent(
+        """\
+        import torch
+        from torch.autograd import Variable
+
+        def load(x, y):
+            y = Variable(torch.zeros(3))
+            x = Variable(torch.ones(3))
+            x.volatile = True
+            return x, y
+
+        def other(z):
+            return Variable(torch.zeros(3))
+        """
+    )
+    codes = frozenset(["TM330", "TM331", "TM045"])
+    settings = Settings(codes=codes, known={}, fix=True, unsafe_fixes=True)
+    source = Source.from_text(text, Path("example.py"))
+    after = Engine(catalogue(), settings).check_source(source, source.path).new_text
+    assert after is not None
+    assert after.partition("def other")[0] == text.partition("def other")[0]
+    assert "return torch.zeros(3)" in after

@@ -96,6 +96,7 @@ class Analyser:
                 mine = by_code.get(rule.code, [])
                 if mine or not getattr(codemod(rule), "NEEDS_HITS", False):
                     found.extend(codemod(rule).find(rule, mine, planner))
+            found = planner.without_withheld(found)
         if self.api is not None:
             found.extend(
                 self.api.findings(

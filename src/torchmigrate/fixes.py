@@ -64,6 +64,7 @@ class FixPlanner:
         self.hits: Sequence[Hit] = ()
         self.hides: Callable[[str, str, int], bool] = lambda code, name, offset: False
         self.plans: dict[str, object] = {}
+        self._withheld: list[tuple[str, int, int]] = []
 
     @cached_property
     def imports(self) -> ImportPlanner:
@@ -87,6 +88,20 @@ class FixPlanner:
             for hit in hits
             if id(hit) not in unchanged
         ]
+
+    def withhold(self, code: str, start: int, end: int) -> None:
+        """Let a rule make no fix between two offsets, since it would leave half of a migration there."""
+        self._withheld.append((code, start, end))
+
+    def without_withheld(self, found: list[Finding]) -> list[Finding]:
+        """The findings, without the fixes that are withheld; a fix that several share is one."""
+        gone = {
+            id(item.fix)
+            for item in found
+            for code, start, end in self._withheld
+            if item.code == code and start <= item.start < end
+        }
+        return [item._replace(fix=None) if item.fix and id(item.fix) in gone else item for item in found]
 
     def finding(self, hit: Hit, fix: Fix | None) -> Finding:
         """A hit in words, at its place."""

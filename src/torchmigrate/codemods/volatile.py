@@ -39,6 +39,7 @@ from torchmigrate.versions.range import applicability
 
 SCREEN = re.compile(r"volatile\s*=")
 VARIABLE = "torch.autograd.Variable"
+_UNWRAPS = "TM330"
 _WRAPPER = re.compile(r"var(?:iable)?s?\Z|\Avar|prepare_batch\Z", re.IGNORECASE)
 _NO_GRAD = frozenset(["torch.no_grad", "torch.autograd.no_grad", "torch.inference_mode"])
 
@@ -73,6 +74,7 @@ def _found_calls(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterat
             fix: Fix | str = work.fix(sites, releases)
         except (Unclear, Crowded) as error:
             fix = str(error)
+            work.keep_wrappers()
         yield from (_told(planner.finding(hit, None), fix) for hit in found)
 
 
@@ -90,6 +92,7 @@ def _found_settings(rule: Rule, planner: FixPlanner) -> Iterator[Finding]:
             fix: Fix | str = work.fix([site for site in read if site is not None], ())
         except (Unclear, Crowded) as error:
             fix = str(error)
+            work.keep_wrappers()
         for setting in found:
             span = planner.source.span(setting.target)
             yield _told(finding_at(rule, planner, span, symbol="torch.Tensor.volatile", fix=None), fix)
@@ -116,6 +119,13 @@ class _Function:
         self.rewriting = Rewriting(planner.source, _step(planner))
         self.around = Surroundings(planner.names)
         self.gone: dict[int, list[ast.stmt]] = {}
+
+    def keep_wrappers(self) -> None:
+        """Leave the other variables of the function as they are: what is volatile is migrated with them."""
+        start, end = 0, len(self.planner.source.text)
+        if not isinstance(self.scope.node, ast.Module):
+            start, end = self.planner.source.span(self.scope.node)
+        self.planner.withhold(_UNWRAPS, start, end)
 
     def fix(self, sites: Sequence[Site], releases: tuple[Release, ...]) -> Fix:
         """The fix of all sites.
