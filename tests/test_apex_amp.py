@@ -564,6 +564,17 @@ KEPT = {
         ],
         '    scaler = torch.amp.GradScaler("cuda")\n    for x',
     ),
+    "a test in parentheses beside that for apex": (
+        [
+            ("from apex import amp", "try:\n    from apex import amp\nexcept ImportError:\n    amp = None"),
+            (
+                '    model, optimizer = amp.initialize(model, optimizer, opt_level="O1")\n',
+                "    if args.on and amp is not None and (args.a or args.b):\n"
+                '        model, optimizer = amp.initialize(model, optimizer, opt_level="O1")\n',
+            ),
+        ],
+        "enabled=bool(args.on and (args.a or args.b)))",
+    ),
     "comments": (
         [
             (

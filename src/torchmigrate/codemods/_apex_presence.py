@@ -59,8 +59,13 @@ class Presence:
             kept = [value for value in node.values if self.truth(value) is None]
             if len(kept) < len(node.values):
                 word = " and " if isinstance(node.op, ast.And) else " or "
-                return word.join(self.text(value) or "True" for value in kept)
+                return word.join(self._operand(value, len(kept)) for value in kept)
         return self.rewriting.segment(node)
+
+    def _operand(self, value: ast.expr, count: int) -> str:
+        text = self.text(value) or "True"
+        loose = isinstance(value, (ast.BoolOp, ast.IfExp, ast.Lambda, ast.NamedExpr))
+        return f"({text})" if loose and count > 1 else text
 
     # ---- imports --------------------------------------------------------------------------------------
 
