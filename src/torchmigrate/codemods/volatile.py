@@ -123,7 +123,7 @@ class _Function:
     def keep_wrappers(self) -> None:
         """Leave the other variables of the function as they are: what is volatile is migrated with them."""
         start, end = 0, len(self.planner.source.text)
-        if not isinstance(self.scope.node, ast.Module):
+        if isinstance(self.scope.node, ast.stmt | ast.expr):
             start, end = self.planner.source.span(self.scope.node)
         self.planner.withhold(_UNWRAPS, start, end)
 
