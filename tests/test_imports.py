@@ -141,7 +141,7 @@ def test_import_lines_have_no_spelling() -> None:
         # Next to the import of the same library.
         (
             "import os\nfrom torch import qr, cat\nimport numpy\n\nqr(cat(A))\n",
-            "import os\nfrom torch import cat\nimport torch\nimport numpy\n\ntorch.linalg.qr(cat(A))\n",
+            "import os\nimport torch\nfrom torch import cat\nimport numpy\n\ntorch.linalg.qr(cat(A))\n",
         ),
         # After the docstring and `from __future__`, before the code.
         (
@@ -157,7 +157,7 @@ def test_import_lines_have_no_spelling() -> None:
         # ... but the module's, where that has the library already.
         (
             "import torch.nn as nn\n\ndef f(A):\n    from torch import qr\n    return qr(A) + qr(A)\n",
-            "import torch.nn as nn\nimport torch\n\ndef f(A):\n    return torch.linalg.qr(A) + torch.linalg.qr(A)\n",
+            "import torch\nimport torch.nn as nn\n\ndef f(A):\n    return torch.linalg.qr(A) + torch.linalg.qr(A)\n",
         ),
         # Under a condition.
         (
@@ -177,7 +177,7 @@ def test_import_lines_have_no_spelling() -> None:
         # Continued lines.
         (
             "from torch import cat, \\\n    qr\ncat(qr(A))\n",
-            "from torch import cat\nimport torch\ncat(torch.linalg.qr(A))\n",
+            "import torch\nfrom torch import cat\ncat(torch.linalg.qr(A))\n",
         ),
         # No newline at the end of the import.
         ("if x:\n    y = 1\n    from torch import qr; qr(A)", "if x:\n    y = 1\n    import torch; torch.linalg.qr(A)"),
@@ -189,7 +189,7 @@ def test_import_lines_have_no_spelling() -> None:
         # After a star import, which may bind the name too.
         (
             "from torch import qr\nfrom lib import *\nfrom torch import qr\nqr(A)\n",
-            "from torch import qr\nfrom lib import *\nimport torch\ntorch.linalg.qr(A)\n",
+            "import torch\nfrom torch import qr\nfrom lib import *\ntorch.linalg.qr(A)\n",
         ),
         # Only for type checkers so far.
         (
@@ -199,7 +199,7 @@ def test_import_lines_have_no_spelling() -> None:
         # A comment of the linter is repeated.
         (
             "x = 1\nfrom torch import qr, cat  # noqa: E402\nqr(cat(A))\n",
-            "x = 1\nfrom torch import cat  # noqa: E402\nimport torch  # noqa: E402\ntorch.linalg.qr(cat(A))\n",
+            "x = 1\nimport torch  # noqa: E402\nfrom torch import cat  # noqa: E402\ntorch.linalg.qr(cat(A))\n",
         ),
     ],
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""README.md, executed. `python tests/test_readme.py --update` writes what the commands print into it."""
+"""README.md and docs/, executed. `python tests/test_readme.py --update` writes what the commands print."""
 
 from __future__ import annotations
 
@@ -12,8 +12,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import pytest
+
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
+MIGRATIONS = ROOT / "docs" / "migrations.md"
 HOME = "/home/me/project"  # what the directory is called in the text
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 # Not for their output: these install things. The last one is what .ci/run executes.
@@ -40,8 +43,9 @@ def commands(content: str) -> list[str]:
 
 
 def prepare(directory: Path) -> dict[str, str]:
-    """Copy the example into a directory; an environment in which `torchmigrate` is this checkout's."""
-    shutil.copytree(ROOT / "examples", directory / "examples")
+    """Copy the examples into a directory; an environment in which `torchmigrate` is this checkout's."""
+    for name in ("examples", "docs"):
+        shutil.copytree(ROOT / name, directory / name)
     programs = directory / ".programs"
     programs.mkdir()
     program = programs / "torchmigrate"
@@ -92,9 +96,19 @@ def _printed_by_setup(command: str, directory: Path, environment: dict[str, str]
     return output(command, directory, environment)
 
 
-def test_every_command_prints_what_is_shown() -> None:
-    text = README.read_text("utf-8")
+@pytest.mark.parametrize("page", [README, MIGRATIONS], ids=lambda page: page.name)
+def test_every_command_prints_what_is_shown(page: Path) -> None:
+    text = page.read_text("utf-8")
     assert executed(text) == text, "run `python tests/test_readme.py --update` and read the difference"
+
+
+def test_every_whole_migration_is_shown() -> None:
+    """Every program has a block, in which something changes."""
+    shown = MIGRATIONS.read_text("utf-8")
+    programs = sorted((ROOT / "docs" / "migrations").glob("*.py"))
+    assert programs
+    for program in programs:
+        assert f"+++ b/docs/migrations/{program.name}\n" in shown
 
 
 def test_the_first_command_sets_up_and_runs(tmp_path: Path) -> None:
@@ -153,13 +167,15 @@ def test_suppressions_and_codes() -> None:
     assert shown <= set(known.values())
 
 
-def test_links() -> None:
-    for link in re.findall(r"\]\((?!https?:)([^)#]+)\)", README.read_text("utf-8")):
-        assert (ROOT / link).exists(), link
+@pytest.mark.parametrize("page", [README, *sorted((ROOT / "docs").glob("*.md"))], ids=lambda page: page.name)
+def test_links(page: Path) -> None:
+    for link in re.findall(r"\]\((?!https?:)([^)#]+)\)", page.read_text("utf-8")):
+        assert (page.parent / link).exists(), link
 
 
 if __name__ == "__main__":
     sys.path.insert(0, str(ROOT / "src"))
     if sys.argv[1:] != ["--update"]:
         sys.exit("usage: python tests/test_readme.py --update")
-    README.write_text(executed(README.read_text("utf-8")), "utf-8")
+    for page in (README, MIGRATIONS):
+        page.write_text(executed(page.read_text("utf-8")), "utf-8")

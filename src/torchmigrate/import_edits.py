@@ -127,9 +127,25 @@ def add_after(
     line = logical_line(source, block, statement)
     if line.indent is None or (user is not None and line.holds(user)):
         return add_before(source, statement, code)
-    if "E402" in line.comment and is_marker(line.comment):
-        code += "  # noqa: E402"  # as its neighbour, the new import stands below other code
-    return add_line_after(source, line, code)
+    return add_line_after(source, line, code + _marker(line))
+
+
+def add_line_before(
+    source: SourceText, block: Sequence[ast.stmt], statement: ast.stmt, code: str, gap: str = ""
+) -> Edit | None:
+    """Add a statement on the line before `statement`, and `gap` behind it; None if other code is on its line."""
+    line = logical_line(source, block, statement)
+    if line.indent is None or line.statements != (statement,):
+        return None
+    newline = source.text[line.end : line.after] or source.newline
+    return Edit(
+        line.start, line.start, f"{line.indent}{code}{_marker(line)}{newline}{gap}", mergeable=True
+    )
+
+
+def _marker(line: LogicalLine) -> str:
+    """The comment of a new import beside one that stands below other code."""
+    return "  # noqa: E402" if "E402" in line.comment and is_marker(line.comment) else ""
 
 
 def from_import(source: SourceText, module: str, names: Sequence[str], indent: str | None) -> str:

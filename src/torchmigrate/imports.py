@@ -274,6 +274,10 @@ class ImportPlanner:
             edit = self._among_standard(code, root, found, user)
             if edit is not None:
                 return edit
+        if related and code == f"import {root}" and not self._stars_may_bind(root):
+            edit = editing.add_line_before(self.source, body, related[0], code)
+            if edit is not None:
+                return edit
         own = use.binding.statement if use.binding is not None else None
         anchor = related[-1] if related else own if any(item is own for item in found) and own else found[-1]
         for star in self.scopes.stars:
@@ -288,7 +292,7 @@ class ImportPlanner:
     ) -> Edit | None:
         """In order among the plain imports of the standard library, or as a group before the others."""
         body = self.names.tree.body
-        if any(not self.scopes.harmless_star(star, root, root) for star in self.scopes.stars):
+        if self._stars_may_bind(root):
             return None
         standard = [
             item for item in found if _roots(item) and all(is_standard(name) for name in _roots(item))
@@ -297,13 +301,12 @@ class ImportPlanner:
         before = [item for item in plain if f"import {item.names[0].name}" < code]
         if before:
             return editing.add_after(self.source, body, before[-1], code, user)
-        first = (standard or found)[0]
-        line = editing.logical_line(self.source, body, first)
-        if line.indent is None or line.statements[0] is not first:
-            return None
-        newline = self.source.text[line.end : line.after] or self.source.newline
-        gap = "" if standard else newline
-        return Edit(line.start, line.start, f"{code}{newline}{gap}", mergeable=True)
+        gap = "" if standard else self.source.newline
+        return editing.add_line_before(self.source, body, (standard or found)[0], code, gap)
+
+    def _stars_may_bind(self, root: str) -> bool:
+        """Whether a star import may bind the name of a package to something else."""
+        return any(not self.scopes.harmless_star(star, root, root) for star in self.scopes.stars)
 
     def _behind_header(self, code: str) -> Edit | None:
         """On the line of the docstring or `__future__` import, where other statements share it."""
