@@ -133,14 +133,12 @@ def add_after(
 def add_line_before(
     source: SourceText, block: Sequence[ast.stmt], statement: ast.stmt, code: str, gap: str = ""
 ) -> Edit | None:
-    """Add a statement on the line before `statement`, and `gap` behind it; None if other code is on its line."""
+    """Add a statement on the line before `statement`, then `gap`; None if other code is on its line."""
     line = logical_line(source, block, statement)
     if line.indent is None or line.statements != (statement,):
         return None
     newline = source.text[line.end : line.after] or source.newline
-    return Edit(
-        line.start, line.start, f"{line.indent}{code}{_marker(line)}{newline}{gap}", mergeable=True
-    )
+    return Edit(line.start, line.start, f"{line.indent}{code}{_marker(line)}{newline}{gap}", mergeable=True)
 
 
 def _marker(line: LogicalLine) -> str:
