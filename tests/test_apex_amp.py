@@ -575,6 +575,26 @@ KEPT = {
         ],
         "enabled=bool(args.on and (args.a or args.b)))",
     ),
+    "a test that begins and ends with parentheses": (
+        [
+            (
+                '    model, optimizer = amp.initialize(model, optimizer, opt_level="O1")\n',
+                "    if (args.a) and (args.b):\n"
+                '        model, optimizer = amp.initialize(model, optimizer, opt_level="O1")\n',
+            ),
+        ],
+        "enabled=bool((args.a) and (args.b)))",
+    ),
+    "the other branch of a test in parentheses": (
+        [
+            (
+                '    model, optimizer = amp.initialize(model, optimizer, opt_level="O1")\n',
+                "    if (args.a or args.b) and args.c:\n        print()\n    else:\n"
+                '        model, optimizer = amp.initialize(model, optimizer, opt_level="O1")\n',
+            ),
+        ],
+        "enabled=not ((args.a or args.b) and args.c))",
+    ),
     "comments": (
         [
             (

@@ -308,3 +308,8 @@ def test_no_wrapper_is_dropped_where_the_volatile_ones_stay() -> None:
     assert after is not None
     assert after.partition("def other")[0] == text.partition("def other")[0]
     assert "return torch.zeros(3)" in after
+
+
+def test_what_begins_with_a_parenthesis_keeps_its_order() -> None:
+    _, after = check(dedent("def f(a, b):\n    return Variable((a) + b, volatile=True).data.sum()\n"))
+    assert "return ((a) + b).data.sum()" in after

@@ -21,11 +21,10 @@ from torchmigrate.codemods._apex_steps import Steps
 from torchmigrate.codemods._apex_uses import Call, Initialize, Unclear, Uses, is_none, read
 from torchmigrate.codemods._functions import Function, Functions, key_of, own
 from torchmigrate.codemods._placing import use_at
-from torchmigrate.codemods._rewriting import Crowded, Rewriting
+from torchmigrate.codemods._rewriting import Crowded, Rewriting, indent_step
 from torchmigrate.fixes import FixPlanner
 from torchmigrate.imports import Refusal
 from torchmigrate.model import Edit
-from torchmigrate.source import Source
 
 AUTOCAST = "torch.autocast"
 GRAD_SCALER = "torch.amp.GradScaler"
@@ -47,7 +46,7 @@ class _Planner:
         self.functions = Functions(tree)
         self.uses = read(planner.names, self.functions)
         self.first = the_call(self.uses, self.functions)
-        self.rewriting = Rewriting(planner.source, _step(tree, planner.source))
+        self.rewriting = Rewriting(planner.source, indent_step(tree, planner.source))
         self.imports: list[Edit] = []
         self.remarks: list[str] = []
 
@@ -303,13 +302,3 @@ def make_plan(planner: FixPlanner) -> Plan | Refusal:
 
 def _state(state: Call) -> str:
     return "state_dict" if state.argument is None else "load_state_dict"
-
-
-def _step(tree: ast.Module, source: Source) -> str:
-    """One step of the indentation of a file."""
-    for node in ast.walk(tree):
-        body = getattr(node, "body", None)
-        if isinstance(node, (ast.FunctionDef, ast.If, ast.For)) and body and body[0].lineno > node.lineno:
-            inner = source.line_text(body[0].lineno)
-            return inner[node.col_offset : body[0].col_offset] or " " * 4
-    return " " * 4

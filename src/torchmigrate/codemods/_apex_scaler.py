@@ -9,7 +9,7 @@ from torchmigrate.codemods._apex_presence import Presence
 from torchmigrate.codemods._apex_uses import Initialize, Unclear, together
 from torchmigrate.codemods._functions import Function, Functions
 from torchmigrate.codemods._mentions import Spot
-from torchmigrate.codemods._rewriting import Rewriting
+from torchmigrate.codemods._rewriting import Rewriting, is_enclosed
 from torchmigrate.codemods._truth import is_bool
 from torchmigrate.import_edits import end_of
 from torchmigrate.match.conditions import binds_or_waits
@@ -242,14 +242,9 @@ class Scaler:
 
     def _bool(self, node: ast.expr | None, text: str) -> str:
         """A condition as a bool, which is all that autocast takes."""
-        sure = node is None or text.startswith("not ") or is_bool(node, self.functions.module.node)
-        return (
-            text
-            if sure
-            else f"bool{text}"
-            if text.startswith("(") and text.endswith(")")
-            else f"bool({text})"
-        )
+        if node is None or is_bool(ast.parse(text, mode="eval").body, self.functions.module.node):
+            return text
+        return f"bool{text}" if is_enclosed(text) else f"bool({text})"
 
     def _only_init(self, spot: Spot) -> bool:
         """Whether an `if` is there for `amp.initialize` alone, so that the scaler belongs before it."""
@@ -323,4 +318,4 @@ def _is_loose(node: ast.expr) -> bool:
 def _tight(node: ast.expr, text: str) -> str:
     """The text of an expression with parentheses where an operator beside it may take a part of it."""
     tight = isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Subscript | ast.Constant)
-    return text if tight or text.startswith("(") else f"({text})"
+    return text if tight or is_enclosed(text) else f"({text})"

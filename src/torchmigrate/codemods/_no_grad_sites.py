@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass
 
 from torchmigrate.codemods._mentions import blocks
-from torchmigrate.codemods._rewriting import Rewriting
+from torchmigrate.codemods._rewriting import Rewriting, is_enclosed
 from torchmigrate.hits import Hit
 from torchmigrate.names.model import Kind, Names, Scope
 from torchmigrate.names.objects import TENSOR
@@ -110,7 +110,7 @@ def settings(names: Names) -> list[Setting]:
 def replacement(data: ast.expr, rewriting: Rewriting) -> str:
     """What stays of `Variable(data)`: the source of its argument, in parentheses where it needs them."""
     code = rewriting.segment(data)
-    return code if isinstance(data, _ATOMS) or code.startswith("(") else f"({code})"
+    return code if isinstance(data, _ATOMS) or is_enclosed(code) else f"({code})"
 
 
 def only_data(call: ast.Call, rewriting: Rewriting) -> ast.expr | None:

@@ -306,3 +306,26 @@ def _merged(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
         else:
             found.append((start, end))
     return found
+
+
+def indent_step(tree: ast.Module, source: Source) -> str:
+    """One step of the indentation of a file."""
+    for node in ast.walk(tree):
+        if not isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.If, ast.For, ast.With)):
+            continue
+        body = node.body
+        if body[0].lineno > node.lineno:
+            inner = source.line_text(body[0].lineno)
+            return inner[node.col_offset : body[0].col_offset] or " " * 4
+    return " " * 4
+
+
+def is_enclosed(code: str) -> bool:
+    """Whether the source of an expression stands in one pair of parentheses: `(a)`, but not `(a) + (b)`."""
+    if not (code.startswith("(") and code.endswith(")")):
+        return False
+    try:
+        ast.parse(code[1:-1].strip(), mode="eval")
+    except SyntaxError:
+        return False
+    return True

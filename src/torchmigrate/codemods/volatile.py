@@ -28,7 +28,7 @@ from torchmigrate.codemods._no_grad_sites import (
     site_of_setting,
 )
 from torchmigrate.codemods._placing import use_at
-from torchmigrate.codemods._rewriting import Crowded, Rewriting
+from torchmigrate.codemods._rewriting import Crowded, Rewriting, indent_step
 from torchmigrate.fixes import FixPlanner
 from torchmigrate.hits import Hit
 from torchmigrate.imports import Refusal
@@ -116,7 +116,7 @@ class _Function:
         self.scope = scope
         self.planner = planner
         self.body: list[ast.stmt] = getattr(scope.node, "body", [])
-        self.rewriting = Rewriting(planner.source, _step(planner))
+        self.rewriting = Rewriting(planner.source, indent_step(planner.names.tree, planner.source))
         self.around = Surroundings(planner.names)
         self.gone: dict[int, list[ast.stmt]] = {}
 
@@ -338,15 +338,3 @@ def _does_nothing(statement: ast.Assign, kept: Mapping[ast.Call, str]) -> bool:
 
 def _is_false(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and not node.value
-
-
-def _step(planner: FixPlanner) -> str:
-    """One step of the indentation of a file."""
-    for node in ast.walk(planner.names.tree):
-        if not isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.If, ast.For, ast.With)):
-            continue
-        body = node.body
-        if body[0].lineno > node.lineno:
-            inner = planner.source.line_text(body[0].lineno)
-            return inner[node.col_offset : body[0].col_offset] or " " * 4
-    return " " * 4
