@@ -26,7 +26,7 @@ from torchmigrate.libraries import LIBRARY_ROOTS
 from torchmigrate.model import Finding, Fix, Release
 from torchmigrate.names.model import Names
 from torchmigrate.names.resolver import resolve
-from torchmigrate.reach import exists
+from torchmigrate.reach import entries, exists
 from torchmigrate.source import Source
 from torchmigrate.suppress import Suppressions
 from torchmigrate.versions.range import VersionRange
@@ -57,14 +57,18 @@ class Analyser:
         if not API_CODES.isdisjoint(settings.codes):
             self.api = ApiFinder(api, settings.codes, HitFinder(whole or catalogue, versions))
         codes = [head.code for head in catalogue.heads if head.codemod]
-        self.codemods = [rule for rule in map(catalogue.find, codes) if rule is not None]
-        self.screens = [
-            codemod(rule).SCREEN for rule in self.codemods if not getattr(codemod(rule), "NEEDS_HITS", False)
-        ]
+        rules = [rule for rule in map(catalogue.find, codes) if rule is not None]
+        self.codemods = [(rule, codemod(rule)) for rule in rules]
+        # One for each codemod that may find something without hits; several rules may share it.
+        self.screens = {
+            rule.codemod: module.SCREEN
+            for rule, module in self.codemods
+            if not getattr(module, "NEEDS_HITS", False)
+        }
 
     def may_hold(self, text: str) -> bool:
         """Whether a codemod that needs no hits may find something in a text."""
-        return any(screen.search(text) for screen in self.screens)
+        return any(screen.search(text) for screen in self.screens.values())
 
     def findings(self, source: Source, path: Path, suppressions: Suppressions) -> list[Finding]:
         """The findings of one source that are not suppressed, in no particular order.
@@ -92,10 +96,10 @@ class Analyser:
             by_code: defaultdict[str, list[Hit]] = defaultdict(list)
             for hit in hits:
                 by_code[hit.rule.code].append(hit)
-            for rule in self.codemods:
+            for rule, module in self.codemods:
                 mine = by_code.get(rule.code, [])
-                if mine or not getattr(codemod(rule), "NEEDS_HITS", False):
-                    found.extend(codemod(rule).find(rule, mine, planner))
+                if mine or rule.codemod in self.screens:
+                    found.extend(module.find(rule, mine, planner))
             found = planner.without_withheld(found)
         if self.api is not None:
             found.extend(
@@ -142,7 +146,7 @@ def codemod(rule: Rule) -> ModuleType:
 def _package_of(directory: Path) -> str | None:
     """The top-level package that a directory belongs to, by its `__init__.py` files."""
     top = None
-    while exists(directory / "__init__.py"):
+    while "__init__.py" in entries(directory) and exists(directory / "__init__.py"):
         top = directory.name
         if directory.parent == directory:
             break
@@ -156,12 +160,14 @@ def _shadows(directory: Path) -> frozenset[str]:
 
     A module of a package is not found that way: there, `import torch` gives the library.
     """
-    if exists(directory / "__init__.py"):
+    names = entries(directory)
+    if "__init__.py" in names and exists(directory / "__init__.py"):
         return frozenset()
     return frozenset(
         root
         for root in LIBRARY_ROOTS
-        if exists(directory / f"{root}.py") or exists(directory / root / "__init__.py")
+        if (f"{root}.py" in names and exists(directory / f"{root}.py"))
+        or (root in names and exists(directory / root / "__init__.py"))
     )
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from torchmigrate import async_argument
 from torchmigrate.config import Settings
-from torchmigrate.libraries import LIBRARY_ROOTS
+from torchmigrate.libraries import mentions_library
 from torchmigrate.model import Applicability, FileResult, Finding, Fix, Problem
 from torchmigrate.source import Source, SourceError
 from torchmigrate.suppress import Suppressions
@@ -113,12 +113,13 @@ class Engine:
         """
         found: list[Finding] = []
         suppressions = Suppressions.of(source)
-        if self.screen(source.text):
-            found = self.analyser.findings(source, path, suppressions)
-        elif mentions_library(source.text):
-            source.parse()  # without a name that is looked for; Python 2 and half a file are not clean
-        if self.settings.selects(async_argument.CODE) and mentions_library(source.text):
-            found += async_argument.findings(source.async_arguments)
+        if mentions_library(source.text):
+            if self.screen(source.text):
+                found = self.analyser.findings(source, path, suppressions)
+            else:
+                source.parse()  # without a name that is looked for; Python 2 and half a file are not clean
+            if self.settings.selects(async_argument.CODE):
+                found += async_argument.findings(source.async_arguments)
         ignored = self.settings.ignored_in(path)
         found = [item for item in found if item.code not in ignored]
         known = self.settings.known
@@ -128,9 +129,10 @@ class Engine:
         return found
 
     def screen(self, text: str) -> bool:
-        """Whether the text may hold anything for the rules; cheap, and never wrong the other way."""
-        if not mentions_library(text):
-            return False
+        """Whether a text that mentions a library may hold anything for the rules.
+
+        Cheap, and never wrong the other way.
+        """
         if self.has_api_rules:
             return True
         return self.catalogue.screen(text) or (self.has_codemods and self.analyser.may_hold(text))
@@ -201,8 +203,3 @@ class Engine:
                 f"the fixes ({codes}) gave code that does not parse; the file was left alone (please report)",
             )
         )
-
-
-def mentions_library(text: str) -> bool:
-    """Whether the name of a library occurs at all."""
-    return any(root in text for root in LIBRARY_ROOTS)

@@ -19,3 +19,10 @@ LIBRARY_ROOTS = frozenset(
         "torchelastic",
     ]
 )
+# In a text without these, none of the roots occurs.
+_PARTS = [root for root in LIBRARY_ROOTS if not any(other in root for other in LIBRARY_ROOTS - {root})]
+
+
+def mentions_library(text: str) -> bool:
+    """Whether the name of a library occurs at all."""
+    return any(part in text for part in _PARTS)

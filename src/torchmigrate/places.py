@@ -6,6 +6,7 @@ import ast
 
 from torchmigrate.libraries import LIBRARY_ROOTS
 from torchmigrate.names.model import Kind, Names, Scope, Use
+from torchmigrate.trees import children, walk
 
 
 class NotConstant:
@@ -35,7 +36,7 @@ class Surroundings:
             stack: list[ast.AST] = [statement]
             while stack:
                 outer = stack.pop()
-                for child in ast.iter_child_nodes(outer):
+                for child in children(outer):
                     self._parents[child] = outer
                     if not isinstance(child, ast.stmt):
                         stack.append(child)
@@ -129,7 +130,7 @@ class Surroundings:
         loads = self._loads.get(id(scope.node))
         if loads is None:
             loads = {}
-            for node in ast.walk(scope.node):
+            for node in walk(scope.node):
                 if isinstance(node, ast.Name) and isinstance(node.ctx, (ast.Load, ast.Del)):
                     loads[node.id] = loads.get(node.id, 0) + 1
                 elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):

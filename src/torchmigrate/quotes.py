@@ -5,8 +5,11 @@ from __future__ import annotations
 import functools
 import re
 
+# Each alternative starts with a plain character, so that a search skips all others quickly.
 _TOKENS = re.compile(
-    r"""#[^\n]*|\"{3}[\s\S]*?\"{3}|'{3}[\s\S]*?'{3}|(?P<double>"(?:\\.|[^"\\\n])*")|(?P<single>'(?:\\.|[^'\\\n])*')"""
+    r"""#[^\n]*"""
+    r'''|"(?:""[\s\S]*?"""|(?:\\.|[^"\\\n])*(?P<double>"))'''
+    r"""|'(?:''[\s\S]*?'''|(?:\\.|[^'\\\n])*(?P<single>'))"""
 )
 _PLAIN = re.compile(r'"[^"\'\\\n]*"')
 

@@ -6,6 +6,9 @@ Python 3.14). For looking around, what cannot be reached is not there.
 
 from __future__ import annotations
 
+import functools
+import os
+from collections.abc import Collection
 from pathlib import Path
 
 
@@ -31,3 +34,12 @@ def is_dir(path: Path) -> bool:
         return path.is_dir()
     except OSError:
         return False
+
+
+@functools.lru_cache(maxsize=4096)
+def entries(directory: Path) -> Collection[str]:
+    """The names in a directory, to be asked for many; links that lead nowhere are among them."""
+    try:
+        return frozenset(os.listdir(directory))  # noqa: PTH208 (names are all that is needed)
+    except OSError:
+        return frozenset()

@@ -6,7 +6,7 @@ import functools
 from pathlib import Path
 
 from torchmigrate.libraries import LIBRARY_ROOTS
-from torchmigrate.reach import exists
+from torchmigrate.reach import entries, exists
 
 _MARKS = (".git", "pyproject.toml", "setup.py", "setup.cfg")
 _INSTALLED = ("site-packages", "dist-packages")
@@ -22,9 +22,10 @@ def held_libraries(directory: Path) -> frozenset[str]:
         return frozenset()
     here = frozenset(
         root
-        for root in LIBRARY_ROOTS
-        if exists(directory / root / "__init__.py") or exists(directory / "src" / root / "__init__.py")
+        for place in (directory, directory / "src")
+        for root in LIBRARY_ROOTS.intersection(entries(place))
+        if exists(place / root / "__init__.py")
     )
-    if any(exists(directory / mark) for mark in _MARKS):
+    if any(exists(directory / mark) for mark in _MARKS if mark in entries(directory)):
         return here
     return here | held_libraries(directory.parent)

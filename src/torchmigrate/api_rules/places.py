@@ -12,6 +12,7 @@ from torchmigrate.names.model import Guards, Kind, Names, Role, TryGuard, Use
 from torchmigrate.names.objects import TENSOR
 from torchmigrate.places import Surroundings
 from torchmigrate.source import Source
+from torchmigrate.trees import children, walk
 
 # What a handler must catch so that a missing name, or an argument that is not taken, does no harm.
 NAME_ERRORS = frozenset(
@@ -73,7 +74,7 @@ class Surrounding:
     def assigned(self) -> frozenset[str]:
         """Last parts of the attributes that the file sets on anything but `self`."""
         found: set[str] = set()
-        for node in ast.walk(self.names.tree):
+        for node in walk(self.names.tree):
             if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
                 if not (isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")):
                     found.add(node.attr)
@@ -93,9 +94,8 @@ class Surrounding:
         """Parameters that the file looks for: `"dim" in inspect.signature(f).parameters`, or in a helper."""
         return frozenset(
             node.left.value
-            for node in ast.walk(self.names.tree)
-            if isinstance(node, ast.Compare)
-            and isinstance(node.left, ast.Constant)
+            for node in self.names.nodes(ast.Compare)
+            if isinstance(node.left, ast.Constant)
             and isinstance(node.left.value, str)
             and isinstance(node.ops[0], ast.In | ast.NotIn)
             and _PARAMETERS.search(ast.unparse(node.comparators[0]))
@@ -117,8 +117,8 @@ class Surrounding:
         """What every statement, handler and case is directly in."""
         return {
             child: node
-            for node in ast.walk(self.names.tree)
-            for child in ast.iter_child_nodes(node)
+            for node in walk(self.names.tree)
+            for child in children(node)
             if isinstance(child, ast.stmt | ast.ExceptHandler | ast.match_case)
         }
 

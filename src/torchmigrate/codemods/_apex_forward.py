@@ -10,6 +10,7 @@ from torchmigrate.codemods._apex_uses import Scaled, Unclear
 from torchmigrate.codemods._functions import Function, Functions, key_of, own
 from torchmigrate.codemods._mentions import Spot, blocks
 from torchmigrate.names.model import Use
+from torchmigrate.trees import children
 
 # Methods of a module that run nothing.
 _SETTINGS = frozenset(
@@ -282,7 +283,7 @@ def _calls(node: ast.AST) -> Iterator[ast.Call]:
         if isinstance(here, ast.Call):
             yield here
         if here is node or not isinstance(here, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            todo.extend(ast.iter_child_nodes(here))
+            todo.extend(children(here))
 
 
 def _blocks_of(function: Function) -> Iterator[list[ast.stmt]]:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from torchmigrate.codemods._operations import Operation, Reader, number
+from torchmigrate.trees import children
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 _KEEPS = frozenset(
@@ -81,7 +82,7 @@ def blocks(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
 
 def expressions(statement: ast.stmt) -> Iterator[ast.expr]:
     """The expressions of a statement itself, not those of statements inside it."""
-    for child in ast.iter_child_nodes(statement):
+    for child in children(statement):
         if isinstance(child, ast.expr):
             yield child
         elif isinstance(child, ast.withitem):
@@ -183,7 +184,7 @@ def _keeps_shape(call: ast.Call) -> bool:
 
 
 def _children(node: ast.expr) -> Iterator[ast.expr]:
-    for child in ast.iter_child_nodes(node):
+    for child in children(node):
         if isinstance(child, ast.expr):
             yield child
         elif isinstance(child, ast.keyword):

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from torchmigrate.codemods._mentions import Spot, blocks
+from torchmigrate.trees import children
 
 _WRAPS = re.compile(r"parallel|ddp|compile|convert_|sync", re.IGNORECASE)
 _SAME_OBJECT = frozenset({"cuda", "to", "cpu", "train", "eval", "module", "requires_grad_", "float", "half"})
@@ -104,7 +105,7 @@ class Functions:
         shared: set[str] = set()
         while todo:
             node = todo.pop()
-            for child in ast.iter_child_nodes(node):
+            for child in children(node):
                 if isinstance(child, ast.stmt):
                     continue
                 self.around[id(child)] = node
@@ -243,7 +244,7 @@ def own(statement: ast.stmt, *kinds: type[_Node]) -> Iterator[_Node]:
         node = todo.pop()
         if isinstance(node, kinds):
             yield node
-        todo.extend(child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.stmt))
+        todo.extend(child for child in children(node) if not isinstance(child, ast.stmt))
 
 
 def arguments(call: ast.Call, called: Function) -> Iterator[tuple[ast.expr, str]]:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from torchmigrate.names.model import Binding, Names, Scope
+from torchmigrate.trees import children, walk
 
 
 class LocalNames:
@@ -20,8 +21,8 @@ class LocalNames:
         for scope in names.scopes:
             for name, bindings in scope.bindings.items():
                 self._bindings.setdefault(name, []).extend(bindings)
-        for node in ast.walk(names.tree):
-            for child in ast.iter_child_nodes(node):
+        for node in walk(names.tree):
+            for child in children(node):
                 self.parents[child] = node
             if isinstance(node, ast.Name):
                 self._names.setdefault(node.id, []).append(node)

@@ -7,6 +7,7 @@ import re
 
 from torchmigrate.fixes import FixPlanner
 from torchmigrate.names.model import Instance, Qual, Scope
+from torchmigrate.trees import children, walk
 
 _NUMBER = re.compile(
     r"(?:^|_)(?:nll|elbo|kld?|mse|bce|acc|accuracy|err|error|cost|ppl)(?:_|$|[A-Z]|\d)|^err[A-Z]"
@@ -30,8 +31,8 @@ class Likely:
         self._torch = any((item.target or "").partition(".")[0] == "torch" for item in names.bindings)
         self._around: dict[int, ast.AST] = {}
         if self._torch:
-            for outer in ast.walk(names.tree):
-                for child in ast.iter_child_nodes(outer):
+            for outer in walk(names.tree):
+                for child in children(outer):
                     self._around[id(child)] = outer
 
     def holds_one_number(self, node: ast.Subscript, tensor: ast.expr, scope: Scope) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from torchmigrate.source import Source
+from torchmigrate.trees import children
 
 Position = tuple[int, int, int, int]
 
@@ -138,7 +139,7 @@ class Mentions:
         todo: list[tuple[ast.AST, frozenset[str], frozenset[int]]] = [(spot.statement, names, loops)]
         while todo:
             node, names, loops = todo.pop()
-            for child in ast.iter_child_nodes(node):
+            for child in children(node):
                 if isinstance(child, ast.stmt):
                     continue  # it has a spot of its own
                 self._parents[child] = node

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from torchmigrate.names.model import Names
+from torchmigrate.trees import walk
 
 # Qualified names of functions, by what they do. Methods of the same name do the same to their object.
 _FUNCTIONS = {
@@ -150,7 +151,7 @@ class Reader:
 
 
 def _assigned(owner: ast.ClassDef) -> Iterator[tuple[str, ast.expr]]:
-    for node in ast.walk(owner):
+    for node in walk(owner):
         targets: list[ast.expr] = []
         value: ast.expr | None = None
         if isinstance(node, ast.Assign):

@@ -18,6 +18,7 @@ from torchmigrate.codemods._findings import finding_at
 from torchmigrate.codemods._operations import Reader
 from torchmigrate.codemods._placing import use_at
 from torchmigrate.codemods._removal import removals
+from torchmigrate.codemods._screens import Words
 from torchmigrate.fixes import FixPlanner
 from torchmigrate.hits import Hit
 from torchmigrate.import_edits import line_start, logical_line, start_of
@@ -28,6 +29,7 @@ from torchmigrate.versions.range import applicability
 
 NEW = "torch.nn.functional.scaled_dot_product_attention"
 SCREEN = re.compile(r"[Ss]oftmax")
+_PRODUCTS = Words("matmul", "bmm", "einsum")
 # What stands before the parenthesis of a call or a definition.
 _CALLED = re.compile(r"(?:[)\]]|(?<!\w)(?!(?:return|in|and|or|not|if|else|yield|await|is|lambda)\b)\w+)\s*$")
 _SCALE_SINCE = "2.1"
@@ -37,7 +39,8 @@ _STEP = "    "
 
 def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
     """A finding for every attention of a file, at its softmax."""
-    if not SCREEN.search(planner.source.text) or "torch" not in planner.source.text:
+    text = planner.source.text
+    if not SCREEN.search(text) or "torch" not in text or not _has_products(planner):
         return
     reader = Reader(planner.names)
     for site in sites(planner.names.tree, reader):
@@ -49,6 +52,11 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
         if isinstance(made, str):
             finding = finding._replace(help=f"{made}; {finding.help}")
         yield finding
+
+
+def _has_products(planner: FixPlanner) -> bool:
+    """Whether anything in the file may be a product of matrices."""
+    return bool(_PRODUCTS.search(planner.source.text) or planner.names.nodes(ast.MatMult))
 
 
 def _knows_better(site: Site) -> bool:

@@ -16,9 +16,10 @@ from torchmigrate.hits import Hit
 from torchmigrate.import_edits import line_start, start_of
 from torchmigrate.imports import Refusal
 from torchmigrate.model import Applicability, Edit, Finding, Fix
+from torchmigrate.trees import children
 from torchmigrate.versions.range import applicability
 
-SCREEN = re.compile(r"\bdef\s+(?:\w+_)?step\s*\(")
+SCREEN = re.compile(r"def\s+(?:\w+_)?step\s*\(")
 _STEP = re.compile(r"(?:(?:(?:pre)?train|finetune|eval|val|valid|validation|test)(?:ing)?(?:_one)?_)?step")
 _MODEL = re.compile(r"(?:\w+_)?(?:model|net|network|module|mod)")
 _LOSS = re.compile(r"loss|criterion|entropy|mse|nll", re.IGNORECASE)
@@ -95,7 +96,7 @@ def _run(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
         node = todo.pop()
         yield node
         if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
-            todo += ast.iter_child_nodes(node)
+            todo += children(node)
 
 
 def _last_name(call: ast.Call) -> str:

@@ -20,8 +20,9 @@ from torchmigrate.model import Finding
 from torchmigrate.names.flow import UNKNOWN
 from torchmigrate.names.model import Scope
 from torchmigrate.names.types import level
+from torchmigrate.trees import children
 
-SCREEN = re.compile(r"\bdef\s+forward\s*\(")
+SCREEN = re.compile(r"def\s+forward\s*\(")
 
 _READ = "what comes out is a number of Python, for which the graph ends: keep it a tensor"
 _LIST = "the elements are numbers of Python, for which the graph ends: keep a tensor"
@@ -42,8 +43,8 @@ def find(rule: Rule, hits: list[Hit], planner: FixPlanner) -> Iterator[Finding]:
     if not SCREEN.search(planner.source.text):
         return
     finder = _Breaks(planner)
-    for node in ast.walk(planner.names.tree):
-        if not isinstance(node, ast.ClassDef) or not finder.is_module(node):
+    for node in planner.names.nodes(ast.ClassDef):
+        if not finder.is_module(node):
             continue
         for method in node.body:
             if isinstance(method, ast.FunctionDef) and method.name == "forward":
@@ -100,15 +101,15 @@ class _Breaks:
                     continue
                 if self._is_data(node.test, scope):
                     yield node.test, "a branch on the values of a tensor", _BRANCH
-                    todo += [(child, True) for child in ast.iter_child_nodes(node) if child is not node.test]
+                    todo += [(child, True) for child in children(node) if child is not node.test]
                     continue
-                todo += [(child, True) for child in ast.iter_child_nodes(node)]
+                todo += [(child, True) for child in children(node)]
                 continue
             if isinstance(node, ast.Call):
                 found = self._call(node, scope, guarded)
                 if found is not None:
                     yield found
-            todo += [(child, guarded) for child in ast.iter_child_nodes(node)]
+            todo += [(child, guarded) for child in children(node)]
 
     def _is_off(self, mark: ast.expr) -> bool:
         name = self.known.get(id(mark.func if isinstance(mark, ast.Call) else mark), "")

@@ -9,16 +9,18 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods._findings import finding_at, fix_by
+from torchmigrate.codemods._screens import Words
 from torchmigrate.fixes import FixPlanner
 from torchmigrate.hits import Hit
 from torchmigrate.model import Edit, Finding
 
-SCREEN = re.compile(r"--local_rank|torch\.distributed\.launch")
 _OLD, _NEW = "--local_rank", "--local-rank"
 _LAUNCH = "torch.distributed.launch"
+SCREEN = Words(_OLD, _LAUNCH)
 _COMMAND = re.compile(r"(?:^|\s)-m\s+torch\.distributed\.launch\b")
 
 
@@ -38,10 +40,8 @@ def _arguments(rule: Rule, planner: FixPlanner) -> Iterator[Finding]:
     """
     if re.search(r"\bdeepspeed\b", planner.source.text):
         return
-    for node in ast.walk(planner.names.tree):
-        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
-            continue
-        if node.func.attr not in ("add_argument", "add_option"):
+    for node in planner.names.nodes(ast.Call):
+        if not isinstance(node.func, ast.Attribute) or node.func.attr not in ("add_argument", "add_option"):
             continue
         flags = {item.value: item for item in node.args if isinstance(item, ast.Constant)}
         old = flags.get(_OLD)
@@ -58,21 +58,21 @@ def _arguments(rule: Rule, planner: FixPlanner) -> Iterator[Finding]:
 
 def _commands(rule: Rule, planner: FixPlanner) -> Iterator[Finding]:
     """`python -m torch.distributed.launch` in a string, or as two items of a list."""
-    # Strings that stand alone say how to start the script, and do not do so.
-    alone = {id(node.value) for node in ast.walk(planner.names.tree) if isinstance(node, ast.Expr)}
-    inside: set[int] = set()  # texts of f-strings, whose own positions are not reliable
-    for node in ast.walk(planner.names.tree):
-        found: list[ast.expr] = []
-        if isinstance(node, ast.JoinedStr):
-            inside.update(map(id, node.values))
-            found = [node] if any(map(_is_command, node.values)) else []
-        elif isinstance(node, ast.List | ast.Tuple):
-            pairs = zip(node.elts, node.elts[1:], strict=False)
-            found = [other for one, other in pairs if _text(one) == "-m" and _text(other) == _LAUNCH]
-        elif isinstance(node, ast.Constant) and id(node) not in inside and _is_command(node):
-            found = [] if id(node) in alone else [node]
-        for item in found:
-            yield finding_at(rule, planner, planner.source.span(item), symbol=_LAUNCH, fix=None)
+    names = planner.names
+    strings = names.nodes(ast.JoinedStr)
+    # Those that stand alone say how to start the script, and do not do so; texts of f-strings have positions
+    # of their own that are not reliable.
+    passed = {id(node.value) for node in names.nodes(ast.Expr) if isinstance(node.value, ast.Constant)}
+    passed.update(id(value) for node in strings for value in node.values)
+    found: list[ast.expr] = [node for node in strings if any(map(_is_command, node.values))]
+    lists = [node.elts for node in names.nodes(ast.List)]
+    lists += [node.elts for node in names.nodes(ast.Tuple)]
+    for items in lists:
+        pairs = pairwise(items)
+        found += [other for one, other in pairs if _text(one) == "-m" and _text(other) == _LAUNCH]
+    found += [node for node in names.nodes(ast.Constant) if id(node) not in passed and _is_command(node)]
+    for item in found:
+        yield finding_at(rule, planner, planner.source.span(item), symbol=_LAUNCH, fix=None)
 
 
 def _text(node: ast.expr) -> object:

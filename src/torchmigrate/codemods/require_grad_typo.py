@@ -13,7 +13,7 @@ from torchmigrate.hits import Hit
 from torchmigrate.model import Edit, Finding
 
 WRONG, RIGHT = "require_grad", "requires_grad"
-SCREEN = re.compile(rf"\b{WRONG}\b")
+SCREEN = re.compile(rf"{WRONG}\b")
 
 
 def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:

@@ -19,6 +19,7 @@ from torchmigrate.hits import Hit
 from torchmigrate.model import Applicability, Edit, Finding
 from torchmigrate.names.model import Kind, Scope
 from torchmigrate.places import Surroundings
+from torchmigrate.trees import children
 
 TITLE = "Replace with `.item()`"
 REASON = "only its name says that it holds one number; with more, `item()` raises"
@@ -40,7 +41,7 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
         if isinstance(node, ast.JoinedStr):
             continue  # where things are in there is known since Python 3.12 only
         scope = scopes.get(id(node), scope)
-        stack += [(child, scope) for child in reversed(list(ast.iter_child_nodes(node)))]
+        stack += [(child, scope) for child in reversed(children(node))]
         if not isinstance(node, ast.Subscript) or not _reads_first(node):
             continue
         data = node.value

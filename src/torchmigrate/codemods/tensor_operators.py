@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods._findings import finding_at
+from torchmigrate.codemods._screens import Words
 from torchmigrate.fixes import FixPlanner
 from torchmigrate.hits import Hit
 from torchmigrate.kinds import INTEGER, NUMBER, TENSOR, Kinds
@@ -23,7 +24,7 @@ from torchmigrate.places import Surroundings
 from torchmigrate.versions.range import applicability
 
 OfKind = Callable[[ast.expr], frozenset[str]]
-SCREEN = re.compile("torch")
+SCREEN = Words("torch")
 _ATOMS = (ast.Name, ast.Call, ast.Attribute, ast.Subscript)
 _FROM_ONE = re.compile(r"1(?:\.0*)?[ \t]*-[ \t]*(?=\S)")
 
@@ -40,13 +41,16 @@ class Found(NamedTuple):
 def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
     """A finding for every operator that the rule is about, and for the calls of its functions."""
     yield from planner.findings(hits)
-    screen, look = _LOOK[rule.name]
-    if not SCREEN.search(planner.source.text) or not re.search(screen, planner.source.text):
+    screen, operators, look = _LOOK[rule.name]
+    if not SCREEN.search(planner.source.text) or not screen.search(planner.source.text):
         return
     names = planner.names
+    wanted = [item for item in names.operations if _operator(item[0]) in operators]
+    if not wanted:
+        return
     kinds = Kinds(names, Surroundings(names))
     guarded = _Guarded(planner)
-    for node, scope, statement in names.operations:
+    for node, scope, statement in wanted:
 
         def of(item: ast.expr, scope: Scope = scope) -> frozenset[str]:
             return kinds.of(item, scope)
@@ -54,6 +58,11 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
         for found in look(node, of, planner):
             if not guarded.handled(statement):
                 yield _finding(rule, planner, found)
+
+
+def _operator(node: ast.BinOp | ast.UnaryOp | ast.Subscript) -> type[ast.AST]:
+    """The class of an operator; a subscript is one itself."""
+    return node.__class__ if isinstance(node, ast.Subscript) else node.op.__class__
 
 
 def _finding(rule: Rule, planner: FixPlanner, found: Found) -> Finding:
@@ -136,10 +145,11 @@ def _integers(node: ast.expr, of: OfKind, planner: FixPlanner) -> Iterator[Found
 
 
 _Look = Callable[[ast.expr, OfKind, FixPlanner], Iterator[Found]]
-# Rule -> what is in the text of every file with a finding, and what looks at one expression.
-_LOOK: dict[str, tuple[str, _Look]] = {
-    "uint8-index": (r"byte|uint8|ByteTensor", _uint8_index),
-    "bool-minus": (r"-", _bool_minus),
-    "floor-division": (r"//", _floor),
-    "integer-division": (r"/", _integers),
+_Operators = tuple[type[ast.AST], ...]
+# Rule -> what is in the text of every file with a finding, the operators, and what looks at one of them.
+_LOOK: dict[str, tuple[Words, _Operators, _Look]] = {
+    "uint8-index": (Words("byte", "uint8", "ByteTensor"), (ast.Subscript,), _uint8_index),
+    "bool-minus": (Words("-"), (ast.Sub, ast.USub), _bool_minus),
+    "floor-division": (Words("//"), (ast.FloorDiv,), _floor),
+    "integer-division": (Words("/"), (ast.Div,), _integers),
 }

@@ -19,8 +19,8 @@ _MATMUL = "torch.backends.cuda.matmul"
 def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
     """Every place that names the switch. Storing is no use of its name, but of the module that holds it."""
     holders = {id(hit.use.node): hit for hit in hits}
-    for node in ast.walk(planner.names.tree):
-        if isinstance(node, ast.Attribute) and node.attr == _OLD:
+    for node in planner.names.nodes(ast.Attribute):
+        if node.attr == _OLD:
             hit = holders.get(id(node.value)) or holders.get(id(node))
             if hit is None:
                 continue

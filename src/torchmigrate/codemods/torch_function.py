@@ -23,8 +23,8 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
     """A finding for every such method of a class that is no mode."""
     if not SCREEN.search(planner.source.text):
         return
-    for owner in ast.walk(planner.names.tree):
-        if not isinstance(owner, ast.ClassDef) or any("Mode" in ast.unparse(base) for base in owner.bases):
+    for owner in planner.names.nodes(ast.ClassDef):
+        if any("Mode" in ast.unparse(base) for base in owner.bases):
             continue
         for method in owner.body:
             if isinstance(method, ast.FunctionDef) and method.name == _NAME and not method.decorator_list:

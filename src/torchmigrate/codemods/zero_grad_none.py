@@ -16,17 +16,15 @@ from torchmigrate.fixes import FixPlanner
 from torchmigrate.hits import Hit
 from torchmigrate.model import Edit, Finding
 
-SCREEN = re.compile(r"\bzero_grad\s*\(\s*(?!\))")
+SCREEN = re.compile(r"zero_grad\s*\(\s*(?!\))")
 
 
 def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
     """A finding for every call that asks for zeros."""
     if not SCREEN.search(planner.source.text):
         return
-    for node in ast.walk(planner.names.tree):
-        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
-            continue
-        if node.func.attr != "zero_grad":
+    for node in planner.names.nodes(ast.Call):
+        if not isinstance(node.func, ast.Attribute) or node.func.attr != "zero_grad":
             continue
         given, value = _set_to_none(node)
         if value is None:

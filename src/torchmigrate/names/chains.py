@@ -33,6 +33,20 @@ class Chains(Members):
                 value, bindings = frame.env[f"{name}.{attrs.pop()}"]
         else:
             value = self.eval(base)
+        return self._chain_of(node, base, value, bindings, attrs, role, call, decorates)
+
+    def _chain_of(
+        self,
+        node: ast.expr,
+        base: ast.expr,
+        value: Value,
+        bindings: tuple[Binding, ...],
+        attrs: list[str],
+        role: Role,
+        call: ast.Call | None,
+        decorates: ast.AST | None,
+    ) -> Value:
+        """The value of a chain whose first part, `base`, holds `value`; the last of `attrs` comes first."""
         if value is UNKNOWN:
             if attrs and attrs[0] in distinctive.ONLY and self.imports_torch:
                 self._only(node, attrs[0], role, call, decorates, bindings)

@@ -54,11 +54,13 @@ class Definitions(Expressions):
 
     def new_binding(self, name: str, kind: Kind, node: ast.AST) -> Binding:
         scope = self.frame.scope
+        bindings = self.bindings
+        # By position, in the order of the class: there are as many as names in a file.
         binding = Binding(
-            len(self.bindings), name, kind, scope, node, self.statement, self.block,
-            conditional=self.conditional > 0, type_checking=self.type_checking > 0, guards=self.guards,
+            len(bindings), name, kind, scope, node, self.statement, self.block, None, None,
+            self.conditional > 0, self.type_checking > 0, self.guards,
         )  # fmt: skip
-        self.bindings.append(binding)
+        bindings.append(binding)
         held = scope.bindings.get(name)
         if held is None:
             scope.bindings[name] = [binding]
@@ -71,7 +73,8 @@ class Definitions(Expressions):
         binding = self.new_binding(name, kind, node)
         binding.value = value
         slot: Slot = (value, (binding,))
-        if name in frame.scope.globals or name in frame.scope.nonlocals:
+        scope = frame.scope
+        if (scope.globals and name in scope.globals) or (scope.nonlocals and name in scope.nonlocals):
             outer = frame.parent
             while outer is not None and (
                 outer.scope.kind == "class"

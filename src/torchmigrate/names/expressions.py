@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable
+from functools import lru_cache
 
 from torchmigrate.names import types
 from torchmigrate.names.bound import target_names
@@ -16,6 +17,7 @@ from torchmigrate.names.guards import negate
 from torchmigrate.names.model import OPAQUE, Const, Guards, Instance, Items, Kind, Qual, Role, Scope, Value
 from torchmigrate.names.narrowing import Narrowed, narrowed
 from torchmigrate.names.operators import binary, compared, item_of, unpacked
+from torchmigrate.trees import children
 
 _MOST_ITEMS = 16  # elements of a tuple or list that are kept apart
 _SPECIAL_CALLS = frozenset(["getattr", "patch", "setattr"])
@@ -33,13 +35,16 @@ class Expressions(Calls):
             if value is not UNKNOWN:
                 self.values[id(node)] = value
             return value
-        for child in ast.iter_child_nodes(node):
+        for child in children(node):
             if isinstance(child, ast.expr):
                 self.eval(child)
         return UNKNOWN
 
     def _name(self, node: ast.Name) -> Value:
-        return self.chain(node, Role.REFERENCE)
+        value, bindings = self.lookup(node.id)
+        if value is UNKNOWN:  # most are
+            return UNKNOWN
+        return self._chain_of(node, node, value, bindings, [], Role.REFERENCE, None, None)
 
     def _attribute(self, node: ast.Attribute) -> Value:
         return self.chain(node, Role.REFERENCE)
@@ -47,7 +52,7 @@ class Expressions(Calls):
     def _constant(self, node: ast.Constant) -> Value:
         if self.role is Role.ANNOTATION and isinstance(node.value, str):
             return self._string_annotation(node)
-        return (Const(node.value),)
+        return _constant_value(node.value)
 
     def _string_annotation(self, node: ast.Constant) -> Value:
         text = node.value
@@ -84,11 +89,13 @@ class Expressions(Calls):
             callee = self.chain(func, Role.CALL, node)
         else:
             callee = self.eval(func)
-        before, self.role = self.role, Role.REFERENCE
-        values = [self.eval(argument) for argument in node.args]
-        for keyword in node.keywords:
-            self.eval(keyword.value)
-        self.role = before
+        values: list[Value] = []
+        if node.args or node.keywords:
+            before, self.role = self.role, Role.REFERENCE
+            values = [self.eval(argument) for argument in node.args]
+            for keyword in node.keywords:
+                self.eval(keyword.value)
+            self.role = before
         if name in REGISTERS:
             self.register(node, values)
         if callee is not UNKNOWN:
@@ -323,6 +330,11 @@ class Expressions(Calls):
                 env.pop(name, None)
             else:
                 env[name] = slot
+
+
+@lru_cache(maxsize=2048, typed=True)  # most are a few numbers, strings and None
+def _constant_value(value: object) -> Value:
+    return (Const(value),)
 
 
 def has_objects(value: Value) -> bool:

@@ -5,10 +5,14 @@ from __future__ import annotations
 import ast
 import enum
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
+
+from torchmigrate.trees import by_kind
 
 if TYPE_CHECKING:
     from torchmigrate.names.guards import Formula
+
+Node = TypeVar("Node", bound=ast.AST)
 
 
 class Kind(enum.Enum):
@@ -225,6 +229,16 @@ class Names:
     all_names: frozenset[str] = frozenset()  # strings in `__all__`
     values: dict[int, Value] = field(default_factory=dict)  # id of an expression -> what it may be, if known
     operations: list[Operation] = field(default_factory=list)
+    _nodes: dict[type[ast.AST], list[ast.AST]] | None = None
+
+    def nodes(self, kind: type[Node]) -> list[Node]:
+        """Every node of the file of one class, those nearer to the module first.
+
+        Codemods ask for these instead of walking the whole tree, which is done once for all of them.
+        """
+        if self._nodes is None:
+            self._nodes = by_kind(self.tree)
+        return self._nodes.get(kind, [])  # type: ignore[return-value]  # grouped by class
 
     def release(self) -> None:
         """Break the cycles between scopes and bindings, so that all of it is freed without a collection."""
@@ -234,3 +248,4 @@ class Names:
         self.bindings.clear()
         self.values.clear()
         self.operations.clear()
+        self._nodes = None

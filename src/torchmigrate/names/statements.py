@@ -12,6 +12,7 @@ from torchmigrate.names.guards import TryWorked, negate
 from torchmigrate.names.model import Flag, Guards, Instance, Kind, Value
 from torchmigrate.names.narrowing import narrowed
 from torchmigrate.names.operators import augmented
+from torchmigrate.trees import children
 
 # Expressions that may be about versions, or about whether a name is there.
 _MAY_BE_SPECIAL = frozenset(
@@ -34,7 +35,7 @@ class Statements(Definitions):
     """Walks one statement of a block."""
 
     def _children(self, statement: ast.stmt) -> None:
-        for child in ast.iter_child_nodes(statement):
+        for child in children(statement):
             if isinstance(child, ast.expr):
                 self.eval(child)
 
