@@ -212,7 +212,7 @@ BODIES: dict[str, tuple[str, str | None]] = {
         f = torch.rfft(x, 1)
         return torch.irfft(torch.stack((f[..., 0], -f[..., 1]), dim=-1), 1)
         """,
-        "torch.fft.irfft(f.conj())",
+        "torch.fft.irfft(f.conj(), n=2 * f.size(-1) - 1)",
     ),
     "stacked behind all others": (
         """
@@ -221,7 +221,7 @@ BODIES: dict[str, tuple[str, str | None]] = {
         imag = torch.select(f, -1, 1)
         return torch.irfft(torch.stack((real, imag), real.dim()), 1)
         """,
-        "return torch.fft.irfft(torch.complex(real, imag))\n",
+        "return torch.fft.irfft(torch.complex(real, imag), n=2 * real.size(-1) - 1)\n",
     ),
     "another product": (
         """
@@ -412,7 +412,36 @@ BODIES: dict[str, tuple[str, str | None]] = {
         """,
         None,
     ),
-    "nested": ("return torch.irfft(torch.rfft(x, 1), 1)", None),
+    "nested": ("return torch.irfft(torch.rfft(x, 1), 1, signal_sizes=[5])", None),
+    "a length that is not given": (
+        """
+        f = torch.rfft(x, 1)
+        return torch.irfft(f, 1), torch.irfft(f, 1, signal_sizes=()), torch.irfft(f, 1, True, True, None)
+        """,
+        "return torch.fft.irfft(f, n=2 * f.size(-1) - 1), torch.fft.irfft(f, n=2 * f.size(-1) - 1)",
+    ),
+    "sizes that are not given": (
+        """
+        f = torch.rfft(x[:, :4], 2)
+        return torch.irfft(torch.stack((f[..., 0], f[..., 1]), -1), 2), torch.irfft(f, 2, normalized=True)
+        """,
+        'torch.fft.irfft2(f, norm="ortho", s=(-1, 2 * f.size(-1) - 1))',
+    ),
+    "three sizes that are not given": (
+        """
+        f = torch.rfft(x.view(1, 3, 5), 3)
+        g = torch.view_as_complex(f)
+        return torch.irfft(torch.view_as_real(g), 3), torch.irfft(f, 3)
+        """,
+        "torch.fft.irfftn(g, dim=(-3, -2, -1), s=(-1, -1, 2 * g.size(-1) - 1)), ",
+    ),
+    "a length that is not given, of parts": (
+        """
+        real, imag = x[:, :3], y[:, :3]
+        return torch.irfft(torch.stack((real, imag), dim=-1), 1)
+        """,
+        "torch.fft.irfft(torch.complex(real, imag), n=2 * real.size(-1) - 1)",
+    ),
     "there and back": (
         "return torch.ifft(torch.fft(torch.stack((x, y), -1), 2), 2)[..., 1]",
         "torch.complex(x, y)",
@@ -617,6 +646,9 @@ REFUSED = {
     "four dimensions": ("return torch.fft(x, 4)", "not 1, 2 or 3"),
     "computed": ("return torch.fft(x, x.dim() - 1)", "computed in the call"),
     "sizes": ("return torch.irfft(x, 2, signal_sizes=(4,))", "another length"),
+    "no sizes": ("return torch.irfft(torch.rfft(x, 1), 1)", "the result has an odd length, 2 * n - 1"),
+    "no sizes, computed": ("return torch.irfft(x * y, 2)", "give its input a name"),
+    "no sizes, no number": ("return torch.irfft(x, w)", "say how many dimensions there are"),
     "no call": ("f = torch.rfft\nreturn f(x, 1), torch.irfft(y, 1)", "handed on"),
     "comment": ("return torch.rfft(x,  # the signal\n    1)", "comment"),
     "effects": ("return torch.irfft(x, 1, onesided=False, signal_sizes=sizes())", "may do something"),
@@ -633,6 +665,15 @@ def test_refused(name):
     assert all(item.fix is None for item in found), "all or nothing"
     assert all(reason in (item.help or "") and "line " in (item.help or "") for item in found)
     assert fixed(text, unsafe=True) == text
+
+
+@pytest.mark.parametrize("default", ["None", "()", "[]"])
+@pytest.mark.parametrize("star", ["", "*, "])
+def test_sizes_that_are_none_by_default(default, star):
+    text = function("return torch.irfft(x, 2, signal_sizes=sizes)", f"x, {star}sizes={default}")
+    (finding,) = findings(text)
+    assert finding.fix is None and "`signal_sizes` may be empty" in (finding.help or "")
+    assert findings(text.replace(f"={default}", "=(4, 4)"))[0].fix is not None
 
 
 def test_functions_do_not_wait_for_each_other():

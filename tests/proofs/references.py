@@ -250,10 +250,15 @@ def irfft(
     onesided: bool = True,
     signal_sizes: Sequence[int] | None = None,
 ) -> Array:
-    """Complex to real; `signal_sizes` are the sizes of the result's signal dimensions."""
+    """Complex to real; `signal_sizes` are the sizes of the result's signal dimensions.
+
+    Without them the last size of a one-sided one was taken to be odd (pytorch/pytorch#19111, #49290).
+    """
     values = as_complex(input)
     axes = _axes(signal_ndim)
     if onesided:
+        if not signal_sizes:
+            signal_sizes = (*values.shape[-signal_ndim:-1], 2 * values.shape[-1] - 1)
         result = np.fft.irfftn(values, s=signal_sizes, axes=axes, norm=_norm(normalized))
     else:
         result = np.fft.ifftn(values, s=signal_sizes, axes=axes, norm=_norm(normalized)).real

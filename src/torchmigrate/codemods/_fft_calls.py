@@ -2,7 +2,9 @@
 
 Old transforms take and give real tensors whose last dimension of 2 holds real and imaginary part ("pairs"),
 new ones complex tensors. `normalized=True` is `norm="ortho"` in every form: both divide by the root of the
-number of elements of the signal, in either direction, and for one-sided transforms too.
+number of elements of the signal, in either direction, and for one-sided transforms too. From n frequencies,
+without `signal_sizes`, the old `irfft` made a signal of 2 * n - 1 elements; `torch.fft.irfft` makes one of
+2 * n - 2.
 """
 
 from __future__ import annotations
@@ -89,29 +91,49 @@ def read(hit: Hit, source: Source) -> Transform:
     return Transform(hit, kind, call, value, arguments, given, hit.use.method)
 
 
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A tensor that may be written once more, to ask for the number of frequencies.
+
+    behind: how many dimensions it has behind the signal's: 1 for pairs.
+    """
+
+    tensor: ast.expr
+    behind: int
+
+    def last(self) -> tuple[Piece, ...]:
+        """The number of frequencies, `tensor.size(-1)`."""
+        return (self.tensor, f".size({-1 - self.behind})")
+
+
 @dataclass(slots=True)
 class _Change:
     """What becomes of the arguments: by index a new text, or None for one that goes."""
 
     function: str
     arguments: dict[int, tuple[Piece, ...] | None]
-    added: list[str]
+    added: list[tuple[Piece, ...]]
     behind: str = ""
 
 
 def new_call(
-    transform: Transform, value: Sequence[Piece], spell: Callable[[str], str], source: Source
+    transform: Transform,
+    value: Sequence[Piece],
+    measure: Measure | None,
+    spell: Callable[[str], str],
+    source: Source,
 ) -> tuple[Piece, ...]:
     """The call of the new function, which gives a complex tensor where the old one gave pairs.
 
     Args:
         value: the new text of what is transformed.
+        measure: where its size can be asked for, if anywhere.
         spell: writes a qualified name at this place.
 
     Raises:
         Unclear: there is no call with the same meaning.
     """
-    change = _short_time(transform) if transform.kind.endswith("stft") else _whole(transform)
+    change = _short_time(transform) if transform.kind.endswith("stft") else _whole(transform, measure)
     end = source.span(transform.call)[1]
     open_end = source.span(transform.call.func)[1] + 1
     pieces: list[Piece] = [spell(change.function), (open_end - 1, open_end)]
@@ -139,7 +161,8 @@ def new_call(
         elif "#" in source.text[position:first]:
             raise Unclear("a comment stands between its arguments")
         position = last
-    pieces += [f", {text}" for text in change.added]
+    for added in change.added:
+        pieces += (", ", *added)
     return (*pieces, (position, end), change.behind)
 
 
@@ -158,14 +181,14 @@ def _short_time(transform: Transform) -> _Change:
     if transform.kind == "stft":
         index = transform.given.get("return_complex")
         if index is None:
-            change.added.append("return_complex=True")
+            change.added.append(("return_complex=True",))
         else:
             keyword = transform.arguments[index].keyword
             change.arguments[index] = (f"{keyword}=True" if keyword else "True",)
     return change
 
 
-def _whole(transform: Transform) -> _Change:
+def _whole(transform: Transform, measure: Measure | None) -> _Change:
     """`fft` and its like."""
     kind = transform.kind
     onesided = _flag(transform, "onesided", True)
@@ -193,7 +216,21 @@ def _whole(transform: Transform) -> _Change:
         elif node is not None and has_effects(node):
             raise Unclear("an argument that is not needed any more may do something")
         change.arguments[index] = new
+    if kind == "irfft" and onesided and sizes is None:
+        change.added.append(_odd(count, measure))
     return change
+
+
+def _odd(count: int | None, measure: Measure | None) -> tuple[Piece, ...]:
+    """The sizes of a signal that was not told any: the last one is odd."""
+    if count is None or measure is None:
+        what = "give its input a name" if count is not None else "say how many dimensions there are"
+        raise Unclear(
+            "without `signal_sizes` the result has an odd length, 2 * n - 1 of n frequencies, where that of"
+            f" `torch.fft.irfft` has 2 * n - 2: pass the signal's size, or {what}"
+        )
+    odd = ("2 * ", *measure.last(), " - 1")
+    return ("n=", *odd) if count == 1 else (f"s=({'-1, ' * (count - 1)}", *odd, ")")
 
 
 def _dims(transform: Transform, count: int | None) -> tuple[str | None, tuple[str, ast.expr] | None]:
@@ -212,6 +249,8 @@ def _dims(transform: Transform, count: int | None) -> tuple[str | None, tuple[st
     if isinstance(sizes, ast.Constant) and sizes.value is None:
         return dims, None
     if not isinstance(sizes, ast.Tuple | ast.List):
+        if _may_be_none(sizes, transform.hit):
+            raise Unclear("`signal_sizes` may be empty: then the last size of the result is odd")
         return dims, ("s", sizes)
     if not sizes.elts:
         return dims, None
@@ -220,6 +259,22 @@ def _dims(transform: Transform, count: int | None) -> tuple[str | None, tuple[st
     if count is not None and len(sizes.elts) != count:
         raise Unclear("`signal_sizes` has another length than there are dimensions")
     return dims, ("n", sizes.elts[0]) if count == 1 else ("s", sizes)
+
+
+def _may_be_none(node: ast.expr, hit: Hit) -> bool:
+    """Whether it is a parameter that is nothing by default."""
+    function = hit.use.scope.node
+    if not isinstance(node, ast.Name) or not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+        return False
+    arguments = function.args
+    named = [*arguments.posonlyargs, *arguments.args]
+    pairs = [*zip(reversed(named), reversed(arguments.defaults), strict=False)]
+    pairs += [
+        (item, value)
+        for item, value in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+        if value
+    ]
+    return any(item.arg == node.id and ast.unparse(value) in ("None", "()", "[]") for item, value in pairs)
 
 
 def _ndim(transform: Transform) -> int | None:

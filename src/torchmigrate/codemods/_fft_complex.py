@@ -347,7 +347,9 @@ class ComplexForm:
                 self.visit(argument.value)
         value = transform.input
         pieces: tuple[Piece, ...] = (value,)
+        measure = self.values.measure(value, 1)
         if transform.takes_pairs and self.values.layout(value) is Layout.PAIR:
+            measure = self.values.measure(value, 0)
             zero = self._real_only(value) if transform.kind in ("fft", "ifft") else None
             if zero is not None:
                 self.visit(zero)
@@ -358,7 +360,9 @@ class ComplexForm:
             self.visit(value)
             if transform.takes_pairs:
                 pieces = as_complex(value, self.values, self.spell(transform, "torch.view_as_complex"))
-        return new_call(transform, pieces, lambda name: self.spell(transform, name), self.rewriting.source)
+        return new_call(
+            transform, pieces, measure, lambda name: self.spell(transform, name), self.rewriting.source
+        )
 
     def _real_only(self, node: ast.expr) -> ast.expr | None:
         """The real part of `torch.stack((x, torch.zeros_like(x)), -1)`."""

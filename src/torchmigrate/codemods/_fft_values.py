@@ -11,7 +11,7 @@ import enum
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from torchmigrate.codemods._fft_calls import Transform
+from torchmigrate.codemods._fft_calls import Measure, Transform
 from torchmigrate.codemods._fft_scalars import is_scalar
 from torchmigrate.codemods._fft_shapes import (
     adds_dimension,
@@ -340,6 +340,24 @@ class Values:
                 return len(node.args)
             return self.rank(node.func.value) if name in _KEEP | {"flip"} else None
         return None
+
+    def measure(self, node: ast.expr, behind: int) -> Measure | None:
+        """Where to ask for the number of frequencies of a pair without evaluating it twice.
+
+        behind: 1 where variables that hold pairs stay what they are, 0 where they become complex.
+        """
+        if isinstance(node, ast.Name | ast.Attribute):
+            return Measure(node, behind)
+        if isinstance(node, ast.Call) and self.qualified(node.func) == "torch.view_as_real":
+            inner = node.args[0] if len(node.args) == 1 else None
+            return Measure(inner, 0) if isinstance(inner, ast.Name | ast.Attribute) else None
+        stacked = self.stacked(node)
+        if stacked is None:
+            return None
+        part = self.part(stacked[0])
+        if part is not None:
+            return Measure(part.pair, behind) if isinstance(part.pair, ast.Name) else None
+        return Measure(stacked[0], 0) if isinstance(stacked[0], ast.Name) else None
 
     # ---- in memory ---------------------------------------------------------------------------------------
 

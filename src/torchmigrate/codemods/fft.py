@@ -250,7 +250,7 @@ class Plan:
                 value = (node.args[0],)
             else:
                 value = as_complex(node, values, spell("torch.view_as_complex"))
-        call = new_call(transform, value, spell, self.planner.source)
+        call = new_call(transform, value, values.measure(node, 1), spell, self.planner.source)
         outer = values.parents.get(transform.call)
         part = values.part(outer) if isinstance(outer, ast.Subscript) else None
         if part is not None and isinstance(outer, ast.Subscript) and last_part(outer):
