@@ -758,6 +758,58 @@ def test_old_code_behind_a_guard_is_left_alone():
     assert fixed(text, unsafe=True) == text
 
 
+SIDES = """
+import torch
+try:
+    import torch.fft as new_fft
+except ImportError:
+    new_fft = None
+
+
+def _new(x):
+    return torch.view_as_real(new_fft.rfft(x))
+
+
+def _old(x):
+    return torch.rfft(x, 1)
+
+
+if new_fft is None:
+    transform = _old
+else:
+    transform = _new
+
+
+class Layer(torch.nn.Module):
+    def _before(self, x):
+        return torch.rfft(x, 2)
+
+    def forward(self, x):
+        if hasattr(torch, "fft") and hasattr(torch.fft, "rfft2"):
+            return torch.fft.rfft2(x)
+        return self._before(x)
+"""
+
+
+def test_private_functions_of_the_old_side_only():
+    assert not findings(SIDES)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("_old", "old"),  # others may import it
+        ("    transform = _new", "    transform = _old"),
+        ("return torch.fft.rfft2(x)", "return self._before(x)"),
+        ("return torch.fft.rfft2(x)", "return getattr(self, '_before')(x)"),
+        ("    def _before", "    @register\n    def _before"),
+        ("    transform = _new\n", "    transform = _new\nchoices = [_old]\n"),
+    ],
+)
+def test_private_functions_that_may_be_called_elsewhere(old, new):
+    assert len(findings(SIDES.replace(old, new))) == 1
+
+
 def test_a_module_computes_for_others():
     old = "import torch\nx = torch.randn(8)\nspectrum = torch.rfft(x, 1)\nprint(spectrum[..., 0])\n"
     assert "spectrum = torch.view_as_real(torch.fft.rfft(x))\n" in fixed(old, unsafe=True)

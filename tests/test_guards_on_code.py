@@ -49,6 +49,73 @@ def reported(code: str, torch: tuple[int, ...] = (2, 15)) -> list[str]:
 
 
 CLEAN = {
+    "flag_in_both_branches": """
+        import torch
+        from packaging import version
+        if version.parse(torch.__version__) >= version.parse("1.7.0"):
+            NEW_FFT = True
+            import torch.fft
+        else:
+            NEW_FFT = False
+        def f(x):
+            if NEW_FFT:
+                return torch.fft.rfft(x)
+            return torch.rfft(x, 1)
+        class Layer:
+            def g(self, x):
+                if not NEW_FFT:
+                    x = torch.rfft(x, 1)
+                return x
+    """,
+    "flag_in_one_branch": """
+        import torch
+        OLD = False
+        if not hasattr(torch.fft, "rfft"):
+            OLD = True
+        def f(x):
+            return torch.rfft(x, 1) if OLD else torch.fft.rfft(x)
+    """,
+    "flags_of_objects": """
+        import torch
+        from packaging.version import Version
+        class Layer:
+            modern = Version(torch.__version__) >= Version("1.8")
+            def __init__(self):
+                self.new = Version(torch.__version__) >= Version("1.8")
+                self.has = hasattr(torch.fft, "rfft")
+                if self.new:
+                    self.transform = torch.fft.rfft
+                else:
+                    self.transform = lambda x: torch.rfft(x, 1)
+            def f(self, x):
+                if not self.new:
+                    x = torch.rfft(x, 1)
+                if not self.has:
+                    x = torch.rfft(x, 1)
+                return x if self.modern else torch.rfft(x, 1)
+    """,
+    "own_functions": """
+        import torch
+        def _has_fft():
+            "Whether torch.fft is a module."
+            return hasattr(torch, "fft") and hasattr(torch.fft, "rfft")
+        class Layer:
+            @property
+            def new(self):
+                return torch.__version__ >= "1.8"
+            @staticmethod
+            def is_new():
+                return torch.__version__ >= "1.8"
+            def f(self, x):
+                if not self.new:
+                    x = torch.rfft(x, 1)
+                return torch.fft.rfft(x) if self.is_new() else torch.rfft(x, 1)
+        def f(x):
+            if _has_fft():
+                return torch.fft.rfft(x)
+            else:
+                return torch.rfft(x, 1)
+    """,
     "asserted_version": """
         import torch
         def old(x):
@@ -226,6 +293,62 @@ CLEAN = {
 }
 
 REPORTED = {
+    "flag_with_a_condition_of_its_own": (
+        """
+            import torch
+            if torch.__version__ >= "1.8":
+                NEW = True
+            else:
+                NEW = args.new
+            y = torch.fft.rfft(x) if NEW else torch.rfft(x, 1)
+        """,
+        ["torch.rfft"],
+    ),
+    "flag_of_several_branches": (
+        """
+            import torch
+            NEW = False
+            if args.old:
+                pass
+            elif torch.__version__ >= "1.8":
+                NEW = True
+            y = torch.fft.rfft(x) if NEW else torch.rfft(x, 1)
+        """,
+        ["torch.rfft"],
+    ),
+    "flag_that_is_set_again": (
+        """
+            import torch
+            class Layer:
+                def __init__(self):
+                    self.new = torch.__version__ >= "1.8"
+                def f(self, x):
+                    return torch.fft.rfft(x) if self.new else torch.rfft(x, 1)
+                def set(self, new):
+                    self.new = new
+        """,
+        ["torch.rfft"],
+    ),
+    "functions_in_circles": (
+        """
+            import torch
+            def one():
+                return other()
+            def other():
+                return one()
+            y = torch.rfft(x, 1) if one() else torch.fft.rfft(x)
+        """,
+        ["torch.rfft"],
+    ),
+    "function_with_a_parameter": (
+        """
+            import torch
+            def newer(old=False):
+                return torch.__version__ >= "1.8" or old
+            y = torch.fft.rfft(x) if newer(args.old) else torch.rfft(x, 1)
+        """,
+        ["torch.rfft"],
+    ),
     "wrong_way_round": (
         """
         import torch

@@ -66,7 +66,10 @@ class Chains(Members):
             elif not isinstance(item, Instance) and item != _NONE:
                 if isinstance(item, Items) and len(attrs) == 1:
                     return (Qual(f"items.{attrs[0]}", True, "method", item),)
-                return UNKNOWN if attrs else value
+                if attrs:
+                    return UNKNOWN
+                self.mention(value)
+                return value
         if not value:
             return NOTHING
         if not attrs:
@@ -74,7 +77,9 @@ class Chains(Members):
                 self._record_names(node, value, attrs, role, call, decorates, bindings)
             return value
         attrs.reverse()
-        return self._follow(node, value, attrs, role, call, decorates, bindings)
+        value = self._follow(node, value, attrs, role, call, decorates, bindings)
+        self.mention(value)
+        return value
 
     def _library_chain(
         self,

@@ -12,6 +12,8 @@ from torchmigrate.names.classes import ClassInfo, as_attribute
 from torchmigrate.names.expressions import Expressions, all_arguments, has_objects
 from torchmigrate.names.flow import UNKNOWN, Deferred, Frame, Slot, join_slots
 from torchmigrate.names.guard_tests import evaluate_special, unpack_version
+from torchmigrate.names.guards import UNKNOWN as UNKNOWN_TEST
+from torchmigrate.names.guards import Formula
 from torchmigrate.names.lookups import SourceLike
 from torchmigrate.names.model import (
     Binding,
@@ -45,6 +47,7 @@ class Definitions(Expressions):
         self.has_walrus = ":=" in source.text
         self.exports: set[str] = set()
         self.tries: list[tuple[TryGuard, str]] = []
+        self.branch_test: Formula = UNKNOWN_TEST  # of the `if` that alone decides whether this block runs
 
     @abstractmethod
     def visit_block(self, block: list[ast.stmt]) -> bool:

@@ -17,7 +17,8 @@ from torchmigrate.names.guards import (
     any_of,
     negate,
 )
-from torchmigrate.names.model import Const, Flag, Instance, Qual, Value, VersionOf
+from torchmigrate.names.members import is_property
+from torchmigrate.names.model import Const, Flag, Instance, Local, Qual, Value, VersionOf
 from torchmigrate.names.version_values import (
     Evaluate,
     last_name,
@@ -117,6 +118,8 @@ def _name(node: ast.Name | ast.Attribute, evaluate: Evaluate) -> Formula:
     only = sole(value)
     if isinstance(only, Flag):
         return only.formula
+    if isinstance(only, Local):
+        return _own_test(only.node, evaluate) if is_property(only.node) else UNKNOWN
     if len(value) > 1:
         return _maybe_none(value)
     if "torch" in last_name(node).lower() or isinstance(only, Qual):
@@ -186,8 +189,11 @@ def _call(node: ast.Call, evaluate: Evaluate) -> Formula:
     if name == "startswith":
         return _starts_with(node, evaluate)
     spelled = name.lower()
+    if not arguments and not node.keywords:
+        only = sole(evaluate(node.func)) if isinstance(node.func, (ast.Name, ast.Attribute)) else None
+        return _own_test(only.node, evaluate) if isinstance(only, Local) else UNKNOWN
     if "version" in spelled or "torch" in spelled:
-        return helper_call(node, evaluate) if arguments or node.keywords else UNKNOWN
+        return helper_call(node, evaluate)
     if not arguments:
         return UNKNOWN
     if name.endswith("RequirementCache") or name == "_RequirementAvailable":
@@ -196,6 +202,22 @@ def _call(node: ast.Call, evaluate: Evaluate) -> Formula:
         asked = arguments[0].value if isinstance(arguments[0], ast.Constant) else None
         return HasName(asked) if isinstance(asked, str) else UNKNOWN
     return UNKNOWN
+
+
+def _own_test(function: ast.AST, evaluate: Evaluate) -> Formula:
+    """What a function of this file that only returns a test says."""
+    body = function.body if isinstance(function, ast.FunctionDef) else []
+    if body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
+        body = body[1:]  # its docstring
+    if len(body) != 1 or not isinstance(body[0], ast.Return) or body[0].value is None:
+        return UNKNOWN
+
+    def elsewhere(node: ast.expr) -> Value:
+        # Not again what this file defines: functions may call each other in circles.
+        value = evaluate(node)
+        return () if any(isinstance(item, Local) for item in value) else value
+
+    return parse_test(body[0].value, elsewhere)
 
 
 # ---- comparisons ------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from torchmigrate.names.model import (
     Const,
     Flag,
     Guards,
+    Instance,
     Kind,
     Local,
     Operation,
@@ -25,6 +26,7 @@ from torchmigrate.names.model import (
     Scope,
     Use,
     Value,
+    VersionOf,
 )
 
 FSTRINGS_HAVE_PLACES = sys.version_info >= (3, 12)
@@ -62,6 +64,7 @@ class Lookups(ABC):
         self.lazy = False  # or lazy matrices
         self.classes: dict[ast.AST, ClassInfo] = {}
         self.returns: dict[ast.AST, Value] = {}  # of functions, as far as that was asked for
+        self.mentions: dict[ast.AST, list[Guards]] = {}  # of the file's functions: where they are read
         self.role = Role.REFERENCE  # what a name is used for where nothing else says so
         self.string_base: int | None = None  # offset of a string annotation that is being read
         self.fstring: ast.AST | None = None
@@ -162,6 +165,11 @@ class Lookups(ABC):
                 guards.attempt.names.setdefault(guards.part, set()).update(names)
             guards = guards.outer
 
+    def mention(self, value: Value) -> None:
+        """Remember where a function of this file is read."""
+        if len(value) == 1 and isinstance(value[0], Local):
+            self.mentions.setdefault(value[0].node, []).append(self.guards)
+
     def peek(self, node: ast.expr) -> Value:
         """The value of a simple expression, without recording a use: what guards ask for."""
         kind = node.__class__
@@ -175,9 +183,14 @@ class Lookups(ABC):
             return value
         if kind is ast.Attribute:
             out: list[Candidate] = []
+            held = self._own_attribute(node)  # type: ignore[arg-type]
+            if held is not None:
+                return held
             for item in self.peek(node.value):  # type: ignore[attr-defined]
                 if isinstance(item, Qual):
                     out.append(Qual(f"{item.name}.{node.attr}", item.sure, item.via))  # type: ignore[attr-defined]
+                elif isinstance(item, Instance):
+                    out.extend(self._peek_member(item, node.attr))  # type: ignore[attr-defined]
                 elif isinstance(item, Local) or item is OPAQUE:
                     out.append(OPAQUE)
             return tuple(out) or UNKNOWN
@@ -192,6 +205,20 @@ class Lookups(ABC):
                 parts.append(value[0].value)
             return (Const(tuple(parts)),)
         return UNKNOWN
+
+    def _peek_member(self, item: Instance, attr: str) -> Value:
+        """What an attribute of an object of this file's classes says about versions: a flag or a method."""
+        info = self.classes.get(item.local.node) if item.local is not None else None
+        if info is None or info.pending.get(attr):
+            return UNKNOWN
+        return _about_versions(info.find(attr) or UNKNOWN)
+
+    def _own_attribute(self, node: ast.Attribute) -> Value | None:
+        """What an attribute of `self` says that this method sets, at this place."""
+        name = node.value.id if isinstance(node.value, ast.Name) else ""
+        if name != self.frame.self_name or node.attr not in self.frame.stored:
+            return None
+        return _about_versions(self.frame.env[f"{name}.{node.attr}"][0])
 
     # ---- what the other classes of the walk supply ---------------------------------------------------
 
@@ -210,3 +237,8 @@ class Lookups(ABC):
     @abstractmethod
     def bind(self, name: str, value: Value, kind: Kind, node: ast.AST) -> Binding:
         """Bind a name to a value from here on; in `Definitions`."""
+
+
+def _about_versions(held: Value) -> Value:
+    """The value of an attribute as far as guards are concerned."""
+    return held if all(isinstance(item, (Flag, VersionOf, Const, Local)) for item in held) else UNKNOWN

@@ -119,7 +119,10 @@ Value = tuple[Candidate, ...]  # every candidate, in a fixed order; empty: not b
 
 @dataclass(eq=False, slots=True)
 class Scope:
-    """A module, class, function, lambda or comprehension."""
+    """A module, class, function, lambda or comprehension.
+
+    mentions: of a private function, the guards of every place that may call it; empty if they are not known.
+    """
 
     kind: str  # "module" | "class" | "function" | "comprehension"
     node: ast.AST
@@ -127,6 +130,7 @@ class Scope:
     bindings: dict[str, list[Binding]] = field(default_factory=dict)  # in source order
     globals: set[str] = field(default_factory=set)
     nonlocals: set[str] = field(default_factory=set)
+    mentions: list[Guards] = field(default_factory=list)
 
 
 @dataclass(eq=False, slots=True)

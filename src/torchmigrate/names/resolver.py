@@ -8,6 +8,7 @@ outer names ever hold, since nobody knows when they are called.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable
 
 from torchmigrate.libraries import LIBRARY_ROOTS
@@ -16,7 +17,8 @@ from torchmigrate.names.bound import bound_names, only_augmented, pattern_names,
 from torchmigrate.names.expressions import has_objects
 from torchmigrate.names.flow import UNKNOWN, Env, Frame, join_envs, unsure, weaken
 from torchmigrate.names.guard_tests import catches_missing, parse_test
-from torchmigrate.names.guards import negate
+from torchmigrate.names.guards import UNKNOWN as UNKNOWN_TEST
+from torchmigrate.names.guards import Formula, negate
 from torchmigrate.names.lookups import SourceLike
 from torchmigrate.names.model import Guards, Kind, Names, Scope, TryGuard
 from torchmigrate.names.narrowing import narrowed
@@ -49,6 +51,7 @@ class Resolver(Statements):
         self._soften_globals()
         while self.queue:
             self._function_body(self.queue.popleft())
+        self._private_mentions()
         for name in self.exports:
             for binding in module.bindings.get(name, ()):
                 binding.exported = True
@@ -75,6 +78,18 @@ class Resolver(Statements):
                 if slot is not None and has_objects(slot[0]):
                     every[name] = (unsure(slot[0]), slot[1])
 
+    def _private_mentions(self) -> None:
+        """Tell the scopes of private functions who reads them, where no reader can have been overlooked."""
+        for scope in self.scopes:
+            node, read = scope.node, self.mentions.get(scope.node, [])
+            if not read or not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                continue
+            if not node.name.startswith("_") or node.name.endswith("__"):
+                continue
+            plain = all(ast.unparse(mark) in ("staticmethod", "classmethod") for mark in node.decorator_list)
+            if plain and len(re.findall(rf"\b{node.name}\b", self.source.text)) == len(read) + 1:
+                scope.mentions = read
+
     # ---- blocks and branches -------------------------------------------------------------------------
 
     def visit_block(self, block: list[ast.stmt]) -> bool:
@@ -91,15 +106,22 @@ class Resolver(Statements):
         self.guards, self.block = guards, outer_block
         return ended
 
-    def _branch(self, block: list[ast.stmt], env: Env, guards: Guards) -> tuple[Env, bool]:
-        """Walk a block from a state of its own; the state after it, and whether its end is never reached."""
+    def _branch(
+        self, block: list[ast.stmt], env: Env, guards: Guards, test: Formula = UNKNOWN_TEST
+    ) -> tuple[Env, bool]:
+        """Walk a block from a state of its own; the state after it, and whether its end is never reached.
+
+        test: what decides whether the block runs, if nothing else does.
+        """
         outer_env, outer_guards, statement = self.frame.env, self.guards, self.statement
+        outer_test, self.branch_test = self.branch_test, test
         self.frame.env, self.guards = dict(env), guards
         self.conditional += 1
         ended = self.visit_block(block)
         self.conditional -= 1
         after = self.frame.env
         self.frame.env, self.guards, self.statement = outer_env, outer_guards, statement
+        self.branch_test = outer_test
         return after, ended
 
     def _if(self, node: ast.If) -> bool:
@@ -122,7 +144,8 @@ class Resolver(Statements):
             self.type_checking += checking
             positive, negative = narrowed(branch.test, self)
             env = {**self.frame.env, **positive} if positive else self.frame.env
-            after, ended = self._branch(branch.body, env, Guards(formula=test, outer=guards))
+            alone = test if len(chain) == 1 else UNKNOWN_TEST
+            after, ended = self._branch(branch.body, env, Guards(formula=test, outer=guards), alone)
             self.type_checking -= checking
             self.narrow(negative)
             if not ended:
@@ -132,7 +155,7 @@ class Resolver(Statements):
                 rest = Guards(formula=negate(test), outer=rest)
             guards = Guards(formula=negate(test), outer=guards)
         last = chain[-1]
-        after, ended = self._branch(last.orelse, self.frame.env, guards)
+        after, ended = self._branch(last.orelse, self.frame.env, guards, negate(alone))
         self.statement = node
         if not ended:
             ends.append(after)

@@ -61,16 +61,18 @@ class Statements(Definitions):
                     value = special
                 elif value is UNKNOWN and (kind is ast.Tuple or kind is ast.List):
                     value = self.peek(node.value)
-        elif self.tries and isinstance(node.value, ast.Constant):
-            value = self._try_flag(node.value.value) or value
+        elif isinstance(node.value, ast.Constant) and isinstance(node.value.value, bool):
+            value = self._flag(node.value.value) or value
         for target in node.targets:
             self.assign(target, value, Kind.ASSIGNMENT, node.value)
             if isinstance(target, ast.Name) and target.id == "__all__":
                 self._export(node.value)
 
-    def _try_flag(self, value: object) -> Value | None:
-        """`HAS_X = True` in a try body and `False` in its handler: a flag that the body worked."""
-        if not isinstance(value, bool):
+    def _flag(self, value: bool) -> Value | None:
+        """`HAS_X = True` in a branch or a try body, `False` in the other or the handler: a flag of which."""
+        if self.branch_test is not UNKNOWN_TEST:
+            return (Flag(self.branch_test if value else negate(self.branch_test)),)
+        if not self.tries:
             return None
         guard, part = self.tries[-1]
         worked: Flag = Flag(TryWorked(guard))
