@@ -596,6 +596,109 @@ def compare(got: object, wanted: object, name: str) -> None:
         assert got == wanted
 
 
+# ---- functions that multiply --------------------------------------------------------------------------------
+
+HELPERS = """import torch
+
+
+def mul(a, b):
+    \"\"\"Complex product.\"\"\"
+    assert a.size(-1) == 2
+    r1, i1 = a[..., 0], a[..., 1]
+    r2, i2 = b[..., 0], b[..., 1]
+    return torch.stack([r1 * r2 - i1 * i2, r1 * i2 + i1 * r2], dim=-1)
+
+
+def backwards(a, b):
+    c, d = torch.unbind(b, -1)
+    return torch.stack((a[..., 0] * c + a[..., 1] * d, a[..., 1] * c - a[..., 0] * d), dim=-1)
+
+
+def conj(a):
+    return torch.stack((a[..., 0], -a[..., 1]), dim=-1)
+
+
+def conj_(a):
+    a[..., 1] = -a[..., 1]
+    return a
+
+
+def flip(a):
+    a[..., 1] *= -1
+    return a
+
+
+def other(a, b):
+    return torch.stack((a[..., 0] * b[..., 0], a[..., 1] * b[..., 1]), dim=-1)
+
+
+def changed(a, b):
+    a = a * 2
+    return torch.stack((a[..., 0] * b[..., 0] - a[..., 1] * b[..., 1], a[..., 0] * b[..., 1] + a[..., 1] * b[..., 0]), dim=-1)
+
+
+def compute(x, y, w):
+"""
+# Body -> what the complex form holds; None: there is none.
+MULTIPLIED = {
+    "return torch.irfft(mul(torch.rfft(x, 1), torch.rfft(y, 1)), 1, signal_sizes=(5,))": (
+        "torch.fft.irfft(torch.fft.rfft(x) * torch.fft.rfft(y), n=5)"
+    ),
+    "return torch.irfft(mul(conj_(torch.rfft(x, 1)), torch.rfft(y, 1)), 1, signal_sizes=(5,))": (
+        "torch.fft.irfft(torch.fft.rfft(x).conj() * torch.fft.rfft(y), n=5)"
+    ),
+    "f = flip(torch.rfft(x, 1))\nreturn torch.irfft(mul(f, f + f) * 2, 1, signal_sizes=(5,))": (
+        "torch.fft.irfft((f * (f + f)) * 2, n=5)"
+    ),
+    "f = torch.rfft(x, 1)\ng = torch.rfft(y, 1)\nreturn mul(conj(mul(f, g)), -g)[..., 0]": (
+        "return ((f * g).conj() * (-g)).real"
+    ),
+    "f = torch.rfft(x, 1)\ng = backwards(f, torch.rfft(y, 1))\nreturn g.pow(2).sum(-1), f[..., 1]": (
+        "g = f * torch.fft.rfft(y).conj()"
+    ),
+    "k = torch.stack((w[:, :3], y[:, :3]), -1)\nreturn torch.irfft(mul(torch.rfft(x, 1), k), 1, signal_sizes=(5,))": (
+        "torch.fft.rfft(x) * k"
+    ),
+    "return torch.irfft(other(torch.rfft(x, 1), torch.rfft(y, 1)), 1, signal_sizes=(5,))": None,
+    "return torch.irfft(changed(torch.rfft(x, 1), torch.rfft(y, 1)), 1, signal_sizes=(5,))": None,
+    "f = torch.rfft(x, 1)\ng = conj_(f)\nreturn torch.irfft(mul(f, g), 1, signal_sizes=(5,))": None,
+    "f = torch.rfft(x, 1)\ng = conj_(f.contiguous())\nreturn torch.irfft(mul(f, g), 1, signal_sizes=(5,))": None,
+    "mul = other\nreturn torch.irfft(mul(torch.rfft(x, 1), torch.rfft(y, 1)), 1, signal_sizes=(5,))": None,
+    "return torch.irfft(mul(b=torch.rfft(x, 1), a=torch.rfft(y, 1)), 1, signal_sizes=(5,))": None,
+}
+
+
+@pytest.mark.parametrize("body", MULTIPLIED)
+def test_functions_that_multiply(body):
+    old = HELPERS + textwrap.indent(body, "    ") + "\n"
+    with old_torch():
+        wanted = call(old, X, Y, W)
+    direct, complex_ = fixed(old, unsafe=False), fixed(old, unsafe=True)
+    compare(call(direct, X, Y, W), wanted, body)
+    compare(call(complex_, X, Y, W), wanted, body)
+    expected = MULTIPLIED[body]
+    assert (complex_ == direct) == (expected is None)
+    assert expected is None or expected in complex_
+
+
+def test_a_method_that_multiplies_with_a_parameter():
+    old = (
+        HELPERS.replace("def compute(x, y, w):\n", "class Layer:\n")
+        + "    @staticmethod\n    def times(a, b):\n        return torch.stack((a[..., 0] * b[..., 0] - a[..., 1] * b[..., 1],"
+        " a[..., 0] * b[..., 1] + a[..., 1] * b[..., 0]), -1)\n\n"
+        "    def __call__(self, x):\n        return self.times(torch.rfft(x, 1), self.weight)[..., 0]\n\n\n"
+        "def compute(x, y, w):\n    layer = Layer()\n"
+        "    layer.weight = torch.stack((y[:, :3], w[:, :3]), -1)\n    return layer(x)\n"
+    )
+    with old_torch():
+        wanted = call(old, X, Y, W)
+    new = fixed(old, unsafe=True)
+    assert "return (torch.fft.rfft(x) * torch.view_as_complex(self.weight.contiguous())).real\n" in new
+    compare(call(new, X, Y, W), wanted, "a method")
+    twice = old.replace("    def __call__", "    def times(a, b):\n        return a\n\n    def __call__")
+    assert "self.times(torch.view_as_real(torch.fft.rfft(x)), self.weight)" in fixed(twice, unsafe=True)
+
+
 # ---- how safe -----------------------------------------------------------------------------------------------
 
 
@@ -726,6 +829,15 @@ def test_own_wrapper_with_the_old_name():
     assert fixed(old, unsafe=True) == old.replace(
         "torch.rfft(t, 2, onesided=False)", "torch.view_as_real(torch.fft.fft2(t))"
     )
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_an_argument_on_a_line_of_its_own(newline):
+    old = function("return torch.stft(\n    x,\n    n_fft=4,\n    window=w,\n)").replace("\n", newline)
+    added = "        window=w,\n        return_complex=True,\n    ))\n".replace("\n", newline)
+    assert fixed(old, unsafe=True).endswith(added)
+    commented = old.replace("window=w,", "window=w,  # all ones")
+    assert "window=w, return_complex=True,  # all ones" in fixed(commented, unsafe=True)
 
 
 def test_comments_and_newlines_stay():

@@ -138,6 +138,7 @@ def new_call(
     open_end = source.span(transform.call.func)[1] + 1
     pieces: list[Piece] = [spell(change.function), (open_end - 1, open_end)]
     position = open_end
+    glue = ", "
     bare = True  # no argument is written yet
     if transform.method:
         pieces += value
@@ -149,6 +150,7 @@ def new_call(
         assert argument.node is not None, "it is in the source"
         first, last = source.span(argument.node)  # type: ignore[arg-type]
         first, last = _with_parentheses(source, first, last, position)
+        glue = _glue(source, first, last, end)
         new = change.arguments.get(index, ((first, last),))
         if new is not None:
             gap: Piece = (position, first)
@@ -162,8 +164,16 @@ def new_call(
             raise Unclear("a comment stands between its arguments")
         position = last
     for added in change.added:
-        pieces += (", ", *added)
+        pieces += (glue, *added)
     return (*pieces, (position, end), change.behind)
+
+
+def _glue(source: Source, first: int, last: int, end: int) -> str:
+    """What stands between an argument and one that is added behind it: a line of its own, if that has one."""
+    indent = source.text[source.line_start(source.position(first)[0]) : first]
+    if indent.strip() or not indent or "#" in source.text[last:end]:
+        return ", "
+    return f",{source.newline}{indent}"
 
 
 def _with_parentheses(source: Source, first: int, last: int, position: int) -> tuple[int, int]:

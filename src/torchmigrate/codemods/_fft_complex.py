@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 
 from torchmigrate.codemods._expression_edits import ExpressionEdits, Piece, as_primary
 from torchmigrate.codemods._fft_calls import Transform, Unclear, new_call
+from torchmigrate.codemods._fft_inputs import as_complex, measure, real_only
 from torchmigrate.codemods._fft_products import Product, product
 from torchmigrate.codemods._fft_shapes import adds_dimension, inside_column, is_ellipsis, sliced
-from torchmigrate.codemods._fft_values import Layout, Values
+from torchmigrate.codemods._fft_values import Helper, Layout, Values
 from torchmigrate.codemods._operations import number
 from torchmigrate.codemods._reaching import Definition
 
@@ -267,6 +268,8 @@ class ComplexForm:
             self.rewriting.put(node, *self._transformed(transform))
         elif stacked is not None:
             self._stacked(node, *stacked)
+        elif (helper := self.values.helped(node)) is not None:
+            self._multiplied(node, helper)
         elif self.values.qualified(node.func) == "torch.view_as_real":
             self.visit(node.args[0])
             self.rewriting.put(node, *as_primary(node.args[0]))
@@ -308,12 +311,32 @@ class ComplexForm:
             self.demanded |= seen
         self.parts += 1
         self.needless += found.read
-        around = self.values.parents.get(node)
         text = found.text()
-        free = isinstance(around, ast.Assign | ast.Return | ast.Call | ast.keyword | ast.List)
-        if isinstance(around, ast.Call) and around.func is node:
-            free = False
-        self.rewriting.put(node, text if free or len(found.factors) == 1 else f"({text})")
+        alone = len(found.factors) == 1 or self._is_free(node)
+        self.rewriting.put(node, text if alone else f"({text})")
+
+    def _is_free(self, node: ast.expr) -> bool:
+        """Whether an operator may stand in the place of an expression without parentheses."""
+        around = self.values.parents.get(node)
+        return isinstance(around, ast.Assign | ast.Return | ast.Call | ast.keyword | ast.List)
+
+    def _multiplied(self, node: ast.Call, helper: Helper) -> None:
+        """A call of a function that multiplies: the product itself."""
+        self.parts += 1
+        pieces: list[Piece] = []
+        for place, conjugated in zip(helper.factors, helper.conjugated, strict=True):
+            factor = node.args[place]
+            new: tuple[Piece, ...] = (factor,)
+            if self.values.layout(factor) is Layout.PAIR:
+                self.complex(factor)
+                if not self._is_tight(factor) and (conjugated or isinstance(factor, ast.BinOp | ast.UnaryOp)):
+                    new = ("(", factor, ")")
+            else:
+                self.visit(factor)
+                new = as_complex(factor, self.values, self.spell(None, "torch.view_as_complex"))
+            pieces += (" * ", *new, ".conj()") if conjugated else (" * ", *new)
+        alone = len(helper.factors) == 1 or self._is_free(node)
+        self.rewriting.put(node, *pieces[1:] if alone else ("(", *pieces[1:], ")"))
 
     def squeeze(self, node: ast.expr) -> None:
         """Write a column without its last dimension. Raises Unclear."""
@@ -347,10 +370,10 @@ class ComplexForm:
                 self.visit(argument.value)
         value = transform.input
         pieces: tuple[Piece, ...] = (value,)
-        measure = self.values.measure(value, 1)
+        sized = measure(value, self.values, 1)
         if transform.takes_pairs and self.values.layout(value) is Layout.PAIR:
-            measure = self.values.measure(value, 0)
-            zero = self._real_only(value) if transform.kind in ("fft", "ifft") else None
+            sized = measure(value, self.values, 0)
+            zero = real_only(value, self.values) if transform.kind in ("fft", "ifft") else None
             if zero is not None:
                 self.visit(zero)
                 pieces = (zero,)
@@ -361,31 +384,19 @@ class ComplexForm:
             if transform.takes_pairs:
                 pieces = as_complex(value, self.values, self.spell(transform, "torch.view_as_complex"))
         return new_call(
-            transform, pieces, measure, lambda name: self.spell(transform, name), self.rewriting.source
+            transform, pieces, sized, lambda name: self.spell(transform, name), self.rewriting.source
         )
-
-    def _real_only(self, node: ast.expr) -> ast.expr | None:
-        """The real part of `torch.stack((x, torch.zeros_like(x)), -1)`."""
-        stacked = self.values.stacked(node)
-        if stacked is None:
-            return None
-        real, imaginary = stacked
-        if not isinstance(imaginary, ast.Call) or len(imaginary.args) != 1 or imaginary.keywords:
-            return None
-        same = ast.dump(imaginary.args[0]) == ast.dump(real) and isinstance(real, ast.Name)
-        return real if same and self.values.qualified(imaginary.func) == "torch.zeros_like" else None
 
     def _primary(self, node: ast.expr) -> tuple[Piece, ...]:
         """A pair, written as complex tensor, in front of `.real`."""
-        tight = isinstance(node, _TIGHT) or (isinstance(node, ast.Call) and self.values.stacked(node) is None)
-        return (node,) if tight else ("(", node, ")")
+        return (node,) if self._is_tight(node) else ("(", node, ")")
+
+    def _is_tight(self, node: ast.expr) -> bool:
+        """Whether a pair is still a name or a call when it is written as complex tensor."""
+        if not isinstance(node, ast.Call):
+            return isinstance(node, _TIGHT)
+        made = self.values.stacked(node) is not None or self.values.helped(node) is not None
+        return not made or not self._is_free(node)  # else it has its own parentheses
 
     def _span(self, node: ast.expr) -> tuple[int, int]:
         return self.rewriting.source.span(node)
-
-
-def as_complex(node: ast.expr, values: Values, function: str) -> tuple[Piece, ...]:
-    """A pair from elsewhere as a complex tensor; `view_as_complex` needs both parts side by side."""
-    if values.laid_out(node):
-        return (f"{function}(", node, ")")
-    return (f"{function}(", *as_primary(node), ".contiguous())")

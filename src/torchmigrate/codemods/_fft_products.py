@@ -74,14 +74,17 @@ class _Reader:
         if len(seen) != 1:
             return None
         (definition,) = seen
+        value, index = definition.value, 0
+        pair: ast.expr | None = None
         if definition.unpacked is not None:
-            value, index, count = definition.unpacked
-            pair = self.values.unbound(value) if count == 2 else None
-        elif definition.value is not None:
-            part = self.values.part(definition.value)
-            pair, index = (part.pair, part.index) if part and _whole(definition.value) else (None, 0)
-        else:
-            return None
+            several, index, count = definition.unpacked
+            if isinstance(several, ast.Tuple | ast.List) and len(several.elts) == count:
+                value = several.elts[index]
+            elif count == 2:
+                pair = self.values.unbound(several)
+        if value is not None:
+            part = self.values.part(value)
+            pair, index = (part.pair, part.index) if part and _whole(value) else (None, 0)
         if not isinstance(pair, ast.Name):
             return None
         self.read.append(node)

@@ -11,7 +11,7 @@ import enum
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from torchmigrate.codemods._fft_calls import Measure, Transform
+from torchmigrate.codemods._fft_calls import Transform
 from torchmigrate.codemods._fft_scalars import is_scalar
 from torchmigrate.codemods._fft_shapes import (
     adds_dimension,
@@ -28,10 +28,9 @@ from torchmigrate.codemods._operations import number
 from torchmigrate.codemods._reaching import Definition, Reaching
 
 _ELEMENTWISE = (ast.Add, ast.Sub)
-_FILLED = frozenset(f"torch.{name}" for name in ("rand", "randn", "zeros", "ones", "empty"))
+FILLED = frozenset(f"torch.{name}" for name in ("rand", "randn", "zeros", "ones", "empty"))
 # Methods that do the same to a pair and to a complex tensor.
 _KEEP = frozenset("clone contiguous detach cuda cpu requires_grad_".split())
-_LAID_OUT = _FILLED | {"torch.stack", "torch.view_as_real"}  # `cat` may keep another order of dimensions
 
 
 class Layout(enum.Enum):
@@ -58,8 +57,25 @@ class Length:
     keepdim: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Helper:
+    """What a function of the file computes of pairs: the product of its arguments.
+
+    factors: their places, in the order in which they are written; conjugated: which of them are.
+    count: how many there are. in_place: it changes its argument, too.
+    """
+
+    factors: tuple[int, ...]
+    conjugated: tuple[bool, ...]
+    count: int
+    in_place: bool = False
+
+
 class Values:
-    """Knows the layout of expressions of one function."""
+    """Knows the layout of expressions of one function.
+
+    pairs: parameters that hold pairs. helper: what a call of a function of the file multiplies, if it does.
+    """
 
     def __init__(
         self,
@@ -67,8 +83,13 @@ class Values:
         found: Reaching,
         parents: Mapping[ast.AST, ast.AST],
         qualified: Callable[[ast.expr], str | None],
+        *,
+        pairs: frozenset[str] = frozenset(),
+        helper: Callable[[ast.Call], Helper | None] = lambda call: None,
     ) -> None:
         self.transforms = transforms
+        self.pairs = pairs
+        self.helper = helper
         self.reaching = found
         self.parents = parents
         self.qualified = qualified
@@ -86,6 +107,8 @@ class Values:
 
     def of_definition(self, definition: Definition) -> Layout | None:
         """The layout of what a variable is given."""
+        if definition.name in self.pairs and definition.statement is None:
+            return Layout.PAIR
         if definition in self.refused or definition.value is None:
             return None
         if definition.name in self.reaching.captured:
@@ -152,9 +175,11 @@ class Values:
             return Layout.PAIR if transform.gives_pairs else None
         if not plain_call(node):
             return None
+        if self.helped(node) is not None:
+            return Layout.PAIR
         if self.stacked(node) is not None or self.qualified(node.func) == "torch.view_as_real":
             return Layout.PAIR
-        if self.qualified(node.func) in _FILLED and ends_with(node.args, 2):
+        if self.qualified(node.func) in FILLED and ends_with(node.args, 2):
             return Layout.PAIR
         length = self.length(node)
         if length is not None:
@@ -173,6 +198,19 @@ class Values:
             negative = all(isinstance(dim, int) and dim <= -2 for dim in dims)
             return self.layout(value) if negative else None
         return None
+
+    def helped(self, node: ast.Call) -> Helper | None:
+        """What a call of a function of the file multiplies, one pair at least."""
+        found = self.helper(node)
+        if found is None or not any(self.layout(item) is Layout.PAIR for item in node.args):
+            return None
+        return None if found.in_place and not self._is_new(node.args[0]) else found
+
+    def _is_new(self, node: ast.expr) -> bool:
+        """Whether nothing else sees a pair, so that it may be changed in place."""
+        if id(node) in self.transforms or self.stacked(node) is not None:
+            return True
+        return isinstance(node, ast.Call) and self.helped(node) is not None
 
     # ---- what makes pairs and what reads them --------------------------------------------------------------
 
@@ -340,37 +378,3 @@ class Values:
                 return len(node.args)
             return self.rank(node.func.value) if name in _KEEP | {"flip"} else None
         return None
-
-    def measure(self, node: ast.expr, behind: int) -> Measure | None:
-        """Where to ask for the number of frequencies of a pair without evaluating it twice.
-
-        behind: 1 where variables that hold pairs stay what they are, 0 where they become complex.
-        """
-        if isinstance(node, ast.Name | ast.Attribute):
-            return Measure(node, behind)
-        if isinstance(node, ast.Call) and self.qualified(node.func) == "torch.view_as_real":
-            inner = node.args[0] if len(node.args) == 1 else None
-            return Measure(inner, 0) if isinstance(inner, ast.Name | ast.Attribute) else None
-        stacked = self.stacked(node)
-        if stacked is None:
-            return None
-        part = self.part(stacked[0])
-        if part is not None:
-            return Measure(part.pair, behind) if isinstance(part.pair, ast.Name) else None
-        return Measure(stacked[0], 0) if isinstance(stacked[0], ast.Name) else None
-
-    # ---- in memory ---------------------------------------------------------------------------------------
-
-    def laid_out(self, node: ast.expr) -> bool:
-        """Whether both parts of every number surely lie together, as `view_as_complex` needs them."""
-        if isinstance(node, ast.Name):
-            seen = self.reaching.of(node)
-            return bool(seen) and all(
-                isinstance(item.value, ast.Call) and self.laid_out(item.value) for item in seen
-            )
-        if not isinstance(node, ast.Call):
-            return False
-        transform = self.transforms.get(id(node))
-        if transform is not None:
-            return transform.gives_pairs
-        return self.qualified(node.func) in _LAID_OUT

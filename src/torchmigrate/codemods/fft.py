@@ -15,7 +15,9 @@ from dataclasses import dataclass, field
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods._expression_edits import ExpressionEdits, Piece
 from torchmigrate.codemods._fft_calls import Transform, Unclear, new_call, read
-from torchmigrate.codemods._fft_complex import ComplexForm, Escapes, as_complex
+from torchmigrate.codemods._fft_complex import ComplexForm, Escapes
+from torchmigrate.codemods._fft_helpers import Helpers
+from torchmigrate.codemods._fft_inputs import as_complex, measure
 from torchmigrate.codemods._fft_shapes import last_part
 from torchmigrate.codemods._fft_values import Layout, Values
 from torchmigrate.codemods._reaching import Definition, Reaching, reaching
@@ -163,7 +165,8 @@ class Plan:
             except Unclear as error:
                 line = self.planner.source.position(hit.use.start)[0]
                 problem = problem or f"line {line}: {error}"
-        values = Values(transforms, found, parents, self.around.qualified)
+        helper = Helpers(group.scope, self.around.qualified)
+        values = Values(transforms, found, parents, self.around.qualified, helper=helper)
         self._leave_complex(group, transforms, values)
         if problem is not None:
             raise Unclear(problem)
@@ -250,7 +253,7 @@ class Plan:
                 value = (node.args[0],)
             else:
                 value = as_complex(node, values, spell("torch.view_as_complex"))
-        call = new_call(transform, value, values.measure(node, 1), spell, self.planner.source)
+        call = new_call(transform, value, measure(node, values, 1), spell, self.planner.source)
         outer = values.parents.get(transform.call)
         part = values.part(outer) if isinstance(outer, ast.Subscript) else None
         if part is not None and isinstance(outer, ast.Subscript) and last_part(outer):
