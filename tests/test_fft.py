@@ -532,6 +532,37 @@ BODIES: dict[str, tuple[str, str | None]] = {
         """,
         "real, imag = s.real, s.imag\n",
     ),
+    "stft, dimensions counted": (
+        """
+        s = torch.stft(x, 4, 2, window=torch.ones(4, dtype=x.dtype))
+        t = s.permute(0, 2, 1, 3).contiguous()
+        real, imag = s[:, :, :, 0], t[:, :, :, 1]
+        return real, imag, (s ** 2).sum(3), torch.norm(t, dim=3), torch.unbind(t, 3)[0], s.size(1), s.shape[0]
+        """,
+        "real, imag = s.real, t.imag\n",
+    ),
+    "stft of one signal": (
+        """
+        s = torch.stft(x[0], 4, 2, window=torch.ones(4, dtype=x.dtype), onesided=True)
+        return s[:, :, 0], s[..., 1]
+        """,
+        None,
+    ),
+    "stft, dimensions put elsewhere": (
+        """
+        s = torch.stft(x, 4, 2, window=torch.ones(4, dtype=x.dtype), onesided=True)
+        s = s.permute(0, 3, 2, 1)
+        return s[:, 0], s[..., 1]
+        """,
+        None,
+    ),
+    "stft, size of what may be the last dimension": (
+        """
+        s = torch.stft(x, 4, 2, window=torch.ones(4, dtype=x.dtype), onesided=True)
+        return s.size(2), s[..., 1]
+        """,
+        None,
+    ),
     "stft and back": (
         """
         window = torch.ones(4, dtype=x.dtype)

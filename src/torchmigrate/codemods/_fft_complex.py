@@ -11,28 +11,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from torchmigrate.codemods._expression_edits import ExpressionEdits, Piece, as_primary
-from torchmigrate.codemods._fft_calls import Transform, Unclear, new_call
+from torchmigrate.codemods._fft_calls import Transform, new_call
 from torchmigrate.codemods._fft_inputs import as_complex, measure, real_only
+from torchmigrate.codemods._fft_model import Escapes, Helper, Layout
 from torchmigrate.codemods._fft_products import Product, product
 from torchmigrate.codemods._fft_shapes import adds_dimension, inside_column, is_ellipsis, sliced
-from torchmigrate.codemods._fft_values import Helper, Layout, Values
+from torchmigrate.codemods._fft_values import Values
 from torchmigrate.codemods._operations import number
 from torchmigrate.codemods._reaching import Definition
 
 _INNER = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.JoinedStr)
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _TIGHT = (ast.Name, ast.Attribute, ast.Subscript)
-
-
-class Escapes(Unclear):
-    """A pair is used in a way that is not understood.
-
-    definitions: those of the variable, if it is one.
-    """
-
-    def __init__(self, node: ast.expr, definitions: frozenset[Definition]) -> None:
-        super().__init__(f"line {node.lineno} uses the real layout in another way")
-        self.definitions = definitions
 
 
 @dataclass(slots=True)
@@ -219,7 +209,8 @@ class ComplexForm:
         if self.values.layout(value) is not Layout.PAIR:
             return False
         place = number(index)
-        if index is not None and (not isinstance(place, int) or (place > -2 and place != 0)):
+        first = isinstance(place, int) and (place == 0 or (place == 1 and self.values.of_stft(value)))
+        if index is not None and not first and (not isinstance(place, int) or place > -2):
             return False
         self._read(value)
         if index is not None and isinstance(place, int) and place < 0:
@@ -284,7 +275,7 @@ class ComplexForm:
         self.complex(function.value)
         for argument in node.args:
             self.visit(argument)
-        if function.attr in ("view", "reshape"):
+        if function.attr in ("view", "reshape", "permute"):
             end, last = self._span(node.args[-2])[1], self._span(node.args[-1])[1]
             whole = self._span(node)
             text = self.rewriting.source.text

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
+from torchmigrate.codemods._fft_model import Helper
 from torchmigrate.codemods._fft_products import product
 from torchmigrate.codemods._fft_shapes import last_part
-from torchmigrate.codemods._fft_values import Helper, Values
+from torchmigrate.codemods._fft_values import Values
 from torchmigrate.codemods._operations import number
 from torchmigrate.codemods._reaching import reaching
 from torchmigrate.names.model import Kind, Scope

@@ -18,6 +18,17 @@ def ends_with(arguments: list[ast.expr], value: int) -> bool:
     return len(arguments) > 1 and number(arguments[-1]) == value
 
 
+def keeps_last(arguments: list[ast.expr]) -> bool:
+    """Whether the dimensions that `permute` is given, one by one, leave the last in its place."""
+    dims = [number(item) for item in arguments]
+    count = len(dims)
+    return (
+        count > 1
+        and sorted(dim if dim is not None else -1 for dim in dims) == [*range(count)]
+        and dims[-1] == count - 1
+    )
+
+
 def dimension(node: ast.Call, index: int, *more: str) -> int | float | None:
     """The literal dimension that a call is given by position or as `dim`."""
     if index < len(node.args):

@@ -1,17 +1,12 @@
-"""What is a pair of real and imaginary part in a function, and what it is as a complex tensor.
-
-A "pair" is a real tensor whose last dimension of 2 holds real and imaginary part; a "column" one whose last
-dimension is 1, to be multiplied with pairs.
-"""
+"""What is a pair of real and imaginary part in a function, and what it is as a complex tensor."""
 
 from __future__ import annotations
 
 import ast
-import enum
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from torchmigrate.codemods._fft_calls import Transform
+from torchmigrate.codemods._fft_model import Helper, Layout, Length, Part
 from torchmigrate.codemods._fft_scalars import is_scalar
 from torchmigrate.codemods._fft_shapes import (
     adds_dimension,
@@ -21,6 +16,7 @@ from torchmigrate.codemods._fft_shapes import (
     full_slices,
     inside_column,
     is_ellipsis,
+    keeps_last,
     plain_call,
     sliced,
 )
@@ -31,44 +27,6 @@ _ELEMENTWISE = (ast.Add, ast.Sub)
 FILLED = frozenset(f"torch.{name}" for name in ("rand", "randn", "zeros", "ones", "empty"))
 # Methods that do the same to a pair and to a complex tensor.
 _KEEP = frozenset("clone contiguous detach cuda cpu requires_grad_".split())
-
-
-class Layout(enum.Enum):
-    """How a tensor holds complex numbers."""
-
-    PAIR = "pair"
-    COLUMN = "column"
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """The real (0) or imaginary (1) part of a pair, or one that is indexed before; `pair` may be sliced."""
-
-    pair: ast.expr
-    index: int
-
-
-@dataclass(frozen=True, slots=True)
-class Length:
-    """The absolute values of a pair; squared: their squares; keepdim: as a column."""
-
-    pair: ast.expr
-    squared: bool
-    keepdim: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Helper:
-    """What a function of the file computes of pairs: the product of its arguments.
-
-    factors: their places, in the order in which they are written; conjugated: which of them are.
-    count: how many there are. in_place: it changes its argument, too.
-    """
-
-    factors: tuple[int, ...]
-    conjugated: tuple[bool, ...]
-    count: int
-    in_place: bool = False
 
 
 class Values:
@@ -193,6 +151,8 @@ class Values:
             return self.layout(value)
         if method in ("view", "reshape") and ends_with(node.args, 2):
             return self.layout(value)
+        if method == "permute" and keeps_last(node.args):
+            return self.layout(value)
         if method == "transpose" and len(node.args) == 2:
             dims = [number(item) for item in node.args]
             negative = all(isinstance(dim, int) and dim <= -2 for dim in dims)
@@ -242,7 +202,7 @@ class Values:
             if self._name(node) == "select" and len(self._operands(node)) == 3:
                 value, *rest = self._operands(node)
                 dim, which = (number(item) for item in rest)
-                if dim == -1 and which in (0, 1) and self.layout(value) is Layout.PAIR:
+                if self._is_last(value, dim) and which in (0, 1) and self.layout(value) is Layout.PAIR:
                     return Part(value, int(which))
             return None
         if not isinstance(node, ast.Subscript) or not isinstance(node.slice, ast.Tuple):
@@ -258,7 +218,7 @@ class Values:
         if is_ellipsis(before[0] if before else None) and not any(map(is_ellipsis, before[1:])):
             return Part(node.value, which % 2)
         counted = full_slices(node)
-        return Part(node.value, which) if counted and counted + 1 == self.rank(node.value) else None
+        return Part(node.value, which) if counted and self._is_last(node.value, counted) else None
 
     def unbound(self, node: ast.expr) -> ast.expr | None:
         """The pair of `x.unbind(-1)`."""
@@ -266,7 +226,7 @@ class Values:
             return None
         value, *rest = self._operands(node)
         dim = rest[0] if rest else next((item.value for item in node.keywords if item.arg == "dim"), None)
-        return value if number(dim) == -1 and self.layout(value) is Layout.PAIR else None
+        return value if self.layout(value) is Layout.PAIR and self._is_last(value, number(dim)) else None
 
     def length(self, node: ast.expr) -> Length | None:
         """The pair of which an expression computes absolute values or their squares."""
@@ -289,16 +249,14 @@ class Values:
         if name == "sum":
             dim = named.pop("dim", None) or (rest.pop(0) if rest else None)
             pair = self._squared(value)
-            if pair is None or rest or named or number(dim) != -1:
+            if pair is None or rest or named or not self._is_last(pair, number(dim)):
                 return None
             return Length(pair, True, keepdim)
         if name in ("norm", "vector_norm") and self.layout(value) is Layout.PAIR:
             order = named.pop("p", None) or named.pop("ord", None) or (rest.pop(0) if rest else None)
             dim = named.pop("dim", None) or (rest.pop(0) if rest else None)
-            plain = order is None or number(order) == 2
-            return (
-                Length(value, False, keepdim) if plain and number(dim) == -1 and not (rest or named) else None
-            )
+            plain = (order is None or number(order) == 2) and not rest and not named
+            return Length(value, False, keepdim) if plain and self._is_last(value, number(dim)) else None
         return None
 
     def _squared(self, node: ast.expr) -> ast.expr | None:
@@ -344,6 +302,31 @@ class Values:
         return [node.func.value, *node.args]
 
     # ---- dimensions ---------------------------------------------------------------------------------------
+
+    def _is_last(self, node: ast.expr, dim: int | float | None) -> bool:
+        """Whether a dimension of a tensor surely is its last one."""
+        if dim == -1 or dim is None:
+            return dim == -1
+        rank = self.rank(node)
+        return dim == rank - 1 if rank is not None else dim == 3 and self.of_stft(node)
+
+    def of_stft(self, node: ast.expr) -> bool:
+        """Whether a pair is the result of `stft`, which has three or four dimensions."""
+        if isinstance(node, ast.Name):
+            seen = self.reaching.of(node)
+            if not seen or self._counting & seen:
+                return False
+            self._counting.update(seen)
+            found = all(item.value is not None and self.of_stft(item.value) for item in seen)
+            self._counting.difference_update(seen)
+            return found
+        if not isinstance(node, ast.Call):
+            return False
+        transform = self.transforms.get(id(node))
+        if transform is not None:
+            return transform.kind == "stft"
+        kept = isinstance(node.func, ast.Attribute) and node.func.attr in _KEEP | {"permute", "transpose"}
+        return kept and isinstance(node.func, ast.Attribute) and self.of_stft(node.func.value)
 
     def rank(self, node: ast.expr) -> int | None:
         """How many dimensions a tensor has, where the code says it."""

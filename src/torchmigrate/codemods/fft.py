@@ -15,11 +15,12 @@ from dataclasses import dataclass, field
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods._expression_edits import ExpressionEdits, Piece
 from torchmigrate.codemods._fft_calls import Transform, Unclear, new_call, read
-from torchmigrate.codemods._fft_complex import ComplexForm, Escapes
+from torchmigrate.codemods._fft_complex import ComplexForm
 from torchmigrate.codemods._fft_helpers import Helpers
 from torchmigrate.codemods._fft_inputs import as_complex, measure
+from torchmigrate.codemods._fft_model import Escapes, Layout
 from torchmigrate.codemods._fft_shapes import last_part
-from torchmigrate.codemods._fft_values import Layout, Values
+from torchmigrate.codemods._fft_values import Values
 from torchmigrate.codemods._reaching import Definition, Reaching, reaching
 from torchmigrate.codemods._removal import removals
 from torchmigrate.fixes import FixPlanner, required
