@@ -31,6 +31,7 @@ class ComplexForm:
 
     spell: writes a qualified name at the place of a transform.
     parts: how often a part of a complex tensor is read: evidence that it was a pair.
+    kept: the result of a transform keeps the real layout.
     demanded: the definitions that have to be complex.
     needless: reads of `re` and `im` that are not there any more.
     """
@@ -40,6 +41,7 @@ class ComplexForm:
     spell: Callable[[Transform | None, str], str]
     statement: ast.stmt | None = None
     parts: int = 0
+    kept: bool = False
     demanded: set[Definition] = field(default_factory=set)
     needless: list[ast.Name] = field(default_factory=list)
 
@@ -107,9 +109,11 @@ class ComplexForm:
             return
         transform = self.values.transforms.get(id(node))
         if transform is not None:
+            call = self._transformed(transform)
             if transform.gives_pairs:
-                raise Escapes(node, frozenset())
-            self.rewriting.put(node, *self._transformed(transform))
+                self.kept = True
+                call = (self.spell(transform, "torch.view_as_real"), "(", *call, ")")
+            self.rewriting.put(node, *call)
             return
         if isinstance(node, _INNER):
             self._hidden(node)

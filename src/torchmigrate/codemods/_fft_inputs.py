@@ -30,7 +30,11 @@ def _laid_out(node: ast.expr, values: Values) -> bool:
     transform = values.transforms.get(id(node))
     if transform is not None:
         return transform.gives_pairs
-    return values.qualified(node.func) in _LAID_OUT
+    name = values.qualified(node.func)
+    if name in _LAID_OUT or node.args or node.keywords or not isinstance(node.func, ast.Attribute):
+        return name in _LAID_OUT
+    method = node.func.attr if name in (None, f"torch.Tensor.{node.func.attr}") else ""
+    return method == "contiguous" or (method == "clone" and _laid_out(node.func.value, values))
 
 
 def real_only(node: ast.expr, values: Values) -> ast.expr | None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 
 from torchmigrate.codemods._fft_calls import Transform
 from torchmigrate.codemods._fft_model import Helper, Layout, Length, Part
+from torchmigrate.codemods._fft_ranks import sizes_unpacked
 from torchmigrate.codemods._fft_scalars import is_scalar
 from torchmigrate.codemods._fft_shapes import (
     adds_dimension,
@@ -331,9 +332,10 @@ class Values:
     def rank(self, node: ast.expr) -> int | None:
         """How many dimensions a tensor has, where the code says it."""
         if isinstance(node, ast.Name):
+            count = sizes_unpacked(node, self.reaching, self.parents)
             seen = self.reaching.of(node)
-            if len(seen) != 1 or self._counting & seen:
-                return None
+            if count is not None or len(seen) != 1 or self._counting & seen:
+                return count
             (definition,) = seen
             self._counting.add(definition)
             found = self.rank(definition.value) if definition.value is not None else None
@@ -357,7 +359,7 @@ class Values:
             None,
             f"torch.Tensor.{name}",
         ):
-            if name in ("view", "reshape") and len(node.args) > 1:
+            if name in ("view", "reshape", "permute") and len(node.args) > 1:
                 return len(node.args)
             return self.rank(node.func.value) if name in _KEEP | {"flip"} else None
         return None

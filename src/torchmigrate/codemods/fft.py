@@ -267,7 +267,7 @@ class Plan:
     def _complex(
         self, node: _Body, transforms: dict[int, Transform], values: Values
     ) -> tuple[list[Edit] | None, int]:
-        """The edits that make all pairs complex (None: it cannot be), and how many parts are read."""
+        """The edits that make pairs complex (None: it cannot be), and how many parts are read if all are."""
         first = next(iter(transforms.values()))
         for _ in range(_MOST_ROUNDS):
             rewriting = ExpressionEdits(self.planner.source)
@@ -291,7 +291,7 @@ class Plan:
             if not idle:
                 gone = _unread(form, values.reaching)
                 edits, spans = self._removed(gone, node.body)
-                return [*rewriting.edits(spans), *edits, *spelled], form.parts
+                return [*rewriting.edits(spans), *edits, *spelled], 0 if form.kept else form.parts
             values.refuse(idle)
         return None, 0
 
