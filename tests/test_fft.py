@@ -400,6 +400,22 @@ BODIES: dict[str, tuple[str, str | None]] = {
         "    g = torch.complex(f.real * w[:, :3], f.imag)\n    h = torch.view_as_real(torch.fft.rfft(y))\n"
         "    back = torch.view_as_real(torch.fft.ifft(torch.complex(f.real, f.imag * 2)))\n",
     ),
+    "one of them handed on, and both read at once": (
+        """
+        f = torch.rfft(x, 1)
+        h = torch.rfft(y, 1)
+        g = torch.stack((f[..., 0] * h[..., 0], f[..., 1]), -1)
+        return torch.irfft(g, 1, signal_sizes=[5]), h
+        """,
+        None,
+    ),
+    "one of two parts": (
+        """
+        f = torch.rfft(x, 1)
+        return torch.unbind(f, -1)[0], f.unbind(dim=-1)[1], torch.rfft(y, 1).unbind(-1)[0]
+        """,
+        "return f.real, f.imag, torch.fft.rfft(y).real\n",
+    ),
     "the first frequencies": (
         """
         V = torch.rfft(x, 1)

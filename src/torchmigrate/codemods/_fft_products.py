@@ -177,4 +177,6 @@ def _whole(node: ast.expr) -> bool:
             or (isinstance(item, ast.Slice) and not (item.lower or item.upper or item.step))
             for item in node.slice.elts[:-1]
         )
-    return isinstance(node, ast.Call)
+    return isinstance(node, ast.Call) or (
+        isinstance(node, ast.Subscript) and isinstance(node.value, ast.Call)
+    )

@@ -206,8 +206,11 @@ class Values:
                 if self._is_last(value, dim) and which in (0, 1) and self.layout(value) is Layout.PAIR:
                     return Part(value, int(which))
             return None
-        if not isinstance(node, ast.Subscript) or not isinstance(node.slice, ast.Tuple):
+        if not isinstance(node, ast.Subscript):
             return None
+        if not isinstance(node.slice, ast.Tuple):  # `x.unbind(-1)[0]`
+            unbound, which = self.unbound(node.value), number(node.slice)
+            return Part(unbound, int(which)) if unbound is not None and which in (0, 1) else None
         *before, last = node.slice.elts
         which = number(last)
         if (

@@ -8,7 +8,6 @@ understood, and unsafe fixes are wanted, the function computes with complex tens
 from __future__ import annotations
 
 import ast
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -21,7 +20,8 @@ from torchmigrate.codemods._fft_inputs import as_complex, measure
 from torchmigrate.codemods._fft_model import Escapes, Layout
 from torchmigrate.codemods._fft_shapes import last_part
 from torchmigrate.codemods._fft_values import Values
-from torchmigrate.codemods._reaching import Definition, Reaching, reaching
+from torchmigrate.codemods._fft_variables import idle, mixed, unread
+from torchmigrate.codemods._reaching import reaching
 from torchmigrate.codemods._removal import removals
 from torchmigrate.fixes import FixPlanner, required
 from torchmigrate.hits import Hit
@@ -287,12 +287,14 @@ class Plan:
                 continue
             except Unclear:
                 return None, 0
-            idle = _idle(form, values)
-            if not idle:
-                gone = _unread(form, values.reaching)
+            without = idle(form, values)
+            if not without:
+                if mixed(node, values):
+                    return None, 0
+                gone = unread(form, values.reaching)
                 edits, spans = self._removed(gone, node.body)
                 return [*rewriting.edits(spans), *edits, *spelled], 0 if form.kept else form.parts
-            values.refuse(idle)
+            values.refuse(without)
         return None, 0
 
     def _removed(
@@ -337,50 +339,6 @@ def _surely_real(transforms: dict[int, Transform]) -> bool:
         for item in transforms.values()
         if item.kind == "stft" and item.value("return_complex") is None
     )
-
-
-def _idle(form: ComplexForm, values: Values) -> set[Definition]:
-    """Definitions of pairs that no transform has to do with: they stay real."""
-    pairs = {item for item in values.reaching.every if values.of_definition(item) is not None}
-    busy = form.demanded & pairs
-    hard = {item for item in pairs if _touches(item, values, set())}
-    return pairs - busy - hard
-
-
-def _touches(definition: Definition, values: Values, seen: set[Definition]) -> bool:
-    """Whether a pair comes from a transform."""
-    if definition in seen or definition.value is None:
-        return False
-    seen.add(definition)
-    for node in ast.walk(definition.value):
-        transform = values.transforms.get(id(node))
-        if transform is not None and transform.gives_pairs:
-            return True
-        if isinstance(node, ast.Name) and any(
-            _touches(item, values, seen) for item in values.reaching.of(node)
-        ):
-            return True
-    return False
-
-
-def _unread(form: ComplexForm, found: Reaching) -> list[ast.stmt]:
-    """Statements that only give values to parts which nothing reads any more."""
-    needless = {id(node) for node in form.needless}
-    candidates: dict[int, list[Definition]] = defaultdict(list)
-    statements: dict[int, ast.stmt] = {}
-    touched = {item for node in form.needless for item in found.of(node)}
-    for item in found.every:
-        if item.statement is not None:
-            candidates[id(item.statement)].append(item)
-            statements[id(item.statement)] = item.statement
-    return [
-        statements[key]
-        for key, items in candidates.items()
-        if touched & set(items)
-        and isinstance(statements[key], ast.Assign)
-        and not any(item.name in found.captured for item in items)
-        and all(id(read) in needless for read in found.reads(frozenset(items)))
-    ]
 
 
 def _blocks(body: list[ast.stmt]) -> Iterator[list[ast.stmt]]:
