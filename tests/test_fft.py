@@ -180,6 +180,51 @@ BODIES: dict[str, tuple[str, str | None]] = {
         """,
         "h = f.conj() * g\n",
     ),
+    "named results": (
+        """
+        f = torch.rfft(x, 1, onesided=False)
+        g = torch.rfft(y, 1, onesided=False)
+        a, b = f[..., 0], f[..., 1]
+        real = a * g[..., 0] - b * g[..., 1]
+        imag = a * g[..., 1] + b * g[..., 0]
+        h = torch.stack((real, imag), -1)
+        return torch.irfft(h, 1, onesided=False)
+        """,
+        "g = torch.fft.fft(y)\n    h = f * g\n    return",
+    ),
+    "named results, one read elsewhere": (
+        """
+        f = torch.rfft(x, 1)
+        g = torch.rfft(y, 1)
+        a, b = f[..., 0], f[..., 1]
+        real = a * g[..., 0] - b * g[..., 1]
+        imag = a * g[..., 1] + b * g[..., 0]
+        return torch.irfft(torch.stack((real, imag), -1), 1, signal_sizes=[5]), real
+        """,
+        "a, b = f.real, f.imag\n    real = a * g.real - b * g.imag\n",
+    ),
+    "named results on one line": (
+        """
+        f = torch.rfft(x, 1)
+        a, b = f[..., 0], f[..., 1]
+        if x.dim() > 1:
+            real = a * a - b * b; imag = a * b + b * a
+            x = torch.irfft(torch.stack((real, imag), -1), 1, signal_sizes=[5])
+        return x
+        """,
+        "a, b = f.real, f.imag\n    if x.dim() > 1:\n        real = a * a - b * b; imag = a * b + b * a\n",
+    ),
+    "named results in a branch": (
+        """
+        f = torch.rfft(x, 1)
+        a, b = f[..., 0], f[..., 1]
+        if x.dim() > 1:
+            real = a * a - b * b
+        imag = a * b + b * a
+        return torch.irfft(torch.stack((real, imag), -1), 1, signal_sizes=[5])
+        """,
+        "torch.complex(real, imag)",
+    ),
     "parts read elsewhere": (
         """
         f = torch.rfft(x, 1)

@@ -293,6 +293,20 @@ CLEAN = {
 }
 
 REPORTED = {
+    "method_that_returns_a_constant": (
+        """
+        import torch
+        class Base:
+            old = False
+            def is_old(self):
+                return False
+            def f(self, x):
+                if self.old:
+                    x = torch.rfft(x, 1)
+                return torch.rfft(x, 1) if self.is_old() else torch.fft.rfft(x)
+        """,
+        ["torch.rfft", "torch.rfft"],
+    ),
     "flag_with_a_condition_of_its_own": (
         """
             import torch

@@ -312,9 +312,10 @@ class Plan:
         for block, gone in blocks.values():
             lines = [logical_line(source, block, item) for item in gone]
             alone = all(line.indent is not None and len(line.statements) == 1 for line in lines)
-            if alone and len(gone) < len(block):
-                edits += removals(gone, block, source)
-                spans += [source.span(item) for item in gone]
+            if not alone or len(gone) == len(block):
+                return [], []  # one of them may read what another one makes
+            edits += removals(gone, block, source)
+            spans += [source.span(item) for item in gone]
         return edits, spans
 
     def _spell(self, transform: Transform, name: str, edits: dict[Edit, None]) -> str:

@@ -217,7 +217,8 @@ def _own_test(function: ast.AST, evaluate: Evaluate) -> Formula:
         value = evaluate(node)
         return () if any(isinstance(item, Local) for item in value) else value
 
-    return parse_test(body[0].value, elsewhere)
+    formula = parse_test(body[0].value, elsewhere)
+    return UNKNOWN if isinstance(formula, Known) else formula  # another class may return something else
 
 
 # ---- comparisons ------------------------------------------------------------------------------------
