@@ -17,7 +17,15 @@ from torchmigrate.codemods._attention_products import (
 )
 from torchmigrate.codemods._attention_scale import is_number, is_positive
 from torchmigrate.codemods._attention_sites import Site, last_dimension
-from torchmigrate.codemods._attention_trail import Trail, Unclear, binds, changed_in_place, is_plain
+from torchmigrate.codemods._attention_trail import (
+    Trail,
+    Unclear,
+    binds,
+    changed_in_place,
+    is_plain,
+    still_holds,
+    written_out,
+)
 from torchmigrate.codemods._operations import Operation, Reader, number
 
 _IN_A_BRANCH = "the scores change in a branch: make an `attn_mask` of what is added there"
@@ -65,6 +73,7 @@ class PartsReader:
         self.trail = Trail(site)
         self.casts = Casts(site, reader)
         self.turned = False  # whether the weights are transposed where they meet the values
+        self.dim: int | None = None  # of the softmax
 
     def parts(self) -> Parts:
         """The parts of the site.
@@ -75,11 +84,8 @@ class PartsReader:
         if isinstance(self.site.statement, ast.If | ast.While | ast.For | ast.With | ast.Match | ast.Try):
             raise Unclear("the product stands in the head of another statement")
         weights = self.site.weights
-        self.found = Parts(Turned(weights), Turned(weights), self._values(), self.trail)
-        if self.turned:
-            self.found.result = TURN
-        elif self.aligned is not None:
-            self.found.result = self.aligned.columns
+        values, result = self._values()
+        self.found = Parts(Turned(weights), Turned(weights), values, self.trail, result)
         self._weights(weights, self.trail.index)
         self.casts.check(self.found.query.node, self.found.key.node)
         self.trail.check_reads()
@@ -88,25 +94,24 @@ class PartsReader:
 
     # ---- from the product back to the scores -----------------------------------------------------------
 
-    def _values(self) -> Turned:
-        """The values, as the product has them."""
-        self.aligned = None
+    def _values(self) -> tuple[Turned, str]:
+        """The values, as the product has them, and what turns its result."""
         product = self._operation(self.site.product)
         operands = product.operands
         if product.kind == "einsum":
             one, two, out = self._dimensions(self.site.product, operands)
             if self.site.weights is operands[2]:
                 operands, one, two = (operands[0], operands[2], operands[1]), two, one
-            self.aligned = values_of(one, two, out)
-            if self.aligned is None:
+            aligned = values_of(one, two, out)
+            if aligned is None:
                 raise Unclear("the einsum of the weights is no product over the keys")
-            return Turned(operands[2], self.aligned.rows)
+            return self._turned(operands[2], aligned.rows), aligned.columns
         if product.kind != "matmul" or len(operands) != 2 or product.keywords:
             raise Unclear("the product has other arguments")
         if self.site.weights is operands[0]:
-            return Turned(operands[1])
+            return Turned(operands[1]), ""
         self.turned = True
-        return self._transposed(operands[0], self.site.product)
+        return self._transposed(operands[0], self.site.product), TURN
 
     def _weights(self, node: ast.expr, before: int, turns: int = 0) -> None:
         if isinstance(node, ast.Name):
@@ -204,7 +209,7 @@ class PartsReader:
                 continue
             if isinstance(statement, ast.AugAssign):
                 self.trail.note(node, statement)
-                return self._scores(_written_out(statement), where)
+                return self._scores(written_out(statement), where)
             if isinstance(statement, ast.If):
                 return self._conditional(node, statement, where)
             break
@@ -218,7 +223,7 @@ class PartsReader:
         if is_plain(last) and binds(last, node.id):
             value = last.value
         elif isinstance(last, ast.AugAssign) and binds(last, node.id):
-            value = _written_out(last)
+            value = written_out(last)
         operation = self.reader.operation(value, self.site.owner) if value is not None else None
         before = statement.body[:-1]
         if statement.orelse or any(binds(item, node.id) for item in before):
@@ -235,7 +240,7 @@ class PartsReader:
             self.trail.inner = [item for item in self.trail.inner if item[1] is not statement.body]
             self.trail.note(node, statement)
         else:
-            if not _still_holds(statement):
+            if not still_holds(statement):
                 raise Unclear("the condition of the mask may not hold any more behind the branch")
             self.trail.reads.append(node)
             self.trail.inner.append((last, statement.body))
@@ -251,7 +256,7 @@ class PartsReader:
             if aligned is None:
                 raise Unclear("the einsum of the scores is no product of each query with each key")
             query, key = (operands[2], operands[1]) if aligned.swapped else (operands[1], operands[2])
-            self._operands(Turned(query, aligned.rows), Turned(key, aligned.columns), before)
+            self._operands(self._turned(query, aligned.rows), self._turned(key, aligned.columns), before)
             known = "..." in self._pattern(operands) or self.dim in (-1, len(scores) - 1)
         elif len(operands) == 2 and not operation.keywords:
             self._operands(Turned(operands[0]), self._transposed(operands[1], node), before)
@@ -269,6 +274,10 @@ class PartsReader:
         """An operand whose last two dimensions have to be exchanged."""
         plain = untransposed(self.reader.operation(node, self.site.owner), node, is_bmm(product))
         return Turned(plain) if plain is not None else Turned(node, TURN)
+
+    def _turned(self, node: ast.expr, turn: str) -> Turned:
+        """An operand of an einsum."""
+        return self._transposed(node, self.site.product) if turn == TURN else Turned(node, turn)
 
     def _added_product(self, node: ast.expr, operation: Operation, before: int) -> None:
         """`torch.baddbmm(bias, query, key, beta=0, alpha=scale)`."""
@@ -382,21 +391,3 @@ class PartsReader:
             what = f"`{ast.unparse(node.func)}`" if isinstance(node, ast.Call) else "an operation"
             raise Unclear(f"{what} on the way is not understood")
         return found
-
-
-def _written_out(statement: ast.AugAssign) -> ast.expr:
-    """`scores *= scale`, `scores += mask`: as if written out."""
-    assert isinstance(statement.target, ast.Name), "it binds the name"
-    earlier = ast.copy_location(ast.Name(statement.target.id, ast.Load()), statement.target)
-    return ast.copy_location(ast.BinOp(earlier, statement.op, statement.value), statement)
-
-
-def _still_holds(statement: ast.If) -> bool:
-    """Whether a condition holds behind its branch as well."""
-    test = statement.test
-    asked = {node.id for node in ast.walk(test) if isinstance(node, ast.Name)}
-    if not any(binds(item, name) for item in statement.body for name in asked):
-        return True
-    if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.IsNot):
-        return isinstance(test.comparators[0], ast.Constant) and test.comparators[0].value is None
-    return isinstance(test, ast.Call) and isinstance(test.func, ast.Name) and test.func.id == "exists"

@@ -198,3 +198,21 @@ def binds(statement: ast.stmt, name: str) -> bool:
         ):
             return True
     return False
+
+
+def written_out(statement: ast.AugAssign) -> ast.expr:
+    """`scores *= scale`, `scores += mask`: as if written out."""
+    assert isinstance(statement.target, ast.Name), "it binds the name"
+    earlier = ast.copy_location(ast.Name(statement.target.id, ast.Load()), statement.target)
+    return ast.copy_location(ast.BinOp(earlier, statement.op, statement.value), statement)
+
+
+def still_holds(statement: ast.If) -> bool:
+    """Whether a condition holds behind its branch as well."""
+    test = statement.test
+    asked = {node.id for node in ast.walk(test) if isinstance(node, ast.Name)}
+    if not any(binds(item, name) for item in statement.body for name in asked):
+        return True
+    if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.IsNot):
+        return isinstance(test.comparators[0], ast.Constant) and test.comparators[0].value is None
+    return isinstance(test, ast.Call) and isinstance(test.func, ast.Name) and test.func.id == "exists"
