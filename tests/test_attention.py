@@ -395,6 +395,10 @@ def test_dropout_is_applied_in_training_only() -> None:
             "return w @ v",
             "`w` changes in a branch",
         ),
+        (
+            "w = (q @ k.mT).softmax(-1)\nif mask is not None:\n    w = mask(w)\nreturn w @ v, w",
+            "`w` is returned too",
+        ),
         ("s = (q @ k.mT).masked_fill(mask == 0, 0.0)\nreturn s.softmax(-1) @ v", "another value"),
         ("w = F.softmax(q @ k.mT, dim=-1, dtype=torch.float32)\nreturn w @ v", "another dtype"),
         ("w = (q @ k.mT).softmax(-1)\nw = w * mask\nreturn w @ v", "something else is done to the weights"),

@@ -13,6 +13,12 @@ from torchmigrate.codemods._attention_sites import Site
 from torchmigrate.codemods._operations import names_in
 
 
+_RETURNED = (
+    "`{}` is returned too, and the new function does not give it: keep this for callers that need the weights, "
+    "and call the new one for all others"
+)
+
+
 class Unclear(Exception):
     """Why an attention cannot be rewritten."""
 
@@ -48,7 +54,11 @@ class Trail:
                 self.note(node, statement)
                 return statement.value, where
             if isinstance(statement, ast.If):
-                raise Unclear(f"`{node.id}` changes in a branch: make what differs an `attn_mask` of its own")
+                if self._is_returned(node):
+                    raise Unclear(_RETURNED.format(node.id))
+                raise Unclear(
+                    f"`{node.id}` changes in a branch: an `attn_mask` can hold what is added, `dropout_p` the dropout"
+                )
             break
         raise Unclear(f"`{node.id}` is not assigned on the way")
 
@@ -111,10 +121,7 @@ class Trail:
                     continue
                 later = end is not None and node.lineno > end
                 if id(node) in returned and not later and node.lineno >= begin:
-                    raise Unclear(
-                        f"`{name}` is returned too, and the new function does not give it: keep this for "
-                        "callers that need the weights, and call the new one for all others"
-                    )
+                    raise Unclear(_RETURNED.format(name))
                 if id(node) in inside or not (node.lineno < begin or later):
                     raise Unclear(f"`{name}` is used elsewhere (line {node.lineno})")
 
@@ -138,6 +145,13 @@ class Trail:
                     for item in other:
                         yield from ast.walk(item)
                     yield from self._other_branches(inner)
+
+    def _is_returned(self, name: ast.Name) -> bool:
+        return any(
+            isinstance(node, ast.Name) and node.id == name.id and node is not name
+            for item in self._returns()
+            for node in ast.walk(item)
+        )
 
     def _returns(self) -> Iterable[ast.Return]:
         return (node for node in ast.walk(self.site.function) if isinstance(node, ast.Return))
