@@ -12,10 +12,9 @@ from typing import TypeGuard
 from torchmigrate.codemods._attention_sites import Site
 from torchmigrate.codemods._operations import names_in
 
-
 _RETURNED = (
-    "`{}` is returned too, and the new function does not give it: keep this for callers that need the weights, "
-    "and call the new one for all others"
+    "`{}` is returned too, and the new function does not give it: keep this for callers that need the "
+    "weights, and call the new one for all others"
 )
 
 
@@ -57,7 +56,8 @@ class Trail:
                 if self._is_returned(node):
                     raise Unclear(_RETURNED.format(node.id))
                 raise Unclear(
-                    f"`{node.id}` changes in a branch: an `attn_mask` can hold what is added, `dropout_p` the dropout"
+                    f"`{node.id}` changes in a branch: an `attn_mask` can hold what is added, `dropout_p` "
+                    "the dropout"
                 )
             break
         raise Unclear(f"`{node.id}` is not assigned on the way")
