@@ -277,6 +277,44 @@ def test_attributes_and_several_places_share_one_fix() -> None:
     )
 
 
+SAVED_ELSEWHERE = case("""
+    from torch.nn.parallel import DistributedDataParallel as DDP
+
+    def save(path, model, optimizer):
+        plain = model.module if isinstance(model, DDP) else model
+        torch.save({"model": plain.state_dict(), "optimizer": optimizer.state_dict()}, path)
+
+    def train(fast):
+        model = Net()
+        if fast:
+            model = torch.compile(model)
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        save("last.pt", model, optimizer)
+""")
+
+
+def test_functions_of_the_file_that_save() -> None:
+    (finding,) = found(SAVED_ELSEWHERE, "TM904")
+    assert SAVED_ELSEWHERE[finding.start : finding.end] == "plain.state_dict()"
+    assert fixed(SAVED_ELSEWHERE, "TM904") == SAVED_ELSEWHERE.replace(
+        "model = torch.compile(model)", "model.compile()"
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('save("last.pt", model, ', 'save("last.pt", Net(), '),
+        ("    plain = model.module", "    model = other()\n    plain = model.module"),
+        ("def train", "save = other\n\ndef train"),
+        ("torch.save({", "remember({"),
+    ],
+)
+def test_functions_of_the_file_that_save_something_else(old: str, new: str) -> None:
+    assert old in SAVED_ELSEWHERE
+    assert found(SAVED_ELSEWHERE.replace(old, new), "TM904") == []
+
+
 @pytest.mark.parametrize(
     ("code", "word"),
     [
