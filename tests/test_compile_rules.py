@@ -277,6 +277,44 @@ def test_attributes_and_several_places_share_one_fix() -> None:
     )
 
 
+SAVED_ELSEWHERE = case("""
+    from torch.nn.parallel import DistributedDataParallel as DDP
+
+    def save(path, model, optimizer):
+        plain = model.module if isinstance(model, DDP) else model
+        torch.save({"model": plain.state_dict(), "optimizer": optimizer.state_dict()}, path)
+
+    def train(fast):
+        model = Net()
+        if fast:
+            model = torch.compile(model)
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        save("last.pt", model, optimizer)
+""")
+
+
+def test_functions_of_the_file_that_save() -> None:
+    (finding,) = found(SAVED_ELSEWHERE, "TM904")
+    assert SAVED_ELSEWHERE[finding.start : finding.end] == "plain.state_dict()"
+    assert fixed(SAVED_ELSEWHERE, "TM904") == SAVED_ELSEWHERE.replace(
+        "model = torch.compile(model)", "model.compile()"
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('save("last.pt", model, ', 'save("last.pt", Net(), '),
+        ("    plain = model.module", "    model = other()\n    plain = model.module"),
+        ("def train", "save = other\n\ndef train"),
+        ("torch.save({", "remember({"),
+    ],
+)
+def test_functions_of_the_file_that_save_something_else(old: str, new: str) -> None:
+    assert old in SAVED_ELSEWHERE
+    assert found(SAVED_ELSEWHERE.replace(old, new), "TM904") == []
+
+
 @pytest.mark.parametrize(
     ("code", "word"),
     [
@@ -366,7 +404,10 @@ def test_what_wrappers_make_of_the_keys() -> None:
 
 # ---- TM905: graph breaks --------------------------------------------------------------------------------
 
-FORWARD = "import torch\nimport numpy as np\nclass Net(torch.nn.Module):\n    def forward(self, x):\n"
+FORWARD = (
+    "import logging\nimport time\nimport warnings\nimport torch\nimport numpy as np\n"
+    "log = logging.getLogger(__name__)\nclass Net(torch.nn.Module):\n    def forward(self, x):\n"
+)
 BREAKS = [
     "y = x * x.abs().max().item()",
     "y = x * x.tolist()[0]",
@@ -378,6 +419,11 @@ BREAKS = [
     "y = x\nwhile y.sum() < 3 and torch.all(y > -9):\n    y = y + 1",
     "y = x if torch.equal(x, x + 1) else -x",
     "y = x + 1 if x.mean() > 0 else -x",
+    "y = x + 1\nlog.info('%s', y.shape)\ny = y * 2",
+    "y = x + 1\nlogging.debug('here')\ny = y * 2",
+    "y = x + 1\nwarnings.warn('here')\ny = y * 2",
+    "y = x + 1\nstart = time.perf_counter()\ny = y * 2",
+    "y = x.sin()\ntry:\n    y = y * y.sum().item()\nexcept ValueError:\n    pass",
 ]
 FOLLOWED = [
     "assert (x > -9).all(), 'small'\ny = x",
@@ -390,6 +436,9 @@ FOLLOWED = [
     "y = x\nif x.dim() > 3:\n    raise ValueError(f'{x.max().item()}')",
     "y = {'a': x}\nfor k, v in y.items():\n    y = v",
     "y = torch.where(x > 0, x, -x)",
+    "y = x\nif x.dim() > 3:\n    log.info(x)\n    warnings.warn('here')",
+    "try:\n    y = x + 1\nexcept RuntimeError:\n    y = x",
+    "self.kept = x\ny = x + len(x)",
 ]
 
 
@@ -443,6 +492,7 @@ def test_the_compiler_agrees(body: str, tmp_path: Path) -> None:
         forward("y = x.item()").replace("    def forward", "    @torch.compiler.disable\n    def forward"),
         forward("y = x.item()").replace("    def forward", "    @torch.jit.ignore\n    def forward"),
         forward("y = x.item(3)"),
+        forward("y = x\nlog.info(x)").replace("logging.getLogger(__name__)", "Console()"),
         forward("y = x\ndef tell():\n    print(x)"),
         "from log import print\n" + forward("print(x)\ny = x"),
         forward("y = x.item()")

@@ -437,6 +437,10 @@ def test_no_place_for_it(code: str):
         "from accelerate import Accelerator",
         "import deepspeed",
         "import pytest",
+        "import torchopt",
+        "from opacus import PrivacyEngine",
+        "import torch.distributed.rpc",
+        "from torch.distributed import rpc",
     ],
 )
 def test_files_of_other_programs(line: str):

@@ -10,6 +10,7 @@ import enum
 from collections.abc import Callable
 from typing import NamedTuple
 
+from torchmigrate.codemods._attention_products import is_minus_infinity
 from torchmigrate.codemods._attention_sites import Site
 from torchmigrate.codemods._operations import Reader, is_self, number, same
 
@@ -34,14 +35,24 @@ class How(enum.Enum):
 
 
 class Mask(NamedTuple):
-    """A mask; test: the condition under which it is applied."""
+    """A mask.
+
+    test: the condition under which it is applied.
+    boolean: whether it says which keys take part; else it is added.
+    also: a second one of the same kind.
+    """
 
     value: ast.expr
     how: How = How.PLAIN
     test: ast.expr | None = None
+    boolean: bool = False
+    also: Mask | None = None
 
     def argument(self, text: Callable[[ast.expr], str]) -> str:
         """The argument of the new call; text: gives the source of an expression."""
+        if self.also is not None:
+            both = [part._operand(text, "&" if self.boolean else "+") for part in (self, self.also)]
+            return f"attn_mask={(' & ' if self.boolean else ' + ').join(both)}"
         if self.how is How.CAUSAL and self.test is None:
             return "is_causal=True"
         code = self._code(text)
@@ -51,6 +62,17 @@ class Mask(NamedTuple):
         if test == f"{code} is not None":
             return f"attn_mask={code}"
         return f"attn_mask={code} if {test} else None"
+
+    def _operand(self, text: Callable[[ast.expr], str], operator: str) -> str:
+        """The mask as an operand, in parentheses where it needs them."""
+        code = self._code(text)
+        node = ast.parse(code.strip(), mode="eval").body
+        tight = not isinstance(node, ast.Compare | ast.BoolOp | ast.IfExp | ast.Lambda | ast.NamedExpr)
+        if isinstance(node, ast.BinOp):
+            tight = operator == "+" and isinstance(
+                node.op, ast.Add | ast.Sub | ast.Mult | ast.Div | ast.MatMult
+            )
+        return code if tight else f"({code})"
 
     def _code(self, text: Callable[[ast.expr], str]) -> str:
         value = self.value
@@ -74,9 +96,9 @@ class Mask(NamedTuple):
 def negated(node: ast.expr, site: Site, reader: Reader) -> Mask:
     """What is kept, where `node` says what is filled with minus infinity."""
     if _is_causal(node, site, reader):
-        return Mask(node, How.CAUSAL)
+        return Mask(node, How.CAUSAL, boolean=True)
     if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in _FLIPPED:
-        return Mask(node, How.FLIPPED)
+        return Mask(node, How.FLIPPED, boolean=True)
     if (
         isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
@@ -84,9 +106,24 @@ def negated(node: ast.expr, site: Site, reader: Reader) -> Mask:
         and len(node.args) == 1
         and not node.keywords
     ):
-        return Mask(node, How.FLIPPED)
+        return Mask(node, How.FLIPPED, boolean=True)
     inner = _inverted(node)
-    return Mask(inner) if inner is not None else Mask(node, How.INVERTED)
+    return Mask(inner, boolean=True) if inner is not None else Mask(node, How.INVERTED, boolean=True)
+
+
+def joined(one: Mask, other: Mask) -> Mask | None:
+    """Two masks as one; None where they are of different kinds, or applied under conditions."""
+    if one.also or other.also or one.test or other.test or one.boolean is not other.boolean:
+        return None
+    return one._replace(also=other)
+
+
+def fill_of(node: ast.expr, reader: Reader, value_of: Callable[[ast.Name], ast.expr | None]) -> bool:
+    """Whether a value is minus infinity, by itself or by a variable; value_of: what that was given."""
+    if isinstance(node, ast.Name):
+        value = value_of(node)
+        return value is not None and is_minus_infinity(value, reader)
+    return is_minus_infinity(node, reader)
 
 
 def _inverted(node: ast.expr) -> ast.expr | None:

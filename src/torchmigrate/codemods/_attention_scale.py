@@ -126,10 +126,26 @@ def function_name(call: ast.Call, reader: Reader) -> str:
     return "math.sqrt" if isinstance(function, ast.Name) and function.id == "sqrt" else ""
 
 
+def is_positive(scale: ast.expr, reader: Reader) -> bool:
+    """Whether a scale is surely positive: a number, a root, or a power of a size."""
+    value = number(scale)
+    if value is not None:
+        return value > 0
+    if isinstance(scale, ast.BinOp) and isinstance(scale.op, ast.Div):
+        return is_positive(scale.left, reader) and is_positive(scale.right, reader)
+    if isinstance(scale, ast.BinOp) and isinstance(scale.op, ast.Pow):
+        return number(scale.right) in (0.5, -0.5)
+    return isinstance(scale, ast.Call) and function_name(scale, reader) in _ROOTS
+
+
 def is_default(
-    scale: ast.expr, divided: bool, query: ast.expr, key: ast.expr, site: Site, reader: Reader
+    scale: ast.expr, divided: bool, query: ast.expr | None, key: ast.expr | None, site: Site, reader: Reader
 ) -> bool:
-    """Whether a scale is one over the root of the last size of query or key, which is the default."""
+    """Whether a scale is one over the root of the last size of query or key, which is the default.
+
+    Args:
+        query, key: the operands of the product, None where their dimensions are moved before.
+    """
     if not divided:
         if isinstance(scale, ast.BinOp) and isinstance(scale.op, ast.Div) and number(scale.left) == 1:
             return is_default(scale.right, True, query, key, site, reader)
@@ -143,7 +159,7 @@ def is_default(
     return False
 
 
-def _is_last_size(node: ast.expr, query: ast.expr, key: ast.expr, site: Site) -> bool:
+def _is_last_size(node: ast.expr, query: ast.expr | None, key: ast.expr | None, site: Site) -> bool:
     if isinstance(node, ast.Name):
         values = [
             statement.value
@@ -166,4 +182,4 @@ def _is_last_size(node: ast.expr, query: ast.expr, key: ast.expr, site: Site) ->
         owner, last = node.func.value, len(node.args) == 1 and number(node.args[0]) == -1
     else:
         return False
-    return last and (same(owner, query) or same(owner, key))
+    return last and any(operand is not None and same(owner, operand) for operand in (query, key))

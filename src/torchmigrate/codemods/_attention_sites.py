@@ -11,14 +11,12 @@ import enum
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from torchmigrate.codemods._attention_products import untransposed
 from torchmigrate.codemods._operations import Operation, Reader, number
 from torchmigrate.trees import children
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
-_KEEPS = frozenset(
-    "masked_fill masked_fill_ to float half bfloat16 double type type_as clamp clamp_ contiguous mul mul_ "
-    "div div_ add add_ sub sub_ view reshape unflatten flatten unsqueeze squeeze".split()
-)
+_KEEPS = frozenset("clamp clamp_ sub sub_".split())  # beside the operations that are known
 
 
 class Stage(enum.Enum):
@@ -26,6 +24,10 @@ class Stage(enum.Enum):
 
     SCORES = "scores"  # a product of queries and keys
     WEIGHTS = "weights"  # their softmax
+    TURNED = "turned"  # the same with the last two dimensions transposed
+
+
+_Known = tuple[Stage, ast.Call | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +35,14 @@ class Site:
     """One attention.
 
     softmax: the call.
-    product: of the weights and the values.
+    product: of the weights and the values; weights: its operand.
     statement: the statement that holds the product; block: the statements that it is one of.
     function, owner: in which it stands, and the class whose method that is.
     """
 
     softmax: ast.Call
     product: ast.expr
+    weights: ast.expr
     statement: ast.stmt
     block: list[ast.stmt]
     function: _Function
@@ -96,8 +99,8 @@ class _Walk:
         self.function = function
         self.owner = owner
         self.reader = reader
-        self.known: dict[str, tuple[Stage, ast.Call | None]] = {}
-        self.found: list[tuple[ast.Call, ast.expr]] = []
+        self.known: dict[str, _Known] = {}
+        self.found: list[tuple[ast.Call, ast.expr, ast.expr]] = []
 
     def run(self) -> Iterator[Site]:
         yield from self._block(self.function.body)
@@ -110,11 +113,24 @@ class _Walk:
             stage = None
             for expression in expressions(statement):
                 stage = self._stage(expression)
-            for softmax, product in self.found:
-                yield Site(softmax, product, statement, block, self.function, self.owner)
+            for softmax, product, weights in self.found:
+                yield Site(softmax, product, weights, statement, block, self.function, self.owner)
             self._bind(statement, stage)
+            if isinstance(statement, ast.If):
+                yield from self._branches(statement)
+                continue
             for inner in blocks(statement):
                 yield from self._block(inner)
+
+    def _branches(self, statement: ast.If) -> Iterator[Site]:
+        """Behind a condition, a name may be what any of the branches made of it."""
+        before = dict(self.known)
+        yield from self._block(statement.body)
+        after, self.known = self.known, before
+        yield from self._block(statement.orelse)
+        for name, stage in after.items():
+            if self.known.get(name, (Stage.SCORES, None))[0] is Stage.SCORES:
+                self.known[name] = stage
 
     def _bind(self, statement: ast.stmt, stage: tuple[Stage, ast.Call | None] | None) -> None:
         """Note what an assignment gives its name; the value is the last expression of the statement."""
@@ -126,7 +142,7 @@ class _Walk:
                 if isinstance(target, ast.Name) and stage is not None:
                     self.known[target.id] = stage
 
-    def _stage(self, node: ast.expr) -> tuple[Stage, ast.Call | None] | None:
+    def _stage(self, node: ast.expr) -> _Known | None:
         """How far the value of an expression is; attentions on the way are noted."""
         if isinstance(node, ast.Name):
             return self.known.get(node.id)
@@ -134,31 +150,47 @@ class _Walk:
         if operation is not None:
             return self._of_operation(node, operation)
         inner = [self._stage(child) for child in _children(node)]
-        if isinstance(node, ast.IfExp):
+        if isinstance(node, ast.Attribute) and node.attr == "mT":
+            return _turned(inner[0])
+        if isinstance(node, ast.IfExp) or (isinstance(node, ast.Call) and _keeps_shape(node)):
             return next((stage for stage in inner if stage is not None), None)
-        if isinstance(node, ast.Call) and inner and _keeps_shape(node):
-            return next((stage for stage in inner if stage is not None), None)
+        if isinstance(node, ast.Attribute) and node.attr in _KEEPS:
+            return inner[0]  # `scores.clamp(...)`
         return None
 
-    def _of_operation(self, node: ast.expr, operation: Operation) -> tuple[Stage, ast.Call | None] | None:
+    def _of_operation(self, node: ast.expr, operation: Operation) -> _Known | None:
         inner = [self._stage(child) for child in (*operation.operands, *operation.keywords.values())]
         first = next((stage for stage in inner if stage is not None), None)
-        if operation.kind in ("matmul", "einsum"):
-            weights = inner[:1] if operation.kind == "matmul" else inner[1:]
-            for stage in weights:
-                if stage is not None and stage[0] is Stage.WEIGHTS and stage[1] is not None:
-                    self.found.append((stage[1], node))
-                    return None
-            operands = operation.operands[1:] if operation.kind == "einsum" else operation.operands
-            return (Stage.SCORES, None) if len(operands) == 2 else None
+        if operation.kind in ("matmul", "einsum", "baddbmm"):
+            factors = len(operation.operands) - (operation.kind != "matmul")
+            return self._of_product(node, operation, inner) if factors == 2 else None
         if operation.kind == "softmax":
             scores = inner[0] if inner else None
             if scores is None or scores[0] is not Stage.SCORES or not isinstance(node, ast.Call):
                 return None
             return (Stage.WEIGHTS, node) if last_dimension(operation) else None
-        if operation.kind in ("transpose", "permute", "logical_not"):
-            return None
-        return first
+        if operation.kind in ("transpose", "permute"):
+            turns = untransposed(operation, node, bmm=True) is not None
+            return _turned(inner[0]) if turns else None
+        return first if operation.kind != "logical_not" else None
+
+    def _of_product(self, node: ast.expr, operation: Operation, inner: list[_Known | None]) -> _Known | None:
+        """A product of weights is an attention, any other may be scores."""
+        wanted: tuple[tuple[Stage, ...], ...] = ((Stage.WEIGHTS,), (Stage.TURNED,))
+        if operation.kind != "matmul":
+            wanted = ((), (Stage.WEIGHTS,), (Stage.WEIGHTS,) if operation.kind == "einsum" else ())
+        for operand, stage, wants in zip(operation.operands, inner, wanted, strict=False):
+            if stage is not None and stage[0] in wants and stage[1] is not None:
+                self.found.append((stage[1], node, operand))
+                return None
+        return (Stage.SCORES, None)
+
+
+def _turned(stage: _Known | None) -> _Known | None:
+    """What transposing makes of weights."""
+    if stage is None or stage[0] is Stage.SCORES:
+        return None
+    return (Stage.WEIGHTS if stage[0] is Stage.TURNED else Stage.TURNED), stage[1]
 
 
 def last_dimension(operation: Operation) -> int | None:

@@ -28,11 +28,12 @@ class Compiled:
 
 
 def is_taken_over(names: Names) -> bool:
-    """Whether a file hands its models to a library that compiles them its own way: Lightning, accelerate."""
+    """Whether a file uses a library whose models are not compiled here: Lightning, accelerate, torchopt."""
     return any(
-        below(binding.target or binding.module or "", TAKEN_OVER)
+        below(name, TAKEN_OVER)
         for binding in names.bindings
         if binding.is_import
+        for name in (binding.target or "", binding.module or "")
     )
 
 

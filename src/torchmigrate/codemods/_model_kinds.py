@@ -93,11 +93,13 @@ _LEAVE_LAST = frozenset(
     trace_module Pipe PipelineModule PipelineStage Process GraphModule Interpreter
     """.split()
 )
-# Files that use these run on devices that compile by themselves, or hand their models to them.
+# Files that use these run on devices that compile by themselves, hand their models to them, have modules that
+# run elsewhere, hooks that compiled code does not call, or differentiate through the steps of an optimizer.
 TAKEN_OVER = _parents(
     """
-    accelerate colossalai deepspeed habana_frameworks lightning poptorch pytorch_lightning thunder
-    torch_neuronx torch_xla
+    accelerate backpack colossalai deepspeed habana_frameworks higher learn2learn lightning opacus
+    poptorch pytorch_lightning thunder torch.distributed.autograd torch.distributed.rpc torch_neuronx
+    torch_xla torchopt
     """.split()
 )
 

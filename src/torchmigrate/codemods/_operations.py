@@ -13,6 +13,7 @@ from torchmigrate.trees import walk
 _FUNCTIONS = {
     "torch.matmul": "matmul",
     "torch.bmm": "matmul",
+    "torch.baddbmm": "baddbmm",
     "torch.einsum": "einsum",
     "torch.functional.einsum": "einsum",
     "torch.softmax": "softmax",
@@ -48,6 +49,12 @@ _METHODS = {
     "add": "add",
     "add_": "add",
     "logical_not": "logical_not",
+    "contiguous": "same",
+    **dict.fromkeys(("to", "type", "type_as", "float", "half", "bfloat16", "double"), "cast"),
+    **dict.fromkeys(
+        ("view", "reshape", "view_as", "reshape_as", "flatten", "unflatten", "squeeze", "unsqueeze"),
+        "reshape",
+    ),
 }
 _BINARY: dict[type[ast.operator], str] = {
     ast.MatMult: "matmul",
@@ -57,6 +64,8 @@ _BINARY: dict[type[ast.operator], str] = {
     ast.Sub: "sub",
 }
 _LAYERS = {"torch.nn.Softmax": "softmax", "torch.nn.Dropout": "dropout"}
+_SEQUENTIAL = "torch.nn.Sequential"
+_EINOPS = "einops.einsum"  # whose pattern comes last
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +75,10 @@ class Operation:
     kind: such as "matmul".
     operands: the positional ones, the object of a method first.
     keywords: the named ones.
-    layer: the `nn.Dropout(...)` that `self.x(...)` calls, where it is one; then `owner` is `self.x`.
+    layer: the `nn.Dropout(...)` that is called, where it is one; then `owner` is the `self.x` that holds it,
+        None if it is made on the spot.
+    then: the `nn.Dropout(...)` behind a softmax in the same `nn.Sequential`.
+    method: the name of the method, where it is one.
     """
 
     kind: str
@@ -74,6 +86,8 @@ class Operation:
     keywords: dict[str, ast.expr] = field(default_factory=dict)
     layer: ast.Call | None = None
     owner: ast.Attribute | None = None
+    then: ast.Call | None = None
+    method: str = ""
 
     def argument(self, number: int, *names: str) -> ast.expr | None:
         """An argument that may be given by position or by one of some names."""
@@ -100,10 +114,19 @@ class Reader:
     def __init__(self, names: Names) -> None:
         self._resolved = {id(use.node): use.candidates[0] for use in names.uses if use.sure}
         self._layers: dict[int, Layers] = {}
+        self._einops = {
+            name
+            for name, bindings in names.module.bindings.items()
+            if all(binding.is_import and binding.target == _EINOPS for binding in bindings)
+        }
 
     def qualified(self, node: ast.expr) -> str | None:
         """The qualified name of a library function or class, if the expression surely is one."""
         return self._resolved.get(id(node))
+
+    def is_einops(self, function: ast.expr) -> bool:
+        """Whether a function is `einops.einsum`, which names dimensions by words."""
+        return isinstance(function, ast.Name) and function.id in self._einops
 
     def layers(self, owner: ast.ClassDef) -> Layers:
         """The attributes that the methods of a class set; buffers and submodules that are registered too."""
@@ -138,16 +161,39 @@ class Reader:
                 if not operands and key in named:
                     operands = (named.pop(key),)
             return Operation(_FUNCTIONS[name], operands, named)
+        if self.is_einops(function) and len(node.args) == 3:
+            return Operation("einsum", (node.args[2], *node.args[:2]), named)
+        if isinstance(function, ast.Call):
+            return self._of_layer(function, None, node, named)
         if not isinstance(function, ast.Attribute):
             return None
         if isinstance(function.value, ast.Name) and function.value.id == "self" and owner is not None:
-            layer = self.layers(owner).sole(function.attr)
-            made = self.qualified(layer.func) if isinstance(layer, ast.Call) else None
-            if made in _LAYERS and isinstance(layer, ast.Call):
-                return Operation(_LAYERS[made], tuple(node.args), named, layer, function)
+            found = self._of_layer(self.layers(owner).sole(function.attr), function, node, named)
+            if found is not None:
+                return found
         if function.attr in _METHODS and (name is None or name.startswith("torch.Tensor.")):
-            return Operation(_METHODS[function.attr], (function.value, *node.args), named)
+            operands = (function.value, *node.args)
+            return Operation(_METHODS[function.attr], operands, named, method=function.attr)
         return None
+
+    def _of_layer(
+        self, layer: ast.expr | None, owner: ast.Attribute | None, node: ast.Call, named: dict[str, ast.expr]
+    ) -> Operation | None:
+        """The operation of a softmax or dropout layer, or of both in a row."""
+        if not isinstance(layer, ast.Call):
+            return None
+        made, then = self.qualified(layer.func), None
+        if made == _SEQUENTIAL and owner is not None and len(layer.args) == 2 and not layer.keywords:
+            first, second = layer.args
+            if not isinstance(first, ast.Call) or not isinstance(second, ast.Call):
+                return None
+            kinds = [_LAYERS.get(self.qualified(item.func) or "") for item in (first, second)]
+            if kinds != ["softmax", "dropout"]:
+                return None
+            made, layer, then = self.qualified(first.func), first, second
+        if made not in _LAYERS:
+            return None
+        return Operation(_LAYERS[made], tuple(node.args), named, layer, owner, then)
 
 
 def _assigned(owner: ast.ClassDef) -> Iterator[tuple[str, ast.expr]]:

@@ -11,9 +11,10 @@ import re
 from collections.abc import Iterator, Sequence
 
 from torchmigrate.catalogue.model import Rule
-from torchmigrate.codemods._attention_parts import Parts, PartsReader, Unclear
+from torchmigrate.codemods._attention_parts import Parts, PartsReader, Turned
 from torchmigrate.codemods._attention_scale import is_default
 from torchmigrate.codemods._attention_sites import Site, sites
+from torchmigrate.codemods._attention_trail import Unclear
 from torchmigrate.codemods._findings import finding_at
 from torchmigrate.codemods._operations import Reader
 from torchmigrate.codemods._placing import use_at
@@ -83,8 +84,10 @@ def _fix(site: Site, rule: Rule, planner: FixPlanner, reader: Reader) -> Fix | s
     if isinstance(spelling, Refusal):
         return spelling.reason
     arguments = _arguments(parts, site, reader, source)
-    edits = [_call(site, spelling.text, arguments, source), *spelling.edits]
-    edits += removals(parts.gone, site.block, source)
+    edits = [_call(site, spelling.text, arguments, parts.result, source), *spelling.edits]
+    edits += removals(parts.trail.gone, site.block, source)
+    for statement, block in parts.trail.inner:
+        edits += removals([statement], block, source)
     case = rule.cases[0]
     if any(item.startswith("scale=") for item in arguments):
         case = case._replace(requires=_SCALE_SINCE)
@@ -93,13 +96,13 @@ def _fix(site: Site, rule: Rule, planner: FixPlanner, reader: Reader) -> Fix | s
 
 
 def _shares_lines(site: Site, parts: Parts, source: Source) -> bool:
-    for statement in parts.gone:
+    for statement, block in [*((item, site.block) for item in parts.trail.gone), *parts.trail.inner]:
         if isinstance(statement, ast.If):
             start = start_of(source, statement)
             if source.text[line_start(source.text, start) : start].strip():
                 return True
             continue
-        line = logical_line(source, site.block, statement)
+        line = logical_line(source, block, statement)
         if line.indent is None or len(line.statements) > 1:
             return True
     return False
@@ -117,32 +120,47 @@ def _arguments(parts: Parts, site: Site, reader: Reader, source: Source) -> list
         plain = isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Subscript)
         return text(node) if plain else f"({text(node)})"
 
-    key = f"{primary(parts.key)}.transpose(-2, -1)" if parts.transposed else text(parts.key)
-    found = [text(parts.query), key, text(parts.value)]
+    def turned(part: Turned) -> str:
+        return f"{primary(part.node)}{part.turn}" if part.turn else text(part.node)
+
+    query, key = parts.query, parts.key
+    found = [turned(query), turned(key), turned(parts.value)]
     if parts.mask is not None:
         found.append(parts.mask.argument(text))
     if parts.module is not None:
-        found.append(f"dropout_p={text(parts.module)}.p if {text(parts.module)}.training else 0.0")
+        layer = text(parts.module) + (f"[{parts.number}]" if parts.number is not None else "")
+        found.append(f"dropout_p={layer}.p if {layer}.training else 0.0")
     elif parts.dropout is not None:
         chance = "0.5" if not hasattr(parts.dropout, "lineno") else text(parts.dropout)
         when = f" if {text(parts.training)} else 0.0" if parts.training is not None else ""
         found.append(f"dropout_p={chance}{when}")
     if parts.scale is None:
         found.append("scale=1.0")
-    elif not is_default(parts.scale, parts.divided, parts.query, parts.key, site, reader):
+    elif not is_default(
+        parts.scale,
+        parts.divided,
+        None if query.turn else query.node,
+        None if key.turn else key.node,
+        site,
+        reader,
+    ):
         tight = isinstance(parts.scale, ast.Name | ast.Attribute | ast.Call | ast.Constant | ast.Subscript)
         scale = text(parts.scale) if tight or not parts.divided else f"({text(parts.scale)})"
         found.append(f"scale=1.0 / {scale}" if parts.divided else f"scale={scale}")
     return found
 
 
-def _call(site: Site, function: str, arguments: Sequence[str], source: Source) -> Edit:
-    """The new call in the place of the product, on several lines if it is long."""
+def _call(site: Site, function: str, arguments: Sequence[str], turn: str, source: Source) -> Edit:
+    """The new call in the place of the product, on several lines if it is long.
+
+    Args:
+        turn: the method call that the result needs, or nothing.
+    """
     start, end = source.span(site.product)
     text = source.text
     if _parenthesized(text, start, end):
         start, end = start - 1, end + 1
-    code = f"{function}({', '.join(arguments)})"
+    code = f"{function}({', '.join(arguments)}){turn}"
     begin = line_start(text, start)
     rest = re.match(r"[^\r\n]*", text[end:])
     width = start - begin + len(code) + (len(rest[0]) if rest else 0)
@@ -152,9 +170,11 @@ def _call(site: Site, function: str, arguments: Sequence[str], source: Source) -
         inner = f"{source.newline}{indent}{_STEP}"
         row = ", ".join(arguments)
         if len(indent) + len(_STEP) + len(row) <= _WIDTH:
-            return Edit(start, end, f"{function}({inner}{row}{source.newline}{indent})")
-        rows = [", ".join(arguments[:3]), *arguments[3:]]
-        code = f"{function}({inner}{f',{inner}'.join(rows)},{source.newline}{indent})"
+            return Edit(start, end, f"{function}({inner}{row}{source.newline}{indent}){turn}")
+        operands = ", ".join(arguments[:3])
+        fits = len(indent) + len(_STEP) + len(operands) <= _WIDTH
+        rows = [operands, *arguments[3:]] if fits else list(arguments)
+        code = f"{function}({inner}{f',{inner}'.join(rows)},{source.newline}{indent}){turn}"
     return Edit(start, end, code)
 
 

@@ -47,6 +47,7 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
         region = _region(item, parents)
         if region is not None:
             groups.setdefault((id(region), ast.unparse(item.target)), []).append(item)
+    reported: set[int] = set()  # a function may save several models
     for (_, target), group in groups.items():
         region = _region(group[0], parents)
         assert region is not None, "only those with a region are in a group"
@@ -55,6 +56,9 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
             continue
         made = _fix(rule, group, region, planner)
         for call in saved:
+            if id(call) in reported and isinstance(made, str):
+                continue
+            reported.add(id(call))
             fix = made if isinstance(made, Fix) else None
             span = planner.source.span(call)
             finding = finding_at(rule, planner, span, symbol=ast.unparse(call.func), fix=fix)
@@ -92,6 +96,7 @@ class _Saved:
         self.region = region
         self.parents = parents
         self.scopes = {id(scope.node): scope for scope in planner.names.scopes}
+        self.module = planner.names.tree
         self.known = uses_by_node(planner.names)
         self.local = isinstance(self.first.target, ast.Name)
 
@@ -110,7 +115,48 @@ class _Saved:
                 and self._is_saved(node)
             ):
                 found.append(node)
+        found += self._in_functions(holders)
         return sorted(found, key=lambda call: (call.lineno, call.col_offset))
+
+    def _in_functions(self, holders: set[str]) -> Iterator[ast.Call]:
+        """Those in functions of the file that are given the compiled model."""
+        seen: set[tuple[int, str]] = set()
+        for node in self._nodes():
+            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+                continue
+            function = self._defined(node.func.id)
+            if function is None or (self.local and node.lineno < self.first.statement.lineno):
+                continue
+            for name in _parameters_given(node, function, holders):
+                if (id(function), name) not in seen and not _assigns(function, name):
+                    seen.add((id(function), name))
+                    yield from self._in_function(function, name)
+
+    def _defined(self, name: str) -> ast.FunctionDef | None:
+        """The function of the module that a name is, if it is one alone."""
+        bound = self.scopes[id(self.module)].bindings.get(name, ())
+        node = bound[0].node if len(bound) == 1 else None
+        return node if isinstance(node, ast.FunctionDef) and not node.decorator_list else None
+
+    def _in_function(self, function: ast.FunctionDef, name: str) -> Iterator[ast.Call]:
+        """The calls in one function, for the parameter that holds the model or its wrapper."""
+        holders = {name}
+        for node in ast.walk(function):
+            if (
+                isinstance(node, ast.Assign)
+                and len(node.targets) == 1
+                and self._is_one_of(node.value, {name, f"{name}.module"})
+            ):
+                holders.add(ast.unparse(node.targets[0]))
+        for node in ast.walk(function):
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Attribute)
+                and node.func.attr == "state_dict"
+                and ast.unparse(node.func.value) in holders
+                and self._is_saved(node)
+            ):
+                yield node
 
     def _nodes(self) -> Iterator[ast.AST]:
         """The nodes of the region that see the same variable."""
@@ -207,6 +253,27 @@ class _Saved:
         while not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Module)):
             node = self.parents[node]
         return node
+
+
+def _parameters_given(call: ast.Call, function: ast.FunctionDef, values: set[str]) -> Iterator[str]:
+    """The parameters of a function that a call gives one of some expressions."""
+    names = [item.arg for item in (*function.args.posonlyargs, *function.args.args)]
+    for name, argument in zip(names, call.args, strict=False):
+        if isinstance(argument, ast.Starred):
+            return
+        if ast.unparse(argument) in values:
+            yield name
+    known = {*names, *(item.arg for item in function.args.kwonlyargs)}
+    for keyword in call.keywords:
+        if keyword.arg in known and ast.unparse(keyword.value) in values:
+            yield keyword.arg
+
+
+def _assigns(function: ast.FunctionDef, name: str) -> bool:
+    return any(
+        isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load)
+        for node in ast.walk(function)
+    )
 
 
 def _given(call: ast.Call) -> list[ast.expr]:

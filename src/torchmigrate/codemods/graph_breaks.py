@@ -28,11 +28,15 @@ _READ = "what comes out is a number of Python, for which the graph ends: keep it
 _LIST = "the elements are numbers of Python, for which the graph ends: keep a tensor"
 _PRINT = "leave it out, or put it into a function under `@torch.compiler.disable`"
 _BRANCH = "which branch runs depends on the values of a tensor: use `torch.where`, or `torch.cond`"
+_CLOCK = "measure outside of `forward`, around the call of the model"
 _ARRAY = "the library behind it is not traced: do that outside of `forward`, or with torch"
 
 _TRUTHS = frozenset(["torch.any", "torch.all", "torch.equal", "torch.allclose", "torch.is_nonzero"])
 _REDUCTIONS = frozenset("all any max mean min norm prod std sum var".split())
 _OTHER_LIBRARIES = frozenset("cv2 matplotlib networkx pandas PIL scipy skimage sklearn".split())
+_LOGS = frozenset("critical debug error exception info log warn warning".split())
+_LOG_FUNCTIONS = frozenset(f"logging.{name}" for name in _LOGS)
+_CLOCKS = frozenset(f"time.{name}" for name in ("time", "perf_counter", "monotonic", "process_time"))
 _OFF = re.compile(
     r"torch(?:\.\w+)*\.(?:disable|ignore|unused|is_compiling|is_scripting|is_tracing|script\w*)"
 )
@@ -149,7 +153,8 @@ class _Breaks:
             plain = len(node.args) == 1 and not node.keywords
             if function.id in ("float", "int", "bool") and plain and self._is_tensor(node.args[0]):
                 return node, f"`{function.id}` of a tensor", _READ
-            return None
+        elif (text := self._speaks(function, scope)) and not guarded:
+            return node, f"`{ast.unparse(function)}`", text
         if not isinstance(function, ast.Attribute):
             return None
         if not node.args and not node.keywords and function.attr in ("item", "tolist"):
@@ -161,6 +166,26 @@ class _Breaks:
         if roots and roots <= _OTHER_LIBRARIES and any(map(_is_array, given)):
             return node, "`.numpy()` for another library", _ARRAY
         return None
+
+    def _speaks(self, function: ast.expr, scope: Scope) -> str | None:
+        """What to do about a call that tells a person something: a warning, a log, a clock."""
+        names = set(self.kinds.qualified(function, scope))
+        if names and names <= _CLOCKS:
+            return _CLOCK
+        if names == {"warnings.warn"} or (names and all(name in _LOG_FUNCTIONS for name in names)):
+            return _PRINT
+        if not isinstance(function, ast.Attribute) or function.attr not in _LOGS:
+            return None
+        logger = function.value
+        held = self.kinds.holder(logger.id, scope) if isinstance(logger, ast.Name) else None
+        if held is None or not isinstance(logger, ast.Name):
+            return None
+        values = [getattr(binding.statement, "value", None) for binding in held.bindings[logger.id]]
+        made = [
+            isinstance(value, ast.Call) and "logging.getLogger" in self.kinds.qualified(value.func, held)
+            for value in values
+        ]
+        return _PRINT if all(made) else None
 
 
 def _is_reduced(node: ast.expr, scope: Scope) -> bool:

@@ -11,9 +11,10 @@ import re
 from collections.abc import Iterable, Iterator
 
 from torchmigrate.catalogue.model import Rule
+from torchmigrate.codemods._compiled import is_taken_over
 from torchmigrate.codemods._mentions import Spot, position
 from torchmigrate.codemods._model_events import Build, Event, Happening, Life
-from torchmigrate.codemods._model_kinds import TAKEN_OVER, Built, below
+from torchmigrate.codemods._model_kinds import Built, below
 from torchmigrate.codemods._model_life import Lives
 from torchmigrate.codemods._placing import line_behind, runs_one_of, together, use_at
 from torchmigrate.fixes import FixPlanner, fill, required, timeline
@@ -59,7 +60,7 @@ def find(rule: Rule, hits: list[Hit], planner: FixPlanner) -> Iterable[Finding]:
         return
     names = planner.names
     imported = {binding.module or "" for binding in names.bindings if binding.is_import}
-    if any(below(module, (*TAKEN_OVER, *_TESTS)) for module in imported):
+    if is_taken_over(names) or any(below(module, _TESTS) for module in imported):
         return
     lives = Lives(names, planner.source)
     for scope in lives.builds.scopes():
