@@ -631,3 +631,147 @@ def test_spellings(name: str) -> None:
     pairs, wanted = KEPT[name]
     _, after = check(changed(*pairs))
     assert wanted in after
+
+
+FORM = """
+import torch
+from apex import amp
+from apex.fp16_utils import FP16_Optimizer
+
+{body}
+"""
+MEMBERS: dict[str, tuple[str, list[str]]] = {
+    "an attribute of the object": (
+        """
+        class Engine:
+            def backward(self, loss):
+                with amp.scale_loss(loss, self._optimizer) as scaled:
+                    scaled.backward()
+
+            def step(self):
+                for group in self._optimizer.param_groups:
+                    torch.nn.utils.clip_grad_norm_(group["params"], 1.0)
+                self._optimizer.step()
+                self.schedule.step()
+
+
+        class Other:
+            def step(self):
+                self._optimizer.step()
+        """,
+        ['torch.nn.utils.clip_grad_norm_(group["params"], 1.0)', "self._optimizer.step()"],
+    ),
+    "handed to a function": (
+        """
+        def update(opt):
+            opt.step()
+
+        def other(opt):
+            opt.step()
+
+        def train(loss, first):
+            with amp.scale_loss(loss, first) as scaled:
+                scaled.backward()
+            update(first)
+        """,
+        ["opt.step()"],
+    ),
+    "a list": (
+        """
+        def train(loss, optimizers):
+            with amp.scale_loss(loss, optimizers) as scaled:
+                scaled.backward()
+            for each in optimizers:
+                each.step()
+        """,
+        ["each.step()"],
+    ),
+    "the branch without apex": (
+        """
+        def train(loss, model, optimizer, fp16):
+            if fp16:
+                with amp.scale_loss(loss, optimizer) as scaled:
+                    scaled.backward()
+                optimizer.step()
+            else:
+                loss.backward()
+                torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+                optimizer.step()
+        """,
+        ["optimizer.step()"],
+    ),
+    "clipping through apex beside": (
+        """
+        def train(loss, model, optimizer, fp16):
+            with amp.scale_loss(loss, optimizer) as scaled:
+                scaled.backward()
+            if fp16:
+                torch.nn.utils.clip_grad_norm_(amp.master_params(optimizer), 1.0)
+            else:
+                torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimizer.step()
+        """,
+        ["optimizer.step()"],
+    ),
+    "before the backward pass, or behind the step": (
+        """
+        def train(loss, model, optimizer):
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            with amp.scale_loss(loss, optimizer) as scaled:
+                scaled.backward()
+            optimizer.step()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        """,
+        ["optimizer.step()"],
+    ),
+    "a scaler is there": (
+        """
+        def train(loss, model, optimizer, scaler: torch.amp.GradScaler):
+            with amp.scale_loss(loss, optimizer) as scaled:
+                scaled.backward()
+            optimizer.step()
+        """,
+        [],
+    ),
+    "the optimizer of fp16_utils": (
+        """
+        def train(model, critic, adam, batches, loss_of):
+            model.half()
+            critic.half()
+            parameters = list(model.named_parameters())
+            optimizer = FP16_Optimizer(adam, static_loss_scale=128.0)
+            for x in batches:
+                optimizer.backward(loss_of(model(x)))
+                if optimizer.overflow:
+                    print(optimizer.loss_scale)
+                optimizer.clip_master_grads(1.0)
+                optimizer.step()
+                optimizer.zero_grad()
+        """,
+        [
+            "model.half()",
+            "optimizer.backward(loss_of(model(x)))",
+            "optimizer.overflow",
+            "optimizer.loss_scale",
+            "optimizer.clip_master_grads(1.0)",
+            "optimizer.step()",
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MEMBERS)
+def test_what_belongs_to_it_without_its_name(name: str) -> None:
+    body, wanted = MEMBERS[name]
+    text = FORM.format(body=textwrap.dedent(body).strip())
+    settings = Settings(codes=frozenset({"TM227"}), known={"TM227": "TM227"}, fix=False)
+    found = Engine(catalogue(), settings).check_source(Source.from_text(text, NAME), NAME).findings
+    assert [text[item.start : item.end] for item in found] == wanted
+    assert all(item.help and ("scaler" in item.help) for item in found)
+
+
+def test_a_suppressed_step_keeps_the_file() -> None:
+    text = changed((STEP, "        optimizer.step()  # noqa: TM227\n"))
+    findings, after = check(text, CODES | {"TM227"})
+    assert after == text
+    assert all("is suppressed" in item for item in findings)

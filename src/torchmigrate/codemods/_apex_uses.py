@@ -29,10 +29,6 @@ _INITIALIZE = (
     "max_loss_scale",
 )
 _SCALE_LOSS = ("loss", "optimizers", "loss_id", "model", "delay_unscale", "delay_overflow_check")
-_OTHER = {
-    "half_function": "takes functions out of autocast one by one",
-    "fp16_utils": "`apex.fp16_utils` is older than amp: its optimizer scales the loss itself",
-}
 
 
 class Unclear(Exception):
@@ -97,7 +93,9 @@ def concerned(names: Names) -> list[Use]:
 
 
 def _of_amp(name: str) -> bool:
-    return f"{name}.".startswith((f"{_AMP}.", "apex.fp16_utils."))
+    return f"{name}.".startswith((f"{_AMP}.", "apex.fp16_utils.")) or (
+        name.startswith("apex.") and name.endswith(".FP16_Optimizer")
+    )
 
 
 def read(names: Names, functions: Functions) -> Uses:
@@ -124,9 +122,9 @@ def _read_one(use: Use, functions: Functions, found: Uses) -> None:
     if len(use.candidates) > 1 or not _is_library(use) or use.in_fstring or use.role is Role.STRING:
         raise Unclear(f"line {line}: `{name.rpartition('.')[2]}` may be something else")
     short = name.removeprefix(f"{_AMP}.").removeprefix("frontend.").removeprefix("handle.")
+    if not f"{name}.".startswith(f"{_AMP}."):
+        raise Unclear(f"line {line}: `{name}` is older than amp, and keeps the weights in half precision")
     if use.role is Role.IMPORT:
-        if not name.startswith(_AMP):
-            raise Unclear(f"line {line}: {_OTHER['fp16_utils']}")
         found.imports.append(use)
         return
     if name == _AMP:

@@ -1,4 +1,4 @@
-"""TM220 to TM226: apex.amp in a file, rewritten to `torch.amp` as a whole.
+"""TM220 to TM228: apex.amp in a file, rewritten to `torch.amp` as a whole.
 
 One fix for everything in the file: a scaler where `amp.initialize` was, autocast around the forward passes,
 `scaler.scale`, `step` and `update`, the state in checkpoints, the imports. Or no fix, and the reason why.
@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods._apex_forward import passes
+from torchmigrate.codemods._apex_members import Member, members
 from torchmigrate.codemods._apex_plan import Plan, make_plan
 from torchmigrate.codemods._apex_uses import Unclear, concerned
 from torchmigrate.codemods._findings import finding_at
@@ -30,9 +31,13 @@ RULES = {
     "TM223": "apex-amp-state",
     "TM224": "apex-amp-functions",
     "TM225": "apex-amp",
+    "TM228": "apex-fp16-optimizer",
 }
-_FORWARD = "apex-amp-forward"  # TM226, of what names nothing of apex
+# Of what names nothing of apex:
+_FORWARD = "apex-amp-forward"  # TM226
+_MEMBERS = "apex-amp-optimizer"  # TM227
 _PLAN = "apex_amp"
+_SUPPRESSED = "line {line} is suppressed, and all uses of apex.amp change together"
 
 
 def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
@@ -43,6 +48,8 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
     fix = made if isinstance(made, Fix) else None
     if rule.name == _FORWARD:
         found = _forward(rule, hits, planner, fix)
+    elif rule.name == _MEMBERS:
+        found = _members(rule, hits, planner, fix)
     else:
         found = [planner.finding(hit, fix) for hit in hits]
     for finding in found:
@@ -58,10 +65,31 @@ def _forward(rule: Rule, hits: Sequence[Hit], planner: FixPlanner, fix: Fix | No
     return [finding_at(rule, planner, planner.source.span(call), symbol=symbol, fix=fix) for call in calls]
 
 
+def _members(rule: Rule, hits: Sequence[Hit], planner: FixPlanner, fix: Fix | None) -> list[Finding]:
+    """A finding for every step, clipping and the like of a file without another scaler."""
+    found = _known_members(hits, planner)
+    return [
+        finding_at(
+            rule, planner, planner.source.span(item.node), symbol="apex.amp.scale_loss", fix=fix
+        )._replace(help=item.recipe)
+        for item in found
+    ]
+
+
+def _known_members(hits: Sequence[Hit], planner: FixPlanner) -> list[Member]:
+    if "GradScaler" in planner.source.text:
+        return []
+    uses = [hit.use for hit in hits if hit.rule.name == _MEMBERS]
+    return members(uses, planner.names, Functions(planner.names.tree))
+
+
 def _make(rule: Rule, planner: FixPlanner) -> Fix | str:
     for use in concerned(planner.names):
         if any(planner.hides(code, name, use.start) for code, name in RULES.items()):
-            return f"line {use.statement.lineno} is suppressed, and all uses of apex.amp change together"
+            return _SUPPRESSED.format(line=use.statement.lineno)
+    for member in _known_members(planner.hits, planner):
+        if planner.hides("TM227", _MEMBERS, planner.source.span(member.node)[0]):
+            return _SUPPRESSED.format(line=member.node.lineno)
     try:
         plan = make_plan(planner)
     except (Unclear, Crowded) as error:
