@@ -274,6 +274,99 @@ SCRIPTS = {
                 optimizer.step()
             return model.parameters()
     """,
+    "gradients used before they are unscaled": """
+        from apex import amp
+
+
+        def main(args):
+            model = make()
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            model, optimizer = amp.initialize(model, optimizer, enabled=args.fp16, opt_level="O2")
+            # a hack for the first step
+            optimizer.zero_grad()
+            optimizer.step()
+            for number, (x, y) in enumerate(batches(8)):
+                loss = F.mse_loss(model(x), y)
+                delay_unscale = (number + 1) % 2 != 0
+                with amp.scale_loss(loss, optimizer, delay_unscale=delay_unscale) as scaled_loss:
+                    scaled_loss.backward()
+                    if not delay_unscale:
+                        # as all processes do
+                        grads = [p.grad.data for p in model.parameters() if p.grad is not None]
+                        for grad in grads:
+                            grad.div_(2)
+                if (number + 1) % 2 == 0:
+                    torch.nn.utils.clip_grad_norm_(amp.master_params(optimizer), args.clip)
+                    optimizer.step()
+                    optimizer.zero_grad()
+            return model.parameters()
+    """,
+    "gradients used in each backward pass": """
+        from apex import amp
+
+
+        def main(args):
+            model = make()
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            model, optimizer = amp.initialize(model, optimizer, enabled=args.fp16)
+            for x, y in batches(8):
+                loss = F.mse_loss(model(x), y)
+                optimizer.zero_grad()
+                with amp.scale_loss(loss, optimizer) as scaled_loss:
+                    scaled_loss.backward()
+                    for p in model.parameters():
+                        p.grad.mul_(0.5)
+                optimizer.step()
+            return model.parameters()
+    """,
+    "on one line": """
+        from apex import amp
+
+
+        def main(args):
+            model = make()
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            if args.fp16:
+                model, optimizer = amp.initialize(model, optimizer)
+            for x, y in batches(8):
+                loss = F.mse_loss(model(x), y)
+                optimizer.zero_grad()
+                if args.fp16:
+                    with amp.scale_loss(loss, optimizer) as scaled_loss: scaled_loss.backward()  # scaled
+                else:
+                    loss.backward()
+                optimizer.step()
+            return model.parameters()
+    """,
+    "clipped after each backward pass": """
+        from apex import amp
+
+
+        def main(args):
+            model = make()
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            if args.fp16:
+                model, optimizer = amp.initialize(model, optimizer, opt_level=args.opt_level)
+            total = 0.0
+            for number, (x, y) in enumerate(batches(8)):
+                loss = F.mse_loss(model(x), y) / args.steps
+                if args.fp16:
+                    with amp.scale_loss(loss, optimizer) as scaled_loss:
+                        scaled_loss.backward()
+                    torch.nn.utils.clip_grad_norm_(
+                        amp.master_params(optimizer), args.clip
+                    )
+                else:
+                    loss.backward()
+                    torch.nn.utils.clip_grad_norm_(
+                        model.parameters(), args.clip
+                    )
+                total = loss.item()
+                if (number + 1) % args.steps == 0:
+                    optimizer.step()
+                    model.zero_grad()
+            return [*model.parameters(), total]
+    """,
     "import where it is used": """
         def main(args):
             model = make()
@@ -418,9 +511,62 @@ REFUSED = {
     "half precision": ([("make()", "make().half()")], "leave `.half()` out"),
     "half precision later": ([(LOOP, f"    model.half()\n{LOOP}")], "leave `.half()` out"),
     "two items": ([("as scaled_loss:", "as scaled_loss, torch.no_grad():")], "not the sole item"),
-    "synchronize": (
-        [("scaled_loss.backward()", "scaled_loss.backward()\n            optimizer.synchronize()")],
-        "only the backward pass may stand",
+    "scaled loss behind": ([(STEP, f"        print(scaled_loss)\n{STEP}")], "used beside `amp.scale_loss`"),
+    "scaled loss beside": (
+        [("scaled_loss.backward()", "scaled_loss.backward()\n            print(scaled_loss.item())")],
+        "only the backward pass, and what works",
+    ),
+    "another backward pass": (
+        [("scaled_loss.backward()", "scaled_loss.backward()\n            (2 * loss).backward()")],
+        "only the backward pass, and what works",
+    ),
+    "gradients of one of several backward passes": (
+        [
+            ("scaled_loss.backward()", "scaled_loss.backward()\n            average(model)"),
+            (STEP, "        if args.ready:\n            optimizer.step()\n"),
+        ],
+        "are used before apex unscales",
+    ),
+    "norm of each backward pass": (
+        [
+            (
+                STEP,
+                "        norm = torch.nn.utils.clip_grad_norm_(amp.master_params(optimizer), 1.0)\n"
+                "        if args.ready:\n            optimizer.step()\n",
+            )
+        ],
+        "where the optimizer may not step",
+    ),
+    "clipped under a condition": (
+        [
+            (
+                STEP,
+                "        if args.clip:\n            nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n"
+                "        if args.ready:\n            optimizer.step()\n",
+            )
+        ],
+        "where the optimizer may not step",
+    ),
+    "clipped to what changes": (
+        [
+            (
+                STEP,
+                "        nn.utils.clip_grad_norm_(model.parameters(), limit)\n        limit = 2 * limit\n"
+                "        if args.ready:\n            optimizer.step()\n",
+            )
+        ],
+        "where the optimizer may not step",
+    ),
+    "clipped in a loop inside": (
+        [
+            ("        with amp", "        for _ in range(2):\n          with amp"),
+            (
+                "            scaled_loss.backward()\n",
+                "            scaled_loss.backward(retain_graph=True)\n"
+                "          nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n",
+            ),
+        ],
+        "where the optimizer may not step",
     ),
     "initialized twice": (
         [(LOOP, f"    model, optimizer = amp.initialize(model, optimizer)\n{LOOP}")],
@@ -429,16 +575,6 @@ REFUSED = {
     "both back-ends": (
         [(LOOP, f"    with torch.cuda.amp.autocast():\n        pass\n{LOOP}")],
         "both are supported on purpose",
-    ),
-    "clipped more often than stepped": (
-        [
-            (
-                STEP,
-                "        torch.nn.utils.clip_grad_norm_(amp.master_params(optimizer), 1.0)\n"
-                "        if args.ready:\n            optimizer.step()\n",
-            )
-        ],
-        "where the optimizer may not step",
     ),
     "clipped elsewhere": (
         [
@@ -523,6 +659,25 @@ def test_what_is_not_understood_is_left_alone(name: str) -> None:
 
 
 KEPT = {
+    "horovod": (
+        [
+            ("scaled_loss.backward()", "scaled_loss.backward()\n            optimizer.synchronize()"),
+            (STEP, f"        with optimizer.skip_synchronize():\n    {STEP}"),
+        ],
+        "        scaler.scale(loss).backward()\n        optimizer.synchronize()\n"
+        "        with optimizer.skip_synchronize():\n            scaler.step(optimizer)\n            scaler.update()\n",
+    ),
+    "clipped more often than stepped": (
+        [
+            (
+                STEP,
+                "        torch.nn.utils.clip_grad_norm_(amp.master_params(optimizer), 1.0)\n"
+                "        if args.ready:\n            optimizer.step()\n",
+            )
+        ],
+        "        if args.ready:\n            scaler.unscale_(optimizer)\n"
+        "            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n            scaler.step(optimizer)\n",
+    ),
     "O0": ([('"O1"', '"O0"')], 'GradScaler("cuda", enabled=False)'),
     "level from the outside": ([('"O1"', "args.level")], 'enabled=args.level != "O0")'),
     "level made of text": ([('"O1"', '"O" + args.level')], 'enabled=("O" + args.level) != "O0")'),

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from torchmigrate.codemods._apex_uses import together
 from torchmigrate.codemods._functions import Function, Functions, key_of, own
+from torchmigrate.codemods._mentions import LOOPS
 from torchmigrate.names.model import Names, Role, Use
 
 _OPTIMIZER = "optimizer of apex.amp"
@@ -68,6 +69,8 @@ def members(uses: Sequence[Use], names: Names, functions: Functions) -> list[Mem
                 call = functions.around.get(id(node))
                 called = isinstance(call, ast.Call) and call.func is node
                 if kind not in (_OPTIMIZER, _WRAPPER) or _elsewhere(statement, scaled, function, functions):
+                    continue
+                if kind == _OPTIMIZER and _before_all(statement, scaled, function, functions):
                     continue
                 optimizer = ast.unparse(node.value)
                 if node.attr == "step" and called:
@@ -130,6 +133,13 @@ def _elsewhere(statement: ast.stmt, scaled: Sequence[Use], function: Function, f
                 return False
             apart = True
     return apart
+
+
+def _before_all(statement: ast.stmt, scaled: Sequence[Use], function: Function, functions: Functions) -> bool:
+    """Whether a statement runs before a loss is scaled, and not again."""
+    mine = [use.statement for use in scaled if functions.owners[id(use.statement)] is function]
+    loops = any(isinstance(spot.statement, LOOPS) for spot in functions.spots[id(statement)].chain())
+    return bool(mine) and not loops and statement.lineno < min(item.lineno for item in mine)
 
 
 def _apart(one: ast.stmt, other: ast.stmt, functions: Functions) -> bool:

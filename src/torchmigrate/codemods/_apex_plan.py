@@ -23,6 +23,7 @@ from torchmigrate.codemods._functions import Function, Functions, key_of, own
 from torchmigrate.codemods._placing import use_at
 from torchmigrate.codemods._rewriting import Crowded, Rewriting, indent_step
 from torchmigrate.fixes import FixPlanner
+from torchmigrate.import_edits import start_of
 from torchmigrate.imports import Refusal
 from torchmigrate.model import Edit
 
@@ -75,11 +76,10 @@ class _Planner:
         self._plain_backwards(branches, steps)
         for scaled in self.uses.scaled:
             loss = rewriting.segment(scaled.loss)
-            rewriting.unwrap(scaled.statement, scaled.statement.body)
-            for inner in scaled.statement.body:
-                assert isinstance(inner, ast.Expr) and isinstance(inner.value, ast.Call), "read before"
-                assert isinstance(inner.value.func, ast.Attribute), "read before"
-                rewriting.replace_node(inner.value.func.value, f"{text(scaled.function)}.scale({loss})")
+            self._open(scaled.statement)
+            for call in scaled.backward:
+                assert isinstance(call.func, ast.Attribute), "read before"
+                rewriting.replace_node(call.func.value, f"{text(scaled.function)}.scale({loss})")
         for master in self.uses.master:
             rewriting.replace_node(
                 master.call, self._parameters(master.call, master.argument, master.function, branches)
@@ -103,7 +103,7 @@ class _Planner:
             rewriting.wrap(statements, f"with {name}({self._device()}{enabled}):")
         presence.rewrite()
         prune([*gone, *presence.gone], functions, rewriting)
-        self.remarks += [*told, *remarks(first, self.uses)]
+        self.remarks += [*told, *steps.remarks, *remarks(first, self.uses)]
         edits = rewriting.edits()
         for edit in dict.fromkeys(self.imports):
             if any(
@@ -112,6 +112,15 @@ class _Planner:
                 raise Crowded("the new import would stand in code that changes")
             edits.append(edit)
         return Plan(self.uses, edits, self.remarks)
+
+    def _open(self, statement: ast.With) -> None:
+        """Leave what is under `amp.scale_loss` in its place."""
+        inner, source = statement.body[0], self.rewriting.source
+        if len(statement.body) == 1 and inner.lineno == statement.items[-1].context_expr.end_lineno:
+            self.rewriting.first_line(statement)
+            self.rewriting.replace(start_of(source, statement), start_of(source, inner), "")
+        else:
+            self.rewriting.unwrap(statement, statement.body)
 
     def _initialised(self, first: Initialize, gone: list[ast.stmt]) -> None:
         """Objects stay what they are: at most they get another name."""
@@ -214,7 +223,7 @@ class _Planner:
                 for item in other
                 for node in ast.walk(item)
             )
-            if trains and condition not in (test, f"bool({test})"):
+            if trains and not {test, f"bool({test})"} & _conjuncts(condition):
                 raise Unclear(
                     f"line {statement.lineno}: the branch without apex does not do the same as that with it"
                 )
@@ -298,6 +307,13 @@ def make_plan(planner: FixPlanner) -> Plan | Refusal:
         Unclear, Crowded: it cannot be rewritten.
     """
     return _Planner(planner).plan()
+
+
+def _conjuncts(condition: str | None) -> set[str]:
+    """The parts of a condition that all have to hold, itself too."""
+    node = ast.parse(condition, mode="eval").body if condition is not None else None
+    parts = node.values if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And) else []
+    return {condition or "", *(ast.get_source_segment(condition or "", part) or "" for part in parts)}
 
 
 def _state(state: Call) -> str:

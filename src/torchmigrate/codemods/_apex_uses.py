@@ -49,13 +49,19 @@ class Initialize:
 
 @dataclass(slots=True)
 class Scaled:
-    """A `with amp.scale_loss(loss, optimizer) as scaled:` statement."""
+    """A `with amp.scale_loss(loss, optimizer) as scaled:` statement.
+
+    backward: the calls `scaled.backward()` under it; others: the statements beside them, for which gradients
+    are scaled.
+    """
 
     call: ast.Call
     statement: ast.With
     function: Function
     loss: ast.expr
-    name: str
+    delayed: bool  # whether `delay_unscale` is given
+    backward: list[ast.Call]
+    others: list[ast.stmt]
 
 
 @dataclass(slots=True)
@@ -114,6 +120,7 @@ def read(names: Names, functions: Functions) -> Uses:
             )
     for use in found.every:
         _read_one(use, functions, found)
+    _check_names(found.scaled)
     return found
 
 
@@ -213,11 +220,48 @@ def _scaled(call: ast.Call, statement: ast.stmt, function: Function) -> Scaled:
     item = statement.items[0]
     if item.context_expr is not call or not isinstance(item.optional_vars, ast.Name):
         raise Unclear(f"line {line}: `amp.scale_loss` is not the sole item of a `with`")
-    scaled = Scaled(call, statement, function, given["loss"], item.optional_vars.id)
-    for inner in statement.body:
-        if not any(True for _ in backwards(inner, scaled.name)):
-            raise Unclear(f"line {inner.lineno}: only the backward pass may stand under `amp.scale_loss`")
-    return scaled
+    name = item.optional_vars.id
+    calls = [call for inner in statement.body for call in backwards(inner, name)]
+    others = [inner for inner in statement.body if not any(True for _ in backwards(inner, name))]
+    for inner in others:
+        if not calls or not _may_stay(inner, name):
+            raise Unclear(
+                f"line {inner.lineno}: only the backward pass, and what works with scaled gradients, may "
+                "stand under `amp.scale_loss`: write it behind, with `scaler.scale(loss)` for the scaled loss"
+            )
+    later = given.get("delay_unscale")
+    delayed = later is not None and not (isinstance(later, ast.Constant) and later.value is False)
+    return Scaled(call, statement, function, given["loss"], delayed, calls, others)
+
+
+def _check_names(scaled: Sequence[Scaled]) -> None:
+    """The scaled loss is no variable any more.
+
+    Raises:
+        Unclear: it is read elsewhere.
+    """
+    inside = {id(node) for item in scaled for node in ast.walk(item.statement)}
+    for item in scaled:
+        target = item.statement.items[0].optional_vars
+        name = getattr(target, "id", "")
+        for node in ast.walk(item.function.node):
+            if isinstance(node, ast.Name) and node.id == name and id(node) not in inside:
+                raise Unclear(
+                    f"line {node.lineno}: `{name}` is used beside `amp.scale_loss`: write "
+                    "`scaler.scale(...)` of the loss there"
+                )
+
+
+def _may_stay(statement: ast.stmt, name: str) -> bool:
+    """Whether a statement under `amp.scale_loss` is the same behind the backward pass of the scaler."""
+    for node in ast.walk(statement):
+        if isinstance(node, (ast.Return, ast.Break, ast.Continue, ast.Yield, ast.YieldFrom, ast.Await)):
+            return False
+        if isinstance(node, ast.Name) and node.id == name:
+            return False
+        if isinstance(node, ast.Attribute) and node.attr in ("backward", "step", "zero_grad"):
+            return False
+    return True
 
 
 def backwards(statement: ast.stmt, name: str) -> Iterator[ast.Call]:
