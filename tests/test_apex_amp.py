@@ -506,6 +506,24 @@ def changed(*pairs: tuple[str, str]) -> str:
 STEP = "        optimizer.step()\n"
 LOOP = "    for x, y"
 REFUSED = {
+    "star of fp16_utils that is used": (
+        [
+            ("from apex import amp", "from apex.fp16_utils import *\nfrom apex import amp"),
+            (STEP, f"{STEP}        print(to_python_float(loss))\n"),
+        ],
+        "with `torch.amp` write `.item()`",
+    ),
+    "a loop of backward passes": (
+        [
+            ("        with amp", "        for _ in range(2):\n          with amp"),
+            (
+                "            scaled_loss.backward()\n",
+                "            scaled_loss.backward(retain_graph=True)\n"
+                "          nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n",
+            ),
+        ],
+        "where the optimizer may not step",
+    ),
     "closure": ([("optimizer.step()", "optimizer.step(lambda: loss)")], "a closure"),
     "amp as an object": ([(LOOP, f"    helper(amp)\n{LOOP}")], "`amp` is handed on"),
     "half precision": ([("make()", "make().half()")], "leave `.half()` out"),
@@ -554,17 +572,6 @@ REFUSED = {
                 "        nn.utils.clip_grad_norm_(model.parameters(), limit)\n        limit = 2 * limit\n"
                 "        if args.ready:\n            optimizer.step()\n",
             )
-        ],
-        "where the optimizer may not step",
-    ),
-    "clipped in a loop inside": (
-        [
-            ("        with amp", "        for _ in range(2):\n          with amp"),
-            (
-                "            scaled_loss.backward()\n",
-                "            scaled_loss.backward(retain_graph=True)\n"
-                "          nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n",
-            ),
         ],
         "where the optimizer may not step",
     ),
@@ -659,6 +666,19 @@ def test_what_is_not_understood_is_left_alone(name: str) -> None:
 
 
 KEPT = {
+    "star of fp16_utils": (
+        [("from apex import amp", "from apex.fp16_utils import *\nfrom apex import amp")],
+        "        scaler.scale(loss).backward()\n",
+    ),
+    "star of fp16_utils beside": (
+        [
+            (
+                "from apex import amp",
+                "try:\n    from apex.fp16_utils import *\n    from apex import amp\nexcept ImportError:\n    print(1)",
+            )
+        ],
+        "        yield (x * float(\"inf\") if number == BAD else x), torch.randn(4, 3, generator=generator)\n\n\ndef main",
+    ),
     "horovod": (
         [
             ("scaled_loss.backward()", "scaled_loss.backward()\n            optimizer.synchronize()"),
@@ -930,3 +950,25 @@ def test_a_suppressed_step_keeps_the_file() -> None:
     findings, after = check(text, CODES | {"TM227"})
     assert after == text
     assert all("is suppressed" in item for item in findings)
+
+
+UNUSED = {
+    "star": ("from apex.fp16_utils import *\nprint(1)\n", "print(1)\n"),
+    "in a try": (
+        "import torch\ntry:\n    from apex import amp\nexcept ImportError:\n    print('no apex')\nprint(torch)\n",
+        "import torch\nprint(torch)\n",
+    ),
+    "with a flag": (
+        "try:\n    from apex import amp\n    ready = True\nexcept ImportError:\n    ready = False\nprint(ready)\n",
+        None,
+    ),
+    "exported": ("from apex import amp\n__all__ = ['amp']\n", None),
+    "another module of it": ("import apex.amp\nprint(apex.parallel)\n", None),
+}
+
+
+@pytest.mark.parametrize("name", UNUSED)
+def test_an_import_that_nothing_uses(name: str) -> None:
+    text, wanted = UNUSED[name]
+    settings = Settings(codes=CODES, known={code: code for code in CODES}, fix=True, unsafe_fixes=True)
+    assert Engine(catalogue(), settings).check_source(Source.from_text(text, NAME), NAME).new_text == wanted

@@ -38,6 +38,7 @@ class Plan:
     uses: Uses
     edits: list[Edit]
     remarks: list[str]
+    unused: bool = False  # whether there is nothing but an import to remove
 
 
 class _Planner:
@@ -306,7 +307,28 @@ def make_plan(planner: FixPlanner) -> Plan | Refusal:
     Raises:
         Unclear, Crowded: it cannot be rewritten.
     """
-    return _Planner(planner).plan()
+    return _without_import(planner) or _Planner(planner).plan()
+
+
+def _without_import(planner: FixPlanner) -> Plan | None:
+    """The rewrite of a file that imports from apex what it does not use; None: it is another one."""
+    tree = planner.names.tree
+    functions = Functions(tree)
+    uses = read(planner.names, functions)
+    if not uses.imports or len(uses.imports) < len(uses.every):
+        return None
+    bound = {getattr(use.node, "asname", None) or getattr(use.node, "name", "") for use in uses.imports}
+    bound = {name.partition(".")[0] for name in bound}
+    for node in ast.walk(tree):
+        if (isinstance(node, ast.Name) and node.id in bound) or getattr(node, "value", None) in bound:
+            return None
+    rewriting = Rewriting(planner.source, _step(tree, planner.source))
+    presence = Presence(uses, planner.names, functions, rewriting)
+    if presence.flags:
+        return None
+    presence.rewrite()
+    prune(presence.gone, functions, rewriting)
+    return Plan(uses, rewriting.edits(), [], unused=True)
 
 
 def _conjuncts(condition: str | None) -> set[str]:

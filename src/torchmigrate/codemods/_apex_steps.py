@@ -274,10 +274,7 @@ class Steps:
         """
         mine = [step for step in self.steps if step.number == item.number and step.function is item.function]
         statement = item.statement
-        unclear = Unclear(
-            f"line {statement.lineno}: gradients are used where the optimizer may not step; a scaler "
-            "unscales them once before each step, so this belongs beside the step"
-        )
+        unclear = self._unclear(statement)
         if len(mine) != 1 or not _is_clipping(statement):
             raise unclear
         spots = [self.functions.spots[id(part)] for part in (statement, mine[0].statement)]
@@ -298,6 +295,12 @@ class Steps:
                 if any(text.partition(".")[0] in read for text in texts):
                     raise unclear
         return mine[0]
+
+    def _unclear(self, statement: ast.stmt) -> Unclear:
+        return Unclear(
+            f"line {statement.lineno}: gradients are used where the optimizer may not step; a scaler "
+            "unscales them once before each step, so this belongs beside the step"
+        )
 
     def _move(self, item: Gradients, step: Step, scaler: str | None) -> None:
         """Clip beside the step; scaler: where gradients have to be unscaled for that."""
@@ -324,6 +327,9 @@ class Steps:
             here = here.outer
             if here is not None and isinstance(here.statement, (*LOOPS, ast.Try)):
                 place = here
+        within = {id(node) for node in ast.walk(place.statement)}
+        if any(id(scaled.statement) in within for scaled in self.uses.scaled):
+            raise self._unclear(items[0].statement)  # the backward pass would come behind
         return place.statement
 
 

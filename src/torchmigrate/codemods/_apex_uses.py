@@ -29,6 +29,32 @@ _INITIALIZE = (
     "max_loss_scale",
 )
 _SCALE_LOSS = ("loss", "optimizers", "loss_id", "model", "delay_unscale", "delay_overflow_check")
+_WEIGHTS = "the weights stay in single precision: leave the call out"
+_MASTERS = "there are no master parameters: leave the call out, and step through the scaler"
+_SCALERS = 'the loss is scaled by `torch.amp.GradScaler("cuda")`'
+_FP16_UTILS = {
+    "BN_convert_float": _WEIGHTS,
+    "FP16Model": _WEIGHTS,
+    "convert_module": _WEIGHTS,
+    "convert_network": _WEIGHTS,
+    "network_to_half": _WEIGHTS,
+    "tofp16": _WEIGHTS,
+    "prep_param_lists": _MASTERS,
+    "model_grads_to_master_grads": _MASTERS,
+    "master_params_to_model_params": _MASTERS,
+    "FP16_Optimizer": f"{_SCALERS}, and the optimizer inside stays",
+    "LossScaler": _SCALERS,
+    "DynamicLossScaler": _SCALERS,
+    "to_python_float": "write `.item()`",
+    "clip_grad_norm": "write `torch.nn.utils.clip_grad_norm_` behind `scaler.unscale_(optimizer)`",
+}
+_EXPORTS = frozenset(
+    (*_FP16_UTILS, "fp16util", "fp16_optimizer", "loss_scaler", "init", "initialize", "scale_loss")
+) | frozenset(
+    "master_params state_dict load_state_dict disable_casts half_function bfloat16_function float_function "
+    "promote_function register_half_function register_bfloat16_function register_float_function "
+    "register_promote_function amp frontend handle".split()
+)
 
 
 class Unclear(Exception):
@@ -95,7 +121,16 @@ class Uses:
 
 def concerned(names: Names) -> list[Use]:
     """The uses of apex.amp and apex.fp16_utils in a file."""
-    return [use for use in names.uses if any(_of_amp(name) for name in use.candidates)]
+    return [
+        use for use in names.uses if any(_of_amp(name) for name in use.candidates) and not is_foreign(use)
+    ]
+
+
+def is_foreign(use: Use) -> bool:
+    """Whether a name that a star import of apex could give is none that apex has."""
+    if use.via != "star" or use.role is Role.IMPORT:
+        return False
+    return not any(name.split(".")[2:3] and name.split(".")[2] in _EXPORTS for name in use.candidates)
 
 
 def _of_amp(name: str) -> bool:
@@ -119,9 +154,27 @@ def read(names: Names, functions: Functions) -> Uses:
                 "delete the branches of apex"
             )
     for use in found.every:
-        _read_one(use, functions, found)
+        if use.candidates == ("apex.fp16_utils",) and use.role is Role.IMPORT and use.via == "star":
+            _read_star(use, names, found)
+        else:
+            _read_one(use, functions, found)
     _check_names(found.scaled)
     return found
+
+
+def _read_star(use: Use, names: Names, found: Uses) -> None:
+    """`from apex.fp16_utils import *` goes if nothing of it is used.
+
+    Raises:
+        Unclear: something is.
+    """
+    for node in ast.walk(names.tree):
+        if isinstance(node, ast.Name) and node.id in _FP16_UTILS:
+            raise Unclear(
+                f"line {node.lineno}: `{node.id}` is from `apex.fp16_utils`, older than amp; with "
+                f"`torch.amp` {_FP16_UTILS[node.id]}"
+            )
+    found.imports.append(use)
 
 
 def _read_one(use: Use, functions: Functions, found: Uses) -> None:

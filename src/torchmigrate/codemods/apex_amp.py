@@ -13,7 +13,7 @@ from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods._apex_forward import passes
 from torchmigrate.codemods._apex_members import Member, members
 from torchmigrate.codemods._apex_plan import Plan, make_plan
-from torchmigrate.codemods._apex_uses import Unclear, concerned
+from torchmigrate.codemods._apex_uses import Unclear, concerned, is_foreign
 from torchmigrate.codemods._findings import finding_at
 from torchmigrate.codemods._functions import Functions
 from torchmigrate.codemods._rewriting import Crowded
@@ -51,7 +51,7 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
     elif rule.name == _MEMBERS:
         found = _members(rule, hits, planner, fix)
     else:
-        found = [planner.finding(hit, fix) for hit in hits]
+        found = [planner.finding(hit, fix) for hit in hits if not is_foreign(hit.use)]
     for finding in found:
         yield finding._replace(help=f"{made}; {finding.help}") if isinstance(made, str) else finding
 
@@ -105,6 +105,10 @@ def _fix(plan: Plan, rule: Rule, planner: FixPlanner) -> Fix:
     by_release = applicability(
         case._replace(applicability=Applicability.SAFE, reason=None), rule, planner.versions
     )
+    title = "Train with `torch.amp`"
+    if plan.unused:
+        level, reason = Applicability.UNSAFE, "another file may import the name from here"
+        title = "Remove the import, which nothing here uses"
     text = "; ".join(item for item in (by_release[1], reason, *plan.remarks) if item)
     releases = tuple(
         release
@@ -112,6 +116,4 @@ def _fix(plan: Plan, rule: Rule, planner: FixPlanner) -> Fix:
         if not isinstance(use.node, ast.alias)
         for release in planner.imports.releases(use)
     )
-    return planner.fix(
-        rule, "Train with `torch.amp`", level, text, plan.edits, releases, requires=required(case, rule)
-    )
+    return planner.fix(rule, title, level, text, plan.edits, releases, requires=required(case, rule))
