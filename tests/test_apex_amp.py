@@ -367,6 +367,28 @@ SCRIPTS = {
                     model.zero_grad()
             return [*model.parameters(), total]
     """,
+    "initialized in both branches": """
+        from apex import amp
+
+
+        def main(args):
+            model = make()
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            if args.steps > 1:
+                model, optimizer = amp.initialize(model, optimizer, enabled=args.fp16, opt_level="O2")
+                model = nn.DataParallel(model)
+            else:
+                model, optimizer = amp.initialize(model, optimizer, enabled=args.fp16, opt_level="O1")
+            to_save = {"model": model, "optimizer": optimizer, "amp": amp}
+            saved = {name: part.state_dict() for name, part in to_save.items()}
+            for x, y in batches():
+                loss = F.mse_loss(model(x), y)
+                optimizer.zero_grad()
+                with amp.scale_loss(loss, optimizer) as scaled_loss:
+                    scaled_loss.backward()
+                optimizer.step()
+            return [*model.parameters(), len(saved)]
+    """,
     "import where it is used": """
         def main(args):
             model = make()
@@ -506,6 +528,39 @@ def changed(*pairs: tuple[str, str]) -> str:
 STEP = "        optimizer.step()\n"
 LOOP = "    for x, y"
 REFUSED = {
+    "switched off in one branch": (
+        [
+            (
+                '    model, optimizer = amp.initialize(model, optimizer, opt_level="O1")\n',
+                '    if args.many:\n        model, optimizer = amp.initialize(model, optimizer, opt_level="O0")\n'
+                '    else:\n        model, optimizer = amp.initialize(model, optimizer, opt_level="O1")\n',
+            )
+        ],
+        "`amp.initialize` is called again in line",
+    ),
+    "other objects in one branch": (
+        [
+            (
+                '    model, optimizer = amp.initialize(model, optimizer, opt_level="O1")\n',
+                "    if args.many:\n        model, optimizer = amp.initialize(make(), optimizer)\n"
+                "    else:\n        model, optimizer = amp.initialize(model, optimizer)\n",
+            )
+        ],
+        "arguments are no plain names",
+    ),
+    "saved with what is not known": (
+        [(LOOP, f'    helpers = {{"amp": amp, "batches": batches}}\n{LOOP}')],
+        "`amp` is handed on",
+    ),
+    "restored before it is made": (
+        [
+            (
+                '    model, optimizer = amp.initialize(model, optimizer, opt_level="O1")\n',
+                "    resume(model, amp)\n    model, optimizer = amp.initialize(model, optimizer)\n",
+            )
+        ],
+        "runs before `amp.initialize`",
+    ),
     "star of fp16_utils that is used": (
         [
             ("from apex import amp", "from apex.fp16_utils import *\nfrom apex import amp"),
@@ -581,7 +636,7 @@ REFUSED = {
     ),
     "both back-ends": (
         [(LOOP, f"    with torch.cuda.amp.autocast():\n        pass\n{LOOP}")],
-        "both are supported on purpose",
+        "the file has `torch.cuda.amp.autocast` too",
     ),
     "clipped elsewhere": (
         [
@@ -666,6 +721,26 @@ def test_what_is_not_understood_is_left_alone(name: str) -> None:
 
 
 KEPT = {
+    "branches that do more": (
+        [
+            (
+                '    model, optimizer = amp.initialize(model, optimizer, opt_level="O1")\n',
+                '    if args.many:\n        model, optimizer = amp.initialize(model, optimizer, opt_level="O2")\n'
+                "        model = nn.DataParallel(model)\n    else:\n"
+                '        model, optimizer = amp.initialize(model, optimizer, opt_level="O1")\n',
+            )
+        ],
+        '    scaler = torch.amp.GradScaler("cuda")\n    if args.many:\n        model = nn.DataParallel(model)\n'
+        "    else:\n        pass\n    for x",
+    ),
+    "saved with others": (
+        [(LOOP, f'    to_save = {{"model": model, "optimizer": optimizer, "amp": amp}}\n{LOOP}')],
+        '    to_save = {"model": model, "optimizer": optimizer, "amp": scaler}\n',
+    ),
+    "restored by a function": (
+        [(LOOP, f"    resume_from_checkpoint(args.path, model, amp=amp)\n    run.track_state(amp)\n{LOOP}")],
+        "    resume_from_checkpoint(args.path, model, amp=scaler)\n    run.track_state(scaler)\n",
+    ),
     "star of fp16_utils": (
         [("from apex import amp", "from apex.fp16_utils import *\nfrom apex import amp")],
         "        scaler.scale(loss).backward()\n",
@@ -972,3 +1047,39 @@ def test_an_import_that_nothing_uses(name: str) -> None:
     text, wanted = UNUSED[name]
     settings = Settings(codes=CODES, known={code: code for code in CODES}, fix=True, unsafe_fixes=True)
     assert Engine(catalogue(), settings).check_source(Source.from_text(text, NAME), NAME).new_text == wanted
+
+
+def test_the_branch_of_apex_is_what_goes() -> None:
+    text = textwrap.dedent(
+        """
+        import torch
+        from apex import amp
+
+        def train(model, optimizer, backend, loss):
+            if backend == "apex":
+                model, optimizer = amp.initialize(model, optimizer)
+            elif backend == "native":
+                scaler = torch.cuda.amp.GradScaler()
+            if backend == "native":
+                scaler.scale(loss).backward()
+            else:
+                with amp.scale_loss(loss, optimizer) as scaled_loss:
+                    scaled_loss.backward()
+        """
+    )
+    findings, after = check(text)
+    assert after == text
+    assert [item.partition("; ")[2].partition(",")[0] for item in findings] == [
+        "delete the import",
+        "delete the branch of apex",
+        "delete the branch of apex",
+    ]
+    assert "`backend == 'apex'` (line 6)" in findings[1]
+    assert "the `else` of `backend == 'native'` (line 10)" in findings[2]
+
+
+def test_names_that_a_star_import_cannot_give() -> None:
+    text = "from apex.fp16_utils import *\nmodel = network_to_half(model)\nprint(other, tofp16)\n"
+    settings = Settings(codes=CODES | {"TM228"}, known={code: code for code in CODES}, fix=False)
+    found = Engine(catalogue(), settings).check_source(Source.from_text(text, NAME), NAME).findings
+    assert [text[item.start : item.end] for item in found][1:] == ["network_to_half", "tofp16"]

@@ -85,6 +85,8 @@ class _Planner:
             rewriting.replace_node(
                 master.call, self._parameters(master.call, master.argument, master.function, branches)
             )
+        for handed in self.uses.handed:
+            rewriting.replace_node(handed.node, text(handed.function))
         for state in self.uses.states:
             rewriting.replace_node(state.call.func, f"{text(state.function)}.{_state(state)}")
         steps.rewrite(text)
@@ -127,7 +129,7 @@ class _Planner:
         """Objects stay what they are: at most they get another name."""
         statement = first.statement
         if not isinstance(statement, ast.Assign) or in_place(first):
-            gone.append(statement)
+            gone += first.gone or [statement]
             return
         values = [*first.models, *first.optimizers]
         targets = elements(statement.targets[0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -29,6 +30,7 @@ _INITIALIZE = (
     "max_loss_scale",
 )
 _SCALE_LOSS = ("loss", "optimizers", "loss_id", "model", "delay_unscale", "delay_overflow_check")
+_SAVES = re.compile(r"checkpoint|resum|restor|restart|(?:^|_)states?(?:_|$)", re.IGNORECASE)
 _WEIGHTS = "the weights stay in single precision: leave the call out"
 _MASTERS = "there are no master parameters: leave the call out, and step through the scaler"
 _SCALERS = 'the loss is scaled by `torch.amp.GradScaler("cuda")`'
@@ -61,6 +63,10 @@ class Unclear(Exception):
     """What stands in the way of a rewrite, as one line for a person."""
 
 
+class BothBackends(Unclear):
+    """The file can do without apex already."""
+
+
 @dataclass(slots=True)
 class Initialize:
     """A call of `amp.initialize`."""
@@ -71,6 +77,7 @@ class Initialize:
     models: list[ast.expr]
     optimizers: list[ast.expr]
     given: dict[str, ast.expr]
+    gone: list[ast.stmt] = field(default_factory=list)  # where there are several, one for each branch
 
 
 @dataclass(slots=True)
@@ -101,6 +108,15 @@ class Call:
 
 
 @dataclass(slots=True)
+class Handed:
+    """`amp` itself, among what has a state to save: `{"model": model, "amp": amp}`."""
+
+    node: ast.expr
+    statement: ast.stmt
+    function: Function
+
+
+@dataclass(slots=True)
 class Uses:
     """Everything of apex.amp in one file."""
 
@@ -108,6 +124,7 @@ class Uses:
     scaled: list[Scaled] = field(default_factory=list)
     master: list[Call] = field(default_factory=list)
     states: list[Call] = field(default_factory=list)
+    handed: list[Handed] = field(default_factory=list)
     tests: list[Use] = field(default_factory=list)  # `amp` itself, as in `amp is not None`
     imports: list[Use] = field(default_factory=list)
     every: list[Use] = field(default_factory=list)
@@ -116,7 +133,9 @@ class Uses:
     def places(self) -> list[tuple[Function, ast.stmt]]:
         """The statements that need a scaler, each with its function."""
         found: list[tuple[Function, ast.stmt]] = [(item.function, item.statement) for item in self.scaled]
-        return found + [(item.function, item.statement) for item in (*self.master, *self.states)]
+        return found + [
+            (item.function, item.statement) for item in (*self.master, *self.states, *self.handed)
+        ]
 
 
 def concerned(names: Names) -> list[Use]:
@@ -149,10 +168,7 @@ def read(names: Names, functions: Functions) -> Uses:
     for use in names.uses:
         if any(f"{name}.".startswith(tuple(f"{item}." for item in _NATIVE)) for name in use.candidates):
             line = getattr(use.node, "lineno", use.statement.lineno)
-            raise Unclear(
-                f"the file uses `{use.candidates[0]}` too (line {line}): both are supported on purpose; "
-                "delete the branches of apex"
-            )
+            raise BothBackends(f"the file has `{use.candidates[0]}` too (line {line})")
     for use in found.every:
         if use.candidates == ("apex.fp16_utils",) and use.role is Role.IMPORT and use.via == "star":
             _read_star(use, names, found)
@@ -188,7 +204,10 @@ def _read_one(use: Use, functions: Functions, found: Uses) -> None:
         found.imports.append(use)
         return
     if name == _AMP:
-        found.tests.append(use)
+        if isinstance(use.node, ast.expr) and _is_saved(use.node, functions):
+            found.handed.append(Handed(use.node, use.statement, functions.owners[id(use.statement)]))
+        else:
+            found.tests.append(use)
         return
     if use.call is None or use.role is not Role.CALL:
         raise Unclear(f"line {line}: `{name}` has no counterpart in `torch.amp`")
@@ -205,6 +224,17 @@ def _read_one(use: Use, functions: Functions, found: Uses) -> None:
         found.states.append(Call(call, statement, function, call.args[0]))
     else:
         raise Unclear(f"line {line}: `{name}` has no counterpart in `torch.amp`")
+
+
+def _is_saved(node: ast.expr, functions: Functions) -> bool:
+    """Whether `amp` is handed on for its state: in a dict with a model, or to what saves states."""
+    around = functions.around.get(id(node))
+    if isinstance(around, ast.Dict):
+        return any(getattr(key, "value", None) in ("model", "optimizer") for key in around.keys)
+    call = functions.around.get(id(around)) if isinstance(around, ast.keyword) else around
+    if not isinstance(call, ast.Call) or call.func is node:
+        return False
+    return _SAVES.search(ast.unparse(call.func).rpartition(".")[2]) is not None
 
 
 def _is_library(use: Use) -> bool:

@@ -13,7 +13,7 @@ from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods._apex_forward import passes
 from torchmigrate.codemods._apex_members import Member, members
 from torchmigrate.codemods._apex_plan import Plan, make_plan
-from torchmigrate.codemods._apex_uses import Unclear, concerned, is_foreign
+from torchmigrate.codemods._apex_uses import BothBackends, Unclear, concerned, is_foreign
 from torchmigrate.codemods._findings import finding_at
 from torchmigrate.codemods._functions import Functions
 from torchmigrate.codemods._rewriting import Crowded
@@ -21,6 +21,7 @@ from torchmigrate.fixes import FixPlanner, required
 from torchmigrate.hits import Hit
 from torchmigrate.imports import Refusal
 from torchmigrate.model import Applicability, Finding, Fix
+from torchmigrate.names.model import Role, Use
 from torchmigrate.versions.range import applicability
 
 NEEDS_HITS = True
@@ -51,9 +52,37 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
     elif rule.name == _MEMBERS:
         found = _members(rule, hits, planner, fix)
     else:
-        found = [planner.finding(hit, fix) for hit in hits if not is_foreign(hit.use)]
+        mine = [hit for hit in hits if not is_foreign(hit.use)]
+        found = [planner.finding(hit, fix) for hit in mine]
+        if isinstance(made, _Both):
+            functions = Functions(planner.names.tree)
+            recipes = [_without_branch(hit.use, functions) for hit in mine]
+            found = [item._replace(help=help) for item, help in zip(found, recipes, strict=True)]
     for finding in found:
         yield finding._replace(help=f"{made}; {finding.help}") if isinstance(made, str) else finding
+
+
+class _Both(str):
+    """A reason: the file has a branch without apex already."""
+
+    __slots__ = ()
+
+
+def _without_branch(use: Use, functions: Functions) -> str:
+    """What to do with a use of apex where there is another way to train beside it."""
+    statement = use.statement
+    if use.role is Role.IMPORT:
+        return "delete the import, the flag that says whether apex is there, and the branches that need it"
+    spot = functions.spots[id(statement)]
+    inner = spot
+    while inner.outer is not None and not isinstance(inner.outer.statement, ast.If):
+        inner = inner.outer
+    test = inner.outer.statement if inner.outer is not None else None
+    if not isinstance(test, ast.If):
+        return f"delete what needs apex in `{functions.owners[id(statement)].name}`, and keep `torch.amp`"
+    branch = f"`{ast.unparse(test.test)}` (line {test.lineno})"
+    branch = branch if inner.block is test.body else f"the `else` of {branch}"
+    return f"delete the branch of apex, {branch}, and the option that chooses it; keep that of `torch.amp`"
 
 
 def _forward(rule: Rule, hits: Sequence[Hit], planner: FixPlanner, fix: Fix | None) -> list[Finding]:
@@ -92,6 +121,8 @@ def _make(rule: Rule, planner: FixPlanner) -> Fix | str:
             return _SUPPRESSED.format(line=member.node.lineno)
     try:
         plan = make_plan(planner)
+    except BothBackends as error:
+        return _Both(error)
     except (Unclear, Crowded) as error:
         return str(error)
     if isinstance(plan, Refusal):
