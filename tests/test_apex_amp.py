@@ -528,6 +528,10 @@ def changed(*pairs: tuple[str, str]) -> str:
 STEP = "        optimizer.step()\n"
 LOOP = "    for x, y"
 REFUSED = {
+    "items in parentheses": (
+        [("with amp.scale", "with (\n            model.no_sync()\n        ), amp.scale")],
+        "items of the `with` are not plain",
+    ),
     "switched off in one branch": (
         [
             (
@@ -583,7 +587,18 @@ REFUSED = {
     "amp as an object": ([(LOOP, f"    helper(amp)\n{LOOP}")], "`amp` is handed on"),
     "half precision": ([("make()", "make().half()")], "leave `.half()` out"),
     "half precision later": ([(LOOP, f"    model.half()\n{LOOP}")], "leave `.half()` out"),
-    "two items": ([("as scaled_loss:", "as scaled_loss, torch.no_grad():")], "not the sole item"),
+    "two items of which one uses the other": (
+        [("as scaled_loss:", "as scaled_loss, watch(scaled_loss):")],
+        "the other item of the `with` uses",
+    ),
+    "by hand": (
+        [
+            ("with amp.scale_loss(loss, optimizer) as scaled_loss:", "if True:"),
+            ("            scaled_loss.", "            amp.scale_loss(loss, optimizer).__enter__()."),
+        ],
+        "is entered by hand",
+    ),
+    "the function itself": ([(LOOP, f"    register(amp.scale_loss)\n{LOOP}")], "is handed on as a function"),
     "scaled loss behind": ([(STEP, f"        print(scaled_loss)\n{STEP}")], "used beside `amp.scale_loss`"),
     "scaled loss beside": (
         [("scaled_loss.backward()", "scaled_loss.backward()\n            print(scaled_loss.item())")],
@@ -721,6 +736,14 @@ def test_what_is_not_understood_is_left_alone(name: str) -> None:
 
 
 KEPT = {
+    "the first of two items": (
+        [("as scaled_loss:", "as scaled_loss, model.no_sync():")],
+        "        with model.no_sync():\n            scaler.scale(loss).backward()\n",
+    ),
+    "the last of several items": (
+        [("with amp.scale", "with watch() as w, model.no_sync(), amp.scale")],
+        "        with watch() as w, model.no_sync():\n            scaler.scale(loss).backward()\n",
+    ),
     "branches that do more": (
         [
             (

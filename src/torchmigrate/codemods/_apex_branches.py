@@ -88,7 +88,9 @@ class Branches:
         for statement in block:
             scaled = self._scaled.get(id(statement))
             if scaled is not None:
-                found += [_of_loss(item, scaled) for item in scaled.statement.body]
+                body = [_of_loss(item, scaled) for item in scaled.statement.body]
+                rest = [item for item in scaled.statement.items if item.context_expr is not scaled.call]
+                found += [ast.With(rest, body)] if rest else body
                 continue
             clone = copy.copy(statement)
             for name in ("body", "orelse", "finalbody"):

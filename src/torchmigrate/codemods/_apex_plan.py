@@ -18,7 +18,7 @@ from torchmigrate.codemods._apex_initialize import (
 from torchmigrate.codemods._apex_presence import Presence, prune
 from torchmigrate.codemods._apex_scaler import Scaler
 from torchmigrate.codemods._apex_steps import Steps
-from torchmigrate.codemods._apex_uses import Call, Initialize, Unclear, Uses, is_none, read
+from torchmigrate.codemods._apex_uses import Call, Initialize, Scaled, Unclear, Uses, is_none, read
 from torchmigrate.codemods._functions import Function, Functions, key_of, own
 from torchmigrate.codemods._placing import use_at
 from torchmigrate.codemods._rewriting import Crowded, Rewriting, indent_step
@@ -77,7 +77,7 @@ class _Planner:
         self._plain_backwards(branches, steps)
         for scaled in self.uses.scaled:
             loss = rewriting.segment(scaled.loss)
-            self._open(scaled.statement)
+            self._open(scaled)
             for call in scaled.backward:
                 assert isinstance(call.func, ast.Attribute), "read before"
                 rewriting.replace_node(call.func.value, f"{text(scaled.function)}.scale({loss})")
@@ -116,14 +116,36 @@ class _Planner:
             edits.append(edit)
         return Plan(self.uses, edits, self.remarks)
 
-    def _open(self, statement: ast.With) -> None:
+    def _open(self, scaled: Scaled) -> None:
         """Leave what is under `amp.scale_loss` in its place."""
-        inner, source = statement.body[0], self.rewriting.source
-        if len(statement.body) == 1 and inner.lineno == statement.items[-1].context_expr.end_lineno:
-            self.rewriting.first_line(statement)
-            self.rewriting.replace(start_of(source, statement), start_of(source, inner), "")
+        statement, rewriting, source = scaled.statement, self.rewriting, self.rewriting.source
+        inner = statement.body[0]
+        if len(statement.items) > 1:
+            self._drop_item(scaled)
+        elif len(statement.body) == 1 and inner.lineno == statement.items[-1].context_expr.end_lineno:
+            rewriting.first_line(statement)
+            rewriting.replace(start_of(source, statement), start_of(source, inner), "")
         else:
-            self.rewriting.unwrap(statement, statement.body)
+            rewriting.unwrap(statement, statement.body)
+
+    def _drop_item(self, scaled: Scaled) -> None:
+        """Leave a `with` what it has beside `amp.scale_loss`."""
+        spans = []
+        for item in scaled.statement.items:
+            start, end = self.rewriting.source.span(item.context_expr)
+            if item.optional_vars is not None:
+                begin, stop = self.rewriting.source.span(item.optional_vars)
+                if self.rewriting.text[end:begin].strip() != "as":
+                    raise Unclear(f"line {scaled.call.lineno}: the items of the `with` are not plain")
+                end = stop
+            spans.append((start, end))
+        number = [item.context_expr for item in scaled.statement.items].index(scaled.call)
+        last = number + 1 == len(spans)
+        one, other = (spans[number - 1], spans[number]) if last else (spans[number], spans[number + 1])
+        if self.rewriting.text[one[1] : other[0]].strip(" \t\r\n\\") != ",":
+            raise Unclear(f"line {scaled.call.lineno}: the items of the `with` are not plain")
+        start, end = (one[1], other[1]) if last else (one[0], other[0])
+        self.rewriting.replace(start, end, "")
 
     def _initialised(self, first: Initialize, gone: list[ast.stmt]) -> None:
         """Objects stay what they are: at most they get another name."""

@@ -210,6 +210,8 @@ def _read_one(use: Use, functions: Functions, found: Uses) -> None:
             found.tests.append(use)
         return
     if use.call is None or use.role is not Role.CALL:
+        if short in ("initialize", "scale_loss", "master_params", "state_dict", "load_state_dict"):
+            raise Unclear(f"line {line}: `amp.{short}` is handed on as a function")
         raise Unclear(f"line {line}: `{name}` has no counterpart in `torch.amp`")
     call, statement, function = use.call, use.statement, functions.owners[id(use.statement)]
     if short == "initialize":
@@ -298,13 +300,21 @@ def _each(node: ast.expr) -> list[ast.expr]:
 def _scaled(call: ast.Call, statement: ast.stmt, function: Function) -> Scaled:
     given = bound(call, _SCALE_LOSS)
     line = call.lineno
-    if not isinstance(statement, ast.With) or len(statement.items) != 1 or "loss" not in given:
-        raise Unclear(f"line {line}: `amp.scale_loss` is not the sole item of a `with`")
-    item = statement.items[0]
-    if item.context_expr is not call or not isinstance(item.optional_vars, ast.Name):
-        raise Unclear(f"line {line}: `amp.scale_loss` is not the sole item of a `with`")
+    item = None
+    if isinstance(statement, ast.With):
+        item = next((item for item in statement.items if item.context_expr is call), None)
+    if item is None or not isinstance(statement, ast.With):
+        raise Unclear(
+            f"line {line}: `amp.scale_loss` is entered by hand: write `scaler.scale(...)` of the loss, without "
+            "`__enter__` and `__exit__`"
+        )
+    if not isinstance(item.optional_vars, ast.Name) or "loss" not in given:
+        raise Unclear(f"line {line}: `amp.scale_loss` has no name for the scaled loss")
+    rest = [part for part in statement.items if part is not item]
     name = item.optional_vars.id
     calls = [call for inner in statement.body for call in backwards(inner, name)]
+    if any(getattr(node, "id", "") == name for part in rest for node in ast.walk(part)):
+        raise Unclear(f"line {line}: the other item of the `with` uses `{name}`")
     others = [inner for inner in statement.body if not any(True for _ in backwards(inner, name))]
     for inner in others:
         if not calls or not _may_stay(inner, name):
