@@ -528,6 +528,10 @@ def changed(*pairs: tuple[str, str]) -> str:
 STEP = "        optimizer.step()\n"
 LOOP = "    for x, y"
 REFUSED = {
+    "step before without `zero_grad`": (
+        [(LOOP, f"    optimizer.zero_grad()\n    prepare(model)\n    optimizer.step()\n{LOOP}")],
+        "steps before a backward pass",
+    ),
     "items in parentheses": (
         [("with amp.scale", "with (\n            model.no_sync()\n        ), amp.scale")],
         "items of the `with` are not plain",
@@ -736,6 +740,10 @@ def test_what_is_not_understood_is_left_alone(name: str) -> None:
 
 
 KEPT = {
+    "empty step under a condition": (
+        [(LOOP, f"    optimizer.zero_grad()\n    if args.first:\n        optimizer.step()\n{LOOP}")],
+        "    if args.first:\n        optimizer.step()\n    for x",
+    ),
     "the first of two items": (
         [("as scaled_loss:", "as scaled_loss, model.no_sync():")],
         "        with model.no_sync():\n            scaler.scale(loss).backward()\n",

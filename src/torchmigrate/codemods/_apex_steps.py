@@ -169,11 +169,10 @@ class Steps:
         """Whether a step stands behind `zero_grad()` before all of training: it finds no gradients."""
         scaled = [item.statement for item in self.uses.scaled if item.function is step.function]
         spot = self.functions.spots[id(step.statement)]
-        if (
-            not scaled
-            or spot.index == 0
-            or any(isinstance(item, LOOPS) for item in self._outwards(step.statement))
-        ):
+        while spot.index == 0 and spot.outer is not None and isinstance(spot.outer.statement, ast.If):
+            spot = spot.outer
+        looped = any(isinstance(item, LOOPS) for item in self._outwards(step.statement))
+        if not scaled or looped or spot.index == 0:
             return False
         before = spot.block[spot.index - 1]
         emptied = isinstance(before, ast.Expr) and ast.unparse(before.value) == f"{step.text}.zero_grad()"

@@ -305,8 +305,8 @@ def _scaled(call: ast.Call, statement: ast.stmt, function: Function) -> Scaled:
         item = next((item for item in statement.items if item.context_expr is call), None)
     if item is None or not isinstance(statement, ast.With):
         raise Unclear(
-            f"line {line}: `amp.scale_loss` is entered by hand: write `scaler.scale(...)` of the loss, without "
-            "`__enter__` and `__exit__`"
+            f"line {line}: `amp.scale_loss` is entered by hand: write `scaler.scale(...)` of the loss "
+            "alone, without `__enter__` and `__exit__`"
         )
     if not isinstance(item.optional_vars, ast.Name) or "loss" not in given:
         raise Unclear(f"line {line}: `amp.scale_loss` has no name for the scaled loss")
