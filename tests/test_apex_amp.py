@@ -528,6 +528,16 @@ def changed(*pairs: tuple[str, str]) -> str:
 STEP = "        optimizer.step()\n"
 LOOP = "    for x, y"
 REFUSED = {
+    "clipped with what is replaced": (
+        [
+            (
+                STEP,
+                "        nn.utils.clip_grad_norm_(model.parameters(), args.clip.most)\n        args.clip = other()\n"
+                "        if args.ready:\n            optimizer.step()\n",
+            )
+        ],
+        "where the optimizer may not step",
+    ),
     "step before without `zero_grad`": (
         [(LOOP, f"    optimizer.zero_grad()\n    prepare(model)\n    optimizer.step()\n{LOOP}")],
         "steps before a backward pass",
@@ -740,6 +750,16 @@ def test_what_is_not_understood_is_left_alone(name: str) -> None:
 
 
 KEPT = {
+    "clipped with what stays": (
+        [
+            (
+                STEP,
+                "        nn.utils.clip_grad_norm_(model.parameters(), args.clip.most)\n        args.done = True\n"
+                "        if args.ready:\n            optimizer.step()\n",
+            )
+        ],
+        "            nn.utils.clip_grad_norm_(model.parameters(), args.clip.most)\n            scaler.step(optimizer)",
+    ),
     "empty step under a condition": (
         [(LOOP, f"    optimizer.zero_grad()\n    if args.first:\n        optimizer.step()\n{LOOP}")],
         "    if args.first:\n        optimizer.step()\n    for x",

@@ -341,12 +341,12 @@ def _without_import(planner: FixPlanner) -> Plan | None:
     uses = read(planner.names, functions)
     if not uses.imports or len(uses.imports) < len(uses.every):
         return None
-    bound = {getattr(use.node, "asname", None) or getattr(use.node, "name", "") for use in uses.imports}
-    bound = {name.partition(".")[0] for name in bound}
+    parts = [use.node for use in uses.imports if isinstance(use.node, ast.alias)]
+    bound = {(part.asname or part.name).partition(".")[0] for part in parts}
     for node in ast.walk(tree):
         if (isinstance(node, ast.Name) and node.id in bound) or getattr(node, "value", None) in bound:
             return None
-    rewriting = Rewriting(planner.source, _step(tree, planner.source))
+    rewriting = Rewriting(planner.source, indent_step(tree, planner.source))
     presence = Presence(uses, planner.names, functions, rewriting)
     if presence.flags:
         return None

@@ -286,12 +286,13 @@ class Steps:
         path = there.chain()[len(inner.chain()) - 1 : -1]
         if not all(isinstance(spot.statement, ast.If) for spot in path):
             raise unclear
-        read = {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
+        read = {
+            ast.unparse(node) for node in ast.walk(statement) if isinstance(node, ast.Name | ast.Attribute)
+        }
         for other in item.function.statements:
             if statement.lineno < other.lineno < mine[0].statement.lineno:
-                stored = own(other, ast.Name, ast.Attribute)
-                texts = {ast.unparse(node) for node in stored if not isinstance(node.ctx, ast.Load)}
-                if any(text.partition(".")[0] in read for text in texts):
+                nodes: list[ast.Name | ast.Attribute] = [*own(other, ast.Name), *own(other, ast.Attribute)]
+                if any(not isinstance(node.ctx, ast.Load) and ast.unparse(node) in read for node in nodes):
                     raise unclear
         return mine[0]
 

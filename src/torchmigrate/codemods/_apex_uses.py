@@ -133,9 +133,8 @@ class Uses:
     def places(self) -> list[tuple[Function, ast.stmt]]:
         """The statements that need a scaler, each with its function."""
         found: list[tuple[Function, ast.stmt]] = [(item.function, item.statement) for item in self.scaled]
-        return found + [
-            (item.function, item.statement) for item in (*self.master, *self.states, *self.handed)
-        ]
+        found += [(item.function, item.statement) for item in (*self.master, *self.states)]
+        return found + [(item.function, item.statement) for item in self.handed]
 
 
 def concerned(names: Names) -> list[Use]:
