@@ -19,6 +19,7 @@ class FakeAmp:
         self.on = False
         self.region: Any = None
         self.skip: set[int] = set()
+        self.scaled = False  # whether gradients were left scaled
 
     def initialize(
         self, models: Any, optimizers: Any = None, enabled: bool = True, opt_level: str = "O1", **_: Any
@@ -52,11 +53,14 @@ class FakeAmp:
             return
         every = optimizers if isinstance(optimizers, (list, tuple)) else [optimizers]
         params = [p for optimizer in every for p in self.master_params(optimizer)]
-        stashed = [None if p.grad is None else p.grad for p in params]
+        stashed = [None if self.scaled else p.grad for p in params]
         for p in params:
-            p.grad = None
+            p.grad = p.grad if self.scaled else None
         with torch.autocast("cpu", enabled=False):  # the backward pass was not patched
             yield loss.float() * self.scale
+        self.scaled = delay_unscale
+        if delay_unscale:
+            return
         fine = True
         for p, old in zip(params, stashed, strict=True):
             if p.grad is not None:

@@ -274,6 +274,121 @@ SCRIPTS = {
                 optimizer.step()
             return model.parameters()
     """,
+    "gradients used before they are unscaled": """
+        from apex import amp
+
+
+        def main(args):
+            model = make()
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            model, optimizer = amp.initialize(model, optimizer, enabled=args.fp16, opt_level="O2")
+            # a hack for the first step
+            optimizer.zero_grad()
+            optimizer.step()
+            for number, (x, y) in enumerate(batches(8)):
+                loss = F.mse_loss(model(x), y)
+                delay_unscale = (number + 1) % 2 != 0
+                with amp.scale_loss(loss, optimizer, delay_unscale=delay_unscale) as scaled_loss:
+                    scaled_loss.backward()
+                    if not delay_unscale:
+                        # as all processes do
+                        grads = [p.grad.data for p in model.parameters() if p.grad is not None]
+                        for grad in grads:
+                            grad.div_(2)
+                if (number + 1) % 2 == 0:
+                    torch.nn.utils.clip_grad_norm_(amp.master_params(optimizer), args.clip)
+                    optimizer.step()
+                    optimizer.zero_grad()
+            return model.parameters()
+    """,
+    "gradients used in each backward pass": """
+        from apex import amp
+
+
+        def main(args):
+            model = make()
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            model, optimizer = amp.initialize(model, optimizer, enabled=args.fp16)
+            for x, y in batches(8):
+                loss = F.mse_loss(model(x), y)
+                optimizer.zero_grad()
+                with amp.scale_loss(loss, optimizer) as scaled_loss:
+                    scaled_loss.backward()
+                    for p in model.parameters():
+                        p.grad.mul_(0.5)
+                optimizer.step()
+            return model.parameters()
+    """,
+    "on one line": """
+        from apex import amp
+
+
+        def main(args):
+            model = make()
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            if args.fp16:
+                model, optimizer = amp.initialize(model, optimizer)
+            for x, y in batches(8):
+                loss = F.mse_loss(model(x), y)
+                optimizer.zero_grad()
+                if args.fp16:
+                    with amp.scale_loss(loss, optimizer) as scaled_loss: scaled_loss.backward()  # scaled
+                else:
+                    loss.backward()
+                optimizer.step()
+            return model.parameters()
+    """,
+    "clipped after each backward pass": """
+        from apex import amp
+
+
+        def main(args):
+            model = make()
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            if args.fp16:
+                model, optimizer = amp.initialize(model, optimizer, opt_level=args.opt_level)
+            total = 0.0
+            for number, (x, y) in enumerate(batches(8)):
+                loss = F.mse_loss(model(x), y) / args.steps
+                if args.fp16:
+                    with amp.scale_loss(loss, optimizer) as scaled_loss:
+                        scaled_loss.backward()
+                    torch.nn.utils.clip_grad_norm_(
+                        amp.master_params(optimizer), args.clip
+                    )
+                else:
+                    loss.backward()
+                    torch.nn.utils.clip_grad_norm_(
+                        model.parameters(), args.clip
+                    )
+                total = loss.item()
+                if (number + 1) % args.steps == 0:
+                    optimizer.step()
+                    model.zero_grad()
+            return [*model.parameters(), total]
+    """,
+    "initialized in both branches": """
+        from apex import amp
+
+
+        def main(args):
+            model = make()
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            if args.steps > 1:
+                model, optimizer = amp.initialize(model, optimizer, enabled=args.fp16, opt_level="O2")
+                model = nn.DataParallel(model)
+            else:
+                model, optimizer = amp.initialize(model, optimizer, enabled=args.fp16, opt_level="O1")
+            to_save = {"model": model, "optimizer": optimizer, "amp": amp}
+            saved = {name: part.state_dict() for name, part in to_save.items()}
+            for x, y in batches():
+                loss = F.mse_loss(model(x), y)
+                optimizer.zero_grad()
+                with amp.scale_loss(loss, optimizer) as scaled_loss:
+                    scaled_loss.backward()
+                optimizer.step()
+            return [*model.parameters(), len(saved)]
+    """,
     "import where it is used": """
         def main(args):
             model = make()
@@ -413,14 +528,136 @@ def changed(*pairs: tuple[str, str]) -> str:
 STEP = "        optimizer.step()\n"
 LOOP = "    for x, y"
 REFUSED = {
+    "clipped with what is replaced": (
+        [
+            (
+                STEP,
+                "        nn.utils.clip_grad_norm_(model.parameters(), args.clip.most)\n        args.clip = other()\n"
+                "        if args.ready:\n            optimizer.step()\n",
+            )
+        ],
+        "where the optimizer may not step",
+    ),
+    "step before without `zero_grad`": (
+        [(LOOP, f"    optimizer.zero_grad()\n    prepare(model)\n    optimizer.step()\n{LOOP}")],
+        "steps before a backward pass",
+    ),
+    "items in parentheses": (
+        [("with amp.scale", "with (\n            model.no_sync()\n        ), amp.scale")],
+        "items of the `with` are not plain",
+    ),
+    "switched off in one branch": (
+        [
+            (
+                '    model, optimizer = amp.initialize(model, optimizer, opt_level="O1")\n',
+                '    if args.many:\n        model, optimizer = amp.initialize(model, optimizer, opt_level="O0")\n'
+                '    else:\n        model, optimizer = amp.initialize(model, optimizer, opt_level="O1")\n',
+            )
+        ],
+        "`amp.initialize` is called again in line",
+    ),
+    "other objects in one branch": (
+        [
+            (
+                '    model, optimizer = amp.initialize(model, optimizer, opt_level="O1")\n',
+                "    if args.many:\n        model, optimizer = amp.initialize(make(), optimizer)\n"
+                "    else:\n        model, optimizer = amp.initialize(model, optimizer)\n",
+            )
+        ],
+        "arguments are no plain names",
+    ),
+    "saved with what is not known": (
+        [(LOOP, f'    helpers = {{"amp": amp, "batches": batches}}\n{LOOP}')],
+        "`amp` is handed on",
+    ),
+    "restored before it is made": (
+        [
+            (
+                '    model, optimizer = amp.initialize(model, optimizer, opt_level="O1")\n',
+                "    resume(model, amp)\n    model, optimizer = amp.initialize(model, optimizer)\n",
+            )
+        ],
+        "runs before `amp.initialize`",
+    ),
+    "star of fp16_utils that is used": (
+        [
+            ("from apex import amp", "from apex.fp16_utils import *\nfrom apex import amp"),
+            (STEP, f"{STEP}        print(to_python_float(loss))\n"),
+        ],
+        "with `torch.amp` write `.item()`",
+    ),
+    "a loop of backward passes": (
+        [
+            ("        with amp", "        for _ in range(2):\n          with amp"),
+            (
+                "            scaled_loss.backward()\n",
+                "            scaled_loss.backward(retain_graph=True)\n"
+                "          nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n",
+            ),
+        ],
+        "where the optimizer may not step",
+    ),
     "closure": ([("optimizer.step()", "optimizer.step(lambda: loss)")], "a closure"),
     "amp as an object": ([(LOOP, f"    helper(amp)\n{LOOP}")], "`amp` is handed on"),
     "half precision": ([("make()", "make().half()")], "leave `.half()` out"),
     "half precision later": ([(LOOP, f"    model.half()\n{LOOP}")], "leave `.half()` out"),
-    "two items": ([("as scaled_loss:", "as scaled_loss, torch.no_grad():")], "not the sole item"),
-    "synchronize": (
-        [("scaled_loss.backward()", "scaled_loss.backward()\n            optimizer.synchronize()")],
-        "only the backward pass may stand",
+    "two items of which one uses the other": (
+        [("as scaled_loss:", "as scaled_loss, watch(scaled_loss):")],
+        "the other item of the `with` uses",
+    ),
+    "by hand": (
+        [
+            ("with amp.scale_loss(loss, optimizer) as scaled_loss:", "if True:"),
+            ("            scaled_loss.", "            amp.scale_loss(loss, optimizer).__enter__()."),
+        ],
+        "is entered by hand",
+    ),
+    "the function itself": ([(LOOP, f"    register(amp.scale_loss)\n{LOOP}")], "is handed on as a function"),
+    "scaled loss behind": ([(STEP, f"        print(scaled_loss)\n{STEP}")], "used beside `amp.scale_loss`"),
+    "scaled loss beside": (
+        [("scaled_loss.backward()", "scaled_loss.backward()\n            print(scaled_loss.item())")],
+        "only the backward pass, and what works",
+    ),
+    "another backward pass": (
+        [("scaled_loss.backward()", "scaled_loss.backward()\n            (2 * loss).backward()")],
+        "only the backward pass, and what works",
+    ),
+    "gradients of one of several backward passes": (
+        [
+            ("scaled_loss.backward()", "scaled_loss.backward()\n            average(model)"),
+            (STEP, "        if args.ready:\n            optimizer.step()\n"),
+        ],
+        "are used before apex unscales",
+    ),
+    "norm of each backward pass": (
+        [
+            (
+                STEP,
+                "        norm = torch.nn.utils.clip_grad_norm_(amp.master_params(optimizer), 1.0)\n"
+                "        if args.ready:\n            optimizer.step()\n",
+            )
+        ],
+        "where the optimizer may not step",
+    ),
+    "clipped under a condition": (
+        [
+            (
+                STEP,
+                "        if args.clip:\n            nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n"
+                "        if args.ready:\n            optimizer.step()\n",
+            )
+        ],
+        "where the optimizer may not step",
+    ),
+    "clipped to what changes": (
+        [
+            (
+                STEP,
+                "        nn.utils.clip_grad_norm_(model.parameters(), limit)\n        limit = 2 * limit\n"
+                "        if args.ready:\n            optimizer.step()\n",
+            )
+        ],
+        "where the optimizer may not step",
     ),
     "initialized twice": (
         [(LOOP, f"    model, optimizer = amp.initialize(model, optimizer)\n{LOOP}")],
@@ -428,17 +665,7 @@ REFUSED = {
     ),
     "both back-ends": (
         [(LOOP, f"    with torch.cuda.amp.autocast():\n        pass\n{LOOP}")],
-        "both are supported on purpose",
-    ),
-    "clipped more often than stepped": (
-        [
-            (
-                STEP,
-                "        torch.nn.utils.clip_grad_norm_(amp.master_params(optimizer), 1.0)\n"
-                "        if args.ready:\n            optimizer.step()\n",
-            )
-        ],
-        "where the optimizer may not step",
+        "the file has `torch.cuda.amp.autocast` too",
     ),
     "clipped elsewhere": (
         [
@@ -523,6 +750,80 @@ def test_what_is_not_understood_is_left_alone(name: str) -> None:
 
 
 KEPT = {
+    "clipped with what stays": (
+        [
+            (
+                STEP,
+                "        nn.utils.clip_grad_norm_(model.parameters(), args.clip.most)\n        args.done = True\n"
+                "        if args.ready:\n            optimizer.step()\n",
+            )
+        ],
+        "            nn.utils.clip_grad_norm_(model.parameters(), args.clip.most)\n            scaler.step(optimizer)",
+    ),
+    "empty step under a condition": (
+        [(LOOP, f"    optimizer.zero_grad()\n    if args.first:\n        optimizer.step()\n{LOOP}")],
+        "    if args.first:\n        optimizer.step()\n    for x",
+    ),
+    "the first of two items": (
+        [("as scaled_loss:", "as scaled_loss, model.no_sync():")],
+        "        with model.no_sync():\n            scaler.scale(loss).backward()\n",
+    ),
+    "the last of several items": (
+        [("with amp.scale", "with watch() as w, model.no_sync(), amp.scale")],
+        "        with watch() as w, model.no_sync():\n            scaler.scale(loss).backward()\n",
+    ),
+    "branches that do more": (
+        [
+            (
+                '    model, optimizer = amp.initialize(model, optimizer, opt_level="O1")\n',
+                '    if args.many:\n        model, optimizer = amp.initialize(model, optimizer, opt_level="O2")\n'
+                "        model = nn.DataParallel(model)\n    else:\n"
+                '        model, optimizer = amp.initialize(model, optimizer, opt_level="O1")\n',
+            )
+        ],
+        '    scaler = torch.amp.GradScaler("cuda")\n    if args.many:\n        model = nn.DataParallel(model)\n'
+        "    else:\n        pass\n    for x",
+    ),
+    "saved with others": (
+        [(LOOP, f'    to_save = {{"model": model, "optimizer": optimizer, "amp": amp}}\n{LOOP}')],
+        '    to_save = {"model": model, "optimizer": optimizer, "amp": scaler}\n',
+    ),
+    "restored by a function": (
+        [(LOOP, f"    resume_from_checkpoint(args.path, model, amp=amp)\n    run.track_state(amp)\n{LOOP}")],
+        "    resume_from_checkpoint(args.path, model, amp=scaler)\n    run.track_state(scaler)\n",
+    ),
+    "star of fp16_utils": (
+        [("from apex import amp", "from apex.fp16_utils import *\nfrom apex import amp")],
+        "        scaler.scale(loss).backward()\n",
+    ),
+    "star of fp16_utils beside": (
+        [
+            (
+                "from apex import amp",
+                "try:\n    from apex.fp16_utils import *\n    from apex import amp\nexcept ImportError:\n    print(1)",
+            )
+        ],
+        "        yield (x * float(\"inf\") if number == BAD else x), torch.randn(4, 3, generator=generator)\n\n\ndef main",
+    ),
+    "horovod": (
+        [
+            ("scaled_loss.backward()", "scaled_loss.backward()\n            optimizer.synchronize()"),
+            (STEP, f"        with optimizer.skip_synchronize():\n    {STEP}"),
+        ],
+        "        scaler.scale(loss).backward()\n        optimizer.synchronize()\n"
+        "        with optimizer.skip_synchronize():\n            scaler.step(optimizer)\n            scaler.update()\n",
+    ),
+    "clipped more often than stepped": (
+        [
+            (
+                STEP,
+                "        torch.nn.utils.clip_grad_norm_(amp.master_params(optimizer), 1.0)\n"
+                "        if args.ready:\n            optimizer.step()\n",
+            )
+        ],
+        "        if args.ready:\n            scaler.unscale_(optimizer)\n"
+        "            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n            scaler.step(optimizer)\n",
+    ),
     "O0": ([('"O1"', '"O0"')], 'GradScaler("cuda", enabled=False)'),
     "level from the outside": ([('"O1"', "args.level")], 'enabled=args.level != "O0")'),
     "level made of text": ([('"O1"', '"O" + args.level')], 'enabled=("O" + args.level) != "O0")'),
@@ -631,3 +932,205 @@ def test_spellings(name: str) -> None:
     pairs, wanted = KEPT[name]
     _, after = check(changed(*pairs))
     assert wanted in after
+
+
+FORM = """
+import torch
+from apex import amp
+from apex.fp16_utils import FP16_Optimizer
+
+{body}
+"""
+MEMBERS: dict[str, tuple[str, list[str]]] = {
+    "an attribute of the object": (
+        """
+        class Engine:
+            def backward(self, loss):
+                with amp.scale_loss(loss, self._optimizer) as scaled:
+                    scaled.backward()
+
+            def step(self):
+                for group in self._optimizer.param_groups:
+                    torch.nn.utils.clip_grad_norm_(group["params"], 1.0)
+                self._optimizer.step()
+                self.schedule.step()
+
+
+        class Other:
+            def step(self):
+                self._optimizer.step()
+        """,
+        ['torch.nn.utils.clip_grad_norm_(group["params"], 1.0)', "self._optimizer.step()"],
+    ),
+    "handed to a function": (
+        """
+        def update(opt):
+            opt.step()
+
+        def other(opt):
+            opt.step()
+
+        def train(loss, first):
+            with amp.scale_loss(loss, first) as scaled:
+                scaled.backward()
+            update(first)
+        """,
+        ["opt.step()"],
+    ),
+    "a list": (
+        """
+        def train(loss, optimizers):
+            with amp.scale_loss(loss, optimizers) as scaled:
+                scaled.backward()
+            for each in optimizers:
+                each.step()
+        """,
+        ["each.step()"],
+    ),
+    "the branch without apex": (
+        """
+        def train(loss, model, optimizer, fp16):
+            if fp16:
+                with amp.scale_loss(loss, optimizer) as scaled:
+                    scaled.backward()
+                optimizer.step()
+            else:
+                loss.backward()
+                torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+                optimizer.step()
+        """,
+        ["optimizer.step()"],
+    ),
+    "clipping through apex beside": (
+        """
+        def train(loss, model, optimizer, fp16):
+            with amp.scale_loss(loss, optimizer) as scaled:
+                scaled.backward()
+            if fp16:
+                torch.nn.utils.clip_grad_norm_(amp.master_params(optimizer), 1.0)
+            else:
+                torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimizer.step()
+        """,
+        ["optimizer.step()"],
+    ),
+    "before the backward pass, or behind the step": (
+        """
+        def train(loss, model, optimizer):
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            with amp.scale_loss(loss, optimizer) as scaled:
+                scaled.backward()
+            optimizer.step()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        """,
+        ["optimizer.step()"],
+    ),
+    "a scaler is there": (
+        """
+        def train(loss, model, optimizer, scaler: torch.amp.GradScaler):
+            with amp.scale_loss(loss, optimizer) as scaled:
+                scaled.backward()
+            optimizer.step()
+        """,
+        [],
+    ),
+    "the optimizer of fp16_utils": (
+        """
+        def train(model, critic, adam, batches, loss_of):
+            model.half()
+            critic.half()
+            parameters = list(model.named_parameters())
+            optimizer = FP16_Optimizer(adam, static_loss_scale=128.0)
+            for x in batches:
+                optimizer.backward(loss_of(model(x)))
+                if optimizer.overflow:
+                    print(optimizer.loss_scale)
+                optimizer.clip_master_grads(1.0)
+                optimizer.step()
+                optimizer.zero_grad()
+        """,
+        [
+            "model.half()",
+            "optimizer.backward(loss_of(model(x)))",
+            "optimizer.overflow",
+            "optimizer.loss_scale",
+            "optimizer.clip_master_grads(1.0)",
+            "optimizer.step()",
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MEMBERS)
+def test_what_belongs_to_it_without_its_name(name: str) -> None:
+    body, wanted = MEMBERS[name]
+    text = FORM.format(body=textwrap.dedent(body).strip())
+    settings = Settings(codes=frozenset({"TM227"}), known={"TM227": "TM227"}, fix=False)
+    found = Engine(catalogue(), settings).check_source(Source.from_text(text, NAME), NAME).findings
+    assert [text[item.start : item.end] for item in found] == wanted
+    assert all(item.help and ("scaler" in item.help) for item in found)
+
+
+def test_a_suppressed_step_keeps_the_file() -> None:
+    text = changed((STEP, "        optimizer.step()  # noqa: TM227\n"))
+    findings, after = check(text, CODES | {"TM227"})
+    assert after == text
+    assert all("is suppressed" in item for item in findings)
+
+
+UNUSED = {
+    "star": ("from apex.fp16_utils import *\nprint(1)\n", "print(1)\n"),
+    "in a try": (
+        "import torch\ntry:\n    from apex import amp\nexcept ImportError:\n    print('no apex')\nprint(torch)\n",
+        "import torch\nprint(torch)\n",
+    ),
+    "with a flag": (
+        "try:\n    from apex import amp\n    ready = True\nexcept ImportError:\n    ready = False\nprint(ready)\n",
+        None,
+    ),
+    "exported": ("from apex import amp\n__all__ = ['amp']\n", None),
+    "another module of it": ("import apex.amp\nprint(apex.parallel)\n", None),
+}
+
+
+@pytest.mark.parametrize("name", UNUSED)
+def test_an_import_that_nothing_uses(name: str) -> None:
+    text, wanted = UNUSED[name]
+    settings = Settings(codes=CODES, known={code: code for code in CODES}, fix=True, unsafe_fixes=True)
+    assert Engine(catalogue(), settings).check_source(Source.from_text(text, NAME), NAME).new_text == wanted
+
+
+def test_the_branch_of_apex_is_what_goes() -> None:
+    text = textwrap.dedent(
+        """
+        import torch
+        from apex import amp
+
+        def train(model, optimizer, backend, loss):
+            if backend == "apex":
+                model, optimizer = amp.initialize(model, optimizer)
+            elif backend == "native":
+                scaler = torch.cuda.amp.GradScaler()
+            if backend == "native":
+                scaler.scale(loss).backward()
+            else:
+                with amp.scale_loss(loss, optimizer) as scaled_loss:
+                    scaled_loss.backward()
+        """
+    )
+    findings, after = check(text)
+    assert after == text
+    assert [item.partition("; ")[2].partition(",")[0] for item in findings] == [
+        "delete the import",
+        "delete the branch of apex",
+        "delete the branch of apex",
+    ]
+    assert "`backend == 'apex'` (line 6)" in findings[1]
+    assert "the `else` of `backend == 'native'` (line 10)" in findings[2]
+
+
+def test_names_that_a_star_import_cannot_give() -> None:
+    text = "from apex.fp16_utils import *\nmodel = network_to_half(model)\nprint(other, tofp16)\n"
+    settings = Settings(codes=CODES | {"TM228"}, known={code: code for code in CODES}, fix=False)
+    found = Engine(catalogue(), settings).check_source(Source.from_text(text, NAME), NAME).findings
+    assert [text[item.start : item.end] for item in found][1:] == ["network_to_half", "tofp16"]

@@ -19,7 +19,8 @@ _PARAMETERS = ast.Name("<parameters>", ast.Load())
 class Branches:
     """The branches of a file that use apex, and those beside them that do not.
 
-    dropped: id() of the statements that go with their branch; parameters: what stands for a call of
+    dropped: id() of the statements that go with their branch; joined: id() of the `if` statements of which
+    the branch with apex stays; parameters: what stands for a call of
     `amp.master_params` (by id()) in the other branch.
     """
 
@@ -32,7 +33,7 @@ class Branches:
         self.kept: list[tuple[ast.If, ast.stmt]] = []  # with the statement of apex inside
         self._scaled = {id(item.statement): item for item in uses.scaled}
         self._master = {id(item.call) for item in uses.master}
-        self._joined: set[int] = set()
+        self.joined: set[int] = set()
         for _, statement in uses.places:
             self._join(statement)
 
@@ -40,7 +41,7 @@ class Branches:
         spot: Spot | None = self.functions.spots[id(statement)]
         while spot is not None and spot.outer is not None:
             outer = spot.outer.statement
-            if id(outer) in self._joined:
+            if id(outer) in self.joined:
                 return
             if isinstance(outer, ast.If) and outer.orelse:
                 other = outer.orelse if spot.block is outer.body else outer.body
@@ -48,14 +49,14 @@ class Branches:
                 if known is not None:  # where apex is there; `presence` takes the test away
                     if known is not (spot.block is outer.body):
                         raise Unclear(f"line {outer.lineno}: apex is used where it is not there")
-                    self._joined.add(id(outer))
+                    self.joined.add(id(outer))
                     self.dropped |= {id(node) for item in other for node in ast.walk(item)}
                     return
                 if self._same(spot.block, other):
                     start = start_of(self.rewriting.source, outer)
                     if self.rewriting.text.startswith("elif", start):
                         raise Unclear(f"line {outer.lineno}: apex is used in one of several branches")
-                    self._joined.add(id(outer))
+                    self.joined.add(id(outer))
                     self.rewriting.unwrap(outer, spot.block)
                     self.dropped |= {id(node) for item in other for node in ast.walk(item)}
                     return
@@ -87,7 +88,9 @@ class Branches:
         for statement in block:
             scaled = self._scaled.get(id(statement))
             if scaled is not None:
-                found += [_of_loss(item, scaled) for item in scaled.statement.body]
+                body = [_of_loss(item, scaled) for item in scaled.statement.body]
+                rest = [item for item in scaled.statement.items if item.context_expr is not scaled.call]
+                found += [ast.With(rest, body)] if rest else body
                 continue
             clone = copy.copy(statement)
             for name in ("body", "orelse", "finalbody"):
@@ -125,16 +128,16 @@ class _Plain(ast.NodeTransformer):
 
 
 def _of_loss(statement: ast.stmt, scaled: Scaled) -> ast.stmt:
-    """`scaled_loss.backward()` as `loss.backward()`."""
-    assert isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call), "read before"
-    assert isinstance(statement.value.func, ast.Attribute), "read before"
-    function = copy.copy(statement.value.func)
+    """`scaled_loss.backward()` as `loss.backward()`; any other statement as it is."""
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    if not isinstance(call, ast.Call) or not any(call is item for item in scaled.backward):
+        return statement
+    assert isinstance(call.func, ast.Attribute), "read before"
+    function = copy.copy(call.func)
     function.value = scaled.loss
-    call = copy.copy(statement.value)
-    call.func = function
-    found = copy.copy(statement)
-    found.value = call
-    return found
+    clone = copy.copy(call)
+    clone.func = function
+    return ast.Expr(clone)
 
 
 def _is_parameters(node: ast.AST) -> bool:

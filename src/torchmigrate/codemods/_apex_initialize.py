@@ -35,7 +35,7 @@ def the_call(uses: Uses, functions: Functions) -> Initialize:
 
 
 def _one_of_two(uses: Uses, functions: Functions) -> bool:
-    """Whether two calls of `amp.initialize` are the branches of one `if`, and differ in the scale only."""
+    """Whether two calls of `amp.initialize` are in both branches of one `if`, for the same objects."""
     if len(uses.initialize) > 2:
         return False
     one, other = uses.initialize
@@ -43,18 +43,23 @@ def _one_of_two(uses: Uses, functions: Functions) -> bool:
     outer = spots[0].outer.statement if spots[0].outer is not None else None
     if not isinstance(outer, ast.If) or spots[1].outer is None or spots[1].outer.statement is not outer:
         return False
-    if spots[0].block is spots[1].block or len(spots[0].block) > 1 or len(spots[1].block) > 1:
+    if spots[0].block is spots[1].block or not in_place(one):
+        return False
+    if ast.dump(_target(one.statement)) != ast.dump(_target(other.statement)):
         return False
     free = {"loss_scale", "keep_batchnorm_fp32", "verbosity", "master_weights"}
+    if all(
+        getattr(item.given.get("opt_level"), "value", "O1") in ("O1", "O2", "O3") for item in (one, other)
+    ):
+        free.add("opt_level")
     same = {key: ast.dump(value) for key, value in one.given.items() if key not in free}
     if same != {key: ast.dump(value) for key, value in other.given.items() if key not in free}:
         return False
-    if ast.dump(_target(one.statement)) != ast.dump(_target(other.statement)) or not in_place(one):
-        return False
+    alone = all(len(spot.block) == 1 for spot in spots)
+    one.gone = [outer] if alone else [one.statement, other.statement]
     one.statement = outer
-    if ast.unparse(one.given.get("loss_scale", outer.test)) != ast.unparse(
-        other.given.get("loss_scale", outer.test)
-    ):
+    scales = [ast.unparse(item.given.get("loss_scale", outer.test)) for item in (one, other)]
+    if scales[0] != scales[1]:
         one.given["loss_scale"] = outer.test  # for what is said of it
     return True
 
@@ -113,8 +118,10 @@ def remarks(first: Initialize, uses: Uses) -> list[str]:
         )
     elif level is not None and not isinstance(level, ast.Constant):
         found.append("O2 and O3, which kept the weights in half precision, become what O1 was")
-    if uses.states:
+    if uses.states or uses.handed:
         found.append("the amp state of old checkpoints does not load into the scaler")
+    for handed in uses.handed:
+        found.append(f"line {handed.node.lineno}: of `amp`, only the state may be used where it is handed to")
     if "max_loss_scale" in given or "min_loss_scale" in given:
         found.append("a scaler has no bounds for the loss scale")
     if not is_none(given.get("num_losses")):

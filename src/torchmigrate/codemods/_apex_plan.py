@@ -18,11 +18,12 @@ from torchmigrate.codemods._apex_initialize import (
 from torchmigrate.codemods._apex_presence import Presence, prune
 from torchmigrate.codemods._apex_scaler import Scaler
 from torchmigrate.codemods._apex_steps import Steps
-from torchmigrate.codemods._apex_uses import Call, Initialize, Unclear, Uses, is_none, read
+from torchmigrate.codemods._apex_uses import Call, Initialize, Scaled, Unclear, Uses, is_none, read
 from torchmigrate.codemods._functions import Function, Functions, key_of, own
 from torchmigrate.codemods._placing import use_at
 from torchmigrate.codemods._rewriting import Crowded, Rewriting, indent_step
 from torchmigrate.fixes import FixPlanner
+from torchmigrate.import_edits import start_of
 from torchmigrate.imports import Refusal
 from torchmigrate.model import Edit
 
@@ -37,6 +38,7 @@ class Plan:
     uses: Uses
     edits: list[Edit]
     remarks: list[str]
+    unused: bool = False  # whether there is nothing but an import to remove
 
 
 class _Planner:
@@ -75,15 +77,16 @@ class _Planner:
         self._plain_backwards(branches, steps)
         for scaled in self.uses.scaled:
             loss = rewriting.segment(scaled.loss)
-            rewriting.unwrap(scaled.statement, scaled.statement.body)
-            for inner in scaled.statement.body:
-                assert isinstance(inner, ast.Expr) and isinstance(inner.value, ast.Call), "read before"
-                assert isinstance(inner.value.func, ast.Attribute), "read before"
-                rewriting.replace_node(inner.value.func.value, f"{text(scaled.function)}.scale({loss})")
+            self._open(scaled)
+            for call in scaled.backward:
+                assert isinstance(call.func, ast.Attribute), "read before"
+                rewriting.replace_node(call.func.value, f"{text(scaled.function)}.scale({loss})")
         for master in self.uses.master:
             rewriting.replace_node(
                 master.call, self._parameters(master.call, master.argument, master.function, branches)
             )
+        for handed in self.uses.handed:
+            rewriting.replace_node(handed.node, text(handed.function))
         for state in self.uses.states:
             rewriting.replace_node(state.call.func, f"{text(state.function)}.{_state(state)}")
         steps.rewrite(text)
@@ -103,7 +106,7 @@ class _Planner:
             rewriting.wrap(statements, f"with {name}({self._device()}{enabled}):")
         presence.rewrite()
         prune([*gone, *presence.gone], functions, rewriting)
-        self.remarks += [*told, *remarks(first, self.uses)]
+        self.remarks += [*told, *steps.remarks, *remarks(first, self.uses)]
         edits = rewriting.edits()
         for edit in dict.fromkeys(self.imports):
             if any(
@@ -113,11 +116,42 @@ class _Planner:
             edits.append(edit)
         return Plan(self.uses, edits, self.remarks)
 
+    def _open(self, scaled: Scaled) -> None:
+        """Leave what is under `amp.scale_loss` in its place."""
+        statement, rewriting, source = scaled.statement, self.rewriting, self.rewriting.source
+        inner = statement.body[0]
+        if len(statement.items) > 1:
+            self._drop_item(scaled)
+        elif len(statement.body) == 1 and inner.lineno == statement.items[-1].context_expr.end_lineno:
+            rewriting.first_line(statement)
+            rewriting.replace(start_of(source, statement), start_of(source, inner), "")
+        else:
+            rewriting.unwrap(statement, statement.body)
+
+    def _drop_item(self, scaled: Scaled) -> None:
+        """Leave a `with` what it has beside `amp.scale_loss`."""
+        spans = []
+        for item in scaled.statement.items:
+            start, end = self.rewriting.source.span(item.context_expr)
+            if item.optional_vars is not None:
+                begin, stop = self.rewriting.source.span(item.optional_vars)
+                if self.rewriting.text[end:begin].strip() != "as":
+                    raise Unclear(f"line {scaled.call.lineno}: the items of the `with` are not plain")
+                end = stop
+            spans.append((start, end))
+        number = [item.context_expr for item in scaled.statement.items].index(scaled.call)
+        last = number + 1 == len(spans)
+        one, other = (spans[number - 1], spans[number]) if last else (spans[number], spans[number + 1])
+        if self.rewriting.text[one[1] : other[0]].strip(" \t\r\n\\") != ",":
+            raise Unclear(f"line {scaled.call.lineno}: the items of the `with` are not plain")
+        start, end = (one[1], other[1]) if last else (one[0], other[0])
+        self.rewriting.replace(start, end, "")
+
     def _initialised(self, first: Initialize, gone: list[ast.stmt]) -> None:
         """Objects stay what they are: at most they get another name."""
         statement = first.statement
         if not isinstance(statement, ast.Assign) or in_place(first):
-            gone.append(statement)
+            gone += first.gone or [statement]
             return
         values = [*first.models, *first.optimizers]
         targets = elements(statement.targets[0])
@@ -214,7 +248,7 @@ class _Planner:
                 for item in other
                 for node in ast.walk(item)
             )
-            if trains and condition not in (test, f"bool({test})"):
+            if trains and not {test, f"bool({test})"} & _conjuncts(condition):
                 raise Unclear(
                     f"line {statement.lineno}: the branch without apex does not do the same as that with it"
                 )
@@ -297,7 +331,35 @@ def make_plan(planner: FixPlanner) -> Plan | Refusal:
     Raises:
         Unclear, Crowded: it cannot be rewritten.
     """
-    return _Planner(planner).plan()
+    return _without_import(planner) or _Planner(planner).plan()
+
+
+def _without_import(planner: FixPlanner) -> Plan | None:
+    """The rewrite of a file that imports from apex what it does not use; None: it is another one."""
+    tree = planner.names.tree
+    functions = Functions(tree)
+    uses = read(planner.names, functions)
+    if not uses.imports or len(uses.imports) < len(uses.every):
+        return None
+    parts = [use.node for use in uses.imports if isinstance(use.node, ast.alias)]
+    bound = {(part.asname or part.name).partition(".")[0] for part in parts}
+    for node in ast.walk(tree):
+        if (isinstance(node, ast.Name) and node.id in bound) or getattr(node, "value", None) in bound:
+            return None
+    rewriting = Rewriting(planner.source, indent_step(tree, planner.source))
+    presence = Presence(uses, planner.names, functions, rewriting)
+    if presence.flags:
+        return None
+    presence.rewrite()
+    prune(presence.gone, functions, rewriting)
+    return Plan(uses, rewriting.edits(), [], unused=True)
+
+
+def _conjuncts(condition: str | None) -> set[str]:
+    """The parts of a condition that all have to hold, itself too."""
+    node = ast.parse(condition, mode="eval").body if condition is not None else None
+    parts = node.values if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And) else []
+    return {condition or "", *(ast.get_source_segment(condition or "", part) or "" for part in parts)}
 
 
 def _state(state: Call) -> str:

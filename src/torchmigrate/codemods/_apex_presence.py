@@ -72,7 +72,7 @@ class Presence:
     def _whole_tries(self) -> None:
         """The `try` statements that are there for the import of apex.amp alone, and the flags they set."""
         imported = {id(use.statement) for use in self.uses.imports}
-        aliases = {id(use.node) for use in self.uses.imports}
+        aliases = {id(alias) for use in self.uses.imports for alias in _aliases(use)}
         for use in self.uses.imports:
             attempt = self._try_of(use)
             if attempt is None or attempt in self._tries:
@@ -269,6 +269,13 @@ def prune(gone: list[ast.stmt], functions: Functions, rewriting: Rewriting) -> N
             rewriting.make_pass(statement)
         else:
             rewriting.remove(statement, remarks=not isinstance(statement, ast.Try))
+
+
+def _aliases(use: Use) -> list[ast.alias]:
+    """The parts of an import that a use is: all of a star import."""
+    statement = use.statement
+    every = statement.names if isinstance(statement, (ast.Import, ast.ImportFrom)) else []
+    return [alias for alias in every if alias is use.node or use.via == "star"]
 
 
 def _flag(statement: ast.stmt) -> tuple[str, object] | None:

@@ -15,8 +15,7 @@ from torchmigrate.codemods._mentions import LOOPS, Spot
 from torchmigrate.codemods._rewriting import Rewriting
 
 _OLD_METHODS = frozenset(
-    "backward clip_master_grads clip_fp32_grads update_master_grads synchronize skip_synchronize "
-    "unscale_grads _amp_stash".split()
+    "backward clip_master_grads clip_fp32_grads update_master_grads unscale_grads _amp_stash".split()
 )
 _GRADIENTS = re.compile(r"(?:^|_)grad(?:s|ients?)?(?:_|$)")
 _NO_GRADIENTS = re.compile(r"zero|no_grad|enable|require|reduce|sync|checkpoint")
@@ -58,6 +57,7 @@ class Steps:
         self.functions = functions
         self.branches = branches
         self.rewriting = rewriting
+        self.remarks: list[str] = []
         self.steps = [step for step in self._steps() if id(step.statement) not in branches.dropped]
         if not self.steps:
             raise Unclear(
@@ -67,7 +67,9 @@ class Steps:
         missing = set(range(count)) - {step.number for step in self.steps}
         if missing:
             raise Unclear("one of the optimizers is not stepped in this file")
+        self.steps = [step for step in self.steps if not self._is_idle(step)]
         self._check_order()
+        self._check_scaled()
         self.gradients = list(self._gradients())
 
     @property
@@ -90,12 +92,19 @@ class Steps:
             for place in self._updates(steps):
                 self.rewriting.add_behind(place, f"{scaler(steps[0].function)}.update()")
         by_step: dict[int, tuple[Step, list[Gradients]]] = {}
+        moved: list[tuple[Step, Gradients]] = []
         for item in self.gradients:
-            step = self._step_of(item)
-            by_step.setdefault(id(step.statement), (step, []))[1].append(item)
+            always = self._step_of(item)
+            if always is None:
+                moved.append((self._later_step(item), item))
+            else:
+                by_step.setdefault(id(always.statement), (always, []))[1].append(item)
         for step, items in by_step.values():
             place = self._before_all(items, step)
             self.rewriting.add_before(place, f"{scaler(step.function)}.unscale_({items[0].text})")
+        for step, item in moved:
+            self._move(item, step, None if id(step.statement) in by_step else scaler(step.function))
+            by_step.setdefault(id(step.statement), (step, []))
 
     # ---- steps ----------------------------------------------------------------------------------------
 
@@ -156,6 +165,19 @@ class Steps:
             yield spot.statement
             spot = spot.outer
 
+    def _is_idle(self, step: Step) -> bool:
+        """Whether a step stands behind `zero_grad()` before all of training: it finds no gradients."""
+        scaled = [item.statement for item in self.uses.scaled if item.function is step.function]
+        spot = self.functions.spots[id(step.statement)]
+        while spot.index == 0 and spot.outer is not None and isinstance(spot.outer.statement, ast.If):
+            spot = spot.outer
+        looped = any(isinstance(item, LOOPS) for item in self._outwards(step.statement))
+        if not scaled or looped or spot.index == 0:
+            return False
+        before = spot.block[spot.index - 1]
+        emptied = isinstance(before, ast.Expr) and ast.unparse(before.value) == f"{step.text}.zero_grad()"
+        return emptied and step.statement.lineno < min(item.lineno for item in scaled)
+
     def _check_order(self) -> None:
         """A scaler cannot step before there are gradients, nor clip where it does not know of the step.
 
@@ -182,10 +204,40 @@ class Steps:
                         "scaled there, so that `scaler.unscale_(optimizer)` has to come first"
                     )
 
+    def _check_scaled(self) -> None:
+        """What apex ran before it unscaled saw the gradients of this backward pass alone.
+
+        Raises:
+            Unclear: they may be added to those of others here.
+        """
+        for item in self.uses.scaled:
+            if (
+                not item.others
+                or item.delayed
+                or any(self._always_steps(item.statement, step) for step in self.steps)
+            ):
+                continue
+            if all(_is_synchronize(inner) for inner in item.others):
+                continue
+            raise Unclear(
+                f"line {item.others[0].lineno}: gradients are used before apex unscales those of this "
+                "backward pass; with a scaler they are the sum since the last step: write it beside the step"
+            )
+
+    def _always_steps(self, statement: ast.stmt, step: Step) -> bool:
+        """Whether a step follows a statement of its function under no other condition."""
+        if self.functions.owners[id(statement)] is not step.function:
+            return False
+        common = together([self.functions.spots[id(statement)], self.functions.spots[id(step.statement)]])
+        return (
+            common is not None and common[1].statement is step.statement and common[0].index < common[1].index
+        )
+
     # ---- gradients ------------------------------------------------------------------------------------
 
     def _gradients(self) -> Iterator[Gradients]:
-        masters = {id(item.statement): item for item in self.uses.master}
+        masters = {id(item.statement) for item in self.uses.master}
+        scaled = {id(node) for item in self.uses.scaled for inner in item.others for node in ast.walk(inner)}
         for function in {id(step.function): step.function for step in self.steps}.values():
             mine = [step for step in self.steps if step.function is function]
             # The backward pass may be in another function.
@@ -193,7 +245,7 @@ class Steps:
                 (item.statement.lineno for item in self.uses.scaled if item.function is function), default=0
             )
             for statement in function.statements:
-                if id(statement) in self.branches.dropped or id(statement) in masters:
+                if id(statement) in self.branches.dropped | masters | scaled:
                     continue
                 if statement.lineno < begin or not _touches(statement):
                     continue
@@ -208,23 +260,59 @@ class Steps:
                 raise Unclear(f"line {item.statement.lineno}: which optimizer this is is not clear")
             yield Gradients(item.statement, item.function, number, self.rewriting.segment(item.argument))
 
-    def _step_of(self, item: Gradients) -> Step:
+    def _step_of(self, item: Gradients) -> Step | None:
         """The step that always follows the use of gradients."""
-        spot = self.functions.spots[id(item.statement)]
-        for step in self.steps:
-            if step.number != item.number or step.function is not item.function:
-                continue
-            after = self.functions.spots[id(step.statement)]
-            common = together([spot, after])
-            if (
-                common is not None
-                and common[1].statement is step.statement
-                and common[0].index < common[1].index
-            ):
-                return step
-        raise Unclear(
-            f"line {item.statement.lineno}: gradients are used where the optimizer may not step; a scaler "
+        same = [step for step in self.steps if step.number == item.number]
+        return next((step for step in same if self._always_steps(item.statement, step)), None)
+
+    def _later_step(self, item: Gradients) -> Step:
+        """The step before which gradients can be clipped instead: it does not follow each time.
+
+        Raises:
+            Unclear: what is done cannot be done there.
+        """
+        mine = [step for step in self.steps if step.number == item.number and step.function is item.function]
+        statement = item.statement
+        unclear = self._unclear(statement)
+        if len(mine) != 1 or not _is_clipping(statement):
+            raise unclear
+        spots = [self.functions.spots[id(part)] for part in (statement, mine[0].statement)]
+        here, there = spots
+        while here.outer is not None and id(here.outer.statement) in self.branches.joined:
+            here = here.outer
+        inner = there.within(here.block)
+        if inner is None or inner.index <= here.index or inner.statement is mine[0].statement:
+            raise unclear
+        path = there.chain()[len(inner.chain()) - 1 : -1]
+        if not all(isinstance(spot.statement, ast.If) for spot in path):
+            raise unclear
+        read = {
+            ast.unparse(node) for node in ast.walk(statement) if isinstance(node, ast.Name | ast.Attribute)
+        }
+        for other in item.function.statements:
+            if statement.lineno < other.lineno < mine[0].statement.lineno:
+                nodes: list[ast.Name | ast.Attribute] = [*own(other, ast.Name), *own(other, ast.Attribute)]
+                if any(not isinstance(node.ctx, ast.Load) and ast.unparse(node) in read for node in nodes):
+                    raise unclear
+        return mine[0]
+
+    def _unclear(self, statement: ast.stmt) -> Unclear:
+        return Unclear(
+            f"line {statement.lineno}: gradients are used where the optimizer may not step; a scaler "
             "unscales them once before each step, so this belongs beside the step"
+        )
+
+    def _move(self, item: Gradients, step: Step, scaler: str | None) -> None:
+        """Clip beside the step; scaler: where gradients have to be unscaled for that."""
+        code = self.rewriting.rewritten(item.statement)
+        if code is None:
+            raise Unclear(f"line {item.statement.lineno}: this belongs beside the step, once for each")
+        if scaler is not None:
+            self.rewriting.add_before(step.statement, f"{scaler}.unscale_({item.text})")
+        self.rewriting.add_before(step.statement, code)
+        self.rewriting.remove(item.statement)
+        self.remarks.append(
+            f"line {item.statement.lineno}: accumulated gradients are clipped once, before the step"
         )
 
     def _before_all(self, items: list[Gradients], step: Step) -> ast.stmt:
@@ -239,12 +327,32 @@ class Steps:
             here = here.outer
             if here is not None and isinstance(here.statement, (*LOOPS, ast.Try)):
                 place = here
+        within = {id(node) for node in ast.walk(place.statement)}
+        if any(id(scaled.statement) in within for scaled in self.uses.scaled):
+            raise self._unclear(items[0].statement)  # the backward pass would come behind
         return place.statement
 
 
 def _trains(function: Function) -> bool:
     return any(
         node.attr == "backward" for statement in function.statements for node in own(statement, ast.Attribute)
+    )
+
+
+def _is_clipping(statement: ast.stmt) -> bool:
+    """Whether a statement clips gradients, and nothing is done with the norm."""
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    name = ast.unparse(call.func).rpartition(".")[2] if isinstance(call, ast.Call) else ""
+    return name in ("clip_grad_norm_", "clip_grad_norm", "clip_grad_value_")
+
+
+def _is_synchronize(statement: ast.stmt) -> bool:
+    """Whether a statement is `optimizer.synchronize()`, which may be done more often than there is a step."""
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    return (
+        isinstance(call, ast.Call)
+        and isinstance(call.func, ast.Attribute)
+        and call.func.attr == "synchronize"
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -29,14 +30,41 @@ _INITIALIZE = (
     "max_loss_scale",
 )
 _SCALE_LOSS = ("loss", "optimizers", "loss_id", "model", "delay_unscale", "delay_overflow_check")
-_OTHER = {
-    "half_function": "takes functions out of autocast one by one",
-    "fp16_utils": "`apex.fp16_utils` is older than amp: its optimizer scales the loss itself",
+_SAVES = re.compile(r"checkpoint|resum|restor|restart|(?:^|_)states?(?:_|$)", re.IGNORECASE)
+_WEIGHTS = "the weights stay in single precision: leave the call out"
+_MASTERS = "there are no master parameters: leave the call out, and step through the scaler"
+_SCALERS = 'the loss is scaled by `torch.amp.GradScaler("cuda")`'
+_FP16_UTILS = {
+    "BN_convert_float": _WEIGHTS,
+    "FP16Model": _WEIGHTS,
+    "convert_module": _WEIGHTS,
+    "convert_network": _WEIGHTS,
+    "network_to_half": _WEIGHTS,
+    "tofp16": _WEIGHTS,
+    "prep_param_lists": _MASTERS,
+    "model_grads_to_master_grads": _MASTERS,
+    "master_params_to_model_params": _MASTERS,
+    "FP16_Optimizer": f"{_SCALERS}, and the optimizer inside stays",
+    "LossScaler": _SCALERS,
+    "DynamicLossScaler": _SCALERS,
+    "to_python_float": "write `.item()`",
+    "clip_grad_norm": "write `torch.nn.utils.clip_grad_norm_` behind `scaler.unscale_(optimizer)`",
 }
+_EXPORTS = frozenset(
+    (*_FP16_UTILS, "fp16util", "fp16_optimizer", "loss_scaler", "init", "initialize", "scale_loss")
+) | frozenset(
+    "master_params state_dict load_state_dict disable_casts half_function bfloat16_function float_function "
+    "promote_function register_half_function register_bfloat16_function register_float_function "
+    "register_promote_function amp frontend handle".split()
+)
 
 
 class Unclear(Exception):
     """What stands in the way of a rewrite, as one line for a person."""
+
+
+class BothBackends(Unclear):
+    """The file can do without apex already."""
 
 
 @dataclass(slots=True)
@@ -49,17 +77,24 @@ class Initialize:
     models: list[ast.expr]
     optimizers: list[ast.expr]
     given: dict[str, ast.expr]
+    gone: list[ast.stmt] = field(default_factory=list)  # where there are several, one for each branch
 
 
 @dataclass(slots=True)
 class Scaled:
-    """A `with amp.scale_loss(loss, optimizer) as scaled:` statement."""
+    """A `with amp.scale_loss(loss, optimizer) as scaled:` statement.
+
+    backward: the calls `scaled.backward()` under it; others: the statements beside them, for which gradients
+    are scaled.
+    """
 
     call: ast.Call
     statement: ast.With
     function: Function
     loss: ast.expr
-    name: str
+    delayed: bool  # whether `delay_unscale` is given
+    backward: list[ast.Call]
+    others: list[ast.stmt]
 
 
 @dataclass(slots=True)
@@ -73,6 +108,15 @@ class Call:
 
 
 @dataclass(slots=True)
+class Handed:
+    """`amp` itself, among what has a state to save: `{"model": model, "amp": amp}`."""
+
+    node: ast.expr
+    statement: ast.stmt
+    function: Function
+
+
+@dataclass(slots=True)
 class Uses:
     """Everything of apex.amp in one file."""
 
@@ -80,6 +124,7 @@ class Uses:
     scaled: list[Scaled] = field(default_factory=list)
     master: list[Call] = field(default_factory=list)
     states: list[Call] = field(default_factory=list)
+    handed: list[Handed] = field(default_factory=list)
     tests: list[Use] = field(default_factory=list)  # `amp` itself, as in `amp is not None`
     imports: list[Use] = field(default_factory=list)
     every: list[Use] = field(default_factory=list)
@@ -88,16 +133,28 @@ class Uses:
     def places(self) -> list[tuple[Function, ast.stmt]]:
         """The statements that need a scaler, each with its function."""
         found: list[tuple[Function, ast.stmt]] = [(item.function, item.statement) for item in self.scaled]
-        return found + [(item.function, item.statement) for item in (*self.master, *self.states)]
+        found += [(item.function, item.statement) for item in (*self.master, *self.states)]
+        return found + [(item.function, item.statement) for item in self.handed]
 
 
 def concerned(names: Names) -> list[Use]:
     """The uses of apex.amp and apex.fp16_utils in a file."""
-    return [use for use in names.uses if any(_of_amp(name) for name in use.candidates)]
+    return [
+        use for use in names.uses if any(_of_amp(name) for name in use.candidates) and not is_foreign(use)
+    ]
+
+
+def is_foreign(use: Use) -> bool:
+    """Whether a name that a star import of apex could give is none that apex has."""
+    if use.via != "star" or use.role is Role.IMPORT:
+        return False
+    return not any(name.split(".")[2:3] and name.split(".")[2] in _EXPORTS for name in use.candidates)
 
 
 def _of_amp(name: str) -> bool:
-    return f"{name}.".startswith((f"{_AMP}.", "apex.fp16_utils."))
+    return f"{name}.".startswith((f"{_AMP}.", "apex.fp16_utils.")) or (
+        name.startswith("apex.") and name.endswith(".FP16_Optimizer")
+    )
 
 
 def read(names: Names, functions: Functions) -> Uses:
@@ -110,13 +167,29 @@ def read(names: Names, functions: Functions) -> Uses:
     for use in names.uses:
         if any(f"{name}.".startswith(tuple(f"{item}." for item in _NATIVE)) for name in use.candidates):
             line = getattr(use.node, "lineno", use.statement.lineno)
-            raise Unclear(
-                f"the file uses `{use.candidates[0]}` too (line {line}): both are supported on purpose; "
-                "delete the branches of apex"
-            )
+            raise BothBackends(f"the file has `{use.candidates[0]}` too (line {line})")
     for use in found.every:
-        _read_one(use, functions, found)
+        if use.candidates == ("apex.fp16_utils",) and use.role is Role.IMPORT and use.via == "star":
+            _read_star(use, names, found)
+        else:
+            _read_one(use, functions, found)
+    _check_names(found.scaled)
     return found
+
+
+def _read_star(use: Use, names: Names, found: Uses) -> None:
+    """`from apex.fp16_utils import *` goes if nothing of it is used.
+
+    Raises:
+        Unclear: something is.
+    """
+    for node in ast.walk(names.tree):
+        if isinstance(node, ast.Name) and node.id in _FP16_UTILS:
+            raise Unclear(
+                f"line {node.lineno}: `{node.id}` is from `apex.fp16_utils`, older than amp; with "
+                f"`torch.amp` {_FP16_UTILS[node.id]}"
+            )
+    found.imports.append(use)
 
 
 def _read_one(use: Use, functions: Functions, found: Uses) -> None:
@@ -124,15 +197,20 @@ def _read_one(use: Use, functions: Functions, found: Uses) -> None:
     if len(use.candidates) > 1 or not _is_library(use) or use.in_fstring or use.role is Role.STRING:
         raise Unclear(f"line {line}: `{name.rpartition('.')[2]}` may be something else")
     short = name.removeprefix(f"{_AMP}.").removeprefix("frontend.").removeprefix("handle.")
+    if not f"{name}.".startswith(f"{_AMP}."):
+        raise Unclear(f"line {line}: `{name}` is older than amp, and keeps the weights in half precision")
     if use.role is Role.IMPORT:
-        if not name.startswith(_AMP):
-            raise Unclear(f"line {line}: {_OTHER['fp16_utils']}")
         found.imports.append(use)
         return
     if name == _AMP:
-        found.tests.append(use)
+        if isinstance(use.node, ast.expr) and _is_saved(use.node, functions):
+            found.handed.append(Handed(use.node, use.statement, functions.owners[id(use.statement)]))
+        else:
+            found.tests.append(use)
         return
     if use.call is None or use.role is not Role.CALL:
+        if short in ("initialize", "scale_loss", "master_params", "state_dict", "load_state_dict"):
+            raise Unclear(f"line {line}: `amp.{short}` is handed on as a function")
         raise Unclear(f"line {line}: `{name}` has no counterpart in `torch.amp`")
     call, statement, function = use.call, use.statement, functions.owners[id(use.statement)]
     if short == "initialize":
@@ -147,6 +225,17 @@ def _read_one(use: Use, functions: Functions, found: Uses) -> None:
         found.states.append(Call(call, statement, function, call.args[0]))
     else:
         raise Unclear(f"line {line}: `{name}` has no counterpart in `torch.amp`")
+
+
+def _is_saved(node: ast.expr, functions: Functions) -> bool:
+    """Whether `amp` is handed on for its state: in a dict with a model, or to what saves states."""
+    around = functions.around.get(id(node))
+    if isinstance(around, ast.Dict):
+        return any(getattr(key, "value", None) in ("model", "optimizer") for key in around.keys)
+    call = functions.around.get(id(around)) if isinstance(around, ast.keyword) else around
+    if not isinstance(call, ast.Call) or call.func is node:
+        return False
+    return _SAVES.search(ast.unparse(call.func).rpartition(".")[2]) is not None
 
 
 def _is_library(use: Use) -> bool:
@@ -210,16 +299,61 @@ def _each(node: ast.expr) -> list[ast.expr]:
 def _scaled(call: ast.Call, statement: ast.stmt, function: Function) -> Scaled:
     given = bound(call, _SCALE_LOSS)
     line = call.lineno
-    if not isinstance(statement, ast.With) or len(statement.items) != 1 or "loss" not in given:
-        raise Unclear(f"line {line}: `amp.scale_loss` is not the sole item of a `with`")
-    item = statement.items[0]
-    if item.context_expr is not call or not isinstance(item.optional_vars, ast.Name):
-        raise Unclear(f"line {line}: `amp.scale_loss` is not the sole item of a `with`")
-    scaled = Scaled(call, statement, function, given["loss"], item.optional_vars.id)
-    for inner in statement.body:
-        if not any(True for _ in backwards(inner, scaled.name)):
-            raise Unclear(f"line {inner.lineno}: only the backward pass may stand under `amp.scale_loss`")
-    return scaled
+    item = None
+    if isinstance(statement, ast.With):
+        item = next((item for item in statement.items if item.context_expr is call), None)
+    if item is None or not isinstance(statement, ast.With):
+        raise Unclear(
+            f"line {line}: `amp.scale_loss` is entered by hand: write `scaler.scale(...)` of the loss "
+            "alone, without `__enter__` and `__exit__`"
+        )
+    if not isinstance(item.optional_vars, ast.Name) or "loss" not in given:
+        raise Unclear(f"line {line}: `amp.scale_loss` has no name for the scaled loss")
+    rest = [part for part in statement.items if part is not item]
+    name = item.optional_vars.id
+    calls = [call for inner in statement.body for call in backwards(inner, name)]
+    if any(getattr(node, "id", "") == name for part in rest for node in ast.walk(part)):
+        raise Unclear(f"line {line}: the other item of the `with` uses `{name}`")
+    others = [inner for inner in statement.body if not any(True for _ in backwards(inner, name))]
+    for inner in others:
+        if not calls or not _may_stay(inner, name):
+            raise Unclear(
+                f"line {inner.lineno}: only the backward pass, and what works with scaled gradients, may "
+                "stand under `amp.scale_loss`: write it behind, with `scaler.scale(loss)` for the scaled loss"
+            )
+    later = given.get("delay_unscale")
+    delayed = later is not None and not (isinstance(later, ast.Constant) and later.value is False)
+    return Scaled(call, statement, function, given["loss"], delayed, calls, others)
+
+
+def _check_names(scaled: Sequence[Scaled]) -> None:
+    """The scaled loss is no variable any more.
+
+    Raises:
+        Unclear: it is read elsewhere.
+    """
+    inside = {id(node) for item in scaled for node in ast.walk(item.statement)}
+    for item in scaled:
+        target = item.statement.items[0].optional_vars
+        name = getattr(target, "id", "")
+        for node in ast.walk(item.function.node):
+            if isinstance(node, ast.Name) and node.id == name and id(node) not in inside:
+                raise Unclear(
+                    f"line {node.lineno}: `{name}` is used beside `amp.scale_loss`: write "
+                    "`scaler.scale(...)` of the loss there"
+                )
+
+
+def _may_stay(statement: ast.stmt, name: str) -> bool:
+    """Whether a statement under `amp.scale_loss` is the same behind the backward pass of the scaler."""
+    for node in ast.walk(statement):
+        if isinstance(node, (ast.Return, ast.Break, ast.Continue, ast.Yield, ast.YieldFrom, ast.Await)):
+            return False
+        if isinstance(node, ast.Name) and node.id == name:
+            return False
+        if isinstance(node, ast.Attribute) and node.attr in ("backward", "step", "zero_grad"):
+            return False
+    return True
 
 
 def backwards(statement: ast.stmt, name: str) -> Iterator[ast.Call]:

@@ -72,6 +72,20 @@ class Rewriting:
             return f"({code})"
         return code
 
+    def rewritten(self, statement: ast.stmt) -> str | None:
+        """The source of a statement with the replacements so far, on one line; None: it cannot be there."""
+        start, end = start_of(self.source, statement), end_of(self.source, statement)
+        parts, here = [], start
+        for (begin, stop), code in sorted(self._replaced.items()):
+            if here <= begin and stop <= end:
+                parts += [self.text[here:begin], code]
+                here = stop
+        lines = "".join([*parts, self.text[here:end]]).splitlines()
+        if len(lines) > 1 and any(mark in line for line in lines for mark in ("#", '"""', "'''", "\\")):
+            return None
+        joined = " ".join(line.strip() for line in lines)
+        return re.sub(r"(?<=[(\[]) | (?=[)\]])", "", joined) if len(lines) > 1 else joined
+
     def first_line(self, statement: ast.stmt) -> int:
         """The offset of the line of a statement.
 

@@ -1,4 +1,4 @@
-"""TM220 to TM226: apex.amp in a file, rewritten to `torch.amp` as a whole.
+"""TM220 to TM228: apex.amp in a file, rewritten to `torch.amp` as a whole.
 
 One fix for everything in the file: a scaler where `amp.initialize` was, autocast around the forward passes,
 `scaler.scale`, `step` and `update`, the state in checkpoints, the imports. Or no fix, and the reason why.
@@ -11,8 +11,9 @@ from collections.abc import Iterator, Sequence
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods._apex_forward import passes
+from torchmigrate.codemods._apex_members import Member, members
 from torchmigrate.codemods._apex_plan import Plan, make_plan
-from torchmigrate.codemods._apex_uses import Unclear, concerned
+from torchmigrate.codemods._apex_uses import BothBackends, Unclear, concerned, is_foreign
 from torchmigrate.codemods._findings import finding_at
 from torchmigrate.codemods._functions import Functions
 from torchmigrate.codemods._rewriting import Crowded
@@ -20,6 +21,7 @@ from torchmigrate.fixes import FixPlanner, required
 from torchmigrate.hits import Hit
 from torchmigrate.imports import Refusal
 from torchmigrate.model import Applicability, Finding, Fix
+from torchmigrate.names.model import Role, Use
 from torchmigrate.versions.range import applicability
 
 NEEDS_HITS = True
@@ -30,9 +32,13 @@ RULES = {
     "TM223": "apex-amp-state",
     "TM224": "apex-amp-functions",
     "TM225": "apex-amp",
+    "TM228": "apex-fp16-optimizer",
 }
-_FORWARD = "apex-amp-forward"  # TM226, of what names nothing of apex
+# Of what names nothing of apex:
+_FORWARD = "apex-amp-forward"  # TM226
+_MEMBERS = "apex-amp-optimizer"  # TM227
 _PLAN = "apex_amp"
+_SUPPRESSED = "line {line} is suppressed, and all uses of apex.amp change together"
 
 
 def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
@@ -43,10 +49,40 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
     fix = made if isinstance(made, Fix) else None
     if rule.name == _FORWARD:
         found = _forward(rule, hits, planner, fix)
+    elif rule.name == _MEMBERS:
+        found = _members(rule, hits, planner, fix)
     else:
-        found = [planner.finding(hit, fix) for hit in hits]
+        mine = [hit for hit in hits if not is_foreign(hit.use)]
+        found = [planner.finding(hit, fix) for hit in mine]
+        if isinstance(made, _Both):
+            functions = Functions(planner.names.tree)
+            recipes = [_without_branch(hit.use, functions) for hit in mine]
+            found = [item._replace(help=help) for item, help in zip(found, recipes, strict=True)]
     for finding in found:
         yield finding._replace(help=f"{made}; {finding.help}") if isinstance(made, str) else finding
+
+
+class _Both(str):
+    """A reason: the file has a branch without apex already."""
+
+    __slots__ = ()
+
+
+def _without_branch(use: Use, functions: Functions) -> str:
+    """What to do with a use of apex where there is another way to train beside it."""
+    statement = use.statement
+    if use.role is Role.IMPORT:
+        return "delete the import, the flag that says whether apex is there, and the branches that need it"
+    spot = functions.spots[id(statement)]
+    inner = spot
+    while inner.outer is not None and not isinstance(inner.outer.statement, ast.If):
+        inner = inner.outer
+    test = inner.outer.statement if inner.outer is not None else None
+    if not isinstance(test, ast.If):
+        return f"delete what needs apex in `{functions.owners[id(statement)].name}`, and keep `torch.amp`"
+    branch = f"`{ast.unparse(test.test)}` (line {test.lineno})"
+    branch = branch if inner.block is test.body else f"the `else` of {branch}"
+    return f"delete the branch of apex, {branch}, and the option that chooses it; keep that of `torch.amp`"
 
 
 def _forward(rule: Rule, hits: Sequence[Hit], planner: FixPlanner, fix: Fix | None) -> list[Finding]:
@@ -58,12 +94,35 @@ def _forward(rule: Rule, hits: Sequence[Hit], planner: FixPlanner, fix: Fix | No
     return [finding_at(rule, planner, planner.source.span(call), symbol=symbol, fix=fix) for call in calls]
 
 
+def _members(rule: Rule, hits: Sequence[Hit], planner: FixPlanner, fix: Fix | None) -> list[Finding]:
+    """A finding for every step, clipping and the like of a file without another scaler."""
+    found = _known_members(hits, planner)
+    return [
+        finding_at(
+            rule, planner, planner.source.span(item.node), symbol="apex.amp.scale_loss", fix=fix
+        )._replace(help=item.recipe)
+        for item in found
+    ]
+
+
+def _known_members(hits: Sequence[Hit], planner: FixPlanner) -> list[Member]:
+    if "GradScaler" in planner.source.text:
+        return []
+    uses = [hit.use for hit in hits if hit.rule.name == _MEMBERS]
+    return members(uses, planner.names, Functions(planner.names.tree))
+
+
 def _make(rule: Rule, planner: FixPlanner) -> Fix | str:
     for use in concerned(planner.names):
         if any(planner.hides(code, name, use.start) for code, name in RULES.items()):
-            return f"line {use.statement.lineno} is suppressed, and all uses of apex.amp change together"
+            return _SUPPRESSED.format(line=use.statement.lineno)
+    for member in _known_members(planner.hits, planner):
+        if planner.hides("TM227", _MEMBERS, planner.source.span(member.node)[0]):
+            return _SUPPRESSED.format(line=member.node.lineno)
     try:
         plan = make_plan(planner)
+    except BothBackends as error:
+        return _Both(error)
     except (Unclear, Crowded) as error:
         return str(error)
     if isinstance(plan, Refusal):
@@ -77,6 +136,10 @@ def _fix(plan: Plan, rule: Rule, planner: FixPlanner) -> Fix:
     by_release = applicability(
         case._replace(applicability=Applicability.SAFE, reason=None), rule, planner.versions
     )
+    title = "Train with `torch.amp`"
+    if plan.unused:
+        level, reason = Applicability.UNSAFE, "another file may import the name from here"
+        title = "Remove the import, which nothing here uses"
     text = "; ".join(item for item in (by_release[1], reason, *plan.remarks) if item)
     releases = tuple(
         release
@@ -84,6 +147,4 @@ def _fix(plan: Plan, rule: Rule, planner: FixPlanner) -> Fix:
         if not isinstance(use.node, ast.alias)
         for release in planner.imports.releases(use)
     )
-    return planner.fix(
-        rule, "Train with `torch.amp`", level, text, plan.edits, releases, requires=required(case, rule)
-    )
+    return planner.fix(rule, title, level, text, plan.edits, releases, requires=required(case, rule))
