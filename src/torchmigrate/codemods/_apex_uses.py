@@ -334,7 +334,7 @@ def _check_names(scaled: Sequence[Scaled]) -> None:
     """
     inside = {id(node) for item in scaled for node in ast.walk(item.statement)}
     for item in scaled:
-        target = item.statement.items[0].optional_vars
+        target = next(part.optional_vars for part in item.statement.items if part.context_expr is item.call)
         name = getattr(target, "id", "")
         for node in ast.walk(item.function.node):
             if isinstance(node, ast.Name) and node.id == name and id(node) not in inside:
