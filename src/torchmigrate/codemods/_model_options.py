@@ -1,0 +1,137 @@
+"""Dicts of arguments that calls unpack: what is in them, who gets them, what else is done with them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from torchmigrate.codemods._local_names import LocalNames
+from torchmigrate.codemods._model_choice import ModelChoices
+from torchmigrate.names.model import Binding, Scope
+
+_READS = frozenset(["get", "pop", "setdefault", "keys", "values", "items", "__contains__"])
+_SHOWS = frozenset(["print", "len", "bool", "repr", "str"])
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One item of a dict. key: a string, or the keyword of `dict(key=value)`."""
+
+    key: ast.expr | ast.keyword
+    value: ast.expr
+
+    @property
+    def name(self) -> object:
+        if isinstance(self.key, ast.keyword):
+            return self.key.arg
+        return self.key.value if isinstance(self.key, ast.Constant) else None
+
+
+@dataclass(slots=True)
+class Options:
+    """A dict that is made in one scope.
+
+    receivers: calls that unpack it. other: mentions that may read or change it in another way.
+    """
+
+    entries: list[Entry] = field(default_factory=list)
+    receivers: list[ast.Call] = field(default_factory=list)
+    bindings: list[Binding] = field(default_factory=list)
+    other: list[ast.expr] = field(default_factory=list)
+
+    def named(self, name: str) -> list[Entry]:
+        return [entry for entry in self.entries if entry.name == name]
+
+
+def literal_entries(node: ast.expr) -> list[Entry] | None:
+    """The items of `{...}` or `dict(...)`; None if not all of them can be seen."""
+    if isinstance(node, ast.Dict):
+        if any(key is None for key in node.keys):
+            return None
+        return [
+            Entry(key, value) for key, value in zip(node.keys, node.values, strict=True) if key is not None
+        ]
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "dict":
+        return None if node.args else _keyword_entries(node)
+    return None
+
+
+def _keyword_entries(call: ast.Call) -> list[Entry] | None:
+    if any(keyword.arg is None for keyword in call.keywords):
+        return None
+    return [Entry(keyword, keyword.value) for keyword in call.keywords]
+
+
+def options_of(name: str, held: Scope, choices: ModelChoices, key: str) -> Options:
+    """What a scope's variable holds as a dict of arguments; key: the one whose other uses count."""
+    found = Options()
+    local = choices.local
+    for binding in held.bindings[name]:
+        if isinstance(binding.statement, ast.Assign | ast.AnnAssign):
+            found.bindings.append(binding)
+        elif isinstance(binding.node, ast.expr):
+            found.other.append(binding.node)
+        else:  # a parameter, an import
+            found.other.append(ast.Name(name))
+    for mention in local.named(name):
+        if choices.kinds.holder(name, choices.scope_at(mention)) is held and not _read(
+            mention, found, local, key
+        ):
+            found.other.append(mention)
+    return found
+
+
+def _read(mention: ast.Name, found: Options, local: LocalNames, key: str) -> bool:
+    """Take in one mention; False if it is none that is understood."""
+    outer = local.parent(mention)
+    if isinstance(mention.ctx, ast.Store):
+        value = outer.value if isinstance(outer, ast.Assign | ast.AnnAssign) else None
+        return value is not None and _take(literal_entries(value), found)
+    if isinstance(outer, ast.keyword) and outer.arg is None:
+        call = local.parent(outer)
+        assert isinstance(call, ast.Call), (
+            "keywords stand in calls and classes, and these do not unpack names"
+        )
+        found.receivers.append(call)
+        return True
+    if isinstance(outer, ast.Subscript) and outer.value is mention:
+        return _subscript(outer, found, local, key)
+    if isinstance(outer, ast.Attribute):
+        return _method(outer, found, local, key)
+    if isinstance(outer, ast.Compare):
+        return isinstance(outer.left, ast.Constant) and outer.left.value != key
+    if isinstance(outer, ast.Call) and isinstance(outer.func, ast.Name):
+        return outer.func.id in _SHOWS
+    return isinstance(outer, ast.FormattedValue)
+
+
+def _take(entries: list[Entry] | None, found: Options) -> bool:
+    found.entries += entries or []
+    return entries is not None
+
+
+def _subscript(node: ast.Subscript, found: Options, local: LocalNames, key: str) -> bool:
+    if not isinstance(node.slice, ast.Constant):
+        return False
+    statement = local.parent(node)
+    if isinstance(node.ctx, ast.Store) and isinstance(statement, ast.Assign):
+        found.entries.append(Entry(node.slice, statement.value))
+        return len(statement.targets) == 1
+    return node.slice.value != key
+
+
+def _method(node: ast.Attribute, found: Options, local: LocalNames, key: str) -> bool:
+    call = local.parent(node)
+    if not isinstance(call, ast.Call) or call.func is not node:
+        return False
+    if node.attr == "update":
+        return all(_take(entries, found) for entries in _updates(call))
+    first = call.args[0] if call.args else None
+    return node.attr in _READS and isinstance(first, ast.Constant) and first.value != key
+
+
+def _updates(call: ast.Call) -> Iterator[list[Entry] | None]:
+    for argument in call.args:
+        yield literal_entries(argument)
+    yield _keyword_entries(call)
