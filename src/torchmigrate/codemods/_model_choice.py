@@ -20,12 +20,13 @@ _ADDS = frozenset(["update", "setdefault", "__setitem__", "append", "extend", "i
 class Choice:
     """What an expression may be.
 
-    symbols: builders, by their public names. whole: nothing else. partials: the calls of `functools.partial`
-    that the builders went through.
+    symbols: builders, by their public names. whole: nothing else. rebound: on the way is a name with several
+    values. partials: the calls of `functools.partial` that the builders went through.
     """
 
     symbols: tuple[str, ...] = ()
     whole: bool = True
+    rebound: bool = False
     partials: tuple[ast.Call, ...] = ()
 
 
@@ -43,15 +44,17 @@ class ModelChoices:
     def __init__(self, local: LocalNames, source: Source) -> None:
         self.local = local
         self.kinds = ModelKinds(local.names, source)
+        self._rebound = False
         self._steps = 0
         self._open: set[int] = set()  # bindings that are being followed, by id
-        self._sure = {id(use.node): use for use in local.names.uses if use.via != "star"}
+        self._uses = {id(use.node): use for use in local.names.uses}
 
     def of(self, node: ast.expr, builders: Collection[str]) -> Choice:
         """The choice that an expression is among some builders."""
         symbols: list[str] = []
         partials: list[ast.Call] = []
         whole = True
+        self._rebound = False
         self._steps = 0
         pending: list[_Leaf | None] = list(self._safely(node, self.scope_at(node)))
         while pending:
@@ -65,7 +68,7 @@ class ModelChoices:
             found = self._builders(leaf, builders)
             symbols += found
             whole = whole and bool(found)
-        return Choice(tuple(dict.fromkeys(symbols)), whole and bool(symbols), tuple(partials))
+        return Choice(tuple(dict.fromkeys(symbols)), whole and bool(symbols), self._rebound, tuple(partials))
 
     def scope_at(self, node: ast.AST) -> Scope:
         """The scope that an expression is evaluated in."""
@@ -90,9 +93,18 @@ class ModelChoices:
         if isinstance(leaf, str):
             names = [canonical(leaf)]
         else:
-            use = self._sure.get(id(leaf[0]))
-            names = [canonical(name) for name in use.candidates] if use is not None and not use.method else []
+            names = [canonical(name) for name in self._named(leaf[0])]
         return names if names and all(name in builders for name in names) else []
+
+    def _named(self, node: ast.expr) -> tuple[str, ...]:
+        """The library name that an expression surely is, if any."""
+        use = self._uses.get(id(node))
+        if use is None or use.method:
+            return ()
+        if use.via == "getattr" and isinstance(node, ast.Call):  # as sure as the module in it
+            module = self._uses.get(id(node.args[0]))
+            return use.candidates if module is not None and module.sure else ()
+        return use.candidates if use.sure else ()
 
     def _safely(self, node: ast.expr, scope: Scope) -> list[_Leaf | None]:
         """The leaves of an expression; None for what nobody knows."""
@@ -127,7 +139,9 @@ class ModelChoices:
         held = self.kinds.holder(node.id, scope)
         if held is None:
             raise _Unknown
-        for binding in held.bindings[node.id]:
+        bindings = held.bindings[node.id]
+        self._rebound = self._rebound or len(bindings) > 1
+        for binding in bindings:
             if binding.is_import:
                 yield node, scope
             else:

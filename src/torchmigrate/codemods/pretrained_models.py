@@ -68,7 +68,7 @@ class _Search:
         self.seen: set[ast.AST | None] = set()
         self.groups: list[list[_Place]] = []
         self._by_partial: dict[ast.Call, list[_Place]] = {}
-        self._hits = {hit.use.call: hit for hit in hits}
+        self._calls = {hit.use.call for hit in hits}
         self._uses = {id(use.node): use for use in planner.names.uses}
         names = planner.names
         self._guards = {id(binding.block): binding.guards for binding in names.bindings}
@@ -110,15 +110,14 @@ class _Search:
     # ---- builders in variables and tables ------------------------------------------------------------
 
     def _call(self, node: ast.Call, given: ast.keyword | ast.expr) -> None:
-        hit = self._hits.get(node)
-        if hit is not None and self.planner.may_fix(hit):
-            return  # given directly
         use = self._uses.get(id(node.func))
-        if hit is None and use is not None and use.call is node:
-            return  # the guards around it take care of it
+        if use is not None and use.call is node and (use.via == "import" or node not in self._calls):
+            return  # given directly, or the guards around it take care of it
         choice = self.choices.of(node.func, self.rule.symbols)
         if not choice.symbols or self._given(node, self.new) or self._handled_at(node):
             return
+        if choice.rebound and not choice.whole:
+            return  # at this place it may well be the other one
         self.seen.add(node)
         place = self._place(given, choice.symbols[0])
         group = next((self._by_partial[call] for call in choice.partials if call in self._by_partial), None)
@@ -262,15 +261,17 @@ class _Search:
             return
         problem = None
         if options.other:
-            problem = f"`{name}` is used in other ways, too{self._line(options.other[0])}"
+            problem = self._other_use(name, options.other[0])
         for call, choice in zip(options.receivers, choices, strict=True):
             if not choice.whole and problem is None:
-                problem = f"`{ast.unparse(call.func)}` gets `{name}`, too{self._line(call)}"
+                problem = f"`{ast.unparse(call.func)}` gets `{name}`, too, in line {call.lineno}"
         reason = _IMPORTED.format(name=name) if held.kind == "module" else None
         self._entries(flags, choices, problem, reason)
 
-    def _line(self, node: ast.expr) -> str:
-        return f", in line {node.lineno}" if hasattr(node, "lineno") else " (it is a parameter)"
+    def _other_use(self, name: str, node: ast.expr) -> str:
+        if not hasattr(node, "lineno"):
+            return f"`{name}` is a parameter, and what callers put into it stays as it is"
+        return f"`{name}` is used in other ways, too, in line {node.lineno}"
 
     def _entries(
         self, flags: Sequence[Entry], choices: Sequence[Choice], problem: str | None, reason: str | None
@@ -283,7 +284,9 @@ class _Search:
             place = self._place(flag.key, symbols[0])
             place.reason = differ or reason
             if problem is not None:
-                place.help = f"{problem}: there, write `{self.new}` and {weights} for `{self.old}` and True"
+                place.help = (
+                    f"{problem}: here and there, write `{self.new}` and {weights} for `{self.old}` and True"
+                )
             elif isinstance(flag.key, ast.keyword):
                 edit = argument_edit(flag.key, self.new, weights, self.planner.source)
                 place.edits = (edit,) if edit is not None else None
