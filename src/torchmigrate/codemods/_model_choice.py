@@ -176,8 +176,23 @@ class ModelChoices:
                 yield from self._items(statement.value, ast.Constant(number), scope)
         elif isinstance(statement, ast.AnnAssign) and statement.value is not None and number is None:
             yield from self._safely(statement.value, scope)
+        elif isinstance(statement, ast.FunctionDef) and isinstance(node, ast.arg):
+            yield from self._parametrized(statement, node.arg)
         elif not isinstance(statement, ast.AnnAssign):
             yield None
+
+    def _parametrized(self, function: ast.FunctionDef, name: str) -> Iterator[_Leaf | None]:
+        """What `pytest.mark.parametrize` gives to a parameter of a test."""
+        scope = self.scope_at(function)
+        for mark in function.decorator_list:
+            if not isinstance(mark, ast.Call) or len(mark.args) < 2:
+                continue
+            names = _parameter_names(mark.args[0])
+            if name in names and self.kinds.qualified(mark.func, scope) == ("pytest.mark.parametrize",):
+                number = names.index(name) if len(names) > 1 else None
+                yield from self._elements(mark.args[1], number, scope)
+                return
+        yield None
 
     def _added(self, mentions: Iterable[ast.expr], held: Scope) -> Iterator[_Leaf | None]:
         """What is put into a table after it was made; None if that is not known."""
@@ -316,6 +331,13 @@ def _entries(table: ast.expr, key: ast.expr | None) -> list[ast.expr] | None:
             return [table.elts[wanted]] if -len(table.elts) <= wanted < len(table.elts) else None
         return table.elts
     return None
+
+
+def _parameter_names(node: ast.expr) -> list[str]:
+    """The names in the first argument of `pytest.mark.parametrize`: `"a, b"` or `["a", "b"]`."""
+    items = node.elts if isinstance(node, ast.Tuple | ast.List) else [node]
+    texts = [item.value for item in items if isinstance(item, ast.Constant) and isinstance(item.value, str)]
+    return [name.strip() for text in texts for name in text.split(",")]
 
 
 def _one_entry(statement: ast.AST | None, scope: Scope) -> _Leaf | None:

@@ -14,11 +14,12 @@ from torchmigrate.catalogue.model import Rule
 from torchmigrate.fixes import FixPlanner
 from torchmigrate.hits import Hit
 from torchmigrate.import_edits import remove_statements
-from torchmigrate.model import Applicability, Finding, Fix
-from torchmigrate.names.model import Role
+from torchmigrate.model import Applicability, Finding, Fix, Release
+from torchmigrate.names.model import Binding, Role
 
 NEEDS_HITS = True
 _PROTOCOL = "the weights are loaded from the URL as it was published, with https"
+_REEXPORTED = "another file may import the name from here"
 _KEPT = "`{name}` is also used in line {line}, in a way that has no new form; "
 
 
@@ -41,7 +42,19 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
             fix = _together(rule, group, dropped, found, planner)
             for hit in group:
                 found[hit.match.start] = found[hit.match.start]._replace(fix=fix)
+    for hit in hits:
+        binding, finding = hit.use.binding, found.get(hit.match.start)
+        if hit.use.role is not Role.IMPORT or binding is None or finding is None:
+            continue
+        if not binding.uses and not binding.exported and finding.fix is None:
+            found[hit.match.start] = finding._replace(fix=_removal(rule, binding, planner))
     yield from found.values()
+
+
+def _removal(rule: Rule, binding: Binding, planner: FixPlanner) -> Fix:
+    """The end of an import that nothing in the file uses."""
+    edits = planner.imports.removals([Release(binding.id, ())])
+    return planner.fix(rule, "Remove the import", Applicability.UNSAFE, _REEXPORTED, edits)
 
 
 def _strip(group: Sequence[Hit], stays: Hit, found: dict[int, Finding], planner: FixPlanner) -> None:

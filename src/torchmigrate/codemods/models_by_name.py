@@ -15,8 +15,9 @@ from torchmigrate.model import Applicability, Finding, Fix
 from torchmigrate.versions.range import applicability
 
 NEEDS_HITS = True
-# Backbones are loaded with their first weights; all have some of that name.
-_WEIGHTS = {"weights": '"DEFAULT"', "weights_backbone": '"IMAGENET1K_V1"'}
+_BEST = '"DEFAULT"'
+_FIRST = '"IMAGENET1K_V1"'  # what `True` stood for in all classification models, which the backbones are, too
+_PACKAGES = frozenset(["detection", "optical_flow", "quantization", "segmentation", "video"])
 
 
 def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
@@ -97,14 +98,19 @@ def _fix(
     flags: dict[ast.keyword | ast.expr, str], call: ast.Call, hit: Hit, planner: FixPlanner
 ) -> Fix | None:
     rule = hit.rule
-    edits = [argument_edit(argument, new, _WEIGHTS[new], planner.source) for argument, new in flags.items()]
+    file = hit.name.removesuffix(".__dict__").removeprefix("torchvision.models").removeprefix(".")
+    one_file = bool(file) and file not in _PACKAGES
+    edits = []
+    for argument, new in flags.items():
+        weights = _BEST if new == "weights" and not one_file else _FIRST
+        edits.append(argument_edit(argument, new, weights, planner.source))
     positional = any(not isinstance(argument, ast.keyword) for argument in flags)
     if positional and len(call.args) > 1:
         return None
     case = rule.cases[0]
     if hit.use.via == "self":
         case = case._replace(reason="the attribute may be something else")
-    elif all(edit is not None and edit.text.endswith("=None") for edit in edits):
+    elif one_file or all(edit is not None and edit.text.endswith("=None") for edit in edits):
         case = case._replace(applicability=Applicability.SAFE, reason=None)
     level, reason = applicability(case, rule, planner.versions)
     known = [edit for edit in edits if edit is not None]
