@@ -170,6 +170,20 @@ SAFE = {
             return models.resnet18(**a), models.resnet18(**b), models.vgg11(**{{"weights": {W}}})
         """,
     ),
+    "a function that passes its keywords on": (
+        """
+        def build(*args, **kwargs):
+            kwargs["init_weights"] = False
+            return models.inception_v3(*args, **kwargs)
+        a = build(num_classes=1008, pretrained=False)
+        """,
+        """
+        def build(*args, **kwargs):
+            kwargs["init_weights"] = False
+            return models.inception_v3(*args, **kwargs)
+        a = build(num_classes=1008, weights=None)
+        """,
+    ),
     "more arguments in a dict": (
         "models.resnet18(flag, **options)\nmodels.segmentation.fcn_resnet50(False, **options)\n",
         "models.resnet18(weights=models.ResNet18_Weights.IMAGENET1K_V1 if flag else None, **options)\n"
@@ -288,6 +302,24 @@ QUIET = {
         TABLE = {"a": models.resnet18}
         """,
     "a dict for other functions": "def f():\n    o = {'pretrained': True}\n    return mine(**o)\n",
+    "a function that knows both": """
+        def build(*args, **kwargs):
+            if old and "weights" in kwargs:
+                kwargs["pretrained"] = kwargs["weights"] is not None
+                del kwargs["weights"]
+            return models.inception_v3(*args, **kwargs)
+        a = build(pretrained=False)
+        """,
+    "a function that does more with its keywords": """
+        def build(**kwargs):
+            print(kwargs["pretrained"])
+            return models.resnet18(**kwargs)
+        build(pretrained=True)
+        @register
+        def other(**kwargs):
+            return models.resnet18(**kwargs)
+        other(pretrained=True)
+        """,
     "a pinned tag of the hub": "import torch\ntorch.hub.load('pytorch/vision:v0.10.0', 'vgg11', pretrained=True)\n",
     "a dict of the file": "model_urls = {'resnet18': 'https://x/y.pth'}\nurl = model_urls['resnet18']\n",
 }

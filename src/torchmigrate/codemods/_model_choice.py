@@ -13,6 +13,7 @@ from torchmigrate.names.model import Binding, Scope
 from torchmigrate.source import Source
 
 _STEPS = 400  # variables and entries of tables that are followed from one expression
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _ADDS = frozenset(["update", "setdefault", "__setitem__", "append", "extend", "insert", "register"])
 
 
@@ -21,12 +22,14 @@ class Choice:
     """What an expression may be.
 
     symbols: builders, by their public names. whole: nothing else. rebound: on the way is a name with several
-    values. partials: the calls of `functools.partial` that the builders went through.
+    values, or a function of the file. by_keyword: it is not known what a positional argument is for.
+    partials: the calls of `functools.partial` that the builders went through.
     """
 
     symbols: tuple[str, ...] = ()
     whole: bool = True
     rebound: bool = False
+    by_keyword: bool = False
     partials: tuple[ast.Call, ...] = ()
 
 
@@ -45,6 +48,7 @@ class ModelChoices:
         self.local = local
         self.kinds = ModelKinds(local.names, source)
         self._rebound = False
+        self._wrapped = False
         self._steps = 0
         self._open: set[int] = set()  # bindings that are being followed, by id
         self._uses = {id(use.node): use for use in local.names.uses}
@@ -54,7 +58,7 @@ class ModelChoices:
         symbols: list[str] = []
         partials: list[ast.Call] = []
         whole = True
-        self._rebound = False
+        self._rebound = self._wrapped = False
         self._steps = 0
         pending: list[_Leaf | None] = list(self._safely(node, self.scope_at(node)))
         while pending:
@@ -68,7 +72,9 @@ class ModelChoices:
             found = self._builders(leaf, builders)
             symbols += found
             whole = whole and bool(found)
-        return Choice(tuple(dict.fromkeys(symbols)), whole and bool(symbols), self._rebound, tuple(partials))
+        by_keyword = self._wrapped or any(len(call.args) > 1 for call in partials)
+        known = tuple(dict.fromkeys(symbols))
+        return Choice(known, whole and bool(known), self._rebound, by_keyword, tuple(partials))
 
     def scope_at(self, node: ast.AST) -> Scope:
         """The scope that an expression is evaluated in."""
@@ -176,9 +182,38 @@ class ModelChoices:
                 yield from self._items(statement.value, ast.Constant(number), scope)
         elif isinstance(statement, ast.AnnAssign) and statement.value is not None and number is None:
             yield from self._safely(statement.value, scope)
+        elif isinstance(statement, ast.FunctionDef) and node is statement:
+            yield from self._passed_on(statement)
         elif isinstance(statement, ast.FunctionDef) and isinstance(node, ast.arg):
             yield from self._parametrized(statement, node.arg)
         elif not isinstance(statement, ast.AnnAssign):
+            yield None
+
+    def _passed_on(self, function: ast.FunctionDef) -> Iterator[_Leaf | None]:
+        """What a function calls that only passes its keywords on: `return build(*args, **kwargs)`."""
+        self._wrapped = self._rebound = True
+        keywords = function.args.kwarg.arg if function.args.kwarg is not None else None
+        returns = [node for node in ast.walk(function) if isinstance(node, ast.Return)]
+        inner = any(node is not function and isinstance(node, _FUNCTIONS) for node in ast.walk(function))
+        if keywords is None or function.decorator_list or inner or not returns:
+            yield None
+            return
+        receivers = []
+        for mention in self.local.named(keywords):
+            outer = self.local.parent(mention)
+            if function not in self.local.around(mention):
+                continue
+            if isinstance(outer, ast.keyword) and outer.arg is None:
+                receivers.append(self.local.parent(outer))
+            elif not _sets_another(outer):
+                yield None
+        for statement in returns:
+            if isinstance(statement.value, ast.Call) and statement.value in receivers:
+                receivers.remove(statement.value)
+                yield from self._safely(statement.value.func, self.scope_at(statement))
+            else:
+                yield None
+        if receivers:
             yield None
 
     def _parametrized(self, function: ast.FunctionDef, name: str) -> Iterator[_Leaf | None]:
@@ -331,6 +366,17 @@ def _entries(table: ast.expr, key: ast.expr | None) -> list[ast.expr] | None:
             return [table.elts[wanted]] if -len(table.elts) <= wanted < len(table.elts) else None
         return table.elts
     return None
+
+
+def _sets_another(node: ast.AST | None) -> bool:
+    """Whether `kwargs[key]` sets an argument that is no flag of models and no weights."""
+    return (
+        isinstance(node, ast.Subscript)
+        and isinstance(node.ctx, ast.Store)
+        and isinstance(node.slice, ast.Constant)
+        and isinstance(node.slice.value, str)
+        and not node.slice.value.startswith(("pretrained", "weights"))
+    )
 
 
 def _parameter_names(node: ast.expr) -> list[str]:

@@ -32,12 +32,14 @@ class Entry:
 class Options:
     """A dict that is made in one scope.
 
-    receivers: calls that unpack it. other: mentions that may read or change it in another way.
+    receivers: calls that unpack it. keys: that are read, or asked for. other: mentions that may read or
+    change it in another way.
     """
 
     entries: list[Entry] = field(default_factory=list)
     receivers: list[ast.Call] = field(default_factory=list)
     bindings: list[Binding] = field(default_factory=list)
+    keys: set[object] = field(default_factory=set)
     other: list[ast.expr] = field(default_factory=list)
 
     def named(self, name: str) -> list[Entry]:
@@ -100,6 +102,8 @@ def _read(mention: ast.Name, found: Options, local: LocalNames, key: str) -> boo
     if isinstance(outer, ast.Attribute):
         return _method(outer, found, local, key)
     if isinstance(outer, ast.Compare):
+        if isinstance(outer.left, ast.Constant):
+            found.keys.add(outer.left.value)
         return isinstance(outer.left, ast.Constant) and outer.left.value != key
     if isinstance(outer, ast.Call) and isinstance(outer.func, ast.Name):
         return outer.func.id in _SHOWS
@@ -118,6 +122,7 @@ def _subscript(node: ast.Subscript, found: Options, local: LocalNames, key: str)
     if isinstance(node.ctx, ast.Store) and isinstance(statement, ast.Assign):
         found.entries.append(Entry(node.slice, statement.value))
         return len(statement.targets) == 1
+    found.keys.add(node.slice.value)
     return node.slice.value != key
 
 
@@ -128,7 +133,10 @@ def _method(node: ast.Attribute, found: Options, local: LocalNames, key: str) ->
     if node.attr == "update":
         return all(_take(entries, found) for entries in _updates(call))
     first = call.args[0] if call.args else None
-    return node.attr in _READS and isinstance(first, ast.Constant) and first.value != key
+    if not isinstance(first, ast.Constant):
+        return False
+    found.keys.add(first.value)
+    return node.attr in _READS and first.value != key
 
 
 def _updates(call: ast.Call) -> Iterator[list[Entry] | None]:

@@ -130,9 +130,7 @@ class _Search:
                 f"`{ast.unparse(node.func)}` may also be something else that takes `{self.old}`: pass "
                 f"`{self.new}={weights}` where it is a builder of torchvision"
             )
-        elif isinstance(given, ast.keyword) or (
-            len(node.args) == 1 and all(len(call.args) == 1 for call in choice.partials)
-        ):
+        elif isinstance(given, ast.keyword) or (len(node.args) == 1 and not choice.by_keyword):
             edit = argument_edit(given, self.new, weights, self.planner.source)
             place.edits = (edit,) if edit is not None else None
 
@@ -150,17 +148,20 @@ class _Search:
 
     def _handled_at(self, node: ast.Call) -> bool:
         """Whether a place runs on old releases only, by its guards or since there is one for new releases."""
-        local = self.choices.local
-        statement = local.statement_of(node)
-        block = local.block_of(statement) if statement is not None else None
-        if block is not None and self._handled(self._guards.get(id(block), NO_GUARDS)):
+        if self._old_only(node):
             return True
-        function = local.function_of(node) or self.planner.names.tree
+        function = self.choices.local.function_of(node) or self.planner.names.tree
         callee = ast.dump(node.func)
         return any(
             isinstance(other, ast.Call) and self._given(other, self.new) and ast.dump(other.func) == callee
             for other in ast.walk(function)
         )
+
+    def _old_only(self, node: ast.AST) -> bool:
+        """Whether the guards around a node say that it runs on old releases only."""
+        statement = self.choices.local.statement_of(node)
+        block = self.choices.local.block_of(statement) if statement is not None else None
+        return block is not None and self._handled(self._guards.get(id(block), NO_GUARDS))
 
     def _handled(self, guards: Guards) -> bool:
         return is_handled(
@@ -250,14 +251,14 @@ class _Search:
     def _named_options(self, name: str, held: Scope) -> None:
         options = options_of(name, held, self.choices, self.old)
         flags = options.named(self.old)
-        if not flags or options.named(self.new):
+        if not flags or options.named(self.new) or self.new in options.keys:
             return  # with both, the file chooses between them itself
         choices = [self.choices.of(call.func, self.rule.symbols) for call in options.receivers]
         if not any(choice.symbols for choice in choices):
             return
         if any(self._handled(binding.guards) for binding in options.bindings):
             return
-        if any(self._handled_at(call) for call in options.receivers):
+        if any(self._old_only(node) for node in (*options.receivers, *(flag.key for flag in flags))):
             return
         problem = None
         if options.other:
