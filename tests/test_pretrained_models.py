@@ -243,6 +243,17 @@ def test_unsafe(name):
 
 
 REFUSED = {
+    "an attribute that a subclass has, too": (
+        """
+        class A:
+            table = {"a": models.resnet18}
+            def build(self, name):
+                return self.table[name](pretrained=True)
+        class B(A):
+            table = {"a": OwnNet}
+        """,
+        "may also be something else",
+    ),
     "a table with something else in it": (
         "T = {'a': models.resnet18, 'own': OwnNet}\nT[n](pretrained=True)\n",
         "may also be something else",
@@ -274,7 +285,7 @@ REFUSED = {
 def test_refused_with_a_recipe(name):
     before, told = REFUSED[name]
     found, new = check(before)
-    assert new == before
+    assert new == textwrap.dedent(before).lstrip("\n")
     (item,) = found
     assert item.fix is None and told in (item.help or "") and "weights" in (item.help or "")
 
@@ -354,3 +365,19 @@ def test_a_partial_and_its_calls_are_one_fix():
     )
     assert len(found) == 2
     assert found[0].fix is found[1].fix
+
+
+def test_a_place_that_is_hidden_keeps_the_others():
+    body = """
+        def f():
+            make = functools.partial(models.vgg11, pretrained=True)
+            make(pretrained=False)  # torchmigrate: ignore[TM722]
+        """
+    found, new = check(body)
+    assert new == textwrap.dedent(body).lstrip("\n")
+    assert [item.fix for item in found] == [None]
+
+
+def test_nothing_is_done_inside_of_f_strings():
+    body = "f = models.vgg11\nprint(f'{f(pretrained=True)}')\n"
+    assert check(body)[1] == body

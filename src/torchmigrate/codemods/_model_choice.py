@@ -9,6 +9,13 @@ from dataclasses import dataclass
 from torchmigrate.canonical import canonical
 from torchmigrate.codemods._local_names import LocalNames
 from torchmigrate.codemods._model_kinds import ModelKinds
+from torchmigrate.codemods._model_tables import (
+    namespace_of,
+    parameter_names,
+    sets_another,
+    target_of,
+    values_in,
+)
 from torchmigrate.names.model import Binding, Scope
 from torchmigrate.source import Source
 
@@ -167,7 +174,7 @@ class ModelChoices:
 
     def _bound(self, binding: Binding) -> Iterator[_Leaf | None]:
         """What one binding gives to its name."""
-        node, statement, scope = _target(binding), binding.statement, binding.scope
+        node, statement, scope = target_of(binding), binding.statement, binding.scope
         outer = self.local.parent(node)
         number = None
         if isinstance(outer, ast.Tuple | ast.List) and isinstance(node, ast.expr):
@@ -205,7 +212,7 @@ class ModelChoices:
                 continue
             if isinstance(outer, ast.keyword) and outer.arg is None:
                 receivers.append(self.local.parent(outer))
-            elif not _sets_another(outer):
+            elif not sets_another(outer):
                 yield None
         for statement in returns:
             if isinstance(statement.value, ast.Call) and statement.value in receivers:
@@ -222,7 +229,7 @@ class ModelChoices:
         for mark in function.decorator_list:
             if not isinstance(mark, ast.Call) or len(mark.args) < 2:
                 continue
-            names = _parameter_names(mark.args[0])
+            names = parameter_names(mark.args[0])
             if name in names and self.kinds.qualified(mark.func, scope) == ("pytest.mark.parametrize",):
                 number = names.index(name) if len(names) > 1 else None
                 yield from self._elements(mark.args[1], number, scope)
@@ -269,8 +276,13 @@ class ModelChoices:
                 yield None
         if not bindings and not stores:
             raise _Unknown
+        if any(scope.kind == "class" and node.attr in scope.bindings for scope in self._others(held)):
+            yield None  # a subclass may have its own
         if held is not None:
             yield from self._added(self.local.attributes(node.attr), held)
+
+    def _others(self, held: Scope | None) -> Iterator[Scope]:
+        return (scope for scope in self.local.names.scopes if scope is not held)
 
     def _class_of(self, node: ast.expr, scope: Scope) -> ast.ClassDef | None:
         """The class of this file whose attribute `node.x` is."""
@@ -299,7 +311,7 @@ class ModelChoices:
             if not isinstance(leaf, tuple):
                 yield None
                 continue
-            entries = _entries(leaf[0], key)
+            entries = values_in(leaf[0], key)
             if entries is None:
                 yield None
                 continue
@@ -316,74 +328,12 @@ class ModelChoices:
             yield from self._items(iterable, None, scope)
             return
         for leaf in self._safely(iterable, scope):
-            rows = _entries(leaf[0], None) if isinstance(leaf, tuple) else None
+            rows = values_in(leaf[0], None) if isinstance(leaf, tuple) else None
             if rows is None or not isinstance(leaf, tuple):
                 yield None
                 continue
             for row in rows:
                 yield from self._items(row, ast.Constant(number), leaf[1])
-
-
-def _target(binding: Binding) -> ast.AST:
-    """The name that a binding binds; that of a comprehension stands for the whole comprehension."""
-    node = binding.node
-    if not isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
-        return node
-    targets = (name for generator in node.generators for name in ast.walk(generator.target))
-    return next((name for name in targets if isinstance(name, ast.Name) and name.id == binding.name), node)
-
-
-def namespace_of(node: ast.expr) -> ast.expr | None:
-    """The module in `module.__dict__` and `vars(module)`."""
-    if isinstance(node, ast.Attribute) and node.attr == "__dict__":
-        return node.value
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "vars":
-        return node.args[0] if len(node.args) == 1 else None
-    return None
-
-
-def _entries(table: ast.expr, key: ast.expr | None) -> list[ast.expr] | None:
-    """The values of a literal table, or those under a literal key; None: it is no literal table."""
-    wanted = key.value if isinstance(key, ast.Constant) else None
-    if isinstance(table, ast.Dict):
-        if None in table.keys:
-            return None
-        same = [
-            value
-            for name, value in zip(table.keys, table.values, strict=True)
-            if isinstance(name, ast.Constant) and name.value == wanted
-        ]
-        return same if same and wanted is not None else table.values
-    if isinstance(table, ast.Call) and isinstance(table.func, ast.Name) and table.func.id == "dict":
-        if table.args or any(keyword.arg is None for keyword in table.keywords):
-            return None
-        named = {keyword.arg: keyword.value for keyword in table.keywords}
-        return [named[wanted]] if isinstance(wanted, str) and wanted in named else list(named.values())
-    if isinstance(table, ast.Tuple | ast.List | ast.Set):
-        if any(isinstance(item, ast.Starred) for item in table.elts):
-            return None
-        if isinstance(wanted, int) and not isinstance(wanted, bool):
-            return [table.elts[wanted]] if -len(table.elts) <= wanted < len(table.elts) else None
-        return table.elts
-    return None
-
-
-def _sets_another(node: ast.AST | None) -> bool:
-    """Whether `kwargs[key]` sets an argument that is no flag of models and no weights."""
-    return (
-        isinstance(node, ast.Subscript)
-        and isinstance(node.ctx, ast.Store)
-        and isinstance(node.slice, ast.Constant)
-        and isinstance(node.slice.value, str)
-        and not node.slice.value.startswith(("pretrained", "weights"))
-    )
-
-
-def _parameter_names(node: ast.expr) -> list[str]:
-    """The names in the first argument of `pytest.mark.parametrize`: `"a, b"` or `["a", "b"]`."""
-    items = node.elts if isinstance(node, ast.Tuple | ast.List) else [node]
-    texts = [item.value for item in items if isinstance(item, ast.Constant) and isinstance(item.value, str)]
-    return [name.strip() for text in texts for name in text.split(",")]
 
 
 def _one_entry(statement: ast.AST | None, scope: Scope) -> _Leaf | None:

@@ -8,24 +8,11 @@ from dataclasses import dataclass, field
 
 from torchmigrate.codemods._local_names import LocalNames
 from torchmigrate.codemods._model_choice import ModelChoices
+from torchmigrate.codemods._model_tables import Entry, keyword_entries, literal_entries
 from torchmigrate.names.model import Binding, Scope
 
 _READS = frozenset(["get", "pop", "setdefault", "keys", "values", "items", "__contains__"])
 _SHOWS = frozenset(["print", "len", "bool", "repr", "str"])
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One item of a dict. key: a string, or the keyword of `dict(key=value)`."""
-
-    key: ast.expr | ast.keyword
-    value: ast.expr
-
-    @property
-    def name(self) -> object:
-        if isinstance(self.key, ast.keyword):
-            return self.key.arg
-        return self.key.value if isinstance(self.key, ast.Constant) else None
 
 
 @dataclass(slots=True)
@@ -44,25 +31,6 @@ class Options:
 
     def named(self, name: str) -> list[Entry]:
         return [entry for entry in self.entries if entry.name == name]
-
-
-def literal_entries(node: ast.expr) -> list[Entry] | None:
-    """The items of `{...}` or `dict(...)`; None if not all of them can be seen."""
-    if isinstance(node, ast.Dict):
-        if any(key is None for key in node.keys):
-            return None
-        return [
-            Entry(key, value) for key, value in zip(node.keys, node.values, strict=True) if key is not None
-        ]
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "dict":
-        return None if node.args else _keyword_entries(node)
-    return None
-
-
-def _keyword_entries(call: ast.Call) -> list[Entry] | None:
-    if any(keyword.arg is None for keyword in call.keywords):
-        return None
-    return [Entry(keyword, keyword.value) for keyword in call.keywords]
 
 
 def options_of(name: str, held: Scope, choices: ModelChoices, key: str) -> Options:
@@ -142,4 +110,4 @@ def _method(node: ast.Attribute, found: Options, local: LocalNames, key: str) ->
 def _updates(call: ast.Call) -> Iterator[list[Entry] | None]:
     for argument in call.args:
         yield literal_entries(argument)
-    yield _keyword_entries(call)
+    yield keyword_entries(call)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods._findings import finding_at
 from torchmigrate.codemods._flag_edits import argument_edit, flag_argument
-from torchmigrate.codemods._model_choice import namespace_of
+from torchmigrate.codemods._model_tables import namespace_of
 from torchmigrate.fixes import FixPlanner
 from torchmigrate.hits import Hit
 from torchmigrate.model import Applicability, Finding, Fix

@@ -17,7 +17,8 @@ from torchmigrate.codemods._findings import finding_at
 from torchmigrate.codemods._flag_edits import argument_edit, entry_edits, flag_argument
 from torchmigrate.codemods._local_names import LocalNames
 from torchmigrate.codemods._model_choice import Choice, ModelChoices
-from torchmigrate.codemods._model_options import Entry, literal_entries, options_of
+from torchmigrate.codemods._model_options import options_of
+from torchmigrate.codemods._model_tables import Entry, literal_entries
 from torchmigrate.fixes import FixPlanner, required
 from torchmigrate.hits import Hit
 from torchmigrate.imports import Refusal
@@ -76,7 +77,11 @@ class _Search:
         self._options: set[tuple[int, str]] = set()
 
     def run(self) -> None:
-        calls = [node for node in ast.walk(self.planner.names.tree) if isinstance(node, ast.Call)]
+        calls = [
+            node
+            for node in ast.walk(self.planner.names.tree)
+            if isinstance(node, ast.Call) and not self.choices.local.in_fstring(node)
+        ]
         for node in calls:
             if self.choices.is_partial(node, self.choices.scope_at(node)):
                 self._partial(node)
@@ -92,7 +97,8 @@ class _Search:
         case, versions = self.rule.cases[0], self.planner.versions
         for places in self.groups:
             fix = None
-            if all(place.edits is not None for place in places):
+            hidden = any(self.planner.hides(self.rule.code, self.rule.name, place.start) for place in places)
+            if not hidden and all(place.edits is not None for place in places):
                 level, reason = applicability(case, self.rule, versions)
                 why = next((place.reason for place in places if place.reason), None)
                 if why is not None and level is Applicability.SAFE:
