@@ -354,6 +354,21 @@ def test_urls_of_one_dict_change_together():
     assert any("also used in line 9" in (item.help or "") for item in found)
 
 
+def test_urls_that_a_handler_needs_keep_the_dict():
+    body = """
+        from torchvision.models.resnet import model_urls
+        model_urls["resnet18"] = model_urls["resnet18"].replace("https://", "http://")
+        try:
+            net = models.resnet18()
+        except:
+            net = load(model_urls["resnet18"])
+        """
+    found, new = check(body)
+    assert new == textwrap.dedent(body).lstrip("\n")
+    assert all(item.fix is None for item in found)
+    assert any("also used in line 10" in (item.help or "") for item in found)
+
+
 def test_an_unused_import_of_urls_goes():
     _, new = check("from torchvision.models.resnet import ResNet, model_urls\nResNet\n")
     assert new == "from torchvision.models.resnet import ResNet\nResNet\n"

@@ -20,7 +20,7 @@ from torchmigrate.names.model import Binding, Role
 NEEDS_HITS = True
 _PROTOCOL = "the weights are loaded from the URL as it was published, with https"
 _REEXPORTED = "another file may import the name from here"
-_KEPT = "`{name}` is also used in line {line}, in a way that has no new form; "
+_KEPT = "`{name}` is also used in line {line}, and that use cannot be rewritten; "
 
 
 def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
@@ -36,8 +36,9 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
         stays = [
             hit for hit in group if id(hit.use.statement) not in gone and found[hit.match.start].fix is None
         ]
-        if stays:
-            _strip(group, stays[0], found, planner)
+        kept = [hit.match.start for hit in stays] or _unseen(group)
+        if kept:
+            _strip(group, kept[0], found, planner)
         elif dropped:
             fix = _together(rule, group, dropped, found, planner)
             for hit in group:
@@ -57,8 +58,15 @@ def _removal(rule: Rule, binding: Binding, planner: FixPlanner) -> Fix:
     return planner.fix(rule, "Remove the import", Applicability.UNSAFE, _REEXPORTED, edits)
 
 
-def _strip(group: Sequence[Hit], stays: Hit, found: dict[int, Finding], planner: FixPlanner) -> None:
-    line = planner.source.position(stays.match.start)[0]
+def _unseen(group: Sequence[Hit]) -> list[int]:
+    """The offsets of uses of an imported dict that are no hits, since guards or comments hide them."""
+    seen = {hit.use.start for hit in group}
+    own = (hit.use.binding for hit in group if not hit.use.rest)
+    return sorted(use for binding in own if binding is not None for use in binding.uses if use not in seen)
+
+
+def _strip(group: Sequence[Hit], kept_at: int, found: dict[int, Finding], planner: FixPlanner) -> None:
+    line = planner.source.position(kept_at)[0]
     for hit in group:
         finding = found[hit.match.start]
         if finding.fix is not None:
