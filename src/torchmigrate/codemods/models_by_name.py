@@ -7,18 +7,21 @@ from collections.abc import Iterator, Sequence
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods._findings import finding_at
+from torchmigrate.codemods._flag_edits import argument_edit, flag_argument
+from torchmigrate.codemods._model_tables import namespace_of
 from torchmigrate.fixes import FixPlanner
 from torchmigrate.hits import Hit
-from torchmigrate.model import Applicability, Edit, Finding, Fix
-from torchmigrate.quotes import requoted
+from torchmigrate.model import Applicability, Finding, Fix
 from torchmigrate.versions.range import applicability
 
 NEEDS_HITS = True
-_OLD = "pretrained"
+_BEST = '"DEFAULT"'
+_FIRST = '"IMAGENET1K_V1"'  # what `True` stood for in all classification models, which the backbones are, too
+_PACKAGES = frozenset(["detection", "optical_flow", "quantization", "segmentation", "video"])
 
 
 def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
-    """A finding for every call that gives a model of unknown name the old argument."""
+    """A finding for every flag that is given to a model of unknown name; those of one call are one fix."""
     modules = {id(hit.use.node): hit for hit in hits}
     if not modules:
         return
@@ -27,12 +30,13 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
         if not isinstance(node, ast.Call):
             continue
         hit = builders.module_of(node.func)
-        given = _pretrained(node)
-        if hit is None or given is None:
+        given = _flags(node)
+        if hit is None or not given:
             continue
-        span = planner.source.span(given)
-        fix = _fix(given, node, rule, planner) if hit.use.sure else None
-        yield finding_at(rule, planner, span, symbol=hit.name.removesuffix(".__dict__"), fix=fix)
+        fix = _fix(given, node, hit, planner) if hit.use.sure or hit.use.via == "self" else None
+        for argument in given:
+            span = planner.source.span(argument)
+            yield finding_at(rule, planner, span, symbol=hit.name.removesuffix(".__dict__"), fix=fix)
 
 
 class _Builders:
@@ -63,14 +67,10 @@ class _Builders:
 
     def _looked_up(self, node: ast.expr) -> Hit | None:
         if isinstance(node, ast.Subscript):  # `models.__dict__[name]`, `vars(models)[name]`
-            if isinstance(node.slice, ast.Constant):
+            module = namespace_of(node.value)
+            if module is None or isinstance(node.slice, ast.Constant):
                 return None
-            inner = node.value
-            if isinstance(inner, ast.Call) and _called(inner) == "vars" and len(inner.args) == 1:
-                inner = inner.args[0]
-            elif not (isinstance(inner, ast.Attribute) and inner.attr == "__dict__"):
-                return None
-            return self._modules.get(id(inner))
+            return self._modules.get(id(module)) or self._modules.get(id(node.value))
         if isinstance(node, ast.Call) and _called(node) == "getattr" and len(node.args) in (2, 3):
             return None if isinstance(node.args[1], ast.Constant) else self._modules.get(id(node.args[0]))
         return None
@@ -80,34 +80,40 @@ def _called(call: ast.Call) -> str:
     return call.func.id if isinstance(call.func, ast.Name) and not call.keywords else ""
 
 
-def _pretrained(call: ast.Call) -> ast.keyword | ast.expr | None:
-    """The argument: by its name, or a flag in the first place."""
-    named = {keyword.arg: keyword for keyword in call.keywords}
-    if "weights" in named:
-        return None
-    if _OLD in named:
-        return named[_OLD]
-    first = call.args[0] if call.args else None
-    return first if isinstance(first, ast.Constant) and isinstance(first.value, bool) else None
+def _flags(call: ast.Call) -> dict[ast.keyword | ast.expr, str]:
+    """The arguments that give a flag, by name or as a literal in the first place, and what they are to be."""
+    named = {keyword.arg for keyword in call.keywords}
+    found = {}
+    for old, new, position in (
+        ("pretrained", "weights", 0),
+        ("pretrained_backbone", "weights_backbone", None),
+    ):
+        given = flag_argument(call, old, position)
+        if given is not None and new not in named:
+            found[given] = new
+    return found
 
 
-def _fix(given: ast.keyword | ast.expr, call: ast.Call, rule: Rule, planner: FixPlanner) -> Fix | None:
-    source = planner.source
-    value = given.value if isinstance(given, ast.keyword) else given
-    start, end = source.span(given)
-    text = source.text[slice(*source.span(value))]
-    level, reason = applicability(rule.cases[0], rule, planner.versions)
-    if text == "True":
-        new = '"DEFAULT"'
-    elif text in ("False", "None"):
-        new = "None"
-        safe = rule.cases[0]._replace(applicability=Applicability.SAFE, reason=None)
-        level, reason = applicability(safe, rule, planner.versions)
-    elif isinstance(value, ast.Name | ast.Attribute | ast.Call | ast.Subscript | ast.UnaryOp | ast.Compare):
-        new = f'"DEFAULT" if {text} else None'
-    else:
-        new = f'"DEFAULT" if ({text}) else None'
-    if "\n" in text or (not isinstance(given, ast.keyword) and len(call.args) > 1):
+def _fix(
+    flags: dict[ast.keyword | ast.expr, str], call: ast.Call, hit: Hit, planner: FixPlanner
+) -> Fix | None:
+    rule = hit.rule
+    file = hit.name.removesuffix(".__dict__").removeprefix("torchvision.models").removeprefix(".")
+    one_file = bool(file) and file not in _PACKAGES
+    edits = []
+    for argument, new in flags.items():
+        weights = _BEST if new == "weights" and not one_file else _FIRST
+        edits.append(argument_edit(argument, new, weights, planner.source))
+    positional = any(not isinstance(argument, ast.keyword) for argument in flags)
+    if positional and len(call.args) > 1:
         return None
-    edit = Edit(start, end, requoted(f"weights={new}", text, source.text))
-    return planner.fix(rule, "Pass `weights`", level, reason, (edit,), requires={"torchvision 0.13"})
+    case = rule.cases[0]
+    if hit.use.via == "self":
+        case = case._replace(reason="the attribute may be something else")
+    elif one_file or all(edit is not None and edit.text.endswith("=None") for edit in edits):
+        case = case._replace(applicability=Applicability.SAFE, reason=None)
+    level, reason = applicability(case, rule, planner.versions)
+    known = [edit for edit in edits if edit is not None]
+    if len(known) < len(edits):
+        return None
+    return planner.fix(rule, "Pass `weights`", level, reason, known, requires={"torchvision 0.13"})

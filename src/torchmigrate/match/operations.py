@@ -21,6 +21,11 @@ def has_operations(case: Case) -> bool:
     return case.template is None and any(operations)
 
 
+def _only_rewords(case: Case) -> bool:
+    """Whether a case only says anew what the call says itself, so that what `**` may hold does not matter."""
+    return not (case.drop or case.add or case.insert or case.map)
+
+
 @dataclass(slots=True)
 class _Sources:
     """The new sources of a case, filled in but not yet spelled."""
@@ -45,7 +50,7 @@ def new_arguments(
         CannotFix: an argument would be lost, get another meaning, or stand where Python does not allow it.
     """
     given = environment.given
-    if not given.bound.understood:
+    if not (given.bound.understood or (given.bound.visible and _only_rewords(case))):
         raise CannotFix("not every argument is understood")
     positional = any(item.keyword is None for item in given.arguments)
     if given.signature is None and positional and (case.insert or case.to_keyword):
@@ -116,6 +121,9 @@ def _kept(
     for index, slot in enumerate(layout.slots):
         name = parameter_of.get(index)
         if name is None:
+            if slot.star == "**":
+                found.append(NewArgument(index, None, slot.star))
+                continue
             if not slot.star and slot.keyword is None and signature is None and not shifted:
                 found.append(NewArgument(index))
                 continue

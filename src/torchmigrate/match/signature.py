@@ -93,10 +93,12 @@ class Bound:
 
     understood: every argument is accounted for, so that a parameter that is not in `given` is absent.
     Otherwise `given` has only what is certain.
+    visible: every argument that is written out is accounted for; `**` may give more.
     """
 
     given: Mapping[str, tuple[int, ...]]
     understood: bool
+    visible: bool = False
 
     def parameter_of(self) -> dict[int, str]:
         """Argument -> parameter."""
@@ -148,19 +150,21 @@ def bind(signature: Signature | None, arguments: Sequence[Argument], *, method: 
             certain = understood = False
         elif certain:
             return _keywords_only(signature, arguments)
+    visible = understood
     for parameter in signature.parameters:
         if parameter.name in given or parameter.kind in ("variadic", "keywords"):
             continue
-        reachable = parameter.kind != "positional-only"
-        if parameter.default is None or (unpacked and reachable):
+        if unpacked and parameter.kind != "positional-only":
             understood = False
+        elif parameter.default is None:
+            understood = visible = False
     if unpacked:
         if signature.keywords is None:
             understood = False
         else:
             name = signature.keywords.name
             given[name] = (*given.get(name, ()), *unpacked)
-    return Bound(given, understood)
+    return Bound(given, understood, visible)
 
 
 def _keywords_only(signature: Signature, arguments: Sequence[Argument]) -> Bound:

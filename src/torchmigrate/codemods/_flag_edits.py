@@ -1,0 +1,69 @@
+"""From a flag to the name of weights: the edits of `pretrained=flag` wherever it is written."""
+
+from __future__ import annotations
+
+import ast
+
+from torchmigrate.model import Edit
+from torchmigrate.quotes import requoted
+from torchmigrate.source import Source
+
+_NEEDS_NO_PARENTHESES = (
+    ast.Name,
+    ast.Attribute,
+    ast.Call,
+    ast.Subscript,
+    ast.UnaryOp,
+    ast.Compare,
+    ast.BoolOp,
+)
+
+
+def weights_for(flag: ast.expr, weights: str, source: Source) -> str | None:
+    """The code for the weights that a flag asks for; None where it is no flag, or a comment may be lost.
+
+    Args:
+        weights: the code for what `True` stood for.
+    """
+    text = source.text[slice(*source.span(flag))]
+    if isinstance(flag, ast.Constant):
+        if flag.value is None or flag.value is False or (type(flag.value) is int and flag.value == 0):
+            return "None"
+        is_true = flag.value is True or (type(flag.value) is int and flag.value == 1)
+        return weights if is_true else None
+    if "\n" in text or isinstance(flag, ast.Starred):
+        return None
+    return f"{weights} if {text if isinstance(flag, _NEEDS_NO_PARENTHESES) else f'({text})'} else None"
+
+
+def argument_edit(argument: ast.keyword | ast.expr, new: str, weights: str, source: Source) -> Edit | None:
+    """Give `new=` weights in place of a flag, by keyword or position; None where that cannot be written."""
+    flag = argument.value if isinstance(argument, ast.keyword) else argument
+    code = weights_for(flag, weights, source)
+    start, end = source.span(argument)
+    if code is None or "\n" in source.text[start:end]:
+        return None
+    return Edit(start, end, requoted(f"{new}={code}", source.text[start:end], source.text))
+
+
+def entry_edits(key: ast.expr, flag: ast.expr, new: str, weights: str, source: Source) -> list[Edit] | None:
+    """Turn `"pretrained": flag`, or `options["pretrained"] = flag`, into an entry for weights."""
+    code = weights_for(flag, weights, source)
+    start, end = source.span(key)
+    quote = source.text[start]
+    if code is None or source.text[start:end] != f"{quote}{ast.literal_eval(key)}{quote}":
+        return None
+    first, last = source.span(flag)
+    return [
+        Edit(start, end, f"{quote}{new}{quote}"),
+        Edit(first, last, requoted(code, source.text[first:last], source.text)),
+    ]
+
+
+def flag_argument(call: ast.Call, name: str, position: int | None) -> ast.keyword | ast.expr | None:
+    """The argument that gives a flag: by its name, or as a literal in a position where it may stand."""
+    for keyword in call.keywords:
+        if keyword.arg == name:
+            return keyword
+    given = call.args[position] if position is not None and len(call.args) > position else None
+    return given if isinstance(given, ast.Constant) and isinstance(given.value, bool) else None
