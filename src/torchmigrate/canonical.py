@@ -5,10 +5,18 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-# (pattern, replacement), tried in order, each at the start of the name; the first that changes it wins.
+
+def _plain_start(pattern: str) -> str:
+    """The plain characters that a pattern begins with."""
+    found = re.match(r"(?:\w|\\\.)+", pattern)
+    return found[0].replace("\\", "") if found is not None else ""
+
+
+# (how names for it begin, pattern, replacement), tried in order, each at the start of the name; the first
+# that changes it wins.
 # Checked against torch 2.13.0 by tests/test_canonical.py.
 _SPELLINGS = [
-    (re.compile(pattern), new)
+    (_plain_start(pattern), pattern, new)
     for pattern, new in (
         (r"torch\.functional\.(?=\w)", "torch."),
         (r"torch\.nn\.modules\.\w+\.(?=[A-Z])", "torch.nn."),
@@ -47,8 +55,9 @@ _SPELLINGS = [
 @lru_cache(maxsize=8192)
 def canonical(name: str) -> str:
     """The public spelling of a qualified name; the name itself where there is no other."""
-    for pattern, new in _SPELLINGS:
-        changed = pattern.sub(new, name, count=1)
-        if changed != name:
-            return changed
+    for start, pattern, new in _SPELLINGS:
+        if name.startswith(start):  # most patterns are never needed, so that they are not compiled before
+            changed = re.sub(pattern, new, name, count=1)
+            if changed != name:
+                return changed
     return name

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from torchmigrate.canonical import canonical
 from torchmigrate.catalogue.index import Catalogue
@@ -214,16 +215,17 @@ def new_names(rule: Rule, symbol: str) -> tuple[str, ...]:
     for case in rule.cases:
         for text in (case.rename, case.template):
             if text:
-                found.extend(dotted_names(text, variables))
+                found.extend(dotted_names(text))
     return tuple(dict.fromkeys(found))
 
 
-def dotted_names(text: str, variables: object = None) -> Iterable[str]:
+@lru_cache(maxsize=1024)  # of the templates of all rules
+def dotted_names(text: str) -> tuple[str, ...]:
     """Dotted names in a template: `torch.linalg.solve($A, $B)` holds `torch.linalg.solve`."""
     try:
         tree = ast.parse(text.replace("$", "__"), mode="eval")
     except SyntaxError:
-        return []
+        return ()
     found = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute):
@@ -231,7 +233,7 @@ def dotted_names(text: str, variables: object = None) -> Iterable[str]:
             plain = dotted.replace(".", "").isidentifier()  # not `torch.linalg.lstsq(a, b).solution`
             if plain and dotted.partition(".")[0] in LIBRARY_ROOTS:
                 found.append(dotted)
-    return found
+    return tuple(found)
 
 
 def make_place(use: Use, source: Source, around: Surroundings, spell: Callable[[str], str | None]) -> Place:

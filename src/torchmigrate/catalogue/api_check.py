@@ -152,9 +152,8 @@ def _requirement(rule: Rule, symbol: str, case: Case) -> Iterator[str]:
     if case.requires is None:
         return
     library, version = requirement(case.requires, rule.library)
-    variables = rule.symbols.get(symbol, {})
     for text in (case.rename, case.template):
-        for name in dotted_names(text, variables) if text else ():
+        for name in dotted_names(text) if text else ():
             surface = surface_of(name)
             if surface is None or surface.library != library or version < surface.versions[0]:
                 continue

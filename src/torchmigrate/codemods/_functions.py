@@ -70,7 +70,11 @@ class Functions:
         self.owners: dict[int, Function] = {}
         self.around: dict[int, ast.AST] = {}
         self.classes: dict[int, dict[str, object]] = {}  # by class: the objects at `self.name`
+        self._made: dict[tuple[int, str], ast.ClassDef] = {}  # by function and name: the first such class
         self._read(tree.body, self.module, None, None)
+        self._named: dict[str, list[Function]] = {}
+        for item in self.every:
+            self._named.setdefault(item.name, []).append(item)
         self.calls = list(self._calls())
 
     def _read(
@@ -97,6 +101,7 @@ class Functions:
             if inside is not None:
                 function.bound.add(inside.name)
                 self.classes[id(inside)] = {}
+                self._made.setdefault((id(function), inside.name), inside)
             for below in blocks(statement):
                 self._read(below, function, spot, inside or owner)
 
@@ -139,16 +144,14 @@ class Functions:
         if not isinstance(callee, ast.Name):
             return None
         here = self.home(callee.id, function)
-        for item in self.every:
-            if item.outer is here and item.owner is None and item.name == callee.id:
+        for item in self._named.get(callee.id, ()):
+            if item.outer is here and item.owner is None:
                 return item
-        for statement in here.statements:
-            if isinstance(statement, ast.ClassDef) and statement.name == callee.id:
-                return self._method(statement, "__init__")
-        return None
+        made = self._made.get((id(here), callee.id))
+        return self._method(made, "__init__") if made is not None else None
 
     def _method(self, owner: ast.ClassDef, name: str) -> Function | None:
-        return next((item for item in self.every if item.owner is owner and item.name == name), None)
+        return next((item for item in self._named.get(name, ()) if item.owner is owner), None)
 
     def home(self, name: str, function: Function) -> Function:
         """The function, or the module, whose name a name is."""

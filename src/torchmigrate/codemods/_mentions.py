@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -91,7 +90,7 @@ class Mentions:
         self.of: dict[str, list[Mention]] = {name: [] for name in wanted}
         self._parents: dict[ast.AST, ast.AST] = {}
         self._source = source
-        self._names = re.compile(rf"\b(?:{'|'.join(sorted(wanted))})\b")
+        self._wanted = wanted
         # Not by recursion: some `elif` chains are thousands of branches deep.
         todo = [(spot, wanted, _NONE, False) for spot in _spots(body, None)]
         todo.reverse()
@@ -114,13 +113,13 @@ class Mentions:
             mentions.sort(key=lambda mention: mention.position)
 
     def _names_one(self, statement: ast.stmt) -> bool:
-        """Whether one of the variables is named in the lines of a statement."""
+        """Whether the lines of a statement have one of the names, be it as a part of another."""
         first = min(
             (mark.lineno for mark in getattr(statement, "decorator_list", ())), default=statement.lineno
         )
         last = statement.end_lineno or statement.lineno
         start, end = self._source.offset(first, 0), self._source.offset(last + 1, 0)
-        return self._names.search(self._source.text, start, end) is not None
+        return any(self._source.text.find(name, start, end) >= 0 for name in self._wanted)
 
     def parent(self, node: ast.AST) -> ast.AST | None:
         """The node around an expression; a statement has none."""

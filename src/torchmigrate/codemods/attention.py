@@ -29,7 +29,7 @@ from torchmigrate.source import Source
 from torchmigrate.versions.range import applicability
 
 NEW = "torch.nn.functional.scaled_dot_product_attention"
-SCREEN = re.compile(r"[Ss]oftmax")
+SCREEN = Words("softmax", "Softmax")
 _PRODUCTS = Words("matmul", "bmm", "einsum")
 # What stands before the parenthesis of a call or a definition.
 _CALLED = re.compile(r"(?:[)\]]|(?<!\w)(?!(?:return|in|and|or|not|if|else|yield|await|is|lambda)\b)\w+)\s*$")

@@ -10,6 +10,7 @@ import ast
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import libcst as cst
 
@@ -89,12 +90,17 @@ def parse_expression(code: str) -> cst.BaseExpression:
     return node.with_changes(lpar=node.lpar[1:], rpar=node.rpar[:-1])
 
 
+@lru_cache(maxsize=256)  # files of one project make the same calls, and each round of fixes looks again
+def _parse_segment(code: str) -> cst.BaseExpression:
+    return parse_expression(code)
+
+
 def parse_call(call: ast.Call, place: Place) -> CallLayout:
     """Find the parts of a call. Raises CannotFix if LibCST does not see it as Python does."""
     start, end = place.span(call)
     text = place.source.text
     segment = text[start:end]
-    node = parse_expression(segment)
+    node = _parse_segment(segment)
     if not isinstance(node, cst.Call) or node.lpar or len(node.args) != len(call.args) + len(call.keywords):
         raise CannotFix("LibCST sees another call")
     # LibCST keeps the first newline of the code as the default one, which nodes do not repeat.
