@@ -23,7 +23,7 @@ from torchmigrate.codemods._placing import use_at
 from torchmigrate.fixes import FixPlanner
 from torchmigrate.hits import Hit
 from torchmigrate.imports import Refusal
-from torchmigrate.model import Edit, Finding, Fix, Release
+from torchmigrate.model import Applicability, Edit, Finding, Fix, Release
 from torchmigrate.names.model import Binding, Role, Use
 from torchmigrate.versions.range import applicability
 
@@ -36,6 +36,7 @@ _AS_FUNCTION = (
     "the functional model is a function and no module, also for code in other files that is given it"
 )
 
+_IMPORTED_AGAIN = "another file may import the name from here"
 _ALONE = 8  # every attempt reads the whole file
 
 
@@ -82,7 +83,7 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
     by_use = {id(use): group for group in groups for use in group.makes.values()}
     for hit in hits:
         of_hit = by_use.get(id(hit.use)) or _group_of_import(hit, groups)
-        fix = of_hit.fix if of_hit is not None else None
+        fix = of_hit.fix if of_hit is not None else _without_import(rule, hit, planner)
         finding = planner.finding(hit, fix)
         yield _explained(finding, of_hit)
     for group, shared in own:
@@ -111,11 +112,22 @@ def _explained(finding: Finding, group: Group | None) -> Finding:
 
 
 def _group_of_import(hit: Hit, groups: Sequence[Group]) -> Group | None:
-    """The group that uses what an import binds, if there is only one."""
+    """The group that uses what an import binds; of several the first, if all are rewritten."""
     if hit.use.role is not Role.IMPORT:
         return None
     found = [group for group in groups if any(use.binding is hit.use.binding for use in group.makes.values())]
-    return found[0] if len(found) == 1 else None
+    return found[0] if len(found) == 1 or (found and not any(group.reason for group in found)) else None
+
+
+def _without_import(rule: Rule, hit: Hit, planner: FixPlanner) -> Fix | None:
+    """The fix that removes an import of which nothing in the file makes use."""
+    binding = hit.use.binding
+    if hit.use.role is not Role.IMPORT or binding is None or binding.uses or binding.guards.attempt:
+        return None
+    edits = planner.imports.removals([Release(binding.id, ())])
+    if not edits or binding.exported or binding.in_string:
+        return None
+    return planner.fix(rule, "Remove the unused import", Applicability.UNSAFE, _IMPORTED_AGAIN, edits)
 
 
 def maker(use: Use) -> int:
