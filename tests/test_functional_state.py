@@ -416,6 +416,32 @@ f, p, b = make_functional_with_buffers(normed)
 f.eval()
 out = [*(p + b), f(p, b, x)]
 """,
+    "evaluation of one of two": """
+def run():
+    f, p = make_functional(model)
+    f.eval()
+    return f(p + (), x)
+
+def other():
+    f, p, b = make_functional_with_buffers(normed)
+    f.eval()
+    return f(p + (), b, x)
+
+out = [run(), other()]
+""",
+    "a list that hides a submodule": """
+class Hidden(nn.Module):
+    def __init__(self):
+        super().__init__()
+        f, params = make_functional(model)
+        self.f = [f]
+        self.params = nn.ParameterList(params)
+
+    def forward(self, x):
+        return self.f[0](list(self.params), x)
+
+out = Hidden()(x)
+""",
     "two models in one function": """
 def run():
     f, p = make_functional(model)
@@ -491,6 +517,11 @@ REFUSED = {
         "class A(Net):\n    def __init__(self):\n        super().__init__()\n"
         "        self.f, self.p = make_functional(model)\n        save(self.p)\n",
         "follows `train()`",
+    ),
+    "a submodule that had another name": (
+        "class A(nn.Module):\n    def run(self):\n        f, p = make_functional(model)\n"
+        "        self.f = f\n        save(p)\n",
+        "`self.f` is a submodule",
     ),
     "kept in a loop": (
         "kept = []\nfor m in [model]:\n    f, p = make_functional(m)\n    kept.append((f, p))\n",
