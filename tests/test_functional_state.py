@@ -473,6 +473,10 @@ def make(model):
 made = make_functional_with_buffers(normed)
 out = [*(made[1] + made[2]), made[0](*made[1:], x), *eval("make")(model)[1]]
 """,
+    "a comment behind": """
+f, p = make_functional(model)  # the net
+out = [*(p + p), f(p, x)]
+""",
     "only the parameters": """
 _, p = make_functional(model)
 _, q, b = make_functional_with_buffers(normed, True)
@@ -541,7 +545,10 @@ REFUSED = {
     "in a list": ("made = [make_functional(m) for m in (model, model)]\n", "not assigned"),
     "a comment": ("f, p = make_functional(  # the net\n    model)\nf(p, x)\n", "comment"),
     "shared line": ("f, p = make_functional(model); f(p, x)\n", "share"),
-    "the signature of old": ("p, f, _ = make_functional(model)\nf(p, (x,))\n", "taken apart"),
+    "the signature of old": (
+        "p, f, _ = make_functional(model)\nf(p, (x,))\n",
+        "not a function and 1 of its states",
+    ),
 }
 
 
@@ -588,7 +595,8 @@ def test_import_with_a_message_where_it_fails():
     _, after = check(text)
     assert "    from functorch import grad\nexcept" in after and "p = dict(f.named_parameters())" in after
     alone = text.replace("grad, ", "")
-    assert check(alone)[1] == alone
+    findings, after = check(alone)
+    assert after == alone and "without the `try`" in (findings[-1].help or "")
 
 
 def test_imports_of_which_nothing_makes_use():

@@ -53,9 +53,9 @@ class MakeText:
         code = newline.join(
             item and (item if not number else f"{line.indent}{item}") for number, item in enumerate(lines)
         )
-        if defines and line.comment:
-            raise Unclear("a comment would move", make.call)
         if defines and lines[-1].startswith(STEP):
+            if line.comment:
+                raise Unclear("a comment would move", make.call)
             following = source.text[line.after :]
             if following.strip() and not following.startswith(("\n", "\r\n")):
                 code += newline
@@ -104,7 +104,8 @@ class MakeText:
         if not isinstance(target, ast.Tuple | ast.List):
             return [], f"{self.source.segment(target)} = "
         if len(target.elts) != 1 + make.states or any(isinstance(item, ast.Starred) for item in target.elts):
-            raise Unclear("the result is taken apart in a way that is not understood", target)
+            shown = self.source.segment(target)
+            raise Unclear(f"`{shown}` is not a function and {make.states} of its states", target)
         return list(target.elts), ""
 
     def _check_loop(self, make: Make, statement: ast.stmt, targets: list[ast.expr]) -> None:

@@ -186,9 +186,22 @@ def _check_uses(uses: dict[int, Use]) -> None:
     """
     for use in uses.values():
         bound = use.binding
+        if bound is not None and _is_alone(bound):
+            raise Unclear("the `try` holds nothing but this import; without the `try` all of it is rewritten")
         guarded = use.guards.attempt is not None or bound is None or _has_other_side(bound)
         if not use.sure or use.in_fstring or guarded or use.via == "star":
             raise Unclear("the function is imported or called under a condition")
+
+
+def _is_alone(bound: Binding) -> bool:
+    """Whether nothing would be left to try without the import."""
+    attempt = bound.guards.attempt
+    if attempt is None or bound.guards.part != "body":
+        return False
+    return all(
+        isinstance(item, ast.Import | ast.ImportFrom) and all(alias.name in _MAKERS for alias in item.names)
+        for item in attempt.node.body
+    )
 
 
 def _has_other_side(bound: Binding) -> bool:
@@ -196,9 +209,6 @@ def _has_other_side(bound: Binding) -> bool:
     attempt = bound.guards.attempt
     if attempt is None:
         return False
-    imports = [item for item in attempt.node.body if isinstance(item, ast.Import | ast.ImportFrom)]
-    if all(alias.name in _MAKERS for item in imports for alias in item.names):
-        return True  # nothing would be left to try
     handlers = [statement for handler in attempt.node.handlers for statement in handler.body]
     return (
         bound.guards.part != "body"
