@@ -155,7 +155,7 @@ def _plan(planner: FixPlanner) -> list[Group]:
         groups = alone if any(not group.reason for group in alone) else [whole]
     refused = [group for group in groups if group.reason]
     rest = {key: use for group in refused for key, use in group.makes.items()}
-    tuples = _with_tuples(rest, refused[0], planner, local)
+    tuples = _with_tuples(rest, refused, planner, local)
     if not tuples.reason:
         return [*(group for group in groups if not group.reason), tuples]
     for group in refused:
@@ -232,9 +232,12 @@ def _attempt(uses: dict[int, Use], planner: FixPlanner, local: LocalNames) -> Gr
     return group
 
 
-def _with_tuples(uses: dict[int, Use], refused: Group, planner: FixPlanner, local: LocalNames) -> Group:
-    """The group of calls whose state stays a tuple. refused: why it cannot be a dict."""
-    group = Group(uses, kept=refused.reason)
+def _with_tuples(
+    uses: dict[int, Use], refused: Sequence[Group], planner: FixPlanner, local: LocalNames
+) -> Group:
+    """The group of calls whose state stays a tuple. refused: why they cannot be dicts."""
+    calls = [call for group in refused for call in group.calls]
+    group = Group(uses, calls=calls, blocking=refused[0].blocking, kept=refused[0].reason)
     makes, flow = _flow(uses, planner, local)
     extra: dict[Edit, None] = {}
     try:
