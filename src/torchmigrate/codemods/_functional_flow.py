@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from contextlib import suppress
 
 from torchmigrate.codemods._functional_calls import Calls
 from torchmigrate.codemods._functional_cells import Cell
@@ -12,6 +13,7 @@ from torchmigrate.codemods._functional_kinds import (
     Def,
     Kind,
     Many,
+    Model,
     State,
     Unclear,
     merged,
@@ -130,16 +132,34 @@ class Flow(Expressions):
         Raises:
             Unclear: the state is used in a way that is not understood.
         """
-        for _ in range(_ROUNDS):
-            self.changed = False
-            self._body(self.names.tree.body, self.names.module)
-            if not self.changed:
-                break
+        self._explore()
         self.final = True
         self.used.clear()
         self._body(self.names.tree.body, self.names.module)
         self._check_functions()
         self._check_attributes()
+
+    def _explore(self) -> None:
+        for _ in range(_ROUNDS):
+            self.changed = False
+            self._body(self.names.tree.body, self.names.module)
+            if not self.changed:
+                break
+
+    def models(self) -> list[ast.Name | ast.Attribute]:
+        """Every mention of a functional model, as far as they can be found out."""
+        with suppress(Unclear):  # a variable that holds different things ends it early
+            self._explore()
+        found: list[ast.Name | ast.Attribute] = []
+        for node in ast.walk(self.names.tree):
+            if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load):
+                with suppress(Unclear):
+                    if isinstance(self.read(node, self.scope_of(node)), Model):
+                        found.append(node)
+        return found
+
+    def scope_of(self, node: ast.AST) -> Scope:
+        return next(self.scopes[id(item)] for item in self.local.around(node) if id(item) in self.scopes)
 
     def _check_functions(self) -> None:
         for node in self.functions.values():

@@ -14,7 +14,8 @@ from torchmigrate.source import Source
 _KEEPING = frozenset(
     ("to", "cuda", "cpu", "eval", "train", "double", "half", "float", "requires_grad_", "apply")
 )
-_STEP = "    "
+STEP = "    "
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
 
 class MakeText:
@@ -52,7 +53,7 @@ class MakeText:
         code = newline.join(
             item and (item if not number else f"{line.indent}{item}") for number, item in enumerate(lines)
         )
-        if defines:
+        if defines and lines[-1].startswith(STEP):
             if line.comment:
                 raise Unclear("a comment would move", make.call)
             following = source.text[line.after :]
@@ -62,27 +63,17 @@ class MakeText:
 
     def _lines(self, make: Make, statement: ast.stmt, spell: Callable[[str], str]) -> list[str]:
         source = self.source
-        module, frozen = self._module(make)
-        head: str
-        targets: list[ast.expr] = []
-        if isinstance(statement, ast.Return):
-            head = "return "
-        else:
-            assert isinstance(statement, ast.Assign), "nothing else is recorded"
-            target = statement.targets[0]
-            head = f"{source.segment(target)} = "
-            if isinstance(target, ast.Tuple | ast.List):
-                targets = list(target.elts)
-                if len(targets) != 1 + make.states:
-                    raise Unclear("the result is taken apart in a way that is not understood", target)
+        targets, head = self._targets(make, statement)
         names = [source.segment(item) if self._is_read(item) else "" for item in targets]
+        if self.wrapped:
+            self._check_loop(make, statement, targets)
         if make.ensemble:
-            return self._ensemble(make, head, targets, names, spell)
-        copied = self._copied(module, spell) + (".requires_grad_(False)" if frozen else "")
+            return self._ensemble(make, statement, targets, names, spell)
+        copied = self._copied(make, spell)
         if not targets:
-            base = self.text.fresh("base_model")
+            base = self.text.unique("base_model", statement)
             if self.wrapped:
-                function = self.text.fresh("functional_model")
+                function = self.text.unique("functional_model", statement)
                 made = self._function(function, base, make.states, spell)
                 return [
                     f"{base} = {copied}",
@@ -95,7 +86,7 @@ class MakeText:
         if not names[0] and len(wanted) == 1:
             name, method = wanted[0]
             return [f"{name} = dict({copied}.{method}())"]
-        base = names[0] if names[0] and not self.wrapped else self.text.fresh("base_model")
+        base = names[0] if names[0] and not self.wrapped else self.text.unique("base_model", statement)
         lines = [f"{base} = {copied}", *(f"{name} = dict({base}.{method}())" for name, method in wanted)]
         if self.wrapped and names[0]:
             if not isinstance(targets[0], ast.Name):
@@ -103,30 +94,81 @@ class MakeText:
             lines += self._function(names[0], base, make.states, spell)
         return lines
 
+    def _targets(self, make: Make, statement: ast.stmt) -> tuple[list[ast.expr], str]:
+        """What the result is taken apart into; the text before a result that is not taken apart."""
+        if isinstance(statement, ast.Return):
+            return [], "return "
+        if not isinstance(statement, ast.Assign) or len(statement.targets) > 1:
+            raise Unclear("the result is not assigned", make.call)
+        target = statement.targets[0]
+        if not isinstance(target, ast.Tuple | ast.List):
+            return [], f"{self.source.segment(target)} = "
+        if len(target.elts) != 1 + make.states or any(isinstance(item, ast.Starred) for item in target.elts):
+            shown = self.source.segment(target)
+            raise Unclear(f"`{shown}` is not a function and {make.states} of its states", target)
+        return list(target.elts), ""
+
+    def _check_loop(self, make: Make, statement: ast.stmt, targets: list[ast.expr]) -> None:
+        """Refuse a function that outlives a turn of a loop: it would call the model of the last turn."""
+        local = self.flow.local
+        function = local.function_of(statement)
+        loop = None
+        for outer in local.around(statement):
+            if outer is function:
+                break
+            if isinstance(outer, _LOOPS):
+                loop = outer
+        if loop is None or (targets and not self._is_read(targets[0])):
+            return
+        inside = {id(node) for node in ast.walk(loop)}
+        if not targets or not isinstance(targets[0], ast.Name):
+            raise Unclear("it is made in a loop, and kept", make.call)
+        for mention in local.named(targets[0].id):
+            if not isinstance(mention.ctx, ast.Load) or id(mention) not in inside:
+                continue
+            call = local.parent(mention)
+            if isinstance(call, ast.Call) and call.func is not mention:
+                call = local.parent(call)  # `vmap(fmodel)(params, x)`
+                if isinstance(call, ast.Assign) and isinstance(call.targets[0], ast.Name):
+                    continue
+            if not isinstance(call, ast.Call):
+                raise Unclear("it is made in a loop, and kept", make.call)
+
     def _ensemble(
-        self, make: Make, head: str, targets: list[ast.expr], names: list[str], spell: Callable[[str], str]
+        self,
+        make: Make,
+        statement: ast.stmt,
+        targets: list[ast.expr],
+        names: list[str],
+        spell: Callable[[str], str],
     ) -> list[str]:
         if not targets:
             raise Unclear("the result is not taken apart where it is made", make.call)
-        if make.call.keywords or len(make.call.args) != 1:
-            raise Unclear("the models are not given as one list", make.call)
-        models = self.source.segment(make.call.args[0])
-        lines: list[str] = []
-        if names[0] and not isinstance(make.call.args[0], ast.Name | ast.Attribute):
-            kept = self.text.fresh("models", "members", "ensemble_members")
-            lines.append(f"{kept} = {models}")
-            models = kept
+        lines, models = self._members(make, statement, kept=bool(names[0]))
         shown = [self.source.segment(item) for item in targets]
         lines.append(f"{', '.join(shown[1:])} = {spell('torch.func.stack_module_state')}({models})")
         if not names[0]:
             return lines
-        base = names[0] if not self.wrapped else self.text.fresh("base_model")
+        base = names[0] if not self.wrapped else self.text.unique("base_model", statement)
         lines.append(f'{base} = {spell("copy.deepcopy")}({models}[0]).to("meta")')
         if self.wrapped:
             if not isinstance(targets[0], ast.Name):
                 raise Unclear("an attribute holds a functional model that is used as a function", targets[0])
             lines += self._function(names[0], base, make.states, spell)
         return lines
+
+    def _members(self, make: Make, statement: ast.stmt, *, kept: bool) -> tuple[list[str], str]:
+        """The models of an ensemble as an expression that may stand twice, after the lines that it needs.
+
+        kept: it will stand twice.
+        """
+        if make.call.keywords or len(make.call.args) != 1 or isinstance(make.call.args[0], ast.Starred):
+            raise Unclear("the models are not given as one list", make.call)
+        models = self.source.segment(make.call.args[0])
+        if not kept or isinstance(make.call.args[0], ast.Name | ast.Attribute):
+            return [], models
+        name = self.text.unique(self.text.fresh("models", "members", "ensemble_members"), statement)
+        return [f"{name} = {models}"], name
 
     def _function(self, name: str, base: str, states: int, spell: Callable[[str], str]) -> list[str]:
         """A function in the place of the functional model."""
@@ -136,7 +178,7 @@ class MakeText:
         return [
             "",
             f"def {name}({given}, *args, **kwargs):",
-            f"{_STEP}return {call}({base}, {state}, args, kwargs)",
+            f"{STEP}return {call}({base}, {state}, args, kwargs)",
         ]
 
     def _is_read(self, target: ast.expr) -> bool:
@@ -149,8 +191,6 @@ class MakeText:
     def _module(self, make: Make) -> tuple[ast.expr, bool]:
         """The model that a call is given, and whether its parameters take no gradients."""
         call = make.call
-        if make.ensemble:
-            return call, False
         values = {item.arg: item.value for item in call.keywords}
         if None in values or any(isinstance(item, ast.Starred) for item in call.args) or len(call.args) > 2:
             raise Unclear("its arguments are not understood", call)
@@ -162,10 +202,12 @@ class MakeText:
             raise Unclear("`disable_autograd_tracking` is no literal", call)
         return model, frozen is not None and bool(frozen.value)
 
-    def _copied(self, model: ast.expr, spell: Callable[[str], str]) -> str:
+    def _copied(self, make: Make, spell: Callable[[str], str]) -> str:
         """A model of its own, as `make_functional` made one."""
+        model, frozen = self._module(make)
         text = self.source.segment(model)
-        return text if self._is_new(model) else f"{spell('copy.deepcopy')}({text})"
+        made = text if self._is_new(model) else f"{spell('copy.deepcopy')}({text})"
+        return made + (".requires_grad_(False)" if frozen else "")
 
     def _is_new(self, node: ast.expr) -> bool:
         """Whether nobody else has the object: a copy, or made on the spot."""

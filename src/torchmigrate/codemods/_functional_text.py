@@ -23,6 +23,7 @@ class StateText:
         self.edits: dict[Edit, None] = {}
         self.module_methods: list[ast.Call] = []  # `fmodel.eval()`
         self._appends: set[int] = set()
+        self._given: set[tuple[int, str]] = set()  # id() of a function, a new name in it
         self._taken = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
 
     def fresh(self, *wanted: str) -> str:
@@ -34,6 +35,20 @@ class StateText:
         while self.local.named(f"{wanted[-1]}_{number}"):
             number += 1
         return f"{wanted[-1]}_{number}"
+
+    def unique(self, name: str, statement: ast.stmt) -> str:
+        """A name that nothing in the file has, and that no other statement of the function has been given."""
+        function, number, found = id(self.local.function_of(statement)), 1, name
+        while (
+            (function, found) in self._given
+            or found in self._taken
+            or self.local.named(found)
+            or self.local.bindings(found)
+        ):
+            number += 1
+            found = f"{name}_{number}"
+        self._given.add((function, found))
+        return found
 
     def key(self) -> str:
         """The variable for the name of a parameter."""
