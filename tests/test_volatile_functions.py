@@ -120,6 +120,25 @@ def test_the_flag_of_a_caller():
     assert "            with torch.set_grad_enabled(train):\n" in new
 
 
+def test_a_static_method():
+    text = dedent("""
+        class Engine:
+            @staticmethod
+            def forward(model, x, volatile=True):
+                x = Variable(x, volatile=volatile)
+                return model(x)
+
+            def test(self, x):
+                return Engine.forward(self.model, x).data
+
+            def train(self, x):
+                Engine.forward(self.model, x, volatile=False).sum().backward()
+        """)
+    _, new = check(text)
+    assert "        with torch.set_grad_enabled(not volatile):\n            return model(x)\n" in new
+    assert "        return Engine.forward(self.model, x).data\n" in new and "volatile=False).sum()" in new
+
+
 def test_a_function_that_keeps_its_parameter():
     text = dedent("""
         def wrap(x, volatile=False):
@@ -131,6 +150,16 @@ def test_a_function_that_keeps_its_parameter():
     _, new = check(text)
     assert "def wrap(x, volatile=False):" in new and "    return x\n" in new
     assert "with torch.no_grad():\n    print(net(wrap(x, volatile=True)).data)\n" in new
+
+
+def test_as_volatile_as_another():
+    text = dedent("""
+        def forward(self, x):
+            h = Variable(x.data.new(2).zero_(), volatile=x.volatile)
+            return self.rnn(x, h)
+        """)
+    _, new = check(text)
+    assert "    h = x.data.new(2).zero_()\n    return self.rnn(x, h)\n" in new
 
 
 def test_what_else_is_called_volatile():

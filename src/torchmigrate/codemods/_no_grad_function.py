@@ -76,7 +76,11 @@ class Part:
                 ends[id(site.statement)] = site.name, number
         self.flow = Flow(
             self.body,
-            {id(site.call): number for number, site in enumerate(self.sites) if site.call is not None},
+            {
+                id(site.call): number
+                for number, site in enumerate(self.sites)
+                if site.call is not None and not site.follows
+            },
             ends,
             frozenset(self.scope.globals | self.scope.nonlocals),
         )
@@ -212,6 +216,7 @@ class Part:
         """Nothing else in the function makes variables volatile, or asks for it."""
         known = {id(site.call) for site in self.sites}
         set_here = {id(setting.target) for setting in self.settings}
+        set_here |= {id(site.value) for site in self.sites if site.follows}
         for statement in self.body:
             for node in ast.walk(statement):
                 if isinstance(node, ast.Attribute):
@@ -239,7 +244,9 @@ class Part:
     def _header(self, extent: Extent, rewriting: Rewriting) -> tuple[str, Sequence[Edit]]:
         """The `with` of an extent, and the edits of the import that it needs."""
         mine = [self.sites[number] for number in sorted(extent.labels)]
-        inside = [site for site in self.sites if site in mine or self._is_in(site, extent)]
+        inside = [
+            site for site in self.sites if not site.follows and (site in mine or self._is_in(site, extent))
+        ]
         flags = {site.flag for site in inside}
         line = f"line {extent.first.statement.lineno}"
         if len(flags) > 1:

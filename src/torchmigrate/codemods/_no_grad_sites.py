@@ -29,6 +29,7 @@ class Site:
     one; None for an assignment of `x.volatile`. data: what stays of the call; None: the call itself.
     name: that x. flag: what says whether gradients are recorded, as source; None: never. flag_names: the
     names in it. value: what says whether it is volatile.
+    follows: it is just what another variable is, so that what is computed with both needs nothing of its own.
     """
 
     statement: ast.stmt
@@ -39,6 +40,7 @@ class Site:
     flag: str | None
     flag_names: frozenset[str]
     value: ast.expr | None = None
+    follows: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,6 +68,8 @@ def site_of_call(hit: Hit, scope: Scope, rewriting: Rewriting) -> Site:
     if "#" in rewriting.text[slice(*rewriting.source.span(use.call))]:
         raise Unclear(f"{line}: a comment would be lost")
     assert value is not None, "calls without it are no hits"
+    if isinstance(value, ast.Attribute) and value.attr == "volatile":
+        return Site(use.statement, use.block, use.call, data, None, None, frozenset(), value, follows=True)
     flag, names = flag_of(value, scope, rewriting, line)
     return Site(use.statement, use.block, use.call, data, None, flag, names, value)
 
