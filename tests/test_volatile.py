@@ -276,6 +276,8 @@ def f(losses, images, rows, criterion, out, y, model, log):
         ("print('%f' % model.loss.data[0])", "print('%f' % model.loss.item())"),
         ("log(out['loss'].data[0], out)", "log(out['loss'].item(), out)"),
         ("mean = (out - y).abs().mean().data[0]", "mean = (out - y).abs().mean().item()"),
+        ("text = f'{model.loss.data[0]:.4f} of {y}'", "f'{model.loss.item():.4f} of {y}'"),
+        ("text = f'{images.data[0]} {{model.loss.data[0]}}'", None),
         ("each = [v.data[0] for v in losses]", "each = [v.item() for v in losses]"),
         ("each = [v.data[0] for v in images]", None),
         ("log.total += criterion(out, y).double().data[0]", "criterion(out, y).double().item()"),

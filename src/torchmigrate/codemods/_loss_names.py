@@ -134,7 +134,7 @@ class Likely:
             outer = self._around.get(id(here))
             if isinstance(outer, ast.AugAssign):
                 return outer.value is here
-            if isinstance(outer, ast.Return):
+            if isinstance(outer, ast.Return | ast.FormattedValue):
                 return True
             if isinstance(outer, ast.Assign):
                 return self._is_name_of_one(ast.unparse(outer.targets[0])) or isinstance(here, ast.BinOp)

@@ -235,7 +235,9 @@ class Plan:
             Unclear: one of its functions cannot be rewritten.
             Crowded: as Rewriting says.
         """
-        rewriting = Rewriting(self._planner.source, indent_step(self._planner.names.tree, self._planner.source))
+        rewriting = Rewriting(
+            self._planner.source, indent_step(self._planner.names.tree, self._planner.source)
+        )
         needed: dict[Edit, None] = {}
         for part in group.parts:
             part.check_kept()
