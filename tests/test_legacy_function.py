@@ -113,6 +113,8 @@ class Scale(Function):
 
 WORKING = {
     "settings": PLAIN + "def go(x, y):\n    return Scale(3.0)(x) + Scale(factor=2.0, bias=1.0)(y)\n",
+    "state that is new for each call": PLAIN.replace("return x * x", "self.factor += 1\n        return x * x")
+    + "def go(x, y):\n    return Scale(3.0)(x) + Scale(2.0)(y)\n",
     "keyword in the middle": """
 class Scale(Function):
     def __init__(self, factor=1.0, bias=0.5, power=2):
@@ -318,6 +320,11 @@ REFUSED = {
     "changing argument": (
         PLAIN + "def go(x):\n    k = 1\n    f = Scale(k)\n    k = 2\n    return f(x)\n",
         "may change",
+    ),
+    "state from call to call": (
+        PLAIN.replace("return x * x", "self.factor += 1\n        return x * x")
+        + "def go(x):\n    f = Scale(1.0)\n    return f(x) + f(x)\n",
+        "keeps from call to call",
     ),
     "gradient of unknown kind": (
         PLAIN.replace("return grad * 2 * x * self.factor", "return helper(grad)") + "Scale(1.0)(1)\n",

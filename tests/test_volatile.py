@@ -164,20 +164,18 @@ def test_strings_comments_and_continuation_lines_stay_right():
     ("body", "why"),
     [
         ("x = Variable(x, volatile=True)\nreturn x", "returned"),
-        ("return net(Variable(x, volatile=True))", "returned"),
-        ("self.h = net(Variable(x, volatile=True))", "stored in `self.h`"),
-        ("h = net(Variable(x, volatile=True))\nself.all.append(h)", "stored in `self.all`"),
+        ("x = Variable(x, volatile=p)\nreturn net(x)", "not every caller of `f`"),
+        ("return Variable(x, volatile=self.test)", "do not say whether it is volatile"),
+        ("return net(Variable(x, volatile=True)), Variable(p, volatile=True)", "not every caller of `f`"),
+        ("self.h = Variable(x, volatile=True)", "stored in `self.h`"),
+        ("h = Variable(x, volatile=True)\nself.all.append(h)", "stored in `self.all`"),
         ("h = net(Variable(x, volatile=True))\nyield h", "yielded"),
         ("h = net(Variable(x, volatile=True))\nh.backward()", "backward()"),
         ("h = Variable(x, volatile=True)\ndef f():\n    return h", "function that is defined here"),
         ("global h\nh = net(Variable(x, volatile=True))", "is global"),
         (
-            "h = Variable(x, volatile=True)\na = net(h)\nloss.backward()\nb = net(h)",
-            "`backward()` is between",
-        ),
-        (
-            "h = Variable(x, volatile=True)\na = net(h)\nc = net(x)\nb = net(h)\nreturn c",
-            "may need gradients",
+            "h = Variable(x, volatile=True)\nfor y in p:\n    a, c = net(h), net(y)\n    c.backward()\n    h = a * 2",
+            "computes something else",
         ),
         ("h = Variable(x, volatile=True); a = net(h)", "more than one statement"),
         ("h = Variable(x, requires_grad=True, volatile=True)\na = net(h)", "`requires_grad`"),
@@ -186,6 +184,7 @@ def test_strings_comments_and_continuation_lines_stay_right():
         ("h = Variable(x,  # here\n  volatile=True)\na = net(h)", "comment"),
         ("a = Variable(x, volatile=p)\nb = Variable(x, volatile=True)\nc = net(a, b)", "several flags"),
         ("a = Variable(x, volatile=p)\np = 1\nc = net(a)", "changes meanwhile"),
+        ("a = Variable(x, volatile=p)\nb = net(x)\np = 1\nc = net(a)\nreturn b", "may need gradients"),
         ("a = lambda: Variable(x, volatile=True)", "not made by a statement"),
     ],
 )
@@ -238,11 +237,17 @@ def test_calls_that_ask_for_volatile_variables():
             return Variable(x, volatile=volatile)
         a = to_var(x, volatile=True)
         b = to_var(x, volatile=False)
-        market(volatile=True)
+        def other():
+            market(volatile=True)
         """)
     helps, new = check(text)
-    assert len(helps) == 2 and new == text
-    assert any("`to_var` makes volatile variables" in said for said in helps)
+    assert len(helps) == 2
+    assert (
+        new
+        == "import torch\n\ndef to_var(x):\n    return x\na = to_var(x)\nb = to_var(x)\ndef other():\n    market(volatile=True)\n"
+    )
+    helps, new = check("from tools import to_var\nimport torch\n\na = to_var(x, volatile=True)\n")
+    assert "`to_var` makes volatile variables" in helps[0]
 
 
 def test_crlf():
@@ -271,6 +276,15 @@ def f(losses, images, rows, criterion, out, y, model, log):
         ("print('%f' % model.loss.data[0])", "print('%f' % model.loss.item())"),
         ("log(out['loss'].data[0], out)", "log(out['loss'].item(), out)"),
         ("mean = (out - y).abs().mean().data[0]", "mean = (out - y).abs().mean().item()"),
+        ("text = f'{model.loss.data[0]:.4f} of {y}'", "f'{model.loss.item():.4f} of {y}'"),
+        ("text = f'{images.data[0]} {{model.loss.data[0]}}'", None),
+        ("each = [v.data[0] for v in losses]", "each = [v.item() for v in losses]"),
+        ("each = [v.data[0] for v in images]", None),
+        ("log.total += criterion(out, y).double().data[0]", "criterion(out, y).double().item()"),
+        ("out = {'loss': model.loss.data[0], 'n': 1}", "{'loss': model.loss.item(), 'n': 1}"),
+        ("rows = {'n': model.loss.data[0]}", None),
+        ("loss, n = y; total += loss.data[0]; plot(out, loss.data[0])", "plot(out, loss.item())"),
+        ("loss, n = y; plot(out, loss.data[0])", None),
         ("img = images.data[0]", None),
         ("img = images[0].data[0]; row = rows.loss_mask[0].data[0]", None),
         ("print(np.array(y).mean().data[0], losses.data[0], np.loss.data)", None),

@@ -141,6 +141,8 @@ class Functions:
             method = function.method()
             owner = method.owner if method is not None else None
             return self._method(owner, callee.attr) if owner is not None else None
+        if isinstance(callee, ast.Attribute) and isinstance(callee.value, ast.Name):
+            return self._static(callee.value.id, callee.attr, function)
         if not isinstance(callee, ast.Name):
             return None
         here = self.home(callee.id, function)
@@ -149,6 +151,15 @@ class Functions:
                 return item
         made = self._made.get((id(here), callee.id))
         return self._method(made, "__init__") if made is not None else None
+
+    def _static(self, owner: str, name: str, function: Function) -> Function | None:
+        """The static method `name` of a class of the file."""
+        for statement in self.home(owner, function).statements:
+            if isinstance(statement, ast.ClassDef) and statement.name == owner:
+                found = self._method(statement, name)
+                marks = getattr(found.node, "decorator_list", ()) if found is not None else ()
+                return found if any(getattr(mark, "id", "") == "staticmethod" for mark in marks) else None
+        return None
 
     def _method(self, owner: ast.ClassDef, name: str) -> Function | None:
         return next((item for item in self._named.get(name, ()) if item.owner is owner), None)

@@ -61,6 +61,7 @@ class CallSites:
             given = self._given(maker)
             return [self._apply(node, maker), *self._extended(outer, maker, given)]
         if isinstance(outer, ast.Assign) and outer.value is maker and len(outer.targets) == 1:
+            check_fresh(self.found)
             target = outer.targets[0]
             if isinstance(target, ast.Name):
                 return self._variable(node, maker, outer, target)
@@ -262,6 +263,19 @@ class CallSites:
             method = self.local.function_of(method)
         owner = self.local.parent(method) if method is not None else None
         return owner if isinstance(owner, ast.ClassDef) else None
+
+
+def check_fresh(found: LegacyClass) -> None:
+    """Make sure that an object that is kept is as new for each call.
+
+    Raises:
+        Unclear: it is not; every call of the new function has a context of its own.
+    """
+    if found.carried is not None:
+        raise Unclear(
+            f"`forward` changes `self.{found.carried}`, which an object keeps from call to call: "
+            "hand it to `forward` as an argument, and keep it in the caller"
+        )
 
 
 def _same_place(target: ast.Attribute, item: ast.expr) -> bool:

@@ -52,6 +52,7 @@ class LegacyClass:
     first: bool = False
     dropped: list[ast.stmt] = field(default_factory=list)
     attributes: frozenset[str] = frozenset()  # of the class itself
+    carried: str | None = None  # an attribute that one call of an object leaves to the next
 
     @property
     def methods(self) -> list[Method]:
@@ -269,6 +270,7 @@ def _check_state(found: LegacyClass, local: LocalNames) -> None:
                     raise Unclear(f"`{own}.{name}` is handed on")
             elif name in ("forward", "backward", "__init__"):
                 raise Unclear(f"`{method.name}` calls `{own}.{name}`")
+    found.carried = _carried(found)
     both = sorted(stored & (found.attributes | found.helpers.keys() | found.statics))
     if both:
         raise Unclear(f"`{both[0]}` belongs to the class and to its objects")
@@ -276,6 +278,42 @@ def _check_state(found: LegacyClass, local: LocalNames) -> None:
     unknown = [name for name in read if name not in known]
     if unknown:
         raise Unclear(f"nothing in the class sets `{unknown[0]}`")
+
+
+def _carried(found: LegacyClass) -> str | None:
+    """An attribute that `__init__` sets, and a call changes after it has, or may have, been read."""
+    if found.init is None:
+        return None
+    forward = found.forward
+    changed = set().union(*(_stored(method, method) for method in found.methods)) & _stored(
+        found.init, found.init
+    )
+    settled: set[str] = set()
+    for statement in forward.body:
+        read = {item.attr for item in _attributes(statement, forward) if isinstance(item.ctx, ast.Load)}
+        for node in ast.walk(statement):
+            if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Attribute):
+                read.add(node.target.attr)
+        late = read & changed - settled
+        if late:
+            return min(late)
+        targets = statement.targets if isinstance(statement, ast.Assign) else []
+        settled.update(item.attr for item in _attributes(statement, forward) if item in targets)
+    return None
+
+
+def _stored(node: ast.AST, method: Method) -> set[str]:
+    return {item.attr for item in _attributes(node, method) if not isinstance(item.ctx, ast.Load)}
+
+
+def _attributes(node: ast.AST, method: Method) -> list[ast.Attribute]:
+    """The attributes of the object in a part of a method."""
+    own = self_name(method)
+    return [
+        item
+        for item in ast.walk(node)
+        if isinstance(item, ast.Attribute) and isinstance(item.value, ast.Name) and item.value.id == own
+    ]
 
 
 def _first(method: Method) -> ast.arg:

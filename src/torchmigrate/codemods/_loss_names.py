@@ -10,10 +10,12 @@ from torchmigrate.names.model import Instance, Qual, Scope
 from torchmigrate.trees import children, walk
 
 _NUMBER = re.compile(
-    r"(?:^|_)(?:nll|elbo|kld?|mse|bce|acc|accuracy|err|error|cost|ppl)(?:_|$|[A-Z]|\d)|^err[A-Z]"
+    r"(?:^|_)(?:nll|elbo|kld?|mse|bce|acc|accuracy|err|error|cost|ppl|entropy)(?:_|$|[A-Z]|\d)|^err[A-Z]"
 )
+_LOSSES = re.compile(r"(?:^|[._])loss(?:es|_list)?$", re.IGNORECASE)
 _LOSS = re.compile(r"loss(?!es)", re.IGNORECASE)
-_GIVES_LOSS = re.compile(r"loss(?!es)|criterion|criteria|objective", re.IGNORECASE)
+_GIVES_LOSS = re.compile(r"loss(?!es)|criterion|criteria|objective|(?:^|_)crit$", re.IGNORECASE)
+_SAME_SHAPE = frozenset("double float half cpu cuda clone detach sqrt exp log abs neg".split())
 _REDUCTIONS = frozenset(["mean", "sum", "norm"])
 _SHOWS = frozenset(
     "print format append update add add_scalar write float int log info debug set_postfix".split()
@@ -39,9 +41,22 @@ class Likely:
         """Whether a tensor, of which `node` is `tensor.data[0]`, is one by name and use."""
         if not self._torch or self._is_other(tensor):
             return False
+        return self._is_one(node, tensor, scope) or self._is_shown_elsewhere(node, tensor, scope)
+
+    def _is_one(self, node: ast.Subscript, tensor: ast.expr, scope: Scope) -> bool:
+        while (  # `loss.double()`
+            isinstance(tensor, ast.Call)
+            and isinstance(tensor.func, ast.Attribute)
+            and tensor.func.attr in _SAME_SHAPE
+            and not (tensor.args or tensor.keywords)
+        ):
+            tensor = tensor.func.value
         if isinstance(tensor, ast.Call):
             return self._gives_one(tensor)
         if isinstance(tensor, ast.Name):
+            each = self._element_of(tensor.id, node)
+            if each is not None:
+                return bool(_LOSSES.search(each))
             made = _made(tensor.id, scope)
             if made and all(isinstance(value, ast.Call) for value in made):
                 calls = [value for value in made if isinstance(value, ast.Call)]
@@ -55,6 +70,28 @@ class Likely:
         if isinstance(tensor, ast.Subscript):
             return self._is_element(tensor) and self._is_shown(node)
         return False
+
+    def _is_shown_elsewhere(self, node: ast.Subscript, tensor: ast.expr, scope: Scope) -> bool:
+        """Whether the same name is one number at another place of the function; so it is here."""
+        if not isinstance(tensor, ast.Name) or not self._is_name_of_one(tensor.id):
+            return False
+        return any(
+            isinstance(other, ast.Subscript)
+            and other is not node
+            and ast.dump(other) == ast.dump(node)
+            and self._is_one(other, tensor, scope)
+            for other in ast.walk(scope.node)
+        )
+
+    def _element_of(self, name: str, node: ast.AST) -> str | None:
+        """What a comprehension around a place takes `name` from."""
+        outer = self._around.get(id(node))
+        while outer is not None and not isinstance(outer, ast.stmt):
+            for part in getattr(outer, "generators", ()):
+                if getattr(part.target, "id", None) == name:
+                    return ast.unparse(part.iter)
+            outer = self._around.get(id(outer))
+        return None
 
     def _is_other(self, tensor: ast.expr) -> bool:
         """Whether an object surely is no tensor."""
@@ -97,7 +134,7 @@ class Likely:
             outer = self._around.get(id(here))
             if isinstance(outer, ast.AugAssign):
                 return outer.value is here
-            if isinstance(outer, ast.Return):
+            if isinstance(outer, ast.Return | ast.FormattedValue):
                 return True
             if isinstance(outer, ast.Assign):
                 return self._is_name_of_one(ast.unparse(outer.targets[0])) or isinstance(here, ast.BinOp)
@@ -108,6 +145,10 @@ class Likely:
             text = isinstance(outer, ast.BinOp) and isinstance(outer.left, ast.Constant)
             if text and isinstance(getattr(getattr(outer, "left", None), "value", None), str):
                 return True
+            if isinstance(outer, ast.Dict) and isinstance(here, ast.expr) and here in outer.values:
+                key = outer.keys[outer.values.index(here)]
+                if isinstance(key, ast.Constant) and self._is_name_of_one(str(key.value)):
+                    return True
             if not isinstance(outer, ast.BinOp | ast.Tuple | ast.keyword | ast.List | ast.Dict):
                 return False
             here = outer

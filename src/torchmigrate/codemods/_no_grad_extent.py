@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from torchmigrate.codemods._mentions import Spot, blocks
-from torchmigrate.codemods._no_grad_flow import Flow, Labels
+from torchmigrate.codemods._no_grad_flow import NONE, STORES, Flow, Labels, free_names
 from torchmigrate.codemods._no_grad_sites import Unclear
 from torchmigrate.codemods._placing import together
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _TRAINS = frozenset("backward step zero_grad fit train_epoch train_one_epoch train_step".split())
+_LEARNS = re.compile(r"optim|fit|learn|^train_|^grad$|closure", re.IGNORECASE)
 # Calls that compute nothing that autograd could record, whatever they are called on.
 _HARMLESS = frozenset(
     """
@@ -22,7 +24,7 @@ _HARMLESS = frozenset(
     zeros ones empty full arange LongTensor FloatTensor ByteTensor Tensor tensor Variable cuda cpu time
     perf_counter info debug warning items keys values get pop copy_ resize_ fill_ zero_ transpose_ t
     contiguous add_scalar add_image save_image makedirs savefig imshow set_description set_postfix tqdm
-    is_available seek
+    is_available seek xrange
     """.split()
 )
 _MODULES = frozenset(["np", "numpy", "math", "time", "os", "sys", "random", "plt", "logging", "json", "cv2"])
@@ -47,15 +49,30 @@ class Extent:
         return inner is not None and self.first.index <= inner.index <= self.last.index
 
 
-def extents(flow: Flow) -> list[Extent]:
-    """The smallest extents that hold every statement that computes; neighbours are one."""
+def extents(flow: Flow, computed: Sequence[tuple[Spot, Labels]]) -> Iterator[list[Extent]]:
+    """The extents that hold every statement that computes, the most readable choice first.
+
+    What is computed from one source stands together, with the statement that made it; then without that; then
+    only what stands together already. Neighbours are one.
+
+    Args:
+        computed: these statements, with the sources.
+    """
     groups: list[tuple[Labels, list[Spot]]] = []
-    for spot, labels in flow.computed.values():
+    for spot, labels in computed:
         groups = _joined(groups, labels, [spot])
-    computing = frozenset[int]().union(*(labels for labels, _ in groups))
+    computing = NONE.union(*(labels for labels, _ in groups))
+    complete = groups
     for spot, labels in flow.made.values():
         if labels & computing:
-            groups = _joined(groups, labels & computing, [spot])
+            complete = _joined(complete, labels & computing, [spot])
+    yield _apart(complete)
+    yield _apart(groups)
+    yield _apart([(labels, [spot]) for spot, labels in computed])
+
+
+def _apart(groups: Sequence[tuple[Labels, list[Spot]]]) -> list[Extent]:
+    """One extent for each group; those that touch are one."""
     found = [_extent(labels, spots) for labels, spots in groups]
     merged = True
     while merged:
@@ -107,6 +124,8 @@ def check_extent(extent: Extent, flow: Flow, body: Sequence[ast.stmt], *, always
         Unclear: something does, or may.
     """
     outside = _loads(body, set(map(id, extent.statements)))
+    if not _trains(body):
+        outside &= _escaping(body)
     for statement in _all(extent.statements):
         if isinstance(statement, _FUNCTIONS):
             continue
@@ -123,6 +142,13 @@ def check_extent(extent: Extent, flow: Flow, body: Sequence[ast.stmt], *, always
                 records = records or not _is_harmless(node)
             elif isinstance(node, ast.BinOp) and isinstance(statement, ast.Assign | ast.AugAssign):
                 records = records or "loss" in ast.unparse(statement)
+        beside = flow.beside.get(id(statement), ())
+        if any(
+            isinstance(node, ast.Call) and not _is_harmless(node)
+            for item in beside
+            for node in ast.walk(item)
+        ):
+            raise Unclear(f"{line} computes something else as well, which may need gradients")
         if isinstance(statement, ast.AsyncFor | ast.AsyncWith):
             raise Unclear(f"{line}: other code runs meanwhile")
         if not touched and records and not _stays(statement, outside):
@@ -131,6 +157,9 @@ def check_extent(extent: Extent, flow: Flow, body: Sequence[ast.stmt], *, always
 
 def _stays(statement: ast.stmt, outside: set[str]) -> bool:
     """Whether what a statement computes is not used outside of the extent."""
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in STORES:
+        return getattr(call.func.value, "id", "self") not in outside | {"self"}
     if isinstance(statement, ast.If | ast.While | ast.For | ast.With | ast.Try | ast.Assert | ast.Expr):
         return True  # its own expressions only
     if isinstance(statement, ast.Assign):
@@ -145,6 +174,55 @@ def _stays(statement: ast.stmt, outside: set[str]) -> bool:
         for target in targets
         for node in ast.walk(target)
     )
+
+
+def _trains(body: Sequence[ast.stmt]) -> bool:
+    """Whether something in a function computes gradients, or hands what it has to a call that may."""
+    return any(
+        isinstance(node, ast.Call) and (_last(node.func) in _TRAINS or _LEARNS.search(_last(node.func)))
+        for statement in body
+        for node in ast.walk(statement)
+    )
+
+
+def _escaping(body: Sequence[ast.stmt]) -> set[str]:
+    """The names of a function that may hold a part of what it returns, stores or yields."""
+    found: set[str] = set()
+    flows: list[tuple[set[str], set[str]]] = []
+    for statement in _all(body):
+        if isinstance(statement, _FUNCTIONS):
+            found |= free_names(statement)
+        elif isinstance(statement, ast.Global | ast.Nonlocal):
+            found.update(statement.names)
+        elif isinstance(statement, ast.Return):
+            found |= _names(statement)
+        elif isinstance(statement, ast.For | ast.AsyncFor):
+            flows.append((_names(statement.target), _names(statement.iter)))
+        for node in own_nodes(statement):
+            if isinstance(node, ast.Yield | ast.YieldFrom):
+                found |= _names(node)
+            elif isinstance(node, ast.NamedExpr):
+                flows.append(({node.target.id}, _names(node.value)))
+            elif isinstance(node, ast.withitem) and node.optional_vars is not None:
+                flows.append((_names(node.optional_vars), _names(node.context_expr)))
+            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                flows.append((_names(node.func.value), _names(node)))  # `x.append(y)`
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Lambda):
+                found |= free_names(node)
+        if isinstance(statement, ast.Assign | ast.AugAssign | ast.AnnAssign) and statement.value is not None:
+            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+            for target in targets:
+                if any(isinstance(node, ast.Attribute) for node in ast.walk(target)):
+                    found |= _names(statement.value)
+                flows.append((_names(target), _names(statement.value)))
+    while more := [sources for targets, sources in flows if targets & found and not sources <= found]:
+        found.update(*more)
+    return found
+
+
+def _names(node: ast.AST) -> set[str]:
+    return {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)}
 
 
 def _loads(body: Sequence[ast.stmt], but: set[int]) -> set[str]:

@@ -2,7 +2,8 @@
 
 Made for the old `Variable(x, volatile=True)`: whatever was computed from it recorded no gradients. The walk
 follows names through assignments, branches and loops, and stops where a value leaves autograd: at `.data`,
-`.item()`, `.size()` and their like.
+`.item()`, `.size()` and their like. What only picks or moves (`x[0]`, `x.cuda()`, `zip(xs, ys)`) computes
+nothing that could be recorded: its result needs no gradient if the object does not.
 """
 
 from __future__ import annotations
@@ -16,6 +17,9 @@ Labels = frozenset[int]  # numbers of the expressions that something is computed
 State = dict[str, Labels]
 
 NONE: Labels = frozenset()
+RETURNED = "it is returned"
+BACKWARD = "`backward()` is called on what is computed"
+STORED = "it is stored in "
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _PLAIN_ATTRIBUTES = frozenset("data shape dtype device is_cuda requires_grad volatile grad_fn ndim".split())
@@ -25,7 +29,15 @@ _PLAIN_METHODS = frozenset(
 _PLAIN_FUNCTIONS = frozenset(
     "len int float bool str repr print isinstance type id range hasattr callable format".split()
 )
-_STORES = frozenset("append extend insert add appendleft update setdefault put".split())
+_MOVES = frozenset(
+    """
+    cuda cpu to type float double half long int byte contiguous view t transpose permute unsqueeze squeeze
+    expand repeat clone items keys values get pop copy
+    """.split()
+)
+_MOVING_FUNCTIONS = frozenset("enumerate zip list tuple dict set reversed iter next".split())
+_COLLECTS = frozenset("append extend insert appendleft setdefault".split())
+STORES = frozenset("append extend insert add appendleft update setdefault put".split())
 
 
 class Flow:
@@ -34,34 +46,45 @@ class Flow:
     Args:
         body: the statements of a function or module.
         sources: expressions by id(), with their numbers.
-        marks: statements by id() that make a name that exists a source, with the name and its number.
+        marks: statements by id() that make a name that exists a source, with the name and its number; None:
+            that end it.
         shared: names that are not the function's own (`global`, `nonlocal`).
 
     computed: the statements that compute with what comes from a source, by id(): their place and the sources.
     made: the statements that hold a source.
-    leaves: what happens to a value that nobody can follow, with the line.
+    leaves: what happens to a value that nobody can follow, with the line and the sources.
+    ended: the marks that do end one, by id().
+    beside: what else the statements with several values compute, by id().
+    joined: the sources of which the first thing computed has an argument from elsewhere as well.
     """
 
     def __init__(
         self,
         body: list[ast.stmt],
         sources: Mapping[int, int],
-        marks: Mapping[int, tuple[str, int]],
+        marks: Mapping[int, tuple[str, int | None]],
         shared: frozenset[str],
     ) -> None:
         self.computed: dict[int, tuple[Spot, Labels]] = {}
         self.made: dict[int, tuple[Spot, Labels]] = {}
-        self.leaves: dict[str, int] = {}
+        self.leaves: dict[str, tuple[int, Labels]] = {}
+        self.ended: set[int] = set()
+        self.beside: dict[int, list[ast.expr]] = {}
+        self._first: dict[int, bool] = {}
         self._sources = sources
         self._marks = marks
         self._shared = shared
-        self._ever: set[str] = set()
+        self._ever: dict[str, Labels] = {}
         self._inner: list[ast.AST] = []
         self._spot = Spot(body, 0)
         self._block(body, None, {})
         for node in self._inner:
-            for name in sorted(free_names(node) & self._ever):
-                self._leave(f"`{name}` is used in a function that is defined here", node)
+            for name in sorted(free_names(node) & self._ever.keys()):
+                self._leave(f"`{name}` is used in a function that is defined here", node, self._ever[name])
+
+    @property
+    def joined(self) -> Labels:
+        return frozenset(label for label, others in self._first.items() if others)
 
     def concerns(self, statement: ast.stmt) -> bool:
         """Whether a statement, or one in it, makes a source or computes with one."""
@@ -80,7 +103,10 @@ class Flow:
         self._spot = spot
         if id(statement) in self._marks:
             name, number = self._marks[id(statement)]
-            self._bind(ast.Name(name, ast.Store()), frozenset([number]), state, add=True)
+            if number is None:
+                self.ended |= {id(statement)} if state.pop(name, NONE) else set()
+            else:
+                self._bind(ast.Name(name, ast.Store()), frozenset([number]), state, add=True)
         elif isinstance(statement, ast.Assign):
             self._assign(statement.targets, statement.value, state)
         elif isinstance(statement, ast.AnnAssign):
@@ -92,8 +118,9 @@ class Flow:
             self._compute(labels)
             self._bind(statement.target, labels, state)
         elif isinstance(statement, ast.Return):
-            if statement.value is not None and self._value(statement.value, state):
-                self._leave("what is computed is returned", statement)
+            labels = self._value(statement.value, state) if statement.value is not None else NONE
+            if labels:
+                self._leave(RETURNED, statement, labels)
         elif isinstance(statement, ast.Delete):
             for target in statement.targets:
                 if isinstance(target, ast.Name):
@@ -129,6 +156,10 @@ class Flow:
             and not any(isinstance(item, ast.Starred) for item in (*target.elts, *value.elts))
         ):
             each = [self._value(item, state) for item in value.elts]
+            if any(each):
+                self.beside[id(self._spot.statement)] = [
+                    item for item, labels in zip(value.elts, each, strict=True) if not labels
+                ]
             for item, labels in zip(target.elts, each, strict=True):
                 self._bind(item, labels, state)
             return
@@ -168,9 +199,9 @@ class Flow:
         if isinstance(target, ast.Name):
             if labels:
                 state[target.id] = labels | (state.get(target.id, NONE) if add else NONE)
-                self._ever.add(target.id)
+                self._ever[target.id] = labels | self._ever.get(target.id, NONE)
                 if target.id in self._shared:
-                    self._leave(f"`{target.id}` is global", target)
+                    self._leave(f"`{target.id}` is global", target, labels)
             elif not add:
                 state.pop(target.id, None)
         elif isinstance(target, ast.Starred):
@@ -182,8 +213,13 @@ class Flow:
             self._value(target.slice, state)
             if labels:
                 self._bind(target.value, labels, state, add=True)
-        elif labels:
-            self._leave(f"it is stored in `{ast.unparse(target)}`", target)
+        else:
+            key = ast.unparse(target)
+            if labels:
+                state[key] = labels
+                self._leave(f"{STORED}`{key}`", target, labels)
+            elif isinstance(target, ast.Attribute):
+                state.pop(key, None)
 
     # ---- expressions ----------------------------------------------------------------------------------
 
@@ -193,7 +229,7 @@ class Flow:
             return state.get(node.id, NONE)
         if isinstance(node, ast.Attribute):
             if node.attr not in _PLAIN_ATTRIBUTES:
-                return self._value(node.value, state)
+                return state.get(ast.unparse(node), NONE) | self._value(node.value, state)
             inner = node.value
             while isinstance(inner, ast.Subscript):  # `xs[0].data`: picks, and computes nothing
                 self._value(inner.slice, state)
@@ -217,17 +253,16 @@ class Flow:
         ):
             return NONE
         if isinstance(node, ast.Yield | ast.YieldFrom | ast.Await) and labels:
-            self._leave("what is computed is yielded", node)
+            self._leave("what is computed is yielded", node, labels)
         if isinstance(node, ast.NamedExpr):
             self._bind(node.target, labels, state)
-        if isinstance(node, ast.BinOp | ast.UnaryOp | ast.Compare | ast.Subscript):
+        if isinstance(node, ast.BinOp):
             self._compute(labels)
         return labels
 
     def _call(self, node: ast.Call, state: State) -> Labels:
-        arguments = NONE
-        for part in (*node.args, *node.keywords):
-            arguments |= self._value(part, state)
+        given = [self._value(part, state) for part in node.args]
+        arguments = NONE.union(*given, *(self._value(part, state) for part in node.keywords))
         number = self._sources.get(id(node))
         if number is not None:
             labels = frozenset([number])
@@ -237,30 +272,50 @@ class Flow:
         if isinstance(function, ast.Name) and function.id in _PLAIN_FUNCTIONS:
             return NONE
         owner = self._value(function, state)
+        if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name):
+            held = f"{function.value.id}."  # a method may compute with what its object holds
+            owner = owner.union(*(labels for key, labels in state.items() if key.startswith(held)))
         if isinstance(function, ast.Attribute):
             # Of `x.data`, the owner is plain; that of `x.size` is not, and its call is.
             if owner and function.attr == "backward":
-                self._leave("`backward()` is called on what is computed", node)
+                self._leave(BACKWARD, node, owner)
+                return NONE
             if owner and function.attr in _PLAIN_METHODS:
                 return NONE
             if _is_text(function.value):
                 return NONE
             in_place = function.attr.endswith("_") and not function.attr.endswith("__")
-            if arguments and not owner and (function.attr in _STORES or in_place):
+            if function.attr in _COLLECTS or (
+                arguments and not owner and (function.attr in STORES or in_place)
+            ):
                 self._stored(function.value, arguments, state)
                 if not in_place:
                     return NONE
         labels = owner | arguments
-        self._compute(labels)
+        moves = (
+            not arguments and function.attr in _MOVES
+            if isinstance(function, ast.Attribute)
+            else getattr(function, "id", "") in _MOVING_FUNCTIONS
+        )
+        if not moves:
+            others = any(
+                isinstance(part, ast.Name | ast.Attribute | ast.Call) and not from_source
+                for part, from_source in zip(node.args, given, strict=True)
+            )
+            for label in sorted(labels):
+                self._first.setdefault(label, others and label in arguments)
+            self._compute(labels)
         return labels
 
     def _stored(self, receiver: ast.expr, labels: Labels, state: State) -> None:
+        if not labels:
+            return
         if isinstance(receiver, ast.Name):
             self._bind(receiver, labels, state, add=True)
         elif isinstance(receiver, ast.Subscript) and isinstance(receiver.value, ast.Name):
             self._bind(receiver.value, labels, state, add=True)
         else:
-            self._leave(f"it is stored in `{ast.unparse(receiver)}`", receiver)
+            self._leave(f"{STORED}`{ast.unparse(receiver)}`", receiver, labels)
 
     def _comprehension(self, node: ast.AST, state: State) -> Labels:
         inside = dict(state)
@@ -285,9 +340,9 @@ class Flow:
         have = table.get(key)
         table[key] = (self._spot, labels | (have[1] if have is not None else NONE))
 
-    def _leave(self, what: str, node: ast.AST) -> None:
-        line = getattr(node, "lineno", self._spot.statement.lineno)
-        self.leaves.setdefault(what, line)
+    def _leave(self, what: str, node: ast.AST, labels: Labels) -> None:
+        line, before = self.leaves.get(what, (getattr(node, "lineno", self._spot.statement.lineno), NONE))
+        self.leaves[what] = line, before | labels
 
 
 def free_names(node: ast.AST) -> set[str]:

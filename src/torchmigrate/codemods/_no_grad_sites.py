@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from torchmigrate.codemods._mentions import blocks
@@ -11,6 +12,7 @@ from torchmigrate.hits import Hit
 from torchmigrate.names.model import Kind, Names, Scope
 from torchmigrate.names.objects import TENSOR
 
+VARIABLE = "torch.autograd.Variable"
 _ATOMS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Constant, ast.List, ast.Dict, ast.ListComp)
 _NOT_PLAIN = (ast.Call, ast.Yield, ast.YieldFrom, ast.Await, ast.NamedExpr, ast.Lambda, ast.JoinedStr)
 
@@ -23,9 +25,11 @@ class Unclear(Exception):
 class Site:
     """A place that made a variable volatile.
 
-    statement, block: where it stands. call: `Variable(...)`; None for an assignment of `x.volatile`.
-    data: what stays of the call. name: that x. flag: what says whether gradients are recorded, as source;
-    None: never. flag_names: the names in it.
+    statement, block: where it stands. call: `Variable(...)`, or a call of a function of the file that gives
+    one; None for an assignment of `x.volatile`. data: what stays of the call; None: the call itself.
+    name: that x. flag: what says whether gradients are recorded, as source; None: never. flag_names: the
+    names in it. value: what says whether it is volatile.
+    follows: it is just what another variable is, so that what is computed with both needs nothing of its own.
     """
 
     statement: ast.stmt
@@ -35,16 +39,19 @@ class Site:
     name: str | None
     flag: str | None
     flag_names: frozenset[str]
+    value: ast.expr | None = None
+    follows: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Setting:
-    """An assignment `x.volatile = value` of a tensor."""
+    """An assignment `x.volatile = value`; sure: of a tensor."""
 
     statement: ast.Assign
     target: ast.Attribute
     block: list[ast.stmt]
     scope: Scope
+    sure: bool
 
 
 def site_of_call(hit: Hit, scope: Scope, rewriting: Rewriting) -> Site:
@@ -61,8 +68,10 @@ def site_of_call(hit: Hit, scope: Scope, rewriting: Rewriting) -> Site:
     if "#" in rewriting.text[slice(*rewriting.source.span(use.call))]:
         raise Unclear(f"{line}: a comment would be lost")
     assert value is not None, "calls without it are no hits"
-    flag, names = _flag(value, scope, rewriting, line)
-    return Site(use.statement, use.block, use.call, data, None, flag, names)
+    if isinstance(value, ast.Attribute) and value.attr == "volatile":
+        return Site(use.statement, use.block, use.call, data, None, None, frozenset(), value, follows=True)
+    flag, names = flag_of(value, scope, rewriting, line)
+    return Site(use.statement, use.block, use.call, data, None, flag, names, value)
 
 
 def site_of_setting(setting: Setting, rewriting: Rewriting) -> Site | None:
@@ -83,12 +92,16 @@ def site_of_setting(setting: Setting, rewriting: Rewriting) -> Site | None:
     ):
         shown = ast.unparse(setting.target.value)
         raise Unclear(f"{line}: `{shown}` is not made here, so that the extent is not clear")
-    flag, names = _flag(value, setting.scope, rewriting, line)
-    return Site(setting.statement, setting.block, None, None, name, flag, names)
+    flag, names = flag_of(value, setting.scope, rewriting, line)
+    return Site(setting.statement, setting.block, None, None, name, flag, names, value)
 
 
-def settings(names: Names) -> list[Setting]:
-    """Every `x.volatile = ...` in a file, where x surely is a tensor."""
+def settings(names: Names, beside: Collection[int] = ()) -> list[Setting]:
+    """Every `x.volatile = ...` in a file, where x surely is a tensor.
+
+    Args:
+        beside: functions, by id(), that make volatile variables: there, x may be one as well.
+    """
     scopes = {id(scope.node): scope for scope in names.scopes}
     found: list[Setting] = []
     todo: list[tuple[list[ast.stmt], Scope]] = [(names.tree.body, names.module)]
@@ -99,9 +112,10 @@ def settings(names: Names) -> list[Setting]:
             if isinstance(target, ast.Attribute) and target.attr == "volatile":
                 value = names.values.get(id(target.value), ())
                 alone = isinstance(statement, ast.Assign) and len(statement.targets) == 1
-                if alone and value and all(getattr(item, "cls", "") == TENSOR for item in value):
+                sure = bool(value) and all(getattr(item, "cls", "") == TENSOR for item in value)
+                if alone and (sure or (not value and id(scope.node) in beside)):
                     assert isinstance(statement, ast.Assign), "has targets"
-                    found.append(Setting(statement, target, block, scope))
+                    found.append(Setting(statement, target, block, scope, sure))
             inner = scopes.get(id(statement), scope)
             todo += [(below, inner) for below in blocks(statement)]
     return sorted(found, key=lambda setting: setting.statement.lineno)
@@ -136,10 +150,17 @@ def _arguments(call: ast.Call, line: str) -> tuple[ast.expr, ast.expr | None]:
     return given["data"], given.get("volatile")
 
 
-def _flag(
+def flag_of(
     value: ast.expr, scope: Scope, rewriting: Rewriting, line: str
 ) -> tuple[str | None, frozenset[str]]:
-    """When gradients are recorded, as source, and the names in it."""
+    """When gradients are recorded, as source, and the names in it; None: never.
+
+    Args:
+        value: what says whether something is volatile.
+
+    Raises:
+        Unclear: it is more than names and operators.
+    """
     if isinstance(value, ast.Constant):
         return None, frozenset()
     if any(isinstance(node, _NOT_PLAIN) for node in ast.walk(value)):

@@ -108,6 +108,11 @@ class Rewriting:
         found = _NEXT_LINE.match(self.text, end_of(self.source, statement))
         return found.end() if found else len(self.text)
 
+    @property
+    def wraps(self) -> bool:
+        """Whether something is put in a block."""
+        return bool(self._more)
+
     # ---- recording ------------------------------------------------------------------------------------
 
     def replace(self, start: int, end: int, code: str) -> None:

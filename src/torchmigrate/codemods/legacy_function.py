@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods._findings import finding_at
-from torchmigrate.codemods._legacy_calls import CallSites
+from torchmigrate.codemods._legacy_calls import CallSites, check_fresh
 from torchmigrate.codemods._legacy_class import LegacyClass, Unclear, is_static, legacy_forward, read_class
 from torchmigrate.codemods._legacy_edits import ClassEdits
 from torchmigrate.codemods._local_names import LocalNames
@@ -98,6 +98,7 @@ def _fix(
         places.extend(calls.places if calls is not None else _made(node, local))
     level, reason = applicability(rule.cases[0], rule, planner.versions)
     if not places:
+        check_fresh(found)
         level, reason = Applicability.DISPLAY, _ELSEWHERE.format(name=node.name)
     return planner.fix(rule, f"Make the methods of `{node.name}` static", level, reason, sorted(edits))
 

@@ -19,6 +19,7 @@ from torchmigrate.hits import Hit
 from torchmigrate.model import Applicability, Edit, Finding
 from torchmigrate.names.model import Kind, Scope
 from torchmigrate.places import Surroundings
+from torchmigrate.source import Source
 from torchmigrate.trees import children
 
 TITLE = "Replace with `.item()`"
@@ -39,16 +40,19 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
     while stack:
         node, scope = stack.pop()
         if isinstance(node, ast.JoinedStr):
-            continue  # where things are in there is known since Python 3.12 only
-        scope = scopes.get(id(node), scope)
-        stack += [(child, scope) for child in reversed(children(node))]
-        if not isinstance(node, ast.Subscript) or not _reads_first(node):
-            continue
-        data = node.value
-        assert isinstance(data, ast.Attribute), "that is what was asked for"
-        sure = _is_scalar(data.value, scope, around) or _is_differentiated(data.value, scope)
-        if sure or likely.holds_one_number(node, data.value, scope):
-            end, last = planner.source.span(data.value)[1], planner.source.span(node)[1]
+            inside = list(_in_text(node, planner.source))
+        else:
+            scope = scopes.get(id(node), scope)
+            stack += [(child, scope) for child in reversed(children(node))]
+            if not isinstance(node, ast.Subscript) or not _reads_first(node):
+                continue
+            inside = [(node, planner.source.span(node), planner.source.span(_tensor(node))[1])]
+        for found, span, end in inside:
+            tensor = _tensor(found)
+            sure = _is_scalar(tensor, scope, around) or _is_differentiated(tensor, scope)
+            if not sure and not likely.holds_one_number(found, tensor, scope):
+                continue
+            last = span[1]
             fix = None
             if re.fullmatch(r"\s*\)*\s*\.\s*data\s*\[\s*0\s*\]", planner.source.text[end:last]):
                 dot = planner.source.text.index(".", end)
@@ -56,7 +60,29 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
                 fix = fix_by(rule, planner, TITLE, edit)
                 if not sure:
                     fix = planner.fix(rule, TITLE, Applicability.UNSAFE, REASON, (edit,))
-            yield finding_at(rule, planner, planner.source.span(node), symbol="torch.Tensor.data", fix=fix)
+            yield finding_at(rule, planner, span, symbol="torch.Tensor.data", fix=fix)
+
+
+def _tensor(node: ast.Subscript) -> ast.expr:
+    """The x of `x.data[0]`."""
+    assert isinstance(node.value, ast.Attribute), "that is what was asked for"
+    return node.value.value
+
+
+def _in_text(node: ast.JoinedStr, source: Source) -> Iterator[tuple[ast.Subscript, tuple[int, int], int]]:
+    """The values of an f-string that are `x.data[0]`, with where they and their x end, if that is plain.
+
+    Where things are in there is known since Python 3.12 only, so they are looked for in the text.
+    """
+    start, stop = source.span(node)
+    for part in node.values:
+        value = part.value if isinstance(part, ast.FormattedValue) else None
+        if not isinstance(value, ast.Subscript) or not _reads_first(value):
+            continue
+        code = ast.unparse(value)
+        begin = source.text.find("{" + code, start, stop) + 1
+        if begin and source.text.count("{" + code, start, stop) == 1:
+            yield value, (begin, begin + len(code)), begin + len(ast.unparse(_tensor(value)))
 
 
 def _reads_first(node: ast.Subscript) -> bool:
