@@ -49,6 +49,22 @@ def reported(code: str, torch: tuple[int, ...] = (2, 15)) -> list[str]:
 
 
 CLEAN = {
+    "test_as_default": """
+        import torch
+        def grid(a, b, new=check_version(torch.__version__, "1.10.0"), *, scale=1):
+            return torch.fft.rfft(a) if new else torch.rfft(a, 1)
+        """,
+    "named_after_a_release": """
+        import torch
+        from utils import TORCH_2_4
+        scaler = torch.amp.GradScaler("cuda") if TORCH_2_4 else torch.cuda.amp.GradScaler()
+        """,
+    "imports_that_work": """
+        try:
+            from torch.amp import GradScaler
+        except ImportError:
+            import torch._six.container_abcs
+        """,
     "asserted_version": """
         import torch
         def old(x):
@@ -226,6 +242,35 @@ CLEAN = {
 }
 
 REPORTED = {
+    "default_that_is_no_test": (
+        """
+        import torch
+        def grid(a, new=True, version="1.10"):
+            return torch.fft.rfft(a) if new else torch.rfft(a, 1)
+        """,
+        ["torch.rfft"],
+    ),
+    "handler_of_more_than_imports": (
+        """
+        import torch
+        try:
+            from torch.amp import GradScaler
+            build()
+        except ImportError:
+            y = torch.rfft(x, 1)
+        """,
+        ["torch.rfft"],
+    ),
+    "handler_of_an_optional_package": (
+        """
+        import torch
+        try:
+            import fast_fourier
+        except ImportError:
+            y = torch.rfft(x, 1)
+        """,
+        ["torch.rfft"],
+    ),
     "wrong_way_round": (
         """
         import torch

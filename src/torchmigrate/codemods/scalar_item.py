@@ -17,9 +17,8 @@ from torchmigrate.codemods._loss_names import Likely
 from torchmigrate.fixes import FixPlanner
 from torchmigrate.hits import Hit
 from torchmigrate.model import Applicability, Edit, Finding
-from torchmigrate.names.model import Kind, Scope
+from torchmigrate.names.model import Kind, Operation, Scope
 from torchmigrate.places import Surroundings
-from torchmigrate.trees import children
 
 TITLE = "Replace with `.item()`"
 REASON = "only its name says that it holds one number; with more, `item()` raises"
@@ -33,33 +32,44 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
     if not SCREEN.search(planner.source.text):
         return
     likely = Likely(planner)
-    scopes = {id(scope.node): scope for scope in planner.names.scopes}
     around = Surroundings(planner.names)
-    stack: list[tuple[ast.AST, Scope]] = [(planner.names.tree, planner.names.module)]
-    while stack:
-        node, scope = stack.pop()
-        if isinstance(node, ast.JoinedStr):
-            continue  # where things are in there is known since Python 3.12 only
-        scope = scopes.get(id(node), scope)
-        stack += [(child, scope) for child in reversed(children(node))]
-        if not isinstance(node, ast.Subscript) or not _reads_first(node):
+    places = [
+        (item, item.node.value.value)
+        for item in planner.names.operations
+        if isinstance(item.node, ast.Subscript)
+        and isinstance(item.node.value, ast.Attribute)
+        and _reads_first(item.node)
+        and not planner.runs_elsewhere(item.guards)
+    ]
+    numbers: set[tuple[int, str]] = set()  # tensors, by scope and source
+    sure: set[int] = set()
+    for item, tensor in places:
+        assert isinstance(item.node, ast.Subscript), "that is what was asked for"
+        if _is_scalar(tensor, item.scope, around) or _is_differentiated(tensor, item.scope):
+            sure.add(id(item.node))
+        elif not likely.holds_one_number(item.node, tensor, item.scope):
             continue
-        data = node.value
-        assert isinstance(data, ast.Attribute), "that is what was asked for"
-        sure = _is_scalar(data.value, scope, around) or _is_differentiated(data.value, scope)
-        if sure or likely.holds_one_number(node, data.value, scope):
-            end, last = planner.source.span(data.value)[1], planner.source.span(node)[1]
-            fix = None
-            if re.fullmatch(r"\s*\)*\s*\.\s*data\s*\[\s*0\s*\]", planner.source.text[end:last]):
-                dot = planner.source.text.index(".", end)
-                edit = Edit(dot, last, ".item()")
-                fix = fix_by(rule, planner, TITLE, edit)
-                if not sure:
-                    fix = planner.fix(rule, TITLE, Applicability.UNSAFE, REASON, (edit,))
-            yield finding_at(rule, planner, planner.source.span(node), symbol="torch.Tensor.data", fix=fix)
+        numbers.add((id(item.scope), ast.dump(tensor)))
+    for item, tensor in places:
+        if (id(item.scope), ast.dump(tensor)) in numbers:  # what is one number here is one there
+            yield _finding(rule, planner, item, tensor, id(item.node) in sure)
+
+
+def _finding(rule: Rule, planner: FixPlanner, item: Operation, tensor: ast.expr, sure: bool) -> Finding:
+    span = planner.source.span(item.fstring or item.node)
+    fix = None
+    if item.fstring is None:
+        end, last = planner.source.span(tensor)[1], span[1]
+        if re.fullmatch(r"\s*\)*\s*\.\s*data\s*\[\s*0\s*\]", planner.source.text[end:last]):
+            edit = Edit(planner.source.text.index(".", end), last, ".item()")
+            fix = fix_by(rule, planner, TITLE, edit)
+            if not sure:
+                fix = planner.fix(rule, TITLE, Applicability.UNSAFE, REASON, (edit,))
+    return finding_at(rule, planner, span, symbol="torch.Tensor.data", fix=fix)
 
 
 def _reads_first(node: ast.Subscript) -> bool:
+    """Whether this is `x.data[0]`, not assigned to."""
     return (
         isinstance(node.ctx, ast.Load)
         and isinstance(node.value, ast.Attribute)

@@ -249,13 +249,40 @@ def _membership(left: ast.expr, right: ast.expr, evaluate: Evaluate) -> Formula:
     if isinstance(right, ast.Attribute) and right.attr in ("__dict__", "__all__"):
         return _member(right.value, left, evaluate)
     version = version_of(right, evaluate)
-    if version is None or version.part not in ("full", "text"):
+    if version is None:
+        return _parameter(right, left.value, evaluate)
+    if version.part not in ("full", "text"):
         return UNKNOWN
     written = version_text(left.value)
     if written is None or written.pre or len(written.release) < 2:
         return UNKNOWN
     return VersionTest(version.library, "contains", written.release)
 
+
+def _parameter(asked: ast.expr, name: str, evaluate: Evaluate) -> Formula:
+    """`"out" in inspect.signature(torch.f).parameters`, or in what a helper lists of a function."""
+    node = asked
+    while True:
+        if isinstance(node, ast.Call) and node.args:
+            listed = _LISTS_PARAMETERS.search(last_name(node.func)) is not None and len(node.args) == 1
+            function = sole(evaluate(node.args[0])) if listed else None
+            break
+        if isinstance(node, ast.Call):  # .keys()
+            node = node.func
+        elif isinstance(node, ast.Attribute) and node.attr == "__code__":
+            function = sole(evaluate(node.value))
+            break
+        elif isinstance(node, (ast.Attribute, ast.Subscript)):
+            node = node.value
+        else:
+            return UNKNOWN
+    if not isinstance(function, Qual) or not name.isidentifier():
+        return UNKNOWN
+    return HasName(f"{function.name.removesuffix('.__init__')}({name})")
+
+
+# inspect.signature, getfullargspec, and helpers such as get_func_args or parameter_names.
+_LISTS_PARAMETERS = re.compile("signature|arg|param", re.IGNORECASE)
 
 _PREFIX = re.compile(r"\d+(?:\.\d+)*(\.?)")
 

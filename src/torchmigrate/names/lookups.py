@@ -64,7 +64,7 @@ class Lookups(ABC):
         self.returns: dict[ast.AST, Value] = {}  # of functions, as far as that was asked for
         self.role = Role.REFERENCE  # what a name is used for where nothing else says so
         self.string_base: int | None = None  # offset of a string annotation that is being read
-        self.fstring: ast.AST | None = None
+        self.fstring: ast.JoinedStr | None = None
 
     # ---- names ---------------------------------------------------------------------------------------
 
