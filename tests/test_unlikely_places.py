@@ -221,6 +221,28 @@ FIXED = {
             return x
         """,
     ),
+    "an_attribute_that_is_itself": (
+        """
+        import torch
+        from torch.autograd import Variable
+
+        class Grid:
+            def wrap(self, x, y):
+                self.grid = Variable(self.grid)
+                self.grid = Variable(self.other.grid)
+                x[0] = Variable(x[0])  # an element
+                return self.grid
+        """,
+        """
+        import torch
+
+        class Grid:
+            def wrap(self, x, y):
+                self.grid = self.other.grid
+                x[0] = x[0]  # an element
+                return self.grid
+        """,
+    ),
     "the_same_import_twice": (
         """
         import torch

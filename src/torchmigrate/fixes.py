@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,6 +22,7 @@ from torchmigrate.source import Source
 from torchmigrate.versions.range import VersionRange, applicability, requirement, severity
 from torchmigrate.versions.releases import show_version
 
+_DOTTED = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 _FIXABLE_VIA = ("import", "alias", "method")
 
 
@@ -154,19 +156,20 @@ class FixPlanner:
         return (*others, Edit(start, end, "pass"))
 
     def _does_nothing(self, hit: Hit, edits: Sequence[Edit]) -> bool:
-        """Whether a rewrite leaves `x = x`, with nothing else on the line."""
+        """Whether a rewrite leaves `x = x` or `self.x = self.x`, with nothing else on the line."""
         statement = hit.use.statement
         if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
             return False
         target = statement.targets[0]
         start, end = self.source.span(statement)
-        if not isinstance(target, ast.Name) or any(edit.start < start or edit.end > end for edit in edits):
+        name = ast.unparse(target)
+        if not _DOTTED.fullmatch(name) or any(edit.start < start or edit.end > end for edit in edits):
             return False
         inside = sorted(Edit(edit.start - start, edit.end - start, edit.text) for edit in edits)
         after = splice(self.source.text[start:end], inside)
         line = logical_line(self.source, hit.use.block, statement)
         alone = line.statements == (statement,) and not line.comment and line.indent is not None
-        return alone and after.replace(" ", "") == f"{target.id}={target.id}"
+        return alone and after.replace(" ", "") == f"{name}={name}"
 
     def runs_elsewhere(self, guards: Guards) -> bool:
         """Whether guards say that a place does not run at the target; hits have been asked already."""
