@@ -248,6 +248,7 @@ def test_connectives() -> None:
         "len(torch.__version__) > 3",
         "torch.__version__ == torchvision.__version__",
         "'dev' in torch.__version__",
+        "'alpha' in torch.__version__",
         "torch.__version__.endswith('nv24.8')",
         "torch.__version__.startswith('1.8a')",
         "torch.__version__ in allowed",

@@ -54,6 +54,16 @@ CLEAN = {
         def grid(a, b, new=check_version(torch.__version__, "1.10.0"), *, scale=1):
             return torch.fft.rfft(a) if new else torch.rfft(a, 1)
         """,
+    "another_framework": """
+        import torch
+        from .wrapper import TORCH_VERSION, digit_version
+        _new = "parrots" not in TORCH_VERSION and digit_version(TORCH_VERSION) >= digit_version("1.10.0a0")
+        def grid(*tensors):
+            if _new:
+                return torch.fft.rfft(tensors[0])
+            else:
+                return torch.rfft(*tensors)
+        """,
     "named_after_a_release": """
         import torch
         from utils import TORCH_2_4

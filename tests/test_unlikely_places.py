@@ -86,6 +86,14 @@ CLEAN = {
         original = torch.Tensor.__getitem__
         table = {"op": torch.Tensor.__sub__}
         """,
+    "dict_of_tensors": """
+        import torch
+        from tensordict import TensorDict
+
+        def name(td, x):
+            td.refine_names(None, "time")
+            td.add_(1, x)
+        """,
     "loss_of_old_releases": """
         import torch
         version = torch.__version__
@@ -144,6 +152,19 @@ REPORTED = {
             from caffe2.six import container_abcs
         """,
         ["TM062:4"],
+    ),
+    "function_that_is_kept": (
+        """
+        import torch
+
+        class Layer:
+            def __init__(self):
+                self.outer = torch.ger
+
+            def forward(self, x):
+                return self.outer(x, x)
+        """,
+        ["TM110:5"],
     ),
     "rate_by_hand": (
         """

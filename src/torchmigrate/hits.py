@@ -101,8 +101,10 @@ class HitFinder:
         calls_only = about_arguments(rule)
         if use.method and symbol not in rule.symbols:
             return None  # an object of a class that moved: its import says so, its attributes did not change
-        if use.via == "alias" and not use.rest and not calls_only:
-            return None  # `f = torch.ger` was found; `f(...)` follows it
+        if not calls_only and (
+            (use.via == "alias" and not use.rest) or (use.via == "self" and "." not in use.rest)
+        ):
+            return None  # `f = torch.ger` or `self.f = torch.ger` was found; `f(...)` follows it
         if calls_only and use.call is None and use.role is not Role.DECORATOR:
             return None
         if use.role is Role.STRING and calls_only:

@@ -1,4 +1,4 @@
-"""TM400: `size_average` and `reduce` of losses, except where None is given for both, which is no use of them."""
+"""TM400: `size_average` and `reduce` of losses; a None for both of them is no use."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NEEDS_HITS = True  # a file without a hit of the rule has nothing for it
 
 
 def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
-    """The findings, without calls such as `F.kl_div(x, y, None, None, "sum")`."""
+    """The findings, without calls such as `F.kl_div(x, y, None, None, "sum")`, where None only holds a place."""
     yield from planner.findings([hit for hit in hits if not _is_default(rule, hit)])
 
 

@@ -8,6 +8,7 @@ import re
 from torchmigrate.names import guard_names
 from torchmigrate.names.guard_helpers import against, helper_call, requirement
 from torchmigrate.names.guards import (
+    FALSE,
     UNKNOWN,
     Formula,
     HasName,
@@ -253,10 +254,16 @@ def _membership(left: ast.expr, right: ast.expr, evaluate: Evaluate) -> Formula:
         return _parameter(right, left.value, evaluate)
     if version.part not in ("full", "text"):
         return UNKNOWN
+    if left.value.isalpha() and len(left.value) >= _LONGER_THAN_MARKS:
+        return FALSE
     written = version_text(left.value)
     if written is None or written.pre or len(written.release) < 2:
         return UNKNOWN
     return VersionTest(version.library, "contains", written.release)
+
+
+# `"parrots" in torch.__version__`: another framework; "dev", "alpha", "cu" and "git" are in those of torch.
+_LONGER_THAN_MARKS = 6
 
 
 def _parameter(asked: ast.expr, name: str, evaluate: Evaluate) -> Formula:
