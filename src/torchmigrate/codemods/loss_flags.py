@@ -15,7 +15,7 @@ NEEDS_HITS = True  # a file without a hit of the rule has nothing for it
 
 
 def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
-    """The findings, without calls such as `F.kl_div(x, y, None, None, "sum")`, where None only holds a place."""
+    """The findings, without `F.kl_div(x, y, None, None, "sum")`, where None only holds a place."""
     yield from planner.findings([hit for hit in hits if not _is_default(rule, hit)])
 
 

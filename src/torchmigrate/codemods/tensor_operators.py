@@ -45,9 +45,7 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
     if not SCREEN.search(planner.source.text) or not screen.search(planner.source.text):
         return
     names = planner.names
-    wanted = [
-        item for item in names.operations if item.fstring is None and _operator(item.node) in operators
-    ]
+    wanted = [item for item in names.operations if item.fstring is None and _operator(item.node) in operators]
     if not wanted:
         return
     kinds = Kinds(names, Surroundings(names))
