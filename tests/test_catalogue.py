@@ -392,6 +392,13 @@ def test_only_in_patterns_needs_one(tmp_path: Path) -> None:
             "14: `examples[0].target` must be a release",
         ),
         ("why: The", "why: 2026-01-01 #", "4: `2026-01-01` is read as a timestamp: put it in quotes"),
+        ("torch.ger: torch.outer", "torch.ger: torch.ger", "8: `torch.ger` is found as `torch.ger`, so that"),
+        (
+            "torch.ger: torch.outer",
+            "torch.ger: torch.functional.ger",
+            "8: `torch.functional.ger` is found as `torch.ger`, so that it would be renamed again",
+        ),
+        ("symbols:\n", "modules: {torch.a: torch.a}\n  symbols:\n", "7: `torch.a` does not move"),
         ("- code", "- [", "YAML: "),
         ("library: torch", "library: &a [*a]", "5: "),
     ],

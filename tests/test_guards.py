@@ -167,6 +167,12 @@ def test_three_values() -> None:
         ('_module_available("torch.func")', "torch.func"),
         ('is_package_available("torchvision")', "torchvision"),
         ('RequirementCache("torchvision")', "torchvision"),
+        ('"mmap" in inspect.signature(torch.load).parameters', "torch.load(mmap)"),
+        ('"mmap" in signature(torch.load).parameters.keys()', "torch.load(mmap)"),
+        ('"mmap" in inspect.getfullargspec(torch.load)[0]', "torch.load(mmap)"),
+        ('"mmap" in inspect.getfullargspec(torch.load.__init__).args', "torch.load(mmap)"),
+        ('"mmap" in torch.load.__code__.co_varnames', "torch.load(mmap)"),
+        ('"mmap" in get_arg_names(torch.load)', "torch.load(mmap)"),
     ],
 )
 def test_presence(code: str, name: str) -> None:
@@ -242,6 +248,7 @@ def test_connectives() -> None:
         "len(torch.__version__) > 3",
         "torch.__version__ == torchvision.__version__",
         "'dev' in torch.__version__",
+        "'alpha' in torch.__version__",
         "torch.__version__.endswith('nv24.8')",
         "torch.__version__.startswith('1.8a')",
         "torch.__version__ in allowed",
@@ -249,8 +256,11 @@ def test_connectives() -> None:
         "TORCH_VERSION >= 10800",
         "torch.__version__.split('.')[1] >= '8'",  # "15" < "8"
         "torch.__version__.split('.')[:2] >= ['1', '8']",
-        "TORCH_1_8",
+        "IS_TORCH_1_8",
         "TORCH_GE_18",
+        '"mode" in inspect.signature(own).parameters',
+        '"mode" in str(torch.load)',
+        '"mode" in helper(torch.load, torch.save)',
         "TORCH_AVAILABLE",
         "is_torch_available()",
         "is_torch_version('1.8')",  # exactly, or at least?
@@ -358,6 +368,8 @@ AT_LEAST_1_8 = [
     "TORCH_VERSION_AT_LEAST_1_8",
     "is_torch_greater_or_equal_than_1_8",
     "TORCH_1_8_OR_NEWER",
+    "TORCH_1_8",
+    "torch_1_8_0",
     "PYTORCH_1_8_PLUS",
     "not TORCH_LESS_1_8",
     "not TORCH_LT_1_8",
@@ -604,7 +616,16 @@ def test_unpacking() -> None:
 
 
 def test_names_that_promise_nothing() -> None:
-    for name in ("torch_min", "torch", "is_torch", "TORCH_HOME", "GE_1_8", "torch_1_10", "min_version"):
+    for name in (
+        "torch_min",
+        "torch",
+        "is_torch",
+        "TORCH_HOME",
+        "GE_1_8",
+        "IS_TORCH_1_8",
+        "TORCH_18",
+        "torch_2",
+    ):
         assert guard_names.constant_test(name) is None
         assert guard_names.helper_test(name) is None
     assert guard_names.version_named("torch_versioned_kwargs") is None

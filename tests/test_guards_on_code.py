@@ -116,6 +116,32 @@ CLEAN = {
             else:
                 return torch.rfft(x, 1)
     """,
+    "test_as_default": """
+        import torch
+        def grid(a, b, new=check_version(torch.__version__, "1.10.0"), *, scale=1):
+            return torch.fft.rfft(a) if new else torch.rfft(a, 1)
+        """,
+    "another_framework": """
+        import torch
+        from .wrapper import TORCH_VERSION, digit_version
+        _new = "parrots" not in TORCH_VERSION and digit_version(TORCH_VERSION) >= digit_version("1.10.0a0")
+        def grid(*tensors):
+            if _new:
+                return torch.fft.rfft(tensors[0])
+            else:
+                return torch.rfft(*tensors)
+        """,
+    "named_after_a_release": """
+        import torch
+        from utils import TORCH_2_4
+        scaler = torch.amp.GradScaler("cuda") if TORCH_2_4 else torch.cuda.amp.GradScaler()
+        """,
+    "imports_that_work": """
+        try:
+            from torch.amp import GradScaler
+        except ImportError:
+            import torch._six.container_abcs
+        """,
     "asserted_version": """
         import torch
         def old(x):
@@ -360,6 +386,35 @@ REPORTED = {
             def newer(old=False):
                 return torch.__version__ >= "1.8" or old
             y = torch.fft.rfft(x) if newer(args.old) else torch.rfft(x, 1)
+        """,
+        ["torch.rfft"],
+    ),
+    "default_that_is_no_test": (
+        """
+        import torch
+        def grid(a, new=True, version="1.10"):
+            return torch.fft.rfft(a) if new else torch.rfft(a, 1)
+        """,
+        ["torch.rfft"],
+    ),
+    "handler_of_more_than_imports": (
+        """
+        import torch
+        try:
+            from torch.amp import GradScaler
+            build()
+        except ImportError:
+            y = torch.rfft(x, 1)
+        """,
+        ["torch.rfft"],
+    ),
+    "handler_of_an_optional_package": (
+        """
+        import torch
+        try:
+            import fast_fourier
+        except ImportError:
+            y = torch.rfft(x, 1)
         """,
         ["torch.rfft"],
     ),

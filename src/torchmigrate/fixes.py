@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,11 +16,13 @@ from torchmigrate.hits import Hit
 from torchmigrate.import_edits import logical_line, remove_statements
 from torchmigrate.imports import ImportPlanner, Refusal
 from torchmigrate.model import Applicability, Edit, Finding, Fix, Release, Timeline
-from torchmigrate.names.model import Binding, Kind, Names, Role
+from torchmigrate.names.guards import is_handled
+from torchmigrate.names.model import Binding, Guards, Kind, Names, Role
 from torchmigrate.source import Source
 from torchmigrate.versions.range import VersionRange, applicability, requirement, severity
 from torchmigrate.versions.releases import show_version
 
+_DOTTED = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 _FIXABLE_VIA = ("import", "alias", "method")
 
 
@@ -65,6 +68,7 @@ class FixPlanner:
         self.hides: Callable[[str, str, int], bool] = lambda code, name, offset: False
         self.plans: dict[str, object] = {}
         self._withheld: list[tuple[str, int, int]] = []
+        self._removed: dict[int, set[int]] = {}  # block -> statements that fixes remove
 
     @cached_property
     def imports(self) -> ImportPlanner:
@@ -137,25 +141,39 @@ class FixPlanner:
         if maybe and level > Applicability.UNSAFE:
             level, reason = Applicability.UNSAFE, "the object may be of another class"
         if self._does_nothing(hit, edits):
-            statement, block = use.statement, use.block
-            module = block is self.names.tree.body
-            edits = tuple(remove_statements(self.source, block, [statement], module=module))
+            edits = self.remove(use.block, [use.statement])
         return self.fix(hit.rule, title, level, reason, edits, self.imports.releases(use), requires)
 
+    def remove(self, block: list[ast.stmt], statements: list[ast.stmt]) -> tuple[Edit, ...]:
+        """Edits that remove simple statements; a suite that all fixes together would empty keeps a `pass`."""
+        gone = self._removed.setdefault(id(block), set())
+        gone.update(map(id, statements))
+        if block is self.names.tree.body or len(gone) < len(block) or len(statements) == len(block):
+            return remove_statements(self.source, block, statements, module=block is self.names.tree.body)
+        last = statements[-1]
+        start, end = self.source.span(last)
+        others = remove_statements(self.source, block, statements[:-1], module=False)
+        return (*others, Edit(start, end, "pass"))
+
     def _does_nothing(self, hit: Hit, edits: Sequence[Edit]) -> bool:
-        """Whether a rewrite leaves `x = x`, with nothing else on the line."""
+        """Whether a rewrite leaves `x = x` or `self.x = self.x`, with nothing else on the line."""
         statement = hit.use.statement
         if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
             return False
         target = statement.targets[0]
         start, end = self.source.span(statement)
-        if not isinstance(target, ast.Name) or any(edit.start < start or edit.end > end for edit in edits):
+        name = ast.unparse(target)
+        if not _DOTTED.fullmatch(name) or any(edit.start < start or edit.end > end for edit in edits):
             return False
         inside = sorted(Edit(edit.start - start, edit.end - start, edit.text) for edit in edits)
         after = splice(self.source.text[start:end], inside)
         line = logical_line(self.source, hit.use.block, statement)
         alone = line.statements == (statement,) and not line.comment and line.indent is not None
-        return alone and after.replace(" ", "") == f"{target.id}={target.id}"
+        return alone and after.replace(" ", "") == f"{name}={name}"
+
+    def runs_elsewhere(self, guards: Guards) -> bool:
+        """Whether guards say that a place does not run at the target; hits have been asked already."""
+        return is_handled(guards, target=lambda library: self.versions.of(library)[0], old=(), new=())
 
     def may_fix(self, hit: Hit) -> bool:
         """Whether a use surely is what the rule is about, and is written where it can be edited."""

@@ -102,8 +102,10 @@ class HitFinder:
         calls_only = about_arguments(rule)
         if use.method and symbol not in rule.symbols:
             return None  # an object of a class that moved: its import says so, its attributes did not change
-        if use.via == "alias" and not use.rest and not calls_only:
-            return None  # `f = torch.ger` was found; `f(...)` follows it
+        if not calls_only and (
+            (use.via == "alias" and not use.rest) or (use.via == "self" and "." not in use.rest)
+        ):
+            return None  # `f = torch.ger` or `self.f = torch.ger` was found; `f(...)` follows it
         if calls_only and use.call is None and use.role is not Role.DECORATOR:
             return None
         if use.role is Role.STRING and calls_only:
@@ -118,8 +120,12 @@ class HitFinder:
         old = (name, symbol, *rule.symbols)
         if is_guarded(use, name, target=self._target, old=old, new=new, exists=self.exists):
             return None
-        if use.role is Role.IMPORT and has_fallback(use) and severity(rule, self.versions) is Severity.ERROR:
-            return None  # gone, so that the import fails and what the handler binds is used
+        if severity(rule, self.versions) is Severity.ERROR:
+            origins = [use.binding] if use.role is Role.IMPORT else origins_of(use, name)
+            if origins and all(origin is not None and _is_replaced(origin) for origin in origins):
+                return None  # gone, so that its import fails and what the handler binds is used
+            if symbol in rule.modules and origins and all(map(_is_last_resort, origins)):
+                return None
         if use.role is Role.IMPORT and symbol in rule.modules:
             match = _from_module(match, use, source)
         return Hit(rule, symbol, name, use, place, match, len(use.candidates) == 1)
@@ -178,15 +184,44 @@ def origins_of(use: Use, name: str) -> list[Binding]:
     ]
 
 
-def has_fallback(use: Use) -> bool:
-    """Whether an import stands in a try whose handler binds the same name to something that works."""
-    attempt, binding = use.guards.attempt, use.binding
-    if attempt is None or use.guards.part != "body" or binding is None:
+def _is_replaced(binding: Binding) -> bool:
+    """Whether an import stands in a try whose handler binds the same name to something that works.
+
+    Or it is there for another name, or an attribute, that the body and the handler set.
+    """
+    attempt = binding.guards.attempt
+    if attempt is None or binding.guards.part != "body" or not binding.is_import:
         return False
-    handlers = {id(statement) for handler in attempt.node.handlers for statement in handler.body}
+    handlers = [statement for handler in attempt.node.handlers for statement in handler.body]
+    inside = set(map(id, handlers))
     return any(
-        id(other.statement) in handlers
+        id(other.statement) in inside
         and not all(isinstance(item, Const) and item.value in (None, False) for item in other.value)
+        for other in binding.scope.bindings.get(binding.name, ())
+    ) or not _assigned(attempt.node.body).isdisjoint(_assigned(handlers))
+
+
+def _assigned(statements: list[ast.stmt]) -> set[str]:
+    """What simple statements assign, as source; nothing that becomes None or False."""
+    return {
+        ast.unparse(target)
+        for statement in statements
+        if isinstance(statement, ast.Assign)
+        and not (isinstance(statement.value, ast.Constant) and statement.value.value in (None, False))
+        for target in statement.targets
+    }
+
+
+def _is_last_resort(binding: Binding | None) -> bool:
+    """Whether an import stands in a handler, for a name that the body imports from elsewhere."""
+    if binding is None or binding.guards.attempt is None or binding.guards.part != "handler":
+        return False
+    body = set(map(id, binding.guards.attempt.node.body))
+    return any(
+        id(other.statement) in body
+        and other.is_import
+        and other.target is not None
+        and other.target.partition(".")[0] not in LIBRARY_ROOTS
         for other in binding.scope.bindings.get(binding.name, ())
     )
 

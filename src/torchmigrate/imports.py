@@ -339,19 +339,26 @@ class ImportPlanner:
         return self._swaps.swap(moves, keep_name=keep_name)
 
     def releases(self, use: Use) -> tuple[Release, ...]:
-        """The import binding that a use no longer needs once it is written without it."""
-        binding = use.binding
-        if binding is None or not binding.is_import or use.role is Role.IMPORT:
+        """The import bindings that a use no longer needs once it is written without them.
+
+        They are several where a file imports the same thing twice.
+        """
+        bindings = use.origins if use.binding is None else (use.binding,)
+        alike = len({binding.target for binding in bindings}) == 1
+        if use.role is Role.IMPORT or not alike or not all(binding.is_import for binding in bindings):
             return ()
+        return tuple(Release(binding.id, (self._named_at(use, binding),)) for binding in bindings)
+
+    def _named_at(self, use: Use, binding: Binding) -> int:
+        """Where a use names what a binding binds, among the uses of that binding."""
         node = _first_name(use.node)
-        place = use.start
-        if node is not None and not use.in_string:
-            offset = self.source.offset(node.lineno, node.col_offset)
-            places = self._places.get(binding.id)
-            if places is None:
-                places = self._places[binding.id] = frozenset(binding.uses)
-            place = offset if offset in places else use.start
-        return (Release(binding.id, (place,)),)
+        if node is None or use.in_string:
+            return use.start
+        offset = self.source.offset(node.lineno, node.col_offset)
+        places = self._places.get(binding.id)
+        if places is None:
+            places = self._places[binding.id] = frozenset(binding.uses)
+        return offset if offset in places else use.start
 
     def removals(self, releases: Iterable[Release]) -> tuple[Edit, ...]:
         """Edits that delete the imports of which no use is left.

@@ -31,7 +31,11 @@ class Point:
         return Status.UNKNOWN if surface is None else surface.status(name, self.version(name))
 
     def exists(self, name: str) -> bool | None:
-        """Whether a name exists; None: nobody knows."""
+        """Whether a name exists, or the parameter of a function, `torch.load(mmap)`; None: nobody knows."""
+        function, _, parameter = name.removesuffix(")").partition("(")
+        if parameter:
+            known = self.signatures(function)
+            return any(parameter in signature.by_name for signature in known) if known else None
         return {Status.PRESENT: True, Status.ABSENT: False}.get(self.status(name))
 
     def missing(self, name: str) -> str | None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from torchmigrate.canonical import canonical
 from torchmigrate.catalogue.cases import read_case, read_conditions
 from torchmigrate.catalogue.model import ALL_ROLES, STATUS, Case, Rule
 from torchmigrate.catalogue.problems import KeyPath, did_you_mean, listed
@@ -112,6 +113,7 @@ def read_rule(raw: dict[str, Any], number: int, file: YamlFile, shown_path: str)
         if any(status in values for status in STATUS):
             _check_versions(at(rule, symbol), (*path, "symbols", symbol), file)
     _check_names(rule, path, words)
+    _check_renames(rule, path, words)
     _check_texts(raw, path, words)
     return rule
 
@@ -239,6 +241,21 @@ def _check_names(rule: Rule, path: KeyPath, words: Vocabulary) -> None:
             hint = did_you_mean(rule.codemod, modules)
             there = listed(modules, last="and")
             words.problem((*path, "codemod"), f"no codemod `{rule.codemod}`{hint}; there is {there}")
+
+
+def _check_renames(rule: Rule, path: KeyPath, words: Vocabulary) -> None:
+    """Report new names that the rule takes for old ones: it would rename them to themselves."""
+    for case in rule.cases:
+        if case.rename is None or case.drop or case.keywords or case.add or case.insert or case.set:
+            continue
+        for symbol, values in rule.symbols.items():
+            new = values.get(case.rename[1:], "") if case.rename.startswith("$") else case.rename
+            if symbol in (new, canonical(new)):
+                what = f"`{new}` is found as `{symbol}`, so that it would be renamed again"
+                words.problem((*path, "symbols", symbol), what)
+    for module, target in rule.modules.items():
+        if module == target:
+            words.problem((*path, "modules", module), f"`{module}` does not move")
 
 
 def _check_texts(raw: Mapping[str, Any], path: KeyPath, words: Vocabulary) -> None:

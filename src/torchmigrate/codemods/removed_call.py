@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.fixes import FixPlanner
 from torchmigrate.hits import Hit
-from torchmigrate.import_edits import logical_line, remove_statements
+from torchmigrate.import_edits import logical_line
 from torchmigrate.match.conditions import has_effects
 from torchmigrate.model import Applicability, Finding, Fix
 from torchmigrate.names.model import Role
@@ -56,9 +56,7 @@ def _removable(hit: Hit, planner: FixPlanner) -> bool:
 
 def _removal(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Fix:
     """One fix for all calls in a block."""
-    source, block = planner.source, hits[0].use.block
-    statements = [hit.use.statement for hit in hits]
-    edits = remove_statements(source, block, statements, module=block is planner.names.tree.body)
+    edits = planner.remove(hits[0].use.block, [hit.use.statement for hit in hits])
     level, reason = applicability(rule.cases[0], rule, planner.versions)
     if level is Applicability.SAFE and any(_has_comment(hit, planner) for hit in hits):
         level, reason = Applicability.UNSAFE, "a comment would be lost"

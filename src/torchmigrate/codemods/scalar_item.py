@@ -17,10 +17,9 @@ from torchmigrate.codemods._loss_names import Likely
 from torchmigrate.fixes import FixPlanner
 from torchmigrate.hits import Hit
 from torchmigrate.model import Applicability, Edit, Finding
-from torchmigrate.names.model import Kind, Scope
+from torchmigrate.names.model import Kind, Operation, Scope
 from torchmigrate.places import Surroundings
 from torchmigrate.source import Source
-from torchmigrate.trees import children
 
 TITLE = "Replace with `.item()`"
 REASON = "only its name says that it holds one number; with more, `item()` raises"
@@ -34,58 +33,64 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
     if not SCREEN.search(planner.source.text):
         return
     likely = Likely(planner)
-    scopes = {id(scope.node): scope for scope in planner.names.scopes}
     around = Surroundings(planner.names)
-    stack: list[tuple[ast.AST, Scope]] = [(planner.names.tree, planner.names.module)]
-    while stack:
-        node, scope = stack.pop()
-        if isinstance(node, ast.JoinedStr):
-            inside = list(_in_text(node, planner.source))
-        else:
-            scope = scopes.get(id(node), scope)
-            stack += [(child, scope) for child in reversed(children(node))]
-            if not isinstance(node, ast.Subscript) or not _reads_first(node):
-                continue
-            inside = [(node, planner.source.span(node), planner.source.span(_tensor(node))[1])]
-        for found, span, end in inside:
-            tensor = _tensor(found)
-            sure = _is_scalar(tensor, scope, around) or _is_differentiated(tensor, scope)
-            if not sure and not likely.holds_one_number(found, tensor, scope):
-                continue
-            last = span[1]
-            fix = None
-            if re.fullmatch(r"\s*\)*\s*\.\s*data\s*\[\s*0\s*\]", planner.source.text[end:last]):
-                dot = planner.source.text.index(".", end)
-                edit = Edit(dot, last, ".item()")
-                fix = fix_by(rule, planner, TITLE, edit)
-                if not sure:
-                    fix = planner.fix(rule, TITLE, Applicability.UNSAFE, REASON, (edit,))
-            yield finding_at(rule, planner, span, symbol="torch.Tensor.data", fix=fix)
+    places = [
+        (item, item.node.value.value)
+        for item in planner.names.operations
+        if isinstance(item.node, ast.Subscript)
+        and isinstance(item.node.value, ast.Attribute)
+        and _reads_first(item.node)
+        and not planner.runs_elsewhere(item.guards)
+    ]
+    numbers: set[tuple[int, str]] = set()  # tensors, by scope and source
+    sure: set[int] = set()
+    for item, tensor in places:
+        assert isinstance(item.node, ast.Subscript), "that is what was asked for"
+        if _is_scalar(tensor, item.scope, around) or _is_differentiated(tensor, item.scope):
+            sure.add(id(item.node))
+        elif not likely.holds_one_number(item.node, tensor, item.scope):
+            continue
+        numbers.add((id(item.scope), ast.dump(tensor)))
+    for item, tensor in places:
+        if (id(item.scope), ast.dump(tensor)) in numbers:  # what is one number here is one there
+            yield _finding(rule, planner, item, tensor, id(item.node) in sure)
 
 
-def _tensor(node: ast.Subscript) -> ast.expr:
-    """The x of `x.data[0]`."""
-    assert isinstance(node.value, ast.Attribute), "that is what was asked for"
-    return node.value.value
+def _finding(rule: Rule, planner: FixPlanner, item: Operation, tensor: ast.expr, sure: bool) -> Finding:
+    assert isinstance(item.node, ast.Subscript), "that is what was asked for"
+    source = planner.source
+    if item.fstring is None:
+        span, end = source.span(item.node), source.span(tensor)[1]
+    else:
+        place = _in_text(item.fstring, item.node, source)
+        span, end = place or (source.span(item.fstring), source.span(item.fstring)[1])
+    fix = None
+    if re.fullmatch(r"\s*\)*\s*\.\s*data\s*\[\s*0\s*\]", source.text[end : span[1]]):
+        edit = Edit(source.text.index(".", end), span[1], ".item()")
+        fix = fix_by(rule, planner, TITLE, edit)
+        if not sure:
+            fix = planner.fix(rule, TITLE, Applicability.UNSAFE, REASON, (edit,))
+    return finding_at(rule, planner, span, symbol="torch.Tensor.data", fix=fix)
 
 
-def _in_text(node: ast.JoinedStr, source: Source) -> Iterator[tuple[ast.Subscript, tuple[int, int], int]]:
-    """The values of an f-string that are `x.data[0]`, with where they and their x end, if that is plain.
+def _in_text(
+    fstring: ast.JoinedStr, node: ast.Subscript, source: Source
+) -> tuple[tuple[int, int], int] | None:
+    """The place of a value `x.data[0]` in an f-string, and where its x ends; None if that is not plain.
 
     Where things are in there is known since Python 3.12 only, so they are looked for in the text.
     """
-    start, stop = source.span(node)
-    for part in node.values:
-        value = part.value if isinstance(part, ast.FormattedValue) else None
-        if not isinstance(value, ast.Subscript) or not _reads_first(value):
-            continue
-        code = ast.unparse(value)
-        begin = source.text.find("{" + code, start, stop) + 1
-        if begin and source.text.count("{" + code, start, stop) == 1:
-            yield value, (begin, begin + len(code)), begin + len(ast.unparse(_tensor(value)))
+    assert isinstance(node.value, ast.Attribute), "that is what was asked for"
+    start, stop = source.span(fstring)
+    code = ast.unparse(node)
+    if source.text.count("{" + code, start, stop) != 1:
+        return None
+    begin = source.text.index("{" + code, start, stop) + 1
+    return (begin, begin + len(code)), begin + len(ast.unparse(node.value.value))
 
 
 def _reads_first(node: ast.Subscript) -> bool:
+    """Whether this is `x.data[0]`, not assigned to."""
     return (
         isinstance(node.ctx, ast.Load)
         and isinstance(node.value, ast.Attribute)

@@ -18,8 +18,7 @@ from torchmigrate.fixes import FixPlanner
 from torchmigrate.hits import Hit
 from torchmigrate.kinds import INTEGER, NUMBER, TENSOR, Kinds
 from torchmigrate.model import Edit, Finding
-from torchmigrate.names.guards import is_handled
-from torchmigrate.names.model import Guards, Scope
+from torchmigrate.names.model import Scope
 from torchmigrate.places import Surroundings
 from torchmigrate.versions.range import applicability
 
@@ -40,23 +39,23 @@ class Found(NamedTuple):
 
 def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
     """A finding for every operator that the rule is about, and for the calls of its functions."""
-    yield from planner.findings(hits)
+    # `torch.Tensor.__getitem__` by its name says nothing of what it is given.
+    yield from planner.findings([hit for hit in hits if not hit.symbol.endswith("__")])
     screen, operators, look = _LOOK[rule.name]
     if not SCREEN.search(planner.source.text) or not screen.search(planner.source.text):
         return
     names = planner.names
-    wanted = [item for item in names.operations if _operator(item[0]) in operators]
+    wanted = [item for item in names.operations if item.fstring is None and _operator(item.node) in operators]
     if not wanted:
         return
     kinds = Kinds(names, Surroundings(names))
-    guarded = _Guarded(planner)
-    for node, scope, statement in wanted:
+    for node, scope, guards, _ in wanted:
 
         def of(item: ast.expr, scope: Scope = scope) -> frozenset[str]:
             return kinds.of(item, scope)
 
         for found in look(node, of, planner):
-            if not guarded.handled(statement):
+            if not planner.runs_elsewhere(guards):
                 yield _finding(rule, planner, found)
 
 
@@ -72,20 +71,6 @@ def _finding(rule: Rule, planner: FixPlanner, found: Found) -> Finding:
         fix = planner.fix(rule, found.title, level, reason, (found.edit,))
     span = planner.source.span(found.at)
     return finding_at(rule, planner, span, symbol=f"torch.Tensor.{found.method}", fix=fix)
-
-
-class _Guarded:
-    """Which statements run only with releases that are not meant."""
-
-    def __init__(self, planner: FixPlanner) -> None:
-        self._target = planner.versions.of
-        self._guards: dict[int, Guards] = {id(use.statement): use.guards for use in planner.names.uses}
-
-    def handled(self, statement: ast.stmt | None) -> bool:
-        guards = self._guards.get(id(statement))
-        if guards is None:
-            return False
-        return is_handled(guards, target=lambda name: self._target(name)[0], old=(), new=(), exists=None)
 
 
 # ---- the rules ------------------------------------------------------------------------------------------

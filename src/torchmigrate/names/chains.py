@@ -105,5 +105,5 @@ class Chains(Members):
             via = item.via
             if via == "import" and bindings and all(binding.target is None for binding in bindings):
                 via = "alias"
-            self._record(node, (name,), item.sure, role, call, decorates, sole, rest, via)
+            self._record(node, (name,), item.sure, role, call, decorates, sole, rest, via, bindings)
         return value

@@ -9,7 +9,7 @@ from collections import deque
 from torchmigrate.names import distinctive, types
 from torchmigrate.names.bound import bound_names, stored_names, target_names, walrus_names
 from torchmigrate.names.classes import ClassInfo, as_attribute
-from torchmigrate.names.expressions import Expressions, all_arguments, has_objects
+from torchmigrate.names.expressions import Expressions, all_arguments, has_objects, with_defaults
 from torchmigrate.names.flow import UNKNOWN, Deferred, Frame, Slot, join_slots
 from torchmigrate.names.guard_tests import evaluate_special, unpack_version
 from torchmigrate.names.guards import UNKNOWN as UNKNOWN_TEST
@@ -17,6 +17,7 @@ from torchmigrate.names.guards import Formula
 from torchmigrate.names.lookups import SourceLike
 from torchmigrate.names.model import (
     Binding,
+    Flag,
     Instance,
     Items,
     Kind,
@@ -210,15 +211,19 @@ class Definitions(Expressions):
     def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         self._decorators(node)
         arguments = node.args
-        for default in (*arguments.defaults, *(item for item in arguments.kw_defaults if item)):
+        tests: dict[str, Value] = {}
+        for argument, default in with_defaults(arguments):
             self.eval(default)
+            value = self._special(default)
+            if value is not None and isinstance(value[0], Flag):
+                tests[argument.arg] = value
         self._type_parameters(node)
         frame = self.frame
         owner = frame.owner if frame.scope.kind == "class" else None
         local = bound_names(node.body, {argument.arg for argument in all_arguments(arguments)})
         if self.has_walrus:
             local |= walrus_names(node)
-        inner = Deferred(node, frame, self.guards, owner, self.conditional > 0, local)
+        inner = Deferred(node, frame, self.guards, owner, self.conditional > 0, local, tests)
         self.bind(node.name, (Local(node.name, node),), Kind.DEFINITION, node)
         holder, self_name = self._self_of(inner)
         if holder is not None and self_name is not None:
@@ -258,7 +263,9 @@ class Definitions(Expressions):
         usual = self._usual(item)
         for number, argument in enumerate(arguments):
             several = argument is node.args.vararg or argument is node.args.kwarg
-            if argument.annotation is not None:
+            if argument.arg in item.tests:
+                value = item.tests[argument.arg]  # that of a version, which no caller knows better
+            elif argument.annotation is not None:
                 value = promised[number]
             else:
                 value = usual[0 if number == 0 and not several else 1]

@@ -65,8 +65,8 @@ OF_STORAGES = frozenset(["resize_", "data_ptr", "is_shared", "is_pinned", "share
 ORDINARY = frozenset("shape device dtype grad weight bias is_cuda requires_grad".split())
 # Names that lazy matrices have too, as those of gpytorch do.
 LAZY = frozenset(["symeig"])
-# Other libraries whose tensors have the same methods.
-LOOKALIKES = frozenset("paddle mindspore oneflow jittor megengine mxnet".split())
+# Other libraries whose tensors, or dicts of tensors, have the same methods.
+LOOKALIKES = frozenset("paddle mindspore oneflow jittor megengine mxnet tensordict torchrl".split())
 # Names by which functions receive a whole library, whose functions are called as methods of tensors are.
 MODULES_AS_OBJECTS = frozenset(
     "torch th np numpy jnp xp xnp lib linalg lax backend functional nd ops module mod namespace".split()

@@ -14,7 +14,19 @@ from torchmigrate.names.flow import NOTHING, UNKNOWN, join_values
 from torchmigrate.names.guard_tests import parse_test
 from torchmigrate.names.guards import UNKNOWN as UNKNOWN_TEST
 from torchmigrate.names.guards import negate
-from torchmigrate.names.model import OPAQUE, Const, Guards, Instance, Items, Kind, Qual, Role, Scope, Value
+from torchmigrate.names.model import (
+    OPAQUE,
+    Const,
+    Guards,
+    Instance,
+    Items,
+    Kind,
+    Operation,
+    Qual,
+    Role,
+    Scope,
+    Value,
+)
 from torchmigrate.names.narrowing import Narrowed, narrowed
 from torchmigrate.names.operators import binary, compared, item_of, unpacked
 from torchmigrate.trees import children
@@ -141,6 +153,9 @@ class Expressions(Calls):
                 self._record(first, (first.value,), False, Role.STRING, None, None, None, "", "import")
         return None
 
+    def _operation(self, node: ast.BinOp | ast.UnaryOp | ast.Subscript) -> None:
+        self.operations.append(Operation(node, self.frame.scope, self.guards, self.fstring))
+
     def _bin_op(self, node: ast.BinOp) -> Value:
         # Long sums lean to the left: walked in a loop, so that they cannot exhaust the stack.
         operations: list[ast.BinOp] = []
@@ -148,17 +163,15 @@ class Expressions(Calls):
         while left.__class__ is ast.BinOp:
             operations.append(left)
             left = left.left
-        if self.fstring is None:
-            here = (self.frame.scope, self.statement)
-            self.operations.extend((operation, *here) for operation in operations)
+        for operation in operations:
+            self._operation(operation)
         value = self.eval(left)
         for node in reversed(operations):
             value = binary(value, node.op, self.eval(node.right))
         return value
 
     def _unary_op(self, node: ast.UnaryOp) -> Value:
-        if self.fstring is None:
-            self.operations.append((node, self.frame.scope, self.statement))
+        self._operation(node)
         value = self.eval(node.operand)
         if isinstance(node.op, ast.Not) or value is UNKNOWN:
             return UNKNOWN
@@ -219,8 +232,7 @@ class Expressions(Calls):
         return kept
 
     def _subscript(self, node: ast.Subscript) -> Value:
-        if self.fstring is None:
-            self.operations.append((node, self.frame.scope, self.statement))
+        self._operation(node)
         value = self.eval(node.value)
         before = self.role
         if before is not Role.ANNOTATION:
@@ -351,6 +363,16 @@ def all_arguments(arguments: ast.arguments) -> list[ast.arg]:
     if arguments.kwarg:
         found.append(arguments.kwarg)
     return found
+
+
+def with_defaults(arguments: ast.arguments) -> list[tuple[ast.arg, ast.expr]]:
+    """Every parameter that has a default, with it, in order."""
+    positional = [*arguments.posonlyargs, *arguments.args]
+    found = list(
+        zip(positional[len(positional) - len(arguments.defaults) :], arguments.defaults, strict=True)
+    )
+    keywords = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    return found + [(argument, default) for argument, default in keywords if default is not None]
 
 
 _EVALUATE: dict[type, Callable[..., Value]] = {

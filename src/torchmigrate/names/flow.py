@@ -113,3 +113,4 @@ class Deferred:
     owner: ClassInfo | None
     conditional: bool
     local: set[str]  # names that the body binds, and `name.attribute` for attributes that it sets
+    tests: dict[str, Value]  # parameters whose default is a test of versions or names: what that says

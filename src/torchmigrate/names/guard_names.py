@@ -1,8 +1,9 @@
 """What names like `TORCH_GE_1_8` and `is_torch_min_version("1.8")` promise.
 
 Projects define such constants and helpers in one module and test them in all others, where only the name
-is to be seen. The patterns ask for the library's name, a comparison in words and, for constants, digits
-that are set apart: `TORCH_1_8` says nothing (at least, or exactly?), nor does `TORCH_GE_18`.
+is to be seen. The patterns ask for the library's name and, for constants, digits that are set apart:
+`TORCH_GE_18` says nothing. A comparison in words may be missing: `TORCH_1_8` is what that release brought, so
+that later ones have it too. `IS_TORCH_1_8` says nothing (at least, or exactly?).
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ _CONSTANTS = (
     rf"{_OWNER}(?:version_)?(?:is_)?{_WORD}_{_NUMBERS}(?:_dev)?_*",
     # TORCH_2_0_OR_NEWER, IS_TORCH_2_PLUS
     rf"{_OWNER}{_NUMBERS}_(?:plus|(?:or|and)_(?:newer|later|above|higher|up))_*",
+    # TORCH_2_4, torch_1_10
+    rf"_*(?:has_)?{_LIBRARY}_(?P<numbers>\d+_\d+(?:_\d+)?)_*",
 )
 _HELPERS = (
     # torch_version_ge, pytorch_after, is_torch_greater_or_equal_than

@@ -8,6 +8,7 @@ import re
 from torchmigrate.names import guard_names
 from torchmigrate.names.guard_helpers import against, helper_call, requirement
 from torchmigrate.names.guards import (
+    FALSE,
     UNKNOWN,
     Formula,
     HasName,
@@ -272,13 +273,46 @@ def _membership(left: ast.expr, right: ast.expr, evaluate: Evaluate) -> Formula:
     if isinstance(right, ast.Attribute) and right.attr in ("__dict__", "__all__"):
         return _member(right.value, left, evaluate)
     version = version_of(right, evaluate)
-    if version is None or version.part not in ("full", "text"):
+    if version is None:
+        return _parameter(right, left.value, evaluate)
+    if version.part not in ("full", "text"):
         return UNKNOWN
+    if left.value.isalpha() and len(left.value) >= _LONGER_THAN_MARKS:
+        return FALSE
     written = version_text(left.value)
     if written is None or written.pre or len(written.release) < 2:
         return UNKNOWN
     return VersionTest(version.library, "contains", written.release)
 
+
+# `"parrots" in torch.__version__`: another framework; "dev", "alpha", "cu" and "git" are in those of torch.
+_LONGER_THAN_MARKS = 6
+
+
+def _parameter(asked: ast.expr, name: str, evaluate: Evaluate) -> Formula:
+    """`"out" in inspect.signature(torch.f).parameters`, or in what a helper lists of a function."""
+    node = asked
+    while True:
+        if isinstance(node, ast.Call) and node.args:
+            listed = _LISTS_PARAMETERS.search(last_name(node.func)) is not None and len(node.args) == 1
+            function = sole(evaluate(node.args[0])) if listed else None
+            break
+        if isinstance(node, ast.Call):  # .keys()
+            node = node.func
+        elif isinstance(node, ast.Attribute) and node.attr == "__code__":
+            function = sole(evaluate(node.value))
+            break
+        elif isinstance(node, (ast.Attribute, ast.Subscript)):
+            node = node.value
+        else:
+            return UNKNOWN
+    if not isinstance(function, Qual) or not name.isidentifier():
+        return UNKNOWN
+    return HasName(f"{function.name.removesuffix('.__init__')}({name})")
+
+
+# inspect.signature, getfullargspec, and helpers such as get_func_args or parameter_names.
+_LISTS_PARAMETERS = re.compile("signature|arg|param", re.IGNORECASE)
 
 _PREFIX = re.compile(r"\d+(?:\.\d+)*(\.?)")
 

@@ -6,6 +6,7 @@ with three values: True, False, and None where the test depends on something els
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
@@ -25,7 +26,10 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class HasName:
-    """The attribute or module `qualified` exists."""
+    """The attribute or module `qualified` exists.
+
+    `torch.load(weights_only)` is the parameter of a function, or of a class that is called.
+    """
 
     qualified: str
 
@@ -245,7 +249,7 @@ def is_handled(
 
     target: the release of a library that is aimed at, (2, 6) for any 2.6.x, None where it is not known.
     old, new: qualified names of what is used and of what replaces it (modules stand for their members).
-    exists: whether a qualified name exists at the target, for names of which the guards know nothing.
+    exists: whether a name, as in `HasName`, exists at the target, for those of which the guards know nothing.
     """
     if guards.formula is None and guards.attempt is None and guards.outer is None:
         return False
@@ -279,7 +283,20 @@ def is_handled(
             _uses(guard.attempt.names.get(part, ()), wanted) for part in _OTHER_SIDE.get(guard.part, ())
         ):
             return True
+        if (
+            guard.attempt is not None
+            and guard.part == "handler"
+            and _imports_work(guard.attempt, name_exists)
+        ):
+            return True
     return False
+
+
+def _imports_work(attempt: TryGuard, exists: Callable[[str], bool | None]) -> bool:
+    """Whether a `try` does nothing but import what the target has, so that its handlers do not run."""
+    used = attempt.names.get("body", set())
+    only_imports = all(isinstance(statement, (ast.Import, ast.ImportFrom)) for statement in attempt.node.body)
+    return bool(used) and only_imports and all(map(exists, used))
 
 
 # What runs instead of a part of a `try`: body and else belong together.

@@ -67,7 +67,7 @@ class Lookups(ABC):
         self.mentions: dict[ast.AST, list[Guards]] = {}  # of the file's functions: where they are read
         self.role = Role.REFERENCE  # what a name is used for where nothing else says so
         self.string_base: int | None = None  # offset of a string annotation that is being read
-        self.fstring: ast.AST | None = None
+        self.fstring: ast.JoinedStr | None = None
 
     # ---- names ---------------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import enum
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from torchmigrate.trees import by_kind
 
@@ -217,8 +217,13 @@ class Guards:
 NO_GUARDS: Guards = Guards()
 
 
-# An operator or subscript that stands in no f-string, with its scope and statement.
-Operation = tuple[ast.BinOp | ast.UnaryOp | ast.Subscript, Scope, ast.stmt]
+class Operation(NamedTuple):
+    """An operator or a subscript, and where it stands."""
+
+    node: ast.BinOp | ast.UnaryOp | ast.Subscript
+    scope: Scope
+    guards: Guards
+    fstring: ast.JoinedStr | None  # that it is in: where in there, Python does not say before 3.12
 
 
 @dataclass(eq=False, slots=True)

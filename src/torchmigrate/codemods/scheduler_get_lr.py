@@ -1,0 +1,55 @@
+"""TM452: `scheduler.get_lr()` by hand, unless the code says to the scheduler that it asks as `step` does."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from torchmigrate.catalogue.model import Rule
+from torchmigrate.fixes import FixPlanner
+from torchmigrate.hits import Hit
+from torchmigrate.model import Finding
+
+NEEDS_HITS = True  # a file without a hit of the rule has nothing for it
+_MARK = "_get_lr_called_within_step"
+_CONTEXT = "_enable_get_lr_call"
+
+
+def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
+    """The findings, without those under `scheduler._get_lr_called_within_step = True`."""
+    yield from planner.findings([hit for hit in hits if not _is_within_step(hit, planner)])
+
+
+def _is_within_step(hit: Hit, planner: FixPlanner) -> bool:
+    """Whether the last thing that the function set before the call is the mark, to true; or its context."""
+    text = planner.source.text
+    if (_MARK not in text and _CONTEXT not in text) or not isinstance(hit.use.node, ast.Attribute):
+        return False
+    scheduler = ast.dump(hit.use.node.value)
+    marks: list[tuple[int, bool]] = []
+    for node in ast.walk(hit.use.scope.node):
+        if isinstance(node, ast.Assign):
+            at = planner.source.span(node)[0]
+            marks += [(at, _is_true(node.value)) for target in node.targets if _marks(target, scheduler)]
+        elif isinstance(node, ast.With):
+            start, end = planner.source.span(node)
+            if start <= hit.use.start < end and any(_enables(item, scheduler) for item in node.items):
+                return True
+    before = [mark for mark in marks if mark[0] < hit.use.start]
+    return bool(before) and max(before)[1]
+
+
+def _marks(target: ast.expr, scheduler: str) -> bool:
+    return isinstance(target, ast.Attribute) and target.attr == _MARK and ast.dump(target.value) == scheduler
+
+
+def _enables(item: ast.withitem, scheduler: str) -> bool:
+    call = item.context_expr
+    if not isinstance(call, ast.Call) or len(call.args) != 1 or ast.dump(call.args[0]) != scheduler:
+        return False
+    function = call.func
+    return (function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")) == _CONTEXT
+
+
+def _is_true(value: ast.expr) -> bool:
+    return isinstance(value, ast.Constant) and bool(value.value)
