@@ -328,3 +328,22 @@ def test_fixed(name: str) -> None:
     wanted = textwrap.dedent(after)[1:]
     assert check(before)[1] == wanted
     assert check(wanted)[1] == wanted
+
+
+def test_a_module_in_an_attribute_is_followed() -> None:
+    found, _ = check(
+        """
+        import torchvision
+
+        class Loader:
+            def __init__(self):
+                self.transforms = torchvision.transforms
+                self.scale = torchvision.transforms.Scale
+                self.first = self.transforms.Scale(3)
+
+            def again(self):
+                return self.transforms.Scale(3), self.scale(3)
+        """,
+        fix=False,
+    )
+    assert found == ["TM700:6", "TM700:7", "TM700:10"]

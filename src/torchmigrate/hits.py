@@ -103,7 +103,7 @@ class HitFinder:
         if use.method and symbol not in rule.symbols:
             return None  # an object of a class that moved: its import says so, its attributes did not change
         if not calls_only and (
-            (use.via == "alias" and not use.rest) or (use.via == "self" and "." not in use.rest)
+            (use.via == "alias" and not use.rest) or (use.via == "self" and _is_attribute_of_name(use.node))
         ):
             return None  # `f = torch.ger` or `self.f = torch.ger` was found; `f(...)` follows it
         if calls_only and use.call is None and use.role is not Role.DECORATOR:
@@ -132,6 +132,11 @@ class HitFinder:
 
     def _target(self, library: str) -> tuple[int, ...] | None:
         return self.versions.of(library)[0]
+
+
+def _is_attribute_of_name(node: ast.AST) -> bool:
+    """Whether this is `self.f`, not `self.transforms.Scale`."""
+    return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
 
 
 def _from_module(match: Match, use: Use, source: Source) -> Match:
