@@ -7,10 +7,11 @@ import copy
 from collections.abc import Sequence
 
 from torchmigrate.codemods._apex_presence import Presence
-from torchmigrate.codemods._apex_uses import Scaled, Unclear, Uses
+from torchmigrate.codemods._apex_uses import Scaled, Uses
 from torchmigrate.codemods._functions import Functions
 from torchmigrate.codemods._mentions import Spot
 from torchmigrate.codemods._rewriting import Rewriting
+from torchmigrate.codemods._unclear import Unclear
 from torchmigrate.import_edits import start_of
 
 _PARAMETERS = ast.Name("<parameters>", ast.Load())

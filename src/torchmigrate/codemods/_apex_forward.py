@@ -6,9 +6,10 @@ import ast
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from torchmigrate.codemods._apex_uses import Scaled, Unclear
+from torchmigrate.codemods._apex_uses import Scaled
 from torchmigrate.codemods._functions import Function, Functions, key_of, own
 from torchmigrate.codemods._mentions import Spot, blocks
+from torchmigrate.codemods._unclear import Unclear
 from torchmigrate.names.model import Use
 from torchmigrate.trees import children
 

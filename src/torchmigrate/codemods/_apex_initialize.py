@@ -6,8 +6,9 @@ import ast
 
 from torchmigrate.codemods._apex_forward import MODEL
 from torchmigrate.codemods._apex_scaler import ELSEWHERE
-from torchmigrate.codemods._apex_uses import Initialize, Unclear, Uses, is_none
+from torchmigrate.codemods._apex_uses import Initialize, Uses, is_none
 from torchmigrate.codemods._functions import Functions, key_of
+from torchmigrate.codemods._unclear import Unclear
 
 
 def the_call(uses: Uses, functions: Functions) -> Initialize:

@@ -18,10 +18,11 @@ from torchmigrate.codemods._apex_initialize import (
 from torchmigrate.codemods._apex_presence import Presence, prune
 from torchmigrate.codemods._apex_scaler import Scaler
 from torchmigrate.codemods._apex_steps import Steps
-from torchmigrate.codemods._apex_uses import Call, Initialize, Scaled, Unclear, Uses, is_none, read
+from torchmigrate.codemods._apex_uses import Call, Initialize, Scaled, Uses, is_none, read
 from torchmigrate.codemods._functions import Function, Functions, key_of, own
 from torchmigrate.codemods._placing import use_at
 from torchmigrate.codemods._rewriting import Crowded, Rewriting, indent_step
+from torchmigrate.codemods._unclear import Unclear
 from torchmigrate.fixes import FixPlanner
 from torchmigrate.import_edits import start_of
 from torchmigrate.imports import Refusal

@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchmigrate.codemods._apex_uses import Unclear, Uses
+from torchmigrate.codemods._apex_uses import Uses
 from torchmigrate.codemods._functions import Functions, own
 from torchmigrate.codemods._mentions import Spot
 from torchmigrate.codemods._rewriting import Rewriting
+from torchmigrate.codemods._unclear import Unclear
 from torchmigrate.import_edits import ImportStatement, end_of, start_of
 from torchmigrate.names.model import Names, Use
 

@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from torchmigrate.codemods._apex_branches import Branches
-from torchmigrate.codemods._apex_uses import Unclear, Uses, together
+from torchmigrate.codemods._apex_uses import Uses, together
 from torchmigrate.codemods._functions import Function, Functions, key_of, own
 from torchmigrate.codemods._mentions import LOOPS, Spot
 from torchmigrate.codemods._rewriting import Rewriting
+from torchmigrate.codemods._unclear import Unclear
 
 _OLD_METHODS = frozenset(
     "backward clip_master_grads clip_fp32_grads update_master_grads unscale_grads _amp_stash".split()

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from torchmigrate.codemods._functions import Function, Functions, key_of
 from torchmigrate.codemods._mentions import Spot
+from torchmigrate.codemods._unclear import Unclear
 from torchmigrate.names.model import Binding, Const, Names, Qual, Role, Use
 
 _AMP = "apex.amp"
@@ -57,10 +58,6 @@ _EXPORTS = frozenset(
     "promote_function register_half_function register_bfloat16_function register_float_function "
     "register_promote_function amp frontend handle".split()
 )
-
-
-class Unclear(Exception):
-    """What stands in the way of a rewrite, as one line for a person."""
 
 
 class BothBackends(Unclear):

@@ -8,8 +8,9 @@ from __future__ import annotations
 import ast
 
 from torchmigrate.codemods._attention_sites import Site
-from torchmigrate.codemods._attention_trail import Trail, Unclear, binds, is_plain
+from torchmigrate.codemods._attention_trail import Trail, binds, is_plain
 from torchmigrate.codemods._operations import Operation, Reader
+from torchmigrate.codemods._unclear import Unclear
 
 _SINGLE = ("torch.float32", "torch.float")
 _OTHER = "the softmax computes in another dtype"

@@ -19,7 +19,6 @@ from torchmigrate.codemods._attention_scale import is_number, is_positive
 from torchmigrate.codemods._attention_sites import Site, last_dimension
 from torchmigrate.codemods._attention_trail import (
     Trail,
-    Unclear,
     binds,
     changed_in_place,
     is_plain,
@@ -27,6 +26,7 @@ from torchmigrate.codemods._attention_trail import (
     written_out,
 )
 from torchmigrate.codemods._operations import Operation, Reader, number
+from torchmigrate.codemods._unclear import Unclear
 
 _IN_A_BRANCH = "the scores change in a branch: make an `attn_mask` of what is added there"
 

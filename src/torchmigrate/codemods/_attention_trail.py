@@ -11,15 +11,12 @@ from typing import TypeGuard
 
 from torchmigrate.codemods._attention_sites import Site
 from torchmigrate.codemods._operations import names_in
+from torchmigrate.codemods._unclear import Unclear
 
 _RETURNED = (
     "`{}` is returned too, and the new function does not give it: keep this for callers that need the "
     "weights, and call the new one for all others"
 )
-
-
-class Unclear(Exception):
-    """Why an attention cannot be rewritten."""
 
 
 class Trail:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from torchmigrate.codemods._expression_edits import Piece, as_primary
 from torchmigrate.codemods._operations import number
+from torchmigrate.codemods._unclear import Unclear
 from torchmigrate.hits import Hit
 from torchmigrate.match.conditions import has_effects
 from torchmigrate.match.signature import RECEIVER, Argument, arguments_of, bind, parse_signature
@@ -33,10 +34,6 @@ SIGNATURES = {
 _GIVE_PAIRS = frozenset(["fft", "ifft", "rfft", "stft"])
 _TAKE_PAIRS = frozenset(["fft", "ifft", "irfft", "istft"])
 _SHORT = {1: "", 2: "2", 3: "n"}
-
-
-class Unclear(Exception):
-    """Why a place cannot be rewritten."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ import ast
 import enum
 from dataclasses import dataclass
 
-from torchmigrate.codemods._fft_calls import Unclear
 from torchmigrate.codemods._reaching import Definition
+from torchmigrate.codemods._unclear import Unclear
 
 
 class Layout(enum.Enum):

@@ -5,20 +5,10 @@ from __future__ import annotations
 import ast
 from abc import ABC, abstractmethod
 
-from torchmigrate.codemods._functional_kinds import (
-    Def,
-    Kind,
-    Make,
-    Many,
-    Model,
-    Partial,
-    State,
-    Unclear,
-    Wrap,
-    merged,
-)
+from torchmigrate.codemods._functional_kinds import Def, Kind, Make, Many, Model, Partial, State, Wrap, merged
 from torchmigrate.codemods._functional_text import StateText
 from torchmigrate.codemods._local_names import LocalNames
+from torchmigrate.codemods._unclear import Unclear
 from torchmigrate.names.model import Names, Scope
 
 Cell = tuple[str, int, str]  # variable, attribute or result; id() of its scope, class or function; its name

@@ -8,16 +8,8 @@ from contextlib import suppress
 
 from torchmigrate.codemods._functional_calls import Calls
 from torchmigrate.codemods._functional_cells import Cell
-from torchmigrate.codemods._functional_kinds import (
-    STATE,
-    Def,
-    Kind,
-    Many,
-    Model,
-    State,
-    Unclear,
-    merged,
-)
+from torchmigrate.codemods._functional_kinds import STATE, Def, Kind, Many, Model, State, merged
+from torchmigrate.codemods._unclear import Unclear
 from torchmigrate.names.model import Scope
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)

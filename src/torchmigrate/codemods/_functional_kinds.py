@@ -5,13 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-
-class Unclear(Exception):
-    """Why nothing is rewritten, in words for a person, and where."""
-
-    def __init__(self, reason: str, node: ast.expr | None = None) -> None:
-        super().__init__(reason)
-        self.node = node
+from torchmigrate.codemods._unclear import Unclear
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,9 @@ import ast
 from collections.abc import Callable
 
 from torchmigrate.codemods._functional_flow import Flow
-from torchmigrate.codemods._functional_kinds import Make, Unclear
+from torchmigrate.codemods._functional_kinds import Make
 from torchmigrate.codemods._functional_text import StateText
+from torchmigrate.codemods._unclear import Unclear
 from torchmigrate.import_edits import logical_line
 from torchmigrate.source import Source
 

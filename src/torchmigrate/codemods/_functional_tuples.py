@@ -10,9 +10,10 @@ from collections.abc import Callable
 
 from torchmigrate.codemods._functional_cells import Cell
 from torchmigrate.codemods._functional_flow import Flow
-from torchmigrate.codemods._functional_kinds import Make, Unclear
+from torchmigrate.codemods._functional_kinds import Make
 from torchmigrate.codemods._functional_makes import STEP, MakeText
 from torchmigrate.codemods._functional_text import StateText
+from torchmigrate.codemods._unclear import Unclear
 from torchmigrate.source import Source
 
 _MODULE_PARTS = frozenset(("stateless_model", "param_names", "buffer_names", "names_map", "all_names_map"))

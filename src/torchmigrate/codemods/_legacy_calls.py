@@ -6,8 +6,9 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 
-from torchmigrate.codemods._legacy_class import LegacyClass, Parameter, Unclear, is_literal
+from torchmigrate.codemods._legacy_class import LegacyClass, Parameter, is_literal
 from torchmigrate.codemods._local_names import LocalNames
+from torchmigrate.codemods._unclear import Unclear
 from torchmigrate.import_edits import line_start, logical_line
 from torchmigrate.model import Edit
 from torchmigrate.source import Source

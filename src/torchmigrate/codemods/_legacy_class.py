@@ -6,6 +6,7 @@ import ast
 from dataclasses import dataclass, field
 
 from torchmigrate.codemods._local_names import LocalNames
+from torchmigrate.codemods._unclear import Unclear
 
 Method = ast.FunctionDef
 # What a context has as well, under the same name.
@@ -16,10 +17,6 @@ _CONTEXT = frozenset(
 _GONE = frozenset(
     ("mark_shared_storage", "next_functions", "previous_functions", "register_hook", "to_save", "apply")
 ) | frozenset(("dirty_tensors", "non_differentiable", "metadata", "name", "__dict__", "__class__"))
-
-
-class Unclear(Exception):
-    """Why a class cannot be rewritten, in words for a person."""
 
 
 @dataclass(eq=False, slots=True)

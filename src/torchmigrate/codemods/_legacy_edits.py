@@ -6,8 +6,9 @@ import ast
 import re
 from collections.abc import Iterator
 
-from torchmigrate.codemods._legacy_class import LegacyClass, Method, Unclear, is_docstring, self_name
+from torchmigrate.codemods._legacy_class import LegacyClass, Method, is_docstring, self_name
 from torchmigrate.codemods._local_names import LocalNames
+from torchmigrate.codemods._unclear import Unclear
 from torchmigrate.edits import splice
 from torchmigrate.import_edits import logical_line
 from torchmigrate.model import Edit

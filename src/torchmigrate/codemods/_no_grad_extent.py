@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from torchmigrate.codemods._mentions import Spot, blocks
 from torchmigrate.codemods._no_grad_flow import NONE, STORES, Flow, Labels, free_names
-from torchmigrate.codemods._no_grad_sites import Unclear
 from torchmigrate.codemods._placing import together
+from torchmigrate.codemods._unclear import Unclear
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _TRAINS = frozenset("backward step zero_grad fit train_epoch train_one_epoch train_step".split())

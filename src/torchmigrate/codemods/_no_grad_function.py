@@ -12,7 +12,6 @@ from torchmigrate.codemods._no_grad_sites import (
     VARIABLE,
     Setting,
     Site,
-    Unclear,
     only_data,
     replacement,
     site_of_call,
@@ -20,6 +19,7 @@ from torchmigrate.codemods._no_grad_sites import (
 )
 from torchmigrate.codemods._placing import use_at
 from torchmigrate.codemods._rewriting import Crowded, Rewriting
+from torchmigrate.codemods._unclear import Unclear
 from torchmigrate.fixes import FixPlanner
 from torchmigrate.hits import Hit
 from torchmigrate.imports import Refusal

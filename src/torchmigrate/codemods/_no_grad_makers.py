@@ -7,7 +7,7 @@ import ast
 from torchmigrate.codemods._functions import Function
 from torchmigrate.codemods._no_grad_extent import stored_names
 from torchmigrate.codemods._no_grad_function import Part
-from torchmigrate.codemods._no_grad_sites import Unclear
+from torchmigrate.codemods._unclear import Unclear
 
 
 def parameter_of(part: Part, line: int) -> str | None:

@@ -14,8 +14,9 @@ from torchmigrate.codemods._local_names import LocalNames
 from torchmigrate.codemods._no_grad_flow import RETURNED
 from torchmigrate.codemods._no_grad_function import Part
 from torchmigrate.codemods._no_grad_makers import argument_for, is_negated, never, parameter_of
-from torchmigrate.codemods._no_grad_sites import Site, Unclear, flag_of, settings
+from torchmigrate.codemods._no_grad_sites import Site, flag_of, settings
 from torchmigrate.codemods._rewriting import Crowded, Rewriting, indent_step
+from torchmigrate.codemods._unclear import Unclear
 from torchmigrate.fixes import FixPlanner
 from torchmigrate.hits import Hit
 from torchmigrate.model import Edit, Fix, Release

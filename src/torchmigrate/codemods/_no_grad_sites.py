@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from torchmigrate.codemods._mentions import blocks
 from torchmigrate.codemods._rewriting import Rewriting, is_enclosed
+from torchmigrate.codemods._unclear import Unclear
 from torchmigrate.hits import Hit
 from torchmigrate.names.model import Kind, Names, Scope
 from torchmigrate.names.objects import TENSOR
@@ -15,10 +16,6 @@ from torchmigrate.names.objects import TENSOR
 VARIABLE = "torch.autograd.Variable"
 _ATOMS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Constant, ast.List, ast.Dict, ast.ListComp)
 _NOT_PLAIN = (ast.Call, ast.Yield, ast.YieldFrom, ast.Await, ast.NamedExpr, ast.Lambda, ast.JoinedStr)
-
-
-class Unclear(Exception):
-    """Why the places of a function are left as they are."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

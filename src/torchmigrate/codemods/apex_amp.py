@@ -13,10 +13,11 @@ from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods._apex_forward import passes
 from torchmigrate.codemods._apex_members import Member, members
 from torchmigrate.codemods._apex_plan import Plan, make_plan
-from torchmigrate.codemods._apex_uses import BothBackends, Unclear, concerned, is_foreign
+from torchmigrate.codemods._apex_uses import BothBackends, concerned, is_foreign
 from torchmigrate.codemods._findings import finding_at
 from torchmigrate.codemods._functions import Functions
 from torchmigrate.codemods._rewriting import Crowded
+from torchmigrate.codemods._unclear import Unclear
 from torchmigrate.fixes import FixPlanner, required
 from torchmigrate.hits import Hit
 from torchmigrate.imports import Refusal

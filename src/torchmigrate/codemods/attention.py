@@ -14,12 +14,12 @@ from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods._attention_parts import Parts, PartsReader, Turned
 from torchmigrate.codemods._attention_scale import is_default
 from torchmigrate.codemods._attention_sites import Site, sites
-from torchmigrate.codemods._attention_trail import Unclear
 from torchmigrate.codemods._findings import finding_at
 from torchmigrate.codemods._operations import Reader
 from torchmigrate.codemods._placing import use_at
 from torchmigrate.codemods._removal import removals
 from torchmigrate.codemods._screens import Words
+from torchmigrate.codemods._unclear import Unclear
 from torchmigrate.fixes import FixPlanner
 from torchmigrate.hits import Hit
 from torchmigrate.import_edits import line_start, logical_line, start_of

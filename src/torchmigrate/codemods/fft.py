@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods._expression_edits import ExpressionEdits, Piece
-from torchmigrate.codemods._fft_calls import Transform, Unclear, new_call, read
+from torchmigrate.codemods._fft_calls import Transform, new_call, read
 from torchmigrate.codemods._fft_complex import ComplexForm
 from torchmigrate.codemods._fft_helpers import Helpers
 from torchmigrate.codemods._fft_inputs import as_complex, measure
@@ -23,6 +23,7 @@ from torchmigrate.codemods._fft_values import Values
 from torchmigrate.codemods._fft_variables import idle, mixed, unread
 from torchmigrate.codemods._reaching import reaching
 from torchmigrate.codemods._removal import removals
+from torchmigrate.codemods._unclear import Unclear
 from torchmigrate.fixes import FixPlanner, required
 from torchmigrate.hits import Hit
 from torchmigrate.import_edits import logical_line

@@ -9,17 +9,17 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from weakref import WeakKeyDictionary
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods._findings import finding_at
 from torchmigrate.codemods._functional_flow import Flow
-from torchmigrate.codemods._functional_kinds import Make, Unclear
+from torchmigrate.codemods._functional_kinds import Make
 from torchmigrate.codemods._functional_makes import MakeText
 from torchmigrate.codemods._functional_text import StateText
 from torchmigrate.codemods._functional_tuples import TupleText
 from torchmigrate.codemods._local_names import LocalNames
 from torchmigrate.codemods._placing import use_at
+from torchmigrate.codemods._unclear import Unclear
 from torchmigrate.fixes import FixPlanner
 from torchmigrate.hits import Hit
 from torchmigrate.imports import Refusal
@@ -59,16 +59,16 @@ class Group:
     shown: bool = False
 
 
-_groups: WeakKeyDictionary[FixPlanner, list[Group]] = WeakKeyDictionary()
+_PLAN = "functional state"
 
 
 def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
     """A finding at every hit, and at every call of a model that one of them makes."""
     if not hits:
         return
-    groups = _groups.get(planner)
-    if groups is None:
-        groups = _groups[planner] = _plan(planner)
+    groups = planner.plans.get(_PLAN)
+    if not isinstance(groups, list):
+        groups = planner.plans[_PLAN] = _plan(planner)
     level, reason = applicability(rule.cases[0], rule, planner.versions)
     own: list[tuple[Group, Fix | None]] = []
     for group in groups:

@@ -8,9 +8,10 @@ from collections.abc import Iterator, Sequence
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods._findings import finding_at
 from torchmigrate.codemods._legacy_calls import CallSites, check_fresh
-from torchmigrate.codemods._legacy_class import LegacyClass, Unclear, is_static, legacy_forward, read_class
+from torchmigrate.codemods._legacy_class import LegacyClass, is_static, legacy_forward, read_class
 from torchmigrate.codemods._legacy_edits import ClassEdits
 from torchmigrate.codemods._local_names import LocalNames
+from torchmigrate.codemods._unclear import Unclear
 from torchmigrate.fixes import FixPlanner
 from torchmigrate.hits import Hit
 from torchmigrate.model import Applicability, Edit, Finding, Fix
