@@ -117,3 +117,8 @@ def test_releases() -> None:
     assert {place for (place,) in places} <= set(binding.uses)
     assert case.planner.releases(case.uses("t.qr")[0]) == ()
     assert case.planner.releases(case.names.uses[0]) == ()
+
+
+def test_imports_in_functions_of_a_package() -> None:
+    code = "def f(A):\n    from torch import qr\n    return qr(A)\n"
+    assert removed(code, "qr", is_init=True) == "def f(A):\n    return qr(A)\n"

@@ -32,8 +32,9 @@ def removals(
     gone: dict[int, list[Binding]] = {}
     for number in sorted(places):
         binding = names.bindings[number]
-        unused = set(binding.uses) <= places[number] and number not in scopes.relied_on and not is_init
-        if unused and _removable(binding, names, scopes, places[number]):
+        unused = set(binding.uses) <= places[number] and number not in scopes.relied_on
+        for_others = is_init and binding.scope is names.module
+        if unused and not for_others and _removable(binding, names, scopes, places[number]):
             gone.setdefault(id(binding.statement), []).append(binding)
     edits: list[Edit] = []
     whole: dict[int, tuple[list[ast.stmt], list[ast.stmt]]] = {}
