@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
@@ -112,13 +113,26 @@ class Analyser:
 
 
 def released(source: Source, fixes: Iterable[Fix]) -> set[str]:
-    """What fixes no longer use, as `local name=qualified name`: ids change with every round."""
+    """What fixes no longer use, as `local name=qualified name`: ids change with every round.
+
+    That is what they say themselves, and every import of which a name stands in text that they replace.
+    """
     wanted = {release.binding for fix in fixes for release in fix.releases}
-    if not wanted:
+    spans = sorted({(edit.start, edit.end) for fix in fixes for edit in fix.edits if edit.start < edit.end})
+    if not wanted and not spans:
         return set()
+    starts = [start for start, _ in spans]
+
+    def is_replaced(offset: int) -> bool:
+        index = bisect_right(starts, offset) - 1
+        return index >= 0 and offset < spans[index][1]
+
     names = resolve(source.parse(), source)
-    bindings = [names.bindings[number] for number in wanted]
-    found = {f"{binding.name}={binding.target}" for binding in bindings}
+    found = {
+        f"{binding.name}={binding.target}"
+        for binding in names.bindings
+        if binding.is_import and (binding.id in wanted or any(map(is_replaced, binding.uses)))
+    }
     names.release()
     return found
 
