@@ -839,7 +839,14 @@ class TestInterruptions:
             project.write(f"many/m{number}.py", OLD)
         for jobs in ("1", "2"):
             process = project.start(
-                "check", "--verbose", "--jobs", jobs, stdout=subprocess.DEVNULL, start_new_session=True
+                "check",
+                "--verbose",
+                "--jobs",
+                jobs,
+                stdout=subprocess.DEVNULL,
+                start_new_session=True,
+                # Tests in the background have it ignored, as has what they start.
+                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
             )
             assert process.stderr is not None
             assert process.stderr.readline().startswith(b"configuration")
