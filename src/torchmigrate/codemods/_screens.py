@@ -16,3 +16,11 @@ class Words:
     def search(self, text: str) -> bool:
         """Whether one of the words occurs."""
         return any(word in text for word in self.words)
+
+
+class AllWords(Words):
+    """A screen that a text passes in which every word occurs."""
+
+    def search(self, text: str) -> bool:
+        """Whether all of the words occur."""
+        return all(word in text for word in self.words)

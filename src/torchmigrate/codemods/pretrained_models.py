@@ -8,7 +8,6 @@ name as a string, which is right for every builder that has weights of that name
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -19,6 +18,7 @@ from torchmigrate.codemods._local_names import LocalNames
 from torchmigrate.codemods._model_choice import Choice, ModelChoices
 from torchmigrate.codemods._model_options import options_of
 from torchmigrate.codemods._model_tables import Entry, literal_entries
+from torchmigrate.codemods._screens import AllWords
 from torchmigrate.fixes import FixPlanner, required
 from torchmigrate.hits import Hit
 from torchmigrate.imports import Refusal
@@ -27,7 +27,7 @@ from torchmigrate.names.guards import is_handled
 from torchmigrate.names.model import NO_GUARDS, Guards, Scope, Use
 from torchmigrate.versions.range import applicability
 
-SCREEN = re.compile(r"\A(?=[\s\S]*?\btorchvision\b)[\s\S]*?\bpretrained")
+SCREEN = AllWords("torchvision", "pretrained")
 _CHOICES = "choices of models"
 _BEST = 'the models differ in the name of their first weights, and `"DEFAULT"` is the best set of each'
 _PASSED_ON = "who calls the partial object may give it `{old}` once more"
@@ -36,6 +36,9 @@ _IMPORTED = "other files may use `{name}`"
 
 def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
     """The findings of one of the rules about a flag of builders."""
+    if not SCREEN.search(planner.source.text):
+        yield from planner.findings(hits)
+        return
     choices = planner.plans.get(_CHOICES)
     if not isinstance(choices, ModelChoices):
         choices = planner.plans[_CHOICES] = ModelChoices(LocalNames(planner.names), planner.source)
@@ -77,11 +80,8 @@ class _Search:
         self._options: set[tuple[int, str]] = set()
 
     def run(self) -> None:
-        calls = [
-            node
-            for node in ast.walk(self.planner.names.tree)
-            if isinstance(node, ast.Call) and not self.choices.local.in_fstring(node)
-        ]
+        in_fstring = self.choices.local.in_fstring
+        calls = [node for node in self.planner.names.nodes(ast.Call) if not in_fstring(node)]
         for node in calls:
             if self.choices.is_partial(node, self.choices.scope_at(node)):
                 self._partial(node)
