@@ -18,7 +18,7 @@ from torchmigrate.codemods._apex_initialize import (
 from torchmigrate.codemods._apex_presence import Presence, prune
 from torchmigrate.codemods._apex_scaler import Scaler
 from torchmigrate.codemods._apex_steps import Steps
-from torchmigrate.codemods._apex_uses import Call, Initialize, Scaled, Uses, is_none, read
+from torchmigrate.codemods._apex_uses import Call, Initialize, Scaled, Uses, concerned, is_none, read
 from torchmigrate.codemods._functions import Function, Functions, key_of, own
 from torchmigrate.codemods._placing import use_at
 from torchmigrate.codemods._rewriting import Crowded, Rewriting, indent_step
@@ -27,6 +27,7 @@ from torchmigrate.fixes import FixPlanner
 from torchmigrate.import_edits import start_of
 from torchmigrate.imports import Refusal
 from torchmigrate.model import Edit
+from torchmigrate.names.model import Role
 
 AUTOCAST = "torch.autocast"
 GRAD_SCALER = "torch.amp.GradScaler"
@@ -337,6 +338,8 @@ def make_plan(planner: FixPlanner) -> Plan | Refusal:
 
 def _without_import(planner: FixPlanner) -> Plan | None:
     """The rewrite of a file that imports from apex what it does not use; None: it is another one."""
+    if any(use.role is not Role.IMPORT for use in concerned(planner.names)):
+        return None
     tree = planner.names.tree
     functions = Functions(tree)
     uses = read(planner.names, functions)

@@ -39,6 +39,7 @@ RULES = {
 _FORWARD = "apex-amp-forward"  # TM226
 _MEMBERS = "apex-amp-optimizer"  # TM227
 _PLAN = "apex_amp"
+_FUNCTIONS = "functions of a file with both backends"
 _SUPPRESSED = "line {line} is suppressed, and all uses of apex.amp change together"
 
 
@@ -56,7 +57,9 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
         mine = [hit for hit in hits if not is_foreign(hit.use)]
         found = [planner.finding(hit, fix) for hit in mine]
         if isinstance(made, _Both):
-            functions = Functions(planner.names.tree)
+            functions = planner.plans.get(_FUNCTIONS)
+            if not isinstance(functions, Functions):
+                functions = planner.plans[_FUNCTIONS] = Functions(planner.names.tree)
             recipes = [_without_branch(hit.use, functions) for hit in mine]
             found = [item._replace(help=help) for item, help in zip(found, recipes, strict=True)]
     for finding in found:
@@ -109,8 +112,11 @@ def _members(rule: Rule, hits: Sequence[Hit], planner: FixPlanner, fix: Fix | No
 def _known_members(hits: Sequence[Hit], planner: FixPlanner) -> list[Member]:
     if "GradScaler" in planner.source.text:
         return []
-    uses = [hit.use for hit in hits if hit.rule.name == _MEMBERS]
-    return members(uses, planner.names, Functions(planner.names.tree))
+    known = planner.plans.get(_MEMBERS)
+    if not isinstance(known, list):
+        uses = [hit.use for hit in hits if hit.rule.name == _MEMBERS]
+        known = planner.plans[_MEMBERS] = members(uses, planner.names, Functions(planner.names.tree))
+    return known
 
 
 def _make(rule: Rule, planner: FixPlanner) -> Fix | str:

@@ -20,7 +20,7 @@ from torchmigrate.names.guard_tests import catches_missing, parse_test
 from torchmigrate.names.guards import UNKNOWN as UNKNOWN_TEST
 from torchmigrate.names.guards import Formula, negate
 from torchmigrate.names.lookups import SourceLike
-from torchmigrate.names.model import Guards, Kind, Names, Scope, TryGuard
+from torchmigrate.names.model import NO_GUARDS, Guards, Kind, Names, Scope, TryGuard
 from torchmigrate.names.narrowing import narrowed
 from torchmigrate.names.statements import Statements
 
@@ -84,7 +84,7 @@ class Resolver(Statements):
             node, read = scope.node, self.mentions.get(scope.node, [])
             if not read or not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 continue
-            if not node.name.startswith("_") or node.name.endswith("__"):
+            if not node.name.startswith("_") or node.name.endswith("__") or NO_GUARDS in read:
                 continue
             plain = all(ast.unparse(mark) in ("staticmethod", "classmethod") for mark in node.decorator_list)
             if plain and len(re.findall(rf"\b{node.name}\b", self.source.text)) == len(read) + 1:
