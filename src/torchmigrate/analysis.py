@@ -115,7 +115,8 @@ class Analyser:
 def released(source: Source, fixes: Iterable[Fix]) -> set[str]:
     """What fixes no longer use, as `local name=qualified name`: ids change with every round.
 
-    That is what they say themselves, and every import of which a name stands in text that they replace.
+    That is what they say themselves, and every import from elsewhere of which a name stands in text that they
+    replace.
     """
     wanted = {release.binding for fix in fixes for release in fix.releases}
     spans = sorted({(edit.start, edit.end) for fix in fixes for edit in fix.edits if edit.start < edit.end})
@@ -131,7 +132,14 @@ def released(source: Source, fixes: Iterable[Fix]) -> set[str]:
     found = {
         f"{binding.name}={binding.target}"
         for binding in names.bindings
-        if binding.is_import and (binding.id in wanted or any(map(is_replaced, binding.uses)))
+        if binding.is_import
+        and (
+            binding.id in wanted
+            or (
+                (binding.target or "").partition(".")[0] not in LIBRARY_ROOTS
+                and any(map(is_replaced, binding.uses))
+            )
+        )
     }
     names.release()
     return found
