@@ -124,6 +124,8 @@ def test_interrupted(project: Path, jobs: str) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         start_new_session=True,
+        # Tests in the background have it ignored, as has what they start.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     time.sleep(1)
     os.killpg(process.pid, signal.SIGINT)
