@@ -185,7 +185,7 @@ def test_filters(page: Page, tmp_path: Path) -> None:
     assert shown(page) == every and page.one("#count").text == "6 of 6 places"
 
     def after(**chosen: str) -> list[str]:
-        page.one("#controls button[type=reset]").click()
+        page.one("#controls button").click()
         for name, value in chosen.items():
             if name == "text":
                 page.one("#filter-text").send_keys(value)

@@ -119,7 +119,10 @@
   }
   controls.addEventListener("input", update);
   controls.addEventListener("change", update);
-  controls.addEventListener("reset", () => setTimeout(update));
+  controls.querySelector("button").addEventListener("click", () => {
+    controls.reset();
+    update(); // in the same turn: an event "reset" comes while the fields still hold the old values
+  });
   controls.addEventListener("submit", (event) => event.preventDefault());
   controls.hidden = false;
   document.body.classList.add("live");
