@@ -116,7 +116,8 @@ def released(source: Source, fixes: Iterable[Fix]) -> set[str]:
     """What fixes no longer use, as `local name=qualified name`: ids change with every round.
 
     That is what they say themselves, and every import from elsewhere of which a name stands in text that they
-    replace.
+    replace. The libraries' own are left to what fixes say: several imports may bind `torch`, and new text may
+    name it again.
     """
     wanted = {release.binding for fix in fixes for release in fix.releases}
     spans = sorted({(edit.start, edit.end) for fix in fixes for edit in fix.edits if edit.start < edit.end})

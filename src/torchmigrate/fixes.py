@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,9 +10,9 @@ from functools import cached_property
 
 from torchmigrate.catalogue.model import Case, Rule
 from torchmigrate.config import Settings
-from torchmigrate.edits import splice
 from torchmigrate.hits import Hit
-from torchmigrate.import_edits import logical_line, remove_statements
+from torchmigrate.idle import remove_idle
+from torchmigrate.import_edits import remove_statements
 from torchmigrate.imports import ImportPlanner, Refusal
 from torchmigrate.model import Applicability, Edit, Finding, Fix, Release, Timeline
 from torchmigrate.names.guards import is_handled
@@ -22,7 +21,6 @@ from torchmigrate.source import Source
 from torchmigrate.versions.range import VersionRange, applicability, requirement, severity
 from torchmigrate.versions.releases import show_version
 
-_DOTTED = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 _FIXABLE_VIA = ("import", "alias", "method")
 
 
@@ -87,11 +85,13 @@ class FixPlanner:
         for first in hits:
             if self._imports_moved_module(first):
                 fixes.update(self._module_fix(first, hits))
-        return [
-            self.finding(hit, fixes[id(hit)] if id(hit) in fixes else self._single_fix(hit))
+        found = [
+            (hit, fixes[id(hit)] if id(hit) in fixes else self._single_fix(hit))
             for hit in hits
             if id(hit) not in unchanged
         ]
+        remove_idle(found, self.source, self.remove)
+        return [self.finding(hit, fix) for hit, fix in found]
 
     def withhold(self, code: str, start: int, end: int) -> None:
         """Let a rule make no fix between two offsets, since it would leave half of a migration there."""
@@ -140,8 +140,6 @@ class FixPlanner:
         edits, level, reason, title, _, requires = made
         if maybe and level > Applicability.UNSAFE:
             level, reason = Applicability.UNSAFE, "the object may be of another class"
-        if self._does_nothing(hit, edits):
-            edits = self.remove(use.block, [use.statement])
         return self.fix(hit.rule, title, level, reason, edits, self.imports.releases(use), requires)
 
     def remove(self, block: list[ast.stmt], statements: list[ast.stmt]) -> tuple[Edit, ...]:
@@ -154,22 +152,6 @@ class FixPlanner:
         start, end = self.source.span(last)
         others = remove_statements(self.source, block, statements[:-1], module=False)
         return (*others, Edit(start, end, "pass"))
-
-    def _does_nothing(self, hit: Hit, edits: Sequence[Edit]) -> bool:
-        """Whether a rewrite leaves `x = x` or `self.x = self.x`, with nothing else on the line."""
-        statement = hit.use.statement
-        if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
-            return False
-        target = statement.targets[0]
-        start, end = self.source.span(statement)
-        name = ast.unparse(target)
-        if not _DOTTED.fullmatch(name) or any(edit.start < start or edit.end > end for edit in edits):
-            return False
-        inside = sorted(Edit(edit.start - start, edit.end - start, edit.text) for edit in edits)
-        after = splice(self.source.text[start:end], inside)
-        line = logical_line(self.source, hit.use.block, statement)
-        alone = line.statements == (statement,) and not line.comment and line.indent is not None
-        return alone and after.replace(" ", "") == f"{name}={name}"
 
     def runs_elsewhere(self, guards: Guards) -> bool:
         """Whether guards say that a place does not run at the target; hits have been asked already."""
