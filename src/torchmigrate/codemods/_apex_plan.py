@@ -19,7 +19,7 @@ from torchmigrate.codemods._apex_presence import Presence, prune
 from torchmigrate.codemods._apex_scaler import Scaler
 from torchmigrate.codemods._apex_steps import Steps
 from torchmigrate.codemods._apex_uses import Call, Initialize, Scaled, Uses, concerned, is_none, read
-from torchmigrate.codemods._functions import Function, Functions, key_of, own
+from torchmigrate.codemods._functions import Function, functions_of, key_of, own
 from torchmigrate.codemods._placing import use_at
 from torchmigrate.codemods._rewriting import Crowded, Rewriting, indent_step
 from torchmigrate.codemods._unclear import Unclear
@@ -47,7 +47,7 @@ class _Planner:
     def __init__(self, planner: FixPlanner) -> None:
         self.planner = planner
         tree = planner.names.tree
-        self.functions = Functions(tree)
+        self.functions = functions_of(planner)
         self.uses = read(planner.names, self.functions)
         self.first = the_call(self.uses, self.functions)
         self.rewriting = Rewriting(planner.source, indent_step(tree, planner.source))
@@ -341,7 +341,7 @@ def _without_import(planner: FixPlanner) -> Plan | None:
     if any(use.role is not Role.IMPORT for use in concerned(planner.names)):
         return None
     tree = planner.names.tree
-    functions = Functions(tree)
+    functions = functions_of(planner)
     uses = read(planner.names, functions)
     if not uses.imports or len(uses.imports) < len(uses.every):
         return None

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import ast
+import copy
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 from torchmigrate.codemods._mentions import Spot, blocks
+from torchmigrate.fixes import FixPlanner
 from torchmigrate.trees import children
 
 _WRAPS = re.compile(r"parallel|ddp|compile|convert_|sync", re.IGNORECASE)
 _SAME_OBJECT = frozenset({"cuda", "to", "cpu", "train", "eval", "module", "requires_grad_", "float", "half"})
 _Node = TypeVar("_Node", bound=ast.AST)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_PLAN = "functions of the file"
 
 
 @dataclass(eq=False, slots=True)
@@ -26,7 +30,7 @@ class Function:
     owner: ast.ClassDef | None = None  # the class, of a method
     bound: set[str] = field(default_factory=set)  # names that are its own
     statements: list[ast.stmt] = field(default_factory=list)  # in source order, those of its blocks too
-    objects: dict[str, object] = field(default_factory=dict)
+    calls: list[tuple[ast.stmt, ast.Call]] = field(default_factory=list)  # with the statements they stand in
 
     @property
     def name(self) -> str:
@@ -69,13 +73,20 @@ class Functions:
         self.spots: dict[int, Spot] = {}
         self.owners: dict[int, Function] = {}
         self.around: dict[int, ast.AST] = {}
-        self.classes: dict[int, dict[str, object]] = {}  # by class: the objects at `self.name`
+        # By function, or class for what is at `self.name`: the objects that are known.
+        self._objects: defaultdict[ast.AST, dict[str, object]] = defaultdict(dict)
         self._made: dict[tuple[int, str], ast.ClassDef] = {}  # by function and name: the first such class
         self._read(tree.body, self.module, None, None)
         self._named: dict[str, list[Function]] = {}
         for item in self.every:
             self._named.setdefault(item.name, []).append(item)
         self.calls = list(self._calls())
+
+    def fresh(self) -> Functions:
+        """The same functions, of whose objects nothing is known."""
+        found = copy.copy(self)
+        found._objects = defaultdict(dict)
+        return found
 
     def _read(
         self, block: list[ast.stmt], function: Function, outer: Spot | None, owner: ast.ClassDef | None
@@ -100,7 +111,6 @@ class Functions:
             inside = statement if isinstance(statement, ast.ClassDef) else None
             if inside is not None:
                 function.bound.add(inside.name)
-                self.classes[id(inside)] = {}
                 self._made.setdefault((id(function), inside.name), inside)
             for below in blocks(statement):
                 self._read(below, function, spot, inside or owner)
@@ -110,6 +120,8 @@ class Functions:
         shared: set[str] = set()
         while todo:
             node = todo.pop()
+            if isinstance(node, ast.Call):
+                function.calls.append((statement, node))
             for child in children(node):
                 if isinstance(child, ast.stmt):
                     continue
@@ -128,11 +140,10 @@ class Functions:
     def _calls(self) -> Iterator[tuple[Function, ast.stmt, ast.Call, Function]]:
         """Calls of functions of the file: the caller, the statement, the call, the called."""
         for function in self.every:
-            for statement in function.statements:
-                for call in own(statement, ast.Call):
-                    called = self.called(call, function)
-                    if called is not None:
-                        yield function, statement, call, called
+            for statement, call in function.calls:
+                called = self.called(call, function)
+                if called is not None:
+                    yield function, statement, call, called
 
     def called(self, call: ast.Call, function: Function) -> Function | None:
         """The function of the file that a call calls; that of a class is its `__init__`."""
@@ -154,12 +165,10 @@ class Functions:
 
     def _static(self, owner: str, name: str, function: Function) -> Function | None:
         """The static method `name` of a class of the file."""
-        for statement in self.home(owner, function).statements:
-            if isinstance(statement, ast.ClassDef) and statement.name == owner:
-                found = self._method(statement, name)
-                marks = getattr(found.node, "decorator_list", ()) if found is not None else ()
-                return found if any(getattr(mark, "id", "") == "staticmethod" for mark in marks) else None
-        return None
+        made = self._made.get((id(self.home(owner, function)), owner))
+        found = self._method(made, name) if made is not None else None
+        marks = getattr(found.node, "decorator_list", ()) if found is not None else ()
+        return found if any(getattr(mark, "id", "") == "staticmethod" for mark in marks) else None
 
     def _method(self, owner: ast.ClassDef, name: str) -> Function | None:
         return next((item for item in self._named.get(name, ()) if item.owner is owner), None)
@@ -198,8 +207,8 @@ class Functions:
         root = re.split(r"[.\[]", key)[0]
         if root == "self":
             method = function.method()
-            return self.classes[id(method.owner)] if method is not None else None
-        return self.home(root, function).objects
+            return self._objects[method.owner] if method is not None and method.owner is not None else None
+        return self._objects[self.home(root, function).node]
 
     def spread(self, wraps: Callable[[object], bool]) -> None:
         """Follow the objects that are noted through assignments, wrappers and calls in the file.
@@ -239,6 +248,14 @@ class Functions:
                     if value is not None and wraps(value):
                         return value
         return None
+
+
+def functions_of(planner: FixPlanner) -> Functions:
+    """The functions of a planner's file, which is read once; of objects nothing is known."""
+    found = planner.plans.get(_PLAN)
+    if not isinstance(found, Functions):
+        found = planner.plans[_PLAN] = Functions(planner.names.tree)
+    return found.fresh()
 
 
 def key_of(node: ast.expr | None) -> str | None:

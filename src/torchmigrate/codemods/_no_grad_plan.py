@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from torchmigrate.catalogue.model import Rule
-from torchmigrate.codemods._functions import Function, Functions
+from torchmigrate.codemods._functions import Function, Functions, functions_of
 from torchmigrate.codemods._local_names import LocalNames
 from torchmigrate.codemods._no_grad_flow import RETURNED
 from torchmigrate.codemods._no_grad_function import Part
@@ -151,7 +151,7 @@ class Plan:
 
     @cached_property
     def _functions(self) -> Functions:
-        return Functions(self._planner.names.tree)
+        return functions_of(self._planner)
 
     @cached_property
     def _local(self) -> LocalNames:

@@ -15,7 +15,7 @@ from torchmigrate.codemods._apex_members import Member, members
 from torchmigrate.codemods._apex_plan import Plan, make_plan
 from torchmigrate.codemods._apex_uses import BothBackends, concerned, is_foreign
 from torchmigrate.codemods._findings import finding_at
-from torchmigrate.codemods._functions import Functions
+from torchmigrate.codemods._functions import Functions, functions_of
 from torchmigrate.codemods._rewriting import Crowded
 from torchmigrate.codemods._unclear import Unclear
 from torchmigrate.fixes import FixPlanner, required
@@ -39,7 +39,6 @@ RULES = {
 _FORWARD = "apex-amp-forward"  # TM226
 _MEMBERS = "apex-amp-optimizer"  # TM227
 _PLAN = "apex_amp"
-_FUNCTIONS = "functions of a file with both backends"
 _SUPPRESSED = "line {line} is suppressed, and all uses of apex.amp change together"
 
 
@@ -57,9 +56,7 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
         mine = [hit for hit in hits if not is_foreign(hit.use)]
         found = [planner.finding(hit, fix) for hit in mine]
         if isinstance(made, _Both):
-            functions = planner.plans.get(_FUNCTIONS)
-            if not isinstance(functions, Functions):
-                functions = planner.plans[_FUNCTIONS] = Functions(planner.names.tree)
+            functions = functions_of(planner)
             recipes = [_without_branch(hit.use, functions) for hit in mine]
             found = [item._replace(help=help) for item, help in zip(found, recipes, strict=True)]
     for finding in found:
@@ -93,7 +90,7 @@ def _forward(rule: Rule, hits: Sequence[Hit], planner: FixPlanner, fix: Fix | No
     """A finding for every forward pass of a file that knows nothing of autocast yet."""
     if "autocast" in planner.source.text:
         return []
-    calls = passes([hit.use for hit in hits], Functions(planner.names.tree))
+    calls = passes([hit.use for hit in hits], functions_of(planner))
     symbol = "apex.amp.initialize"
     return [finding_at(rule, planner, planner.source.span(call), symbol=symbol, fix=fix) for call in calls]
 
@@ -115,7 +112,7 @@ def _known_members(hits: Sequence[Hit], planner: FixPlanner) -> list[Member]:
     known = planner.plans.get(_MEMBERS)
     if not isinstance(known, list):
         uses = [hit.use for hit in hits if hit.rule.name == _MEMBERS]
-        known = planner.plans[_MEMBERS] = members(uses, planner.names, Functions(planner.names.tree))
+        known = planner.plans[_MEMBERS] = members(uses, planner.names, functions_of(planner))
     return known
 
 

@@ -11,6 +11,7 @@ from torchmigrate.codemods._compiled import COMPILE, is_taken_over
 from torchmigrate.codemods._findings import finding_at
 from torchmigrate.codemods._mentions import LOOPS
 from torchmigrate.codemods._placing import use_at
+from torchmigrate.codemods._screens import Words
 from torchmigrate.fixes import FixPlanner, required
 from torchmigrate.hits import Hit
 from torchmigrate.import_edits import line_start, start_of
@@ -24,7 +25,8 @@ _STEP = re.compile(r"(?:(?:(?:pre)?train|finetune|eval|val|valid|validation|test
 _MODEL = re.compile(r"(?:\w+_)?(?:model|net|network|module|mod)")
 _LOSS = re.compile(r"loss|criterion|entropy|mse|nll", re.IGNORECASE)
 # Compiled already in some way, or no torch program.
-_COMPILED = re.compile(r"\btorch\s*\.\s*(?:compile|jit|_dynamo|fx)\b|\.\s*compile\s*\(|\bimport\s+compile\b")
+_MAY_BE_COMPILED = Words("compile", "jit", "_dynamo", "fx")
+_COMPILED = re.compile(r"torch\s*\.\s*(?:compile|jit|_dynamo|fx)\b|\.\s*compile\s*\(|import\s+compile\b")
 _OTHERS = frozenset("flax haiku jax keras mxnet paddle tensorflow torch_xla pytest unittest".split())
 _MODEL_RULE = "TM900"  # compiles the models themselves
 
@@ -46,7 +48,9 @@ def find(rule: Rule, hits: list[Hit], planner: FixPlanner) -> Iterator[Finding]:
         planner: names, source, versions and imports of the file.
     """
     text = planner.source.text
-    if not SCREEN.search(text) or _COMPILED.search(text) or is_taken_over(planner.names):
+    if not SCREEN.search(text) or (_MAY_BE_COMPILED.search(text) and _COMPILED.search(text)):
+        return
+    if is_taken_over(planner.names):
         return
     imported = {
         (binding.target or binding.module or "").partition(".")[0]

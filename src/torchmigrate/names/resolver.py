@@ -87,7 +87,9 @@ class Resolver(Statements):
             if not node.name.startswith("_") or node.name.endswith("__") or NO_GUARDS in read:
                 continue
             plain = all(ast.unparse(mark) in ("staticmethod", "classmethod") for mark in node.decorator_list)
-            if plain and len(re.findall(rf"\b{node.name}\b", self.source.text)) == len(read) + 1:
+            # The pattern begins with the name: one that begins with `\b` tries every place of a text in turn.
+            word = rf"{node.name}(?<!\w{node.name})\b"
+            if plain and len(re.findall(word, self.source.text)) == len(read) + 1:
                 scope.mentions = read
 
     # ---- blocks and branches -------------------------------------------------------------------------
