@@ -132,14 +132,11 @@ def released(source: Source, fixes: Iterable[Fix]) -> set[str]:
     names = resolve(source.parse(), source)
     found = {
         f"{binding.name}={binding.target}"
-        for binding in names.bindings
-        if binding.is_import
-        and (
-            binding.id in wanted
-            or (
-                (binding.target or "").partition(".")[0] not in LIBRARY_ROOTS
-                and any(map(is_replaced, binding.uses))
-            )
+        for binding in names.imports
+        if binding.id in wanted
+        or (
+            (binding.target or "").partition(".")[0] not in LIBRARY_ROOTS
+            and any(map(is_replaced, binding.uses))
         )
     }
     names.release()
@@ -152,8 +149,8 @@ def without_unused_imports(source: Source, path: Path, unused: set[str]) -> Sour
     planner = ImportPlanner(names, source, is_init=is_init(path))
     releases = [
         Release(binding.id, ())
-        for binding in names.bindings
-        if binding.is_import and f"{binding.name}={binding.target}" in unused and not binding.uses
+        for binding in names.imports
+        if f"{binding.name}={binding.target}" in unused and not binding.uses
     ]
     removals = planner.removals(releases)
     names.release()

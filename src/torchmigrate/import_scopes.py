@@ -32,10 +32,9 @@ class ImportScopes:
         self.stars = [binding for binding in names.bindings if binding.kind is Kind.STAR_IMPORT]
         self._by_target: dict[str, list[Binding]] = {}
         self._by_root: dict[str, list[Binding]] = {}
-        for binding in names.bindings:
-            if binding.is_import:
-                self._by_target.setdefault(binding.target or "", []).append(binding)
-                self._by_root.setdefault(_root(binding.module or ""), []).append(binding)
+        for binding in names.imports:
+            self._by_target.setdefault(binding.target or "", []).append(binding)
+            self._by_root.setdefault(_root(binding.module or ""), []).append(binding)
         self._owners: dict[int, tuple[ast.stmt, list[ast.stmt], list[ast.stmt] | None]] = {}
         self._read_blocks()
 

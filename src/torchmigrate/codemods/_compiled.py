@@ -31,8 +31,7 @@ def is_taken_over(names: Names) -> bool:
     """Whether a file uses a library whose models are not compiled here: Lightning, accelerate, torchopt."""
     return any(
         below(name, TAKEN_OVER)
-        for binding in names.bindings
-        if binding.is_import
+        for binding in names.imports
         for name in (binding.target or "", binding.module or "")
     )
 

@@ -30,7 +30,7 @@ class Likely:
     def __init__(self, planner: FixPlanner) -> None:
         names = planner.names
         self._values = names.values
-        self._torch = any((item.target or "").partition(".")[0] == "torch" for item in names.bindings)
+        self._torch = any((item.target or "").partition(".")[0] == "torch" for item in names.imports)
         self._around: dict[int, ast.AST] = {}
         if self._torch:
             for outer in walk(names.tree):

@@ -44,10 +44,10 @@ class Builds:
             if not isinstance(binding.scope.node, (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef)):
                 continue
             for target, value in assigned(binding.statement):
-                core = _core(value.body if isinstance(value, ast.IfExp) else value, [])
-                if core is None or not isinstance(target, ast.Name) or target is not binding.node:
+                if target is not binding.node or not isinstance(target, ast.Name):
                     continue
-                if self._may_be_model(target, core, binding.scope):
+                core = _core(value.body if isinstance(value, ast.IfExp) else value, [])
+                if core is not None and self._may_be_model(target, core, binding.scope):
                     found[id(binding.scope)] = binding.scope
         return list(found.values())
 

@@ -57,7 +57,11 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
 
 def _has_products(planner: FixPlanner) -> bool:
     """Whether anything in the file may be a product of matrices."""
-    return bool(_PRODUCTS.search(planner.source.text) or planner.names.nodes(ast.MatMult))
+    names, text = planner.names, planner.source.text
+    if _PRODUCTS.search(text):
+        return True
+    decorators = sum(len(getattr(scope.node, "decorator_list", ())) for scope in names.scopes)
+    return text.count("@") > decorators and bool(names.nodes(ast.MatMult))
 
 
 def _knows_better(site: Site) -> bool:

@@ -53,9 +53,7 @@ def find(rule: Rule, hits: list[Hit], planner: FixPlanner) -> Iterator[Finding]:
     if is_taken_over(planner.names):
         return
     imported = {
-        (binding.target or binding.module or "").partition(".")[0]
-        for binding in planner.names.bindings
-        if binding.is_import
+        (binding.target or binding.module or "").partition(".")[0] for binding in planner.names.imports
     }
     if "torch" not in imported or imported & _OTHERS:
         return

@@ -47,8 +47,9 @@ def find(rule: Rule, hits: list[Hit], planner: FixPlanner) -> Iterator[Finding]:
     if not SCREEN.search(planner.source.text):
         return
     finder = _Breaks(planner)
-    for node in planner.names.nodes(ast.ClassDef):
-        if not finder.is_module(node):
+    for scope in planner.names.scopes:
+        node = scope.node
+        if not isinstance(node, ast.ClassDef) or not finder.is_module(node):
             continue
         for method in node.body:
             if isinstance(method, ast.FunctionDef) and method.name == "forward":

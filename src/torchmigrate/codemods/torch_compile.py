@@ -59,7 +59,7 @@ def find(rule: Rule, hits: list[Hit], planner: FixPlanner) -> Iterable[Finding]:
     if not SCREEN.search(planner.source.text):
         return
     names = planner.names
-    imported = {binding.module or "" for binding in names.bindings if binding.is_import}
+    imported = {binding.module or "" for binding in names.imports}
     if is_taken_over(names) or any(below(module, _TESTS) for module in imported):
         return
     lives = Lives(names, planner.source)

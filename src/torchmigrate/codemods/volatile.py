@@ -61,7 +61,7 @@ def _told(finding: Finding, fix: Fix | str | None) -> Finding:
 
 def _wrapped(rule: Rule, planner: FixPlanner, plan: Plan) -> Iterator[Finding]:
     """Calls that ask a function of the file, or one called `to_var`, to make volatile variables."""
-    imports = any((item.target or "").partition(".")[0] == "torch" for item in planner.names.bindings)
+    imports = any((item.target or "").partition(".")[0] == "torch" for item in planner.names.imports)
     own: defaultdict[str, bool] = defaultdict(bool)
     calls: list[ast.Call] = []
     todo: list[ast.AST] = [planner.names.tree]

@@ -239,6 +239,14 @@ class Names:
     values: dict[int, Value] = field(default_factory=dict)  # id of an expression -> what it may be, if known
     operations: list[Operation] = field(default_factory=list)
     _nodes: dict[type[ast.AST], list[ast.AST]] | None = None
+    _imports: list[Binding] | None = None
+
+    @property
+    def imports(self) -> list[Binding]:
+        """The bindings of imports, without those of star imports."""
+        if self._imports is None:
+            self._imports = [binding for binding in self.bindings if binding.is_import]
+        return self._imports
 
     def nodes(self, kind: type[Node]) -> list[Node]:
         """Every node of the file of one class, those nearer to the module first.
@@ -257,4 +265,4 @@ class Names:
         self.bindings.clear()
         self.values.clear()
         self.operations.clear()
-        self._nodes = None
+        self._nodes = self._imports = None
