@@ -271,8 +271,7 @@ def passes(uses: Sequence[Use], functions: Functions) -> list[ast.Call]:
     forward = Forward(functions, lambda function: False)
     found: dict[int, ast.Call] = {}
     for function in functions.every:
-        for statement in function.statements:
-            found.update((id(call), call) for call in _calls(statement) if forward.is_pass(call, function))
+        found.update((id(call), call) for _, call in function.calls if forward.is_pass(call, function))
     return sorted(found.values(), key=lambda call: (call.lineno, call.col_offset))
 
 

@@ -65,6 +65,8 @@ def members(uses: Sequence[Use], names: Names, functions: Functions) -> list[Mem
     for function in functions.every:
         for statement in function.statements:
             for node in own(statement, ast.Attribute):
+                if node.attr not in _METHODS and node.attr not in _STATE:
+                    continue
                 kind = functions.find(key_of(node.value), function)
                 call = functions.around.get(id(node))
                 called = isinstance(call, ast.Call) and call.func is node
@@ -198,8 +200,7 @@ def _halves(uses: Sequence[Use], functions: Functions) -> Iterator[ast.Call]:
     """`model.half()` where `FP16_Optimizer` is made of an optimizer of that model's parameters."""
     made = [use.statement for use in uses if use.candidates[0].endswith(f".{_WRAPPER}")]
     for function in {id(owner): owner for owner in (functions.owners[id(item)] for item in made)}.values():
-        calls = [call for statement in function.statements for call in own(statement, ast.Call)]
-        methods = [(call, call.func) for call in calls if isinstance(call.func, ast.Attribute)]
+        methods = [(call, call.func) for _, call in function.calls if isinstance(call.func, ast.Attribute)]
         trained = {
             key_of(method.value) for _, method in methods if method.attr in ("parameters", "named_parameters")
         } - {None}

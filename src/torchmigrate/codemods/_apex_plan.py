@@ -279,17 +279,16 @@ class _Planner:
     def _halves(self) -> None:
         """Weights in half precision cannot be trained with a scaler."""
         for function in self.functions.every:
-            for statement in function.statements:
-                for node in own(statement, ast.Call):
-                    if not isinstance(node.func, ast.Attribute) or node.func.attr != "half" or node.args:
-                        continue
-                    made = getattr(statement, "targets", [])
-                    names = [key_of(item) or "" for item in (node.func.value, *made)]
-                    if any(self.functions.find(name, function) == MODEL or "model" in name for name in names):
-                        raise Unclear(
-                            f"line {node.lineno}: the weights are in half precision, which a scaler does not "
-                            "take: leave `.half()` out"
-                        )
+            for statement, node in function.calls:
+                if not isinstance(node.func, ast.Attribute) or node.func.attr != "half" or node.args:
+                    continue
+                made = getattr(statement, "targets", [])
+                names = [key_of(item) or "" for item in (node.func.value, *made)]
+                if any(self.functions.find(name, function) == MODEL or "model" in name for name in names):
+                    raise Unclear(
+                        f"line {node.lineno}: the weights are in half precision, which a scaler does not "
+                        "take: leave `.half()` out"
+                    )
 
     def _parameters(
         self, call: ast.Call, optimizer: ast.expr | None, function: Function, branches: Branches

@@ -146,6 +146,8 @@ class _Walk:
         """How far the value of an expression is; attentions on the way are noted."""
         if isinstance(node, ast.Name):
             return self.known.get(node.id)
+        if isinstance(node, ast.Constant):
+            return None
         operation = self.reader.operation(node, self.owner)
         if operation is not None:
             return self._of_operation(node, operation)

@@ -275,7 +275,7 @@ def own(statement: ast.stmt, *kinds: type[_Node]) -> Iterator[_Node]:
         node = todo.pop()
         if isinstance(node, kinds):
             yield node
-        todo.extend(child for child in children(node) if not isinstance(child, ast.stmt))
+        todo += [child for child in children(node) if not isinstance(child, ast.stmt)]
 
 
 def arguments(call: ast.Call, called: Function) -> Iterator[tuple[ast.expr, str]]:

@@ -11,7 +11,7 @@ import enum
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from torchmigrate.canonical import canonical
 from torchmigrate.names.model import Kind, Names, Scope
@@ -140,6 +140,7 @@ _NOT_MODELS = frozenset(
     next pop unwrap_model
     """.split()
 )
+_GIVE_NO_MODEL = _NOT_MODELS | _LEAVE_LAST | _WRAPS | _COPIES | _SHARDS
 _TRANSFORMERS = re.compile(r"(?!TF|Flax|DataCollator)\w*(?:Model|For[A-Z]\w*|LMHead\w*|Transformer)")
 _TRANSFORMERS_ROOTS = ("transformers", "pytorch_transformers", "pytorch_pretrained_bert")
 _COMPILE_METHOD = re.compile(r"\.\s*compile\s*\(")
@@ -251,48 +252,13 @@ class ModelKinds:
             return self.class_built(function, scope)
         if function is not None:
             return Built.OTHER if self.mentions_compiler(function) else Built.UNKNOWN
-        known = {self._library_built(name) for name in self.qualified(call.func, scope)}
+        known = set(map(_library_built, self.qualified(call.func, scope)))
         if known:
             return known.pop() if len(known) == 1 else Built.UNKNOWN
         last = self.last_names(call.func, scope)
         if isinstance(call.func, ast.Name) and call.func.id in _BUILTINS:
             return Built.OTHER
-        return Built.OTHER if self._does_not_build(last) else Built.UNKNOWN
-
-    def _does_not_build(self, last: tuple[str, ...]) -> bool:
-        return any(
-            name in _NOT_MODELS
-            or name in _LEAVE_LAST
-            or name in _WRAPS | _COPIES | _SHARDS
-            or _OPTIMIZER.search(name)
-            for name in last
-        )
-
-    def _library_built(self, name: str) -> Built:
-        root, _, rest = name.partition(".")
-        head, _, last = rest.rpartition(".")
-        if below(name, _LEAVE):
-            return Built.OTHER
-        if name == "torch.hub.load":
-            return Built.MODEL
-        if self._does_not_build((last or root,)):
-            return Built.OTHER
-        if root == "torch":
-            if head != "nn":
-                return Built.OTHER
-            return Built.MODEL if last in _CONTAINERS else Built.UNKNOWN
-        if root == "torchvision":
-            is_model = head.startswith("models") and not last.endswith("Weights") and "." not in head[7:]
-            return Built.MODEL if is_model and head != "models.feature_extraction" else Built.OTHER
-        if root == "timm":
-            return Built.MODEL if last == "create_model" or head.startswith("models.") else Built.UNKNOWN
-        if root in _TRANSFORMERS_ROOTS:
-            cls = head.rpartition(".")[2] if last in _FROM else last
-            return Built.MODEL if _TRANSFORMERS.fullmatch(cls) else Built.OTHER
-        if root == "segmentation_models_pytorch":
-            single = rest == last or head in ("decoders", "unet", "fpn")
-            return Built.MODEL if single and (last[:1].isupper() or last == "create_model") else Built.OTHER
-        return Built.UNKNOWN
+        return Built.OTHER if any(map(_gives_no_model, last)) else Built.UNKNOWN
 
     def class_built(self, node: ast.ClassDef, scope: Scope) -> Built:
         """What a class of this file is; its bases are followed within the file."""
@@ -328,7 +294,7 @@ class ModelKinds:
             elif root == "torch":
                 kinds.add(Built.MODEL if below(name, ("torch.nn.",)) else Built.OTHER)
             elif root in _TRANSFORMERS_ROOTS or root in ("torchvision", "timm"):
-                kinds.add(self._library_built(name))
+                kinds.add(_library_built(name))
             else:
                 kinds.add(Built.UNKNOWN)
         return kinds.pop() if len(kinds) == 1 else Built.UNKNOWN
@@ -384,3 +350,38 @@ class ModelKinds:
 def _decorators(node: ast.AST) -> Iterator[ast.AST]:
     for mark in getattr(node, "decorator_list", ()):
         yield mark.func if isinstance(mark, ast.Call) else mark
+
+
+@lru_cache(maxsize=4096)
+def _gives_no_model(name: str) -> bool:
+    """Whether the last part of a name says that what is called gives no model, or one that is in use."""
+    return name in _GIVE_NO_MODEL or _OPTIMIZER.search(name) is not None
+
+
+@lru_cache(maxsize=4096)
+def _library_built(name: str) -> Built:
+    """What a function or class of a library gives."""
+    root, _, rest = name.partition(".")
+    head, _, last = rest.rpartition(".")
+    if below(name, _LEAVE):
+        return Built.OTHER
+    if name == "torch.hub.load":
+        return Built.MODEL
+    if _gives_no_model(last or root):
+        return Built.OTHER
+    if root == "torch":
+        if head != "nn":
+            return Built.OTHER
+        return Built.MODEL if last in _CONTAINERS else Built.UNKNOWN
+    if root == "torchvision":
+        is_model = head.startswith("models") and not last.endswith("Weights") and "." not in head[7:]
+        return Built.MODEL if is_model and head != "models.feature_extraction" else Built.OTHER
+    if root == "timm":
+        return Built.MODEL if last == "create_model" or head.startswith("models.") else Built.UNKNOWN
+    if root in _TRANSFORMERS_ROOTS:
+        cls = head.rpartition(".")[2] if last in _FROM else last
+        return Built.MODEL if _TRANSFORMERS.fullmatch(cls) else Built.OTHER
+    if root == "segmentation_models_pytorch":
+        single = rest == last or head in ("decoders", "unet", "fpn")
+        return Built.MODEL if single and (last[:1].isupper() or last == "create_model") else Built.OTHER
+    return Built.UNKNOWN
