@@ -6,9 +6,8 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from torchmigrate.codemods._apex_uses import together
 from torchmigrate.codemods._functions import Function, Functions, key_of, own
-from torchmigrate.codemods._mentions import LOOPS
+from torchmigrate.codemods._mentions import LOOPS, together
 from torchmigrate.names.model import Names, Role, Use
 
 _OPTIMIZER = "optimizer of apex.amp"
@@ -131,7 +130,7 @@ def _elsewhere(statement: ast.stmt, scaled: Sequence[Use], function: Function, f
     apart = False
     for use in scaled:
         if functions.owners[id(use.statement)] is function:
-            if not _apart(use.statement, statement, functions):
+            if not functions.apart(use.statement, statement):
                 return False
             apart = True
     return apart
@@ -142,17 +141,6 @@ def _before_all(statement: ast.stmt, scaled: Sequence[Use], function: Function, 
     mine = [use.statement for use in scaled if functions.owners[id(use.statement)] is function]
     loops = any(isinstance(spot.statement, LOOPS) for spot in functions.spots[id(statement)].chain())
     return bool(mine) and not loops and statement.lineno < min(item.lineno for item in mine)
-
-
-def _apart(one: ast.stmt, other: ast.stmt, functions: Functions) -> bool:
-    """Whether two statements of a function stand in both branches of an `if`."""
-    common = together([functions.spots[id(one)], functions.spots[id(other)]])
-    return (
-        common is not None
-        and one is not other
-        and common[0].statement is common[1].statement
-        and isinstance(common[0].statement, ast.If)
-    )
 
 
 def _of_masters(statement: ast.stmt) -> bool:
@@ -180,7 +168,7 @@ def _clipping(
         function = functions.owners.get(id(use.statement))
         if function is None or _elsewhere(use.statement, scaled, function, functions):
             continue
-        if any(_of_masters(item) and _apart(item, use.statement, functions) for item in function.statements):
+        if any(_of_masters(item) and functions.apart(item, use.statement) for item in function.statements):
             continue  # in the branch without apex
         begin = [
             item.statement.lineno for item in scaled if functions.owners.get(id(item.statement)) is function

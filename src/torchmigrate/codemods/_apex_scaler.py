@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterable
 
 from torchmigrate.codemods._apex_presence import Presence
-from torchmigrate.codemods._apex_uses import Initialize, together
+from torchmigrate.codemods._apex_uses import Initialize
 from torchmigrate.codemods._functions import Function, Functions
-from torchmigrate.codemods._mentions import Spot
+from torchmigrate.codemods._mentions import Spot, together
 from torchmigrate.codemods._rewriting import Rewriting, is_enclosed
 from torchmigrate.codemods._truth import is_bool
 from torchmigrate.codemods._unclear import Unclear

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from torchmigrate.codemods._apex_branches import Branches
-from torchmigrate.codemods._apex_uses import Uses, together
+from torchmigrate.codemods._apex_uses import Uses
 from torchmigrate.codemods._functions import Function, Functions, key_of, own
-from torchmigrate.codemods._mentions import LOOPS, Spot
+from torchmigrate.codemods._mentions import LOOPS, Spot, together
 from torchmigrate.codemods._rewriting import Rewriting
 from torchmigrate.codemods._unclear import Unclear
 

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from torchmigrate.codemods._functions import Function, Functions, key_of
-from torchmigrate.codemods._mentions import Spot
 from torchmigrate.codemods._unclear import Unclear
 from torchmigrate.names.model import Binding, Const, Names, Qual, Role, Use
 
@@ -361,12 +360,3 @@ def backwards(statement: ast.stmt, name: str) -> Iterator[ast.Call]:
         if getattr(function.value, "id", "") != name:
             return
         yield call
-
-
-def together(spots: Sequence[Spot]) -> list[Spot] | None:
-    """The statements of the innermost common block that these stand in; None: there is none."""
-    for candidate in reversed(spots[0].chain()):
-        found = [spot.within(candidate.block) for spot in spots]
-        if all(item is not None for item in found):
-            return [item for item in found if item is not None]
-    return None

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from torchmigrate.codemods._mentions import Spot, blocks
+from torchmigrate.codemods._mentions import Spot, blocks, together
 from torchmigrate.fixes import FixPlanner
 from torchmigrate.trees import children
 
@@ -179,6 +179,16 @@ class Functions:
         while here.outer is not None and name not in here.bound:
             here = here.outer
         return here
+
+    def apart(self, one: ast.stmt, other: ast.stmt) -> bool:
+        """Whether two statements stand in both branches of an `if`."""
+        common = together([self.spots[id(one)], self.spots[id(other)]])
+        return (
+            common is not None
+            and one is not other
+            and common[0].statement is common[1].statement
+            and isinstance(common[0].statement, ast.If)
+        )
 
     def statement_of(self, node: ast.AST) -> ast.stmt:
         """The statement that an expression stands in."""

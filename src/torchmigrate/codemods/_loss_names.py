@@ -12,13 +12,16 @@ from torchmigrate.trees import children, walk
 _NUMBER = re.compile(
     r"(?:^|_)(?:nll|elbo|kld?|mse|bce|acc|accuracy|err|error|cost|ppl|entropy)(?:_|$|[A-Z]|\d)|^err[A-Z]"
 )
-_LOSSES = re.compile(r"(?:^|[._])loss(?:es|_list)?$", re.IGNORECASE)
+_LOSSES = re.compile(
+    r"(?:^|[._])loss(?:es|_(?:list|values|dict))?(?:\.(?:values|items)\(\))?$", re.IGNORECASE
+)
 _LOSS = re.compile(r"loss(?!es)", re.IGNORECASE)
 _GIVES_LOSS = re.compile(r"loss(?!es)|criterion|criteria|objective|(?:^|_)crit$", re.IGNORECASE)
 _SAME_SHAPE = frozenset("double float half cpu cuda clone detach sqrt exp log abs neg".split())
 _REDUCTIONS = frozenset(["mean", "sum", "norm"])
-_SHOWS = frozenset(
-    "print format append update add add_scalar write float int log info debug set_postfix".split()
+_SHOWS = re.compile(
+    r"print|format|append|update|add|add_scalar|write|float|int|log\w*|info|debug|set_postfix|assert\w+|"
+    r"record\w*|exp|isnan|isinf|round|str"
 )
 _NUMPY = frozenset(["np", "numpy"])
 _ARRAYS = re.compile(r"numpy|array|image|img|row|dataset", re.IGNORECASE)
@@ -88,7 +91,8 @@ class Likely:
         outer = self._around.get(id(node))
         while outer is not None and not isinstance(outer, ast.stmt):
             for part in getattr(outer, "generators", ()):
-                if getattr(part.target, "id", None) == name:
+                pair = part.target.elts if isinstance(part.target, ast.Tuple) else [part.target]
+                if len(pair) <= 2 and getattr(pair[-1], "id", None) == name:
                     return ast.unparse(part.iter)
             outer = self._around.get(id(outer))
         return None
@@ -141,7 +145,7 @@ class Likely:
             if isinstance(outer, ast.Call):
                 function = outer.func
                 last = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
-                return here is not function and last in _SHOWS
+                return here is not function and _SHOWS.fullmatch(last) is not None
             text = isinstance(outer, ast.BinOp) and isinstance(outer.left, ast.Constant)
             if text and isinstance(getattr(getattr(outer, "left", None), "value", None), str):
                 return True
@@ -149,7 +153,7 @@ class Likely:
                 key = outer.keys[outer.values.index(here)]
                 if isinstance(key, ast.Constant) and self._is_name_of_one(str(key.value)):
                     return True
-            if not isinstance(outer, ast.BinOp | ast.Tuple | ast.keyword | ast.List | ast.Dict):
+            if not isinstance(outer, ast.BinOp | ast.UnaryOp | ast.Tuple | ast.keyword | ast.List | ast.Dict):
                 return False
             here = outer
 

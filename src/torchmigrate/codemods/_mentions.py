@@ -46,6 +46,15 @@ class Spot:
         return here
 
 
+def together(spots: Sequence[Spot]) -> list[Spot] | None:
+    """The statements of the innermost common block that these stand in; None: there is none."""
+    for candidate in reversed(spots[0].chain()):
+        found = [spot.within(candidate.block) for spot in spots]
+        if all(item is not None for item in found):
+            return [item for item in found if item is not None]
+    return None
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Mention:
     """A place where a variable is read.

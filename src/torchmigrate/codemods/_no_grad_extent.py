@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from torchmigrate.codemods._mentions import Spot, blocks
 from torchmigrate.codemods._no_grad_flow import NONE, STORES, Flow, Labels, free_names
-from torchmigrate.codemods._placing import together
+from torchmigrate.codemods._placing import inside_one
 from torchmigrate.codemods._unclear import Unclear
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
@@ -101,7 +101,7 @@ def _joined(
 
 
 def _extent(labels: Labels, spots: Sequence[Spot]) -> Extent:
-    inside = sorted(together(spots), key=lambda spot: spot.index)
+    inside = sorted(inside_one(spots), key=lambda spot: spot.index)
     return Extent(inside[0].block, inside[0], inside[-1], labels)
 
 

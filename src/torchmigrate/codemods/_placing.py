@@ -6,7 +6,7 @@ import ast
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
-from torchmigrate.codemods._mentions import Spot, blocks
+from torchmigrate.codemods._mentions import Spot, blocks, together
 from torchmigrate.fixes import FixPlanner
 from torchmigrate.import_edits import end_of, line_start, logical_line, start_of
 from torchmigrate.model import Edit
@@ -14,13 +14,11 @@ from torchmigrate.names.model import NO_GUARDS, Role, Scope, Use
 from torchmigrate.source import Source
 
 
-def together(spots: Sequence[Spot]) -> list[Spot]:
-    """The statements of the innermost common block that these stand in."""
-    for candidate in reversed(spots[0].chain()):
-        found = [spot.within(candidate.block) for spot in spots]
-        if all(item is not None for item in found):
-            return [item for item in found if item is not None]
-    raise AssertionError("all statements stand in the body of the scope")
+def inside_one(spots: Sequence[Spot]) -> list[Spot]:
+    """What `together` gives, for statements of one scope."""
+    found = together(spots)
+    assert found is not None, "all statements stand in the body of the scope"
+    return found
 
 
 def runs_one_of(block: Sequence[ast.stmt], wanted: Collection[int]) -> bool:

@@ -1,8 +1,9 @@
 """TM053: `loss.data[0]` of a tensor without dimensions, which raises; `loss.item()` is what was meant.
 
 Images, rows and the data of other objects are indexed like this as well. So the tensor must be known to hold
-one number: by how it is made, or since `backward()` is called on it, which only such tensors allow. What only
-looks like that, a loss by its name or by that of the function that gives it, gets an unsafe fix.
+one number: by how it is made, or since `backward()` is called on it or on a sum that it is part of, which
+only such tensors allow. What only looks like that, a loss by its name or by that of the function that gives
+it, gets an unsafe fix.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods._findings import finding_at, fix_by
 from torchmigrate.codemods._loss_names import Likely
+from torchmigrate.codemods._one_number import Differentiated
 from torchmigrate.fixes import FixPlanner
 from torchmigrate.hits import Hit
 from torchmigrate.model import Applicability, Edit, Finding
@@ -23,6 +25,8 @@ from torchmigrate.source import Source
 
 TITLE = "Replace with `.item()`"
 REASON = "only its name says that it holds one number; with more, `item()` raises"
+FACTOR = "it holds one number, but may have a dimension, in which case `x.data[0]` is a tensor"
+_DEEPEST = 8
 SCREEN = re.compile(r"data\s*\[\s*0\s*\]")
 _REDUCTIONS = frozenset("sum mean prod norm max min std var".split())
 _LOSSES = re.compile(r"torch\.nn\.functional\.\w*(?:loss|entropy\w*|kl_div|l1_loss)\Z")
@@ -33,6 +37,7 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
     if not SCREEN.search(planner.source.text):
         return
     likely = Likely(planner)
+    differentiated = Differentiated(planner)
     around = Surroundings(planner.names)
     places = [
         (item, item.node.value.value)
@@ -43,20 +48,25 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
         and not planner.runs_elsewhere(item.guards)
     ]
     numbers: set[tuple[int, str]] = set()  # tensors, by scope and source
-    sure: set[int] = set()
+    reasons: dict[int, str | None] = {}  # why the fix is unsafe; None: it is not
     for item, tensor in places:
         assert isinstance(item.node, ast.Subscript), "that is what was asked for"
-        if _is_scalar(tensor, item.scope, around) or _is_differentiated(tensor, item.scope):
-            sure.add(id(item.node))
+        one = differentiated.is_one(tensor, item.scope)
+        if one or _is_scalar(tensor, item.scope, around):
+            reasons[id(item.node)] = None
+        elif one is not None:
+            reasons[id(item.node)] = FACTOR
         elif not likely.holds_one_number(item.node, tensor, item.scope):
             continue
         numbers.add((id(item.scope), ast.dump(tensor)))
     for item, tensor in places:
         if (id(item.scope), ast.dump(tensor)) in numbers:  # what is one number here is one there
-            yield _finding(rule, planner, item, tensor, id(item.node) in sure)
+            yield _finding(rule, planner, item, tensor, reasons.get(id(item.node), REASON))
 
 
-def _finding(rule: Rule, planner: FixPlanner, item: Operation, tensor: ast.expr, sure: bool) -> Finding:
+def _finding(
+    rule: Rule, planner: FixPlanner, item: Operation, tensor: ast.expr, reason: str | None
+) -> Finding:
     assert isinstance(item.node, ast.Subscript), "that is what was asked for"
     source = planner.source
     if item.fstring is None:
@@ -68,8 +78,8 @@ def _finding(rule: Rule, planner: FixPlanner, item: Operation, tensor: ast.expr,
     if re.fullmatch(r"\s*\)*\s*\.\s*data\s*\[\s*0\s*\]", source.text[end : span[1]]):
         edit = Edit(source.text.index(".", end), span[1], ".item()")
         fix = fix_by(rule, planner, TITLE, edit)
-        if not sure:
-            fix = planner.fix(rule, TITLE, Applicability.UNSAFE, REASON, (edit,))
+        if reason is not None:
+            fix = planner.fix(rule, TITLE, Applicability.UNSAFE, reason, (edit,))
     return finding_at(rule, planner, span, symbol="torch.Tensor.data", fix=fix)
 
 
@@ -101,18 +111,24 @@ def _reads_first(node: ast.Subscript) -> bool:
     )
 
 
-def _is_scalar(node: ast.expr, scope: Scope, around: Surroundings) -> bool:
+def _is_scalar(node: ast.expr, scope: Scope, around: Surroundings, depth: int = 0) -> bool:
     """Whether an expression surely is a tensor without dimensions."""
+    if depth > _DEEPEST:
+        return False
     if isinstance(node, ast.Name):
         bindings = scope.bindings.get(node.id, [])
         return bool(bindings) and all(
             binding.kind is Kind.ASSIGNMENT
             and isinstance(binding.statement, ast.Assign)
             and binding.node in binding.statement.targets
-            and isinstance(binding.statement.value, ast.Call)
-            and _is_scalar(binding.statement.value, scope, around)
+            and _is_scalar(binding.statement.value, scope, around, depth + 1)
             for binding in bindings
         )
+    if isinstance(node, ast.UnaryOp):
+        return _is_scalar(node.operand, scope, around, depth + 1)
+    if isinstance(node, ast.BinOp):
+        sides = [side for side in (node.left, node.right) if not _is_number(side)]
+        return bool(sides) and all(_is_scalar(side, scope, around, depth + 1) for side in sides)
     if not isinstance(node, ast.Call):
         return False
     name = around.qualified(node.func) or ""
@@ -127,21 +143,5 @@ def _is_scalar(node: ast.expr, scope: Scope, around: Surroundings) -> bool:
     return not any(item.arg in (None, "reduction", "reduce") for item in node.keywords)
 
 
-def _is_differentiated(node: ast.expr, scope: Scope) -> bool:
-    """Whether `node.backward()`, without a gradient, is called in the same function."""
-    if not isinstance(node, ast.Name | ast.Attribute):
-        return False
-    wanted = ast.dump(node)
-    for inner in ast.walk(scope.node):
-        if (
-            isinstance(inner, ast.Call)
-            and isinstance(inner.func, ast.Attribute)
-            and inner.func.attr == "backward"
-            and not inner.args
-            and all(
-                item.arg in ("retain_graph", "create_graph", "retain_variables") for item in inner.keywords
-            )
-            and ast.dump(inner.func.value) == wanted
-        ):
-            return True
-    return False
+def _is_number(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and type(node.value) in (int, float)

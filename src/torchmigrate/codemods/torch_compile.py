@@ -16,7 +16,7 @@ from torchmigrate.codemods._mentions import Spot, position
 from torchmigrate.codemods._model_events import Build, Event, Happening, Life
 from torchmigrate.codemods._model_kinds import Built, below
 from torchmigrate.codemods._model_life import Lives
-from torchmigrate.codemods._placing import line_behind, runs_one_of, together, use_at
+from torchmigrate.codemods._placing import inside_one, line_behind, runs_one_of, use_at
 from torchmigrate.fixes import FixPlanner, fill, required, timeline
 from torchmigrate.hits import Hit
 from torchmigrate.imports import Refusal
@@ -150,7 +150,7 @@ def _rebuilt(life: Life) -> bool:
     spots = [build.spot for build in life.builds]
     for number, one in enumerate(spots):
         for other in spots[number + 1 :]:
-            pair = together([one, other])
+            pair = inside_one([one, other])
             if pair[0].statement is not pair[1].statement or not isinstance(
                 pair[0].statement, (ast.If, ast.Try)
             ):
@@ -206,7 +206,7 @@ def _place(life: Life) -> Spot:
         and (barrier is None or item.mention.position < barrier.mention.position)
         and not _while_running(item, barrier, life)
     ]
-    return max(together(spots), key=lambda spot: spot.index)
+    return max(inside_one(spots), key=lambda spot: spot.index)
 
 
 def _while_running(item: Happening, barrier: Happening | None, life: Life) -> bool:
