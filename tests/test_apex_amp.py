@@ -11,6 +11,7 @@ import pytest
 import torch
 from apex_fake import installed
 from harness.catalogue import catalogue
+from harness.fixing import checked_and_fixed
 
 from torchmigrate.codemods.apex_amp import RULES
 from torchmigrate.config import Settings
@@ -40,19 +41,12 @@ def batches(count=6):
 
 def check(text: str, codes: frozenset[str] = CODES) -> tuple[list[str], str]:
     """The help of every finding, and the fixed text."""
-    known = {code: code for code in CODES}
-    settings = Settings(codes=codes, known=known, fix=False)
-    found = Engine(catalogue(), settings).check_source(Source.from_text(text, NAME), NAME)
-    assert not found.problems
-    fixing = Settings(codes=codes, known=known, fix=True, unsafe_fixes=True)
-    result = Engine(catalogue(), fixing).check_source(Source.from_text(text, NAME), NAME)
-    assert not result.problems
-    new = result.new_text or text
-    if result.new_text is not None:
+    found, new = checked_and_fixed(text, codes, CODES)
+    if new != text:
         assert "apex" not in new.replace("apex_", "")
-        assert not result.findings
+        assert not checked_and_fixed(new, codes, CODES)[0]
         compile(new, "train.py", "exec")
-    return [finding.help or "" for finding in found.findings], new
+    return [finding.help or "" for finding in found], new
 
 
 def script(body: str) -> str:

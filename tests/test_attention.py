@@ -5,17 +5,11 @@ from __future__ import annotations
 import sys
 import textwrap
 import types
-from pathlib import Path
 
 import pytest
 import torch
-from harness.catalogue import catalogue
+from harness.fixing import checked_and_fixed
 
-from torchmigrate.config import Settings
-from torchmigrate.engine import Engine
-from torchmigrate.source import Source
-
-NAME = Path("example.py")
 HEAD = """\
 import math
 import numpy as np
@@ -40,13 +34,8 @@ sys.modules.setdefault("einops", types.ModuleType("einops")).__dict__.setdefault
 
 def check(text: str) -> tuple[list[str], str]:
     """The help of every finding, and the fixed text."""
-    settings = Settings(codes=frozenset(["TM901"]), known={"TM901": "TM901"}, fix=False)
-    found = Engine(catalogue(), settings).check_source(Source.from_text(text, NAME), NAME)
-    assert not found.problems
-    fixing = Settings(codes=frozenset(["TM901"]), known={"TM901": "TM901"}, fix=True, unsafe_fixes=True)
-    result = Engine(catalogue(), fixing).check_source(Source.from_text(text, NAME), NAME)
-    assert not result.problems
-    return [finding.help or "" for finding in found.findings], result.new_text or text
+    found, new = checked_and_fixed(text, ["TM901"])
+    return [finding.help or "" for finding in found], new
 
 
 def function(body: str) -> str:

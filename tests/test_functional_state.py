@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from pathlib import Path
 
 import pytest
 import torch
-from harness.catalogue import catalogue
+from harness.fixing import checked_and_fixed
 
-from torchmigrate.config import Settings
-from torchmigrate.engine import Engine
 from torchmigrate.model import Finding
-from torchmigrate.source import Source
 
-NAME = Path("example.py")
 CODES = frozenset(["TM302", "TM303"])
 HEAD = """\
 import copy
@@ -58,19 +53,9 @@ normed = Normed()
 """
 
 
-def settings(**options: bool) -> Settings:
-    return Settings(codes=CODES, known={code: code for code in CODES}, **options)
-
-
 def check(text: str) -> tuple[list[Finding], str]:
     """The findings, and the text after unsafe fixes, which a second run leaves as it is."""
-    found = Engine(catalogue(), settings()).check_source(Source.from_text(text, NAME), NAME)
-    engine = Engine(catalogue(), settings(fix=True, unsafe_fixes=True))
-    result = engine.check_source(Source.from_text(text, NAME), NAME)
-    assert not found.problems and not result.problems
-    new = result.new_text or text
-    assert engine.check_source(Source.from_text(new, NAME), NAME).new_text is None
-    return found.findings, new
+    return checked_and_fixed(text, CODES)
 
 
 def run(text: str) -> list[torch.Tensor]:

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import copy
 import textwrap
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import torch
-from harness.catalogue import catalogue
+from harness.fixing import checked_and_fixed
 
-from torchmigrate.config import Settings
-from torchmigrate.engine import Engine
 from torchmigrate.model import Applicability, Finding
-from torchmigrate.source import Source
 
-NAME = Path("example.py")
 HEAD = "import torch\nfrom torch.autograd import Function\n\n"
 
 
@@ -55,20 +50,9 @@ class _Runner(torch.autograd.Function):
         return None, *found
 
 
-def settings(**options: bool) -> Settings:
-    return Settings(codes=frozenset(["TM332"]), known={"TM332": "TM332"}, **options)
-
-
 def check(text: str) -> tuple[list[Finding], str]:
     """The findings, and the text after unsafe fixes, which a second run leaves as it is."""
-    found = Engine(catalogue(), settings()).check_source(Source.from_text(text, NAME), NAME)
-    engine = Engine(catalogue(), settings(fix=True, unsafe_fixes=True))
-    result = engine.check_source(Source.from_text(text, NAME), NAME)
-    assert not found.problems and not result.problems
-    new = result.new_text or text
-    again = engine.check_source(Source.from_text(new, NAME), NAME)
-    assert again.new_text is None
-    return found.findings, new
+    return checked_and_fixed(text, ["TM332"])
 
 
 def run(text: str, *, old: bool) -> list[torch.Tensor]:

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 import textwrap
-from pathlib import Path
 
 import pytest
-from harness.catalogue import catalogue
+from harness.fixing import checked_and_fixed
 
-from torchmigrate.config import Settings
-from torchmigrate.engine import Engine
 from torchmigrate.model import Applicability, Finding
-from torchmigrate.source import Source
 
-NAME = Path("example.py")
 CODES = frozenset(["TM721", "TM722", "TM724", "TM725", "TM726", "TM729", "TM799"])
 HEAD = "import functools\nimport torchvision\nfrom torchvision import models\n\n"
 W = '"IMAGENET1K_V1"'
@@ -23,15 +17,8 @@ W = '"IMAGENET1K_V1"'
 def check(body: str) -> tuple[list[Finding], str]:
     """The findings in a program, and what all fixes make of it (without the first lines)."""
     text = HEAD + textwrap.dedent(body).lstrip("\n")
-    found = Engine(catalogue(), Settings(codes=CODES)).check_source(Source.from_text(text, NAME), NAME)
-    fixing = Settings(codes=CODES, fix=True, unsafe_fixes=True)
-    result = Engine(catalogue(), fixing).check_source(Source.from_text(text, NAME), NAME)
-    assert not found.problems and not result.problems
-    new = result.new_text or text
-    ast.parse(new)
-    again = Engine(catalogue(), fixing).check_source(Source.from_text(new, NAME), NAME)
-    assert again.new_text in (None, new)
-    return found.findings, new.removeprefix(HEAD)
+    found, new = checked_and_fixed(text, CODES)
+    return found, new.removeprefix(HEAD)
 
 
 SAFE = {

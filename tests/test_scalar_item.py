@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import textwrap
-from pathlib import Path
 
 import pytest
 import torch
-from harness.catalogue import catalogue
+from harness.fixing import checked_and_fixed
 
-from torchmigrate.config import Settings
-from torchmigrate.engine import Engine
 from torchmigrate.model import Applicability
-from torchmigrate.source import Source
 
-NAME = Path("example.py")
 CODES = frozenset(["TM053"])
 SURE, PERHAPS = Applicability.SAFE, Applicability.UNSAFE
 
@@ -24,11 +19,9 @@ def found(body: str) -> dict[str, Applicability | None]:
     text = "import torch\n\n\ndef f(a, b, c, w, out, self):\n" + textwrap.indent(
         textwrap.dedent(body), "    "
     )
-    result = Engine(catalogue(), Settings(codes=CODES)).check_source(Source.from_text(text, NAME), NAME)
-    assert not result.problems
     return {
         text[item.start : item.end].removesuffix(".data[0]"): item.fix.applicability if item.fix else None
-        for item in result.findings
+        for item in checked_and_fixed(text, CODES)[0]
     }
 
 

@@ -3,29 +3,18 @@
 from __future__ import annotations
 
 import textwrap
-from pathlib import Path
 
 import pytest
-from harness.catalogue import catalogue
+from harness.fixing import checked_and_fixed
 
-from torchmigrate.config import Settings
-from torchmigrate.engine import Engine
-from torchmigrate.source import Source
-
-CODE, NAME = "TM454", Path("example.py")
+CODE = "TM454"
 START = "import torch\nopt = torch.optim.SGD(p, lr=1)\nsched = torch.optim.lr_scheduler.StepLR(opt, 3)\n"
 
 
 def check(text: str, *, start: str = START) -> tuple[int, str]:
     """How many findings there are, and the fixed text."""
-    settings = Settings(codes=frozenset([CODE]), known={CODE: CODE}, fix=True, unsafe_fixes=True)
-    source = Source.from_text(start + textwrap.dedent(text), NAME)
-    found = Engine(catalogue(), Settings(codes=frozenset([CODE]), known={CODE: CODE})).check_source(
-        source, NAME
-    )
-    fixed = Engine(catalogue(), settings).check_source(source, NAME)
-    assert not found.problems and not fixed.problems
-    return len(found.findings), (fixed.new_text or source.text)[len(start) :]
+    found, new = checked_and_fixed(start + textwrap.dedent(text), [CODE])
+    return len(found), new[len(start) :]
 
 
 @pytest.mark.parametrize(

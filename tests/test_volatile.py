@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import textwrap
 import warnings
 from pathlib import Path
@@ -10,30 +9,20 @@ from pathlib import Path
 import pytest
 import torch
 from harness.catalogue import catalogue
+from harness.fixing import checked_and_fixed
 
 from torchmigrate.config import Settings
 from torchmigrate.engine import Engine
 from torchmigrate.source import Source
 
-NAME = Path("example.py")
 HEAD = "import torch\nfrom torch.autograd import Variable\n\n"
 CODES = frozenset(["TM331", "TM045"])
 
 
 def check(text: str, codes: frozenset[str] = CODES) -> tuple[list[str], str]:
     """The help of every finding, and the fixed text."""
-    known = {code: code for code in codes}
-    found = Engine(catalogue(), Settings(codes=codes, known=known)).check_source(
-        Source.from_text(text, NAME), NAME
-    )
-    fixing = Settings(codes=codes, known=known, fix=True, unsafe_fixes=True)
-    result = Engine(catalogue(), fixing).check_source(Source.from_text(text, NAME), NAME)
-    assert not found.problems and not result.problems
-    new = result.new_text or text
-    ast.parse(new)
-    again = Engine(catalogue(), fixing).check_source(Source.from_text(new, NAME), NAME)
-    assert again.new_text in (None, new)
-    return [finding.help or "" for finding in found.findings], new
+    found, new = checked_and_fixed(text, codes)
+    return [finding.help or "" for finding in found], new
 
 
 def dedent(body: str) -> str:
