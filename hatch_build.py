@@ -19,10 +19,9 @@ class CompiledRules(BuildHookInterface[Any]):
         root = Path(self.root)
         sys.path.insert(0, str(root / "src"))
         try:
-            from torchmigrate.catalogue.compiled import dump
-            from torchmigrate.catalogue.loader import load_directory
+            from torchmigrate.catalogue.store import compile_own
 
-            data = dump(item.rule for item in load_directory(root / "rules", relative=True))
+            data = compile_own(root / "rules", made_from="")
         finally:
             sys.path.remove(str(root / "src"))
         target = Path(self.directory) / "_compiled.rules"

@@ -230,7 +230,7 @@ def test_a_list_of_patterns_is_a_case_for_each(tmp_path: Path) -> None:
     assert rule.only_in_patterns
     assert [case.pattern for case in rule.cases] == ["torch.symeig($x)[0]", "torch.symeig(input=$x)[0]"]
     assert [case.template for case in rule.cases] == ["f($x)"] * 2
-    assert compiled.load(compiled.dump([rule])).rules == [rule]
+    assert compiled.load(compiled.dump([rule], "", [])).rules == [rule]
 
 
 def test_patterns_of_methods(tmp_path: Path) -> None:
@@ -597,7 +597,7 @@ def test_compiling_keeps_every_kind_of_field(tmp_path: Path) -> None:
         "  cases", "  modules: {torch._six: null}\n  members: [b, a]\n  match: {upper: literal}\n  cases"
     )
     rule = one(tmp_path, text)
-    assert compiled.load(compiled.dump([rule])).rules == [rule]
+    assert compiled.load(compiled.dump([rule], "", [])).rules == [rule]
 
 
 @pytest.mark.parametrize(
@@ -627,7 +627,7 @@ def generated(own: list[Rule], count: int) -> Iterator[Rule]:
 
 
 def test_500_rules_are_loaded_without_building_one(own: list[Rule]) -> None:
-    catalogue = compiled.load(compiled.dump(generated(own, 500)))
+    catalogue = compiled.load(compiled.dump(generated(own, 500), "", []))
     assert len(catalogue) == 500
     assert len(catalogue.for_name("torch.qr_of_nothing")) == 0
     assert catalogue._built == {}
@@ -691,7 +691,7 @@ def test_screen() -> None:
 
 
 def test_a_catalogue_can_be_sent_to_another_process(own: list[Rule]) -> None:
-    catalogue = compiled.load(compiled.dump(own)).where(lambda head: head.code > "TM1")
+    catalogue = compiled.load(compiled.dump(own, "", [])).where(lambda head: head.code > "TM1")
     assert pickle.loads(pickle.dumps(catalogue)).rules == catalogue.rules
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from torchmigrate.builtin import RULES
 
 ROOT = Path(__file__).parent.parent
 EXAMPLE = """\
@@ -20,6 +21,7 @@ import torch
 
 scaler = torch.cuda.amp.GradScaler()
 y = functorch.vmap(f)(x)
+z = x.cuda(non_blocking=True)  # torchmigrate: ignore
 """
 
 
@@ -120,10 +122,13 @@ def test_installed_program(scripts: Path, tmp_path: Path) -> None:
     listed = json.loads(
         run(scripts / "torchmigrate", "rules", "--output-format", "json", cwd=tmp_path).stdout
     )
-    assert {"TM201", "TM300"} <= {rule["code"] for rule in listed}
+    codes = {rule["code"] for rule in listed}
+    checkout = run(sys.executable, "-m", "torchmigrate", "rules", "--output-format", "json", cwd=ROOT).stdout
+    assert codes == {rule["code"] for rule in json.loads(checkout)}
+    assert codes >= {rule.code for rule in RULES}
     (tmp_path / "example.py").write_text(EXAMPLE)
     checked = run(scripts / "torchmigrate", "check", "--output-format", "json", cwd=tmp_path, check=False)
     assert checked.returncode == 1, checked.stderr
-    assert {"TM202", "TM300"} <= {finding["code"] for finding in json.loads(checked.stdout)}
+    assert {"TM202", "TM300", "TM010"} <= {finding["code"] for finding in json.loads(checked.stdout)}
     page = run(scripts / "torchmigrate", "plan", "--output-format", "html", cwd=tmp_path).stdout
     assert page.startswith("<!DOCTYPE html>") and "TM202" in page

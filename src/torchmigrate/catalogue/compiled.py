@@ -14,13 +14,14 @@ from torchmigrate.model import Applicability
 _HEAD = "head"  # the releases in the head of a rule, where they are others than in the rule
 
 
-def dump(rules: Iterable[Rule], made_from: str = "", others: Iterable[Rule] = ()) -> bytes:
+def dump(rules: Iterable[Rule], made_from: str, others: Iterable[Rule]) -> bytes:
     """Rules as the bytes of a compiled file, the same for the same rules.
 
     Args:
         rules: in the order of the catalogue.
         made_from: on one line; `unpack` gives it back.
-        others: rules that are code. Of them, only the names are in the file.
+        others: rules that are code. Of them, only the names are in the file. Without a default: a file that
+            lacks them makes a program that does not know them.
     """
     rules = list(rules)
     data = json.dumps([_encode_rule(rule) for rule in rules], ensure_ascii=False, separators=(",", ":"))

@@ -63,6 +63,21 @@ def default_catalogue() -> Catalogue:
     return own_rules()[1]
 
 
+def compile_own(directory: Path, made_from: str) -> bytes:
+    """The bytes of the compiled file of all our own rules: those in `directory`, and those that are code.
+
+    The one way in which a checkout and the build of a wheel make it.
+
+    Raises:
+        CatalogueError: the YAML cannot be loaded.
+    """
+    from torchmigrate.builtin import RULES
+    from torchmigrate.catalogue.compiled import dump
+    from torchmigrate.catalogue.loader import load_directory
+
+    return dump([item.rule for item in load_directory(directory, relative=True)], made_from, RULES)
+
+
 def load_user_rules(paths: Sequence[Path]) -> list[LoadedRule]:
     """The rules in a user's directories (or single files), with their examples.
 
@@ -134,10 +149,7 @@ def _compiled_file() -> CompiledFile:
     stamp = "" if installed else _stamp()
     if file is not None and (installed or file.made_from == stamp):
         return file
-    from torchmigrate.builtin import RULES
-    from torchmigrate.catalogue.compiled import dump
-
-    data = dump(_rules_from_yaml(), stamp, RULES)
+    data = compile_own(rules_directory(), stamp)
     if not installed:
         # Where nothing can be written (a read-only checkout), every run reads the YAML again.
         _write(COMPILED, data)
