@@ -1,47 +1,69 @@
-"""Fixtures and the report about proofs."""
+"""What is tested, what is left out, and the report about proofs."""
 
 from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
 
 import pytest
 from harness.browser import lacking_for_browser
 from harness.summary import HAS_TORCH, Tally, summary
 
-# Tests of the proofs themselves; they import torch at their top.
-NEEDS_TORCH = ["test_proof_harness.py"]
-NEEDS_BROWSER = ["test_plan_html.py"]
+import torchmigrate
+
 NO_BROWSER = lacking_for_browser()
+NEEDS_BROWSER = ["test_plan_html.py"]
+# Modules that cannot be imported without torch.
+NEEDS_TORCH = sorted(
+    path.name
+    for path in Path(__file__).parent.glob("test_*.py")
+    if re.search(
+        r"^(import torch|from (torch|proofs\.\w+|apex_fake) import .*)$", path.read_text("utf-8"), re.M
+    )
+)
 collect_ignore = [*([] if HAS_TORCH else NEEDS_TORCH), *(NEEDS_BROWSER if NO_BROWSER else [])]
-TALLY = pytest.StashKey[Tally]()
+TALLY = Tally(
+    left_out=[]
+    if HAS_TORCH
+    else [*NEEDS_TORCH, "looking up the new names of renames", "the API data against what is installed"]
+)
+SOURCES = Path(__file__).parents[1] / "src"
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "proof: a rewrite executed on real torch, counted in the summary")
-    without = [*NEEDS_TORCH, "looking up the new names of renames", "the API data against what is installed"]
-    config.stash[TALLY] = Tally(left_out=[] if HAS_TORCH else without)
+    # Else a run for the wheel could test the checkout without a word.
+    if os.environ.get("TORCHMIGRATE_TEST_INSTALLED") and _is_checkout():
+        pytest.exit(f"the tests of the installed program got {torchmigrate.__file__}", returncode=1)
 
 
-@pytest.hookimpl(hookwrapper=True)
-def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]):
-    outcome = yield
-    report = outcome.get_result()
-    if report.when == "call" and item.get_closest_marker("proof"):
-        tally = item.config.stash[TALLY]
-        (tally.proven if report.passed else tally.failed).append(item.name)
+def pytest_report_header() -> str:
+    return f"torchmigrate: {'the checkout' if _is_checkout() else 'installed'}, {torchmigrate.__file__}"
 
 
-def pytest_terminal_summary(terminalreporter, config: pytest.Config) -> None:
+def _is_checkout() -> bool:
+    return SOURCES in Path(torchmigrate.__file__).parents
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    if report.when == "call" and "proof" in report.keywords:
+        (TALLY.proven if report.passed else TALLY.failed).append(report.nodeid)
+
+
+def pytest_terminal_summary(terminalreporter) -> None:
     from torchmigrate.catalogue.problems import CatalogueError
 
     if NO_BROWSER:
         terminalreporter.section("browser")
         for name in NEEDS_BROWSER:
-            tests = (config.rootpath / "tests" / name).read_text("utf-8").count("\ndef test_")
+            tests = Path(__file__).with_name(name).read_text("utf-8").count("\ndef test_")
             terminalreporter.write_line(
                 f"{', '.join(NO_BROWSER)} not found: {name} was left out, {tests} tests of the page of `plan`"
             )
     terminalreporter.section("proofs")
     try:
-        for line in summary(config.stash[TALLY]):
+        for line in summary(TALLY):
             terminalreporter.write_line(line)
     except CatalogueError as error:  # the tests that load the catalogue have failed, with the details
         terminalreporter.write_line(f"the rules do not load: {error}")

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import textwrap
 import types
-from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
 import torch
 from apex_fake import installed
-from harness.catalogue import catalogue
 from harness.fixing import checked_and_fixed
+from harness.program import FIX_ALL, only
+from harness.program import run as checked
 
 from torchmigrate.codemods.apex_amp import RULES
-from torchmigrate.config import Settings
-from torchmigrate.engine import Engine
-from torchmigrate.source import Source
 
-NAME = Path("train.py")
 CODES = frozenset(RULES)
 HEAD = """\
 import torch
@@ -41,10 +37,10 @@ def batches(count=6):
 
 def check(text: str, codes: frozenset[str] = CODES) -> tuple[list[str], str]:
     """The help of every finding, and the fixed text."""
-    found, new = checked_and_fixed(text, codes, CODES)
+    found, new = checked_and_fixed(text, codes)
     if new != text:
         assert "apex" not in new.replace("apex_", "")
-        assert not checked_and_fixed(new, codes, CODES)[0]
+        assert not checked_and_fixed(new, codes)[0]
         compile(new, "train.py", "exec")
     return [finding.help or "" for finding in found], new
 
@@ -1059,8 +1055,7 @@ MEMBERS: dict[str, tuple[str, list[str]]] = {
 def test_what_belongs_to_it_without_its_name(name: str) -> None:
     body, wanted = MEMBERS[name]
     text = FORM.format(body=textwrap.dedent(body).strip())
-    settings = Settings(codes=frozenset({"TM227"}), known={"TM227": "TM227"}, fix=False)
-    found = Engine(catalogue(), settings).check_source(Source.from_text(text, NAME), NAME).findings
+    found = checked(text, *only(["TM227"])).findings
     assert [text[item.start : item.end] for item in found] == wanted
     assert all(item.help and ("scaler" in item.help) for item in found)
 
@@ -1090,8 +1085,7 @@ UNUSED = {
 @pytest.mark.parametrize("name", UNUSED)
 def test_an_import_that_nothing_uses(name: str) -> None:
     text, wanted = UNUSED[name]
-    settings = Settings(codes=CODES, known={code: code for code in CODES}, fix=True, unsafe_fixes=True)
-    assert Engine(catalogue(), settings).check_source(Source.from_text(text, NAME), NAME).new_text == wanted
+    assert checked(text, *only(CODES), *FIX_ALL).new_text == wanted
 
 
 def test_the_branch_of_apex_is_what_goes() -> None:
@@ -1125,6 +1119,5 @@ def test_the_branch_of_apex_is_what_goes() -> None:
 
 def test_names_that_a_star_import_cannot_give() -> None:
     text = "from apex.fp16_utils import *\nmodel = network_to_half(model)\nprint(other, tofp16)\n"
-    settings = Settings(codes=CODES | {"TM228"}, known={code: code for code in CODES}, fix=False)
-    found = Engine(catalogue(), settings).check_source(Source.from_text(text, NAME), NAME).findings
+    found = checked(text, *only(CODES | {"TM228"})).findings
     assert [text[item.start : item.end] for item in found][1:] == ["network_to_half", "tofp16"]

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
+from typing import Any
 
 import api_fake
 import pytest
+from harness.program import only, run
 
 from torchmigrate.api_rules.own import held_libraries
 from torchmigrate.api_rules.rules import CODES, EXAMPLES
 from torchmigrate.catalogue.index import Catalogue
 from torchmigrate.catalogue.model import Rule
-from torchmigrate.config import Settings
-from torchmigrate.engine import Engine
 from torchmigrate.model import Finding, Severity, Timeline
-from torchmigrate.source import Source
 from torchmigrate.versions import surface
 
 OWN_RULES = Catalogue.of(
@@ -45,16 +44,18 @@ def invented(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def check(
-    text: str, *, catalogue: Catalogue | None = None, path: str = "x.py", **options: object
+    text: str,
+    *,
+    catalogue: Catalogue | None = None,
+    path: str = "x.py",
+    codes: Collection[str] = CODES,
+    **options: str,
 ) -> list[Finding]:
-    settings = Settings(codes=options.pop("codes", CODES), **options)  # type: ignore[arg-type]
-    source = Source.from_text(text, Path(path))
-    result = Engine(catalogue or Catalogue.of([]), settings).check_source(source, Path(path))
-    assert not result.problems
-    return result.findings
+    given = [part for name, value in options.items() for part in (f"--{name}", value)]
+    return run(text, *only(codes), *given, path=Path(path), rules=catalogue or Catalogue.of([])).findings
 
 
-def found(text: str, **options: object) -> list[str]:
+def found(text: str, **options: Any) -> list[str]:
     """Every finding as `CODE what-it-points-at`."""
     return [f"{item.code} {text[item.start : item.end]}" for item in check(text, **options)]
 
@@ -182,7 +183,7 @@ def test_only_what_is_selected() -> None:
 
 def test_suppressed() -> None:
     text = "import torch\ntorch.attic.sums(x)  # torchmigrate: ignore[TM001] old\n"
-    assert found(text, known={"TM001": "TM001"}) == []
+    assert found(text) == []
 
 
 # ---- the libraries themselves ------------------------------------------------------------------------

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
+from harness.program import FIX, attempt
 
 from torchmigrate.async_argument import async_arguments, mask
-from torchmigrate.catalogue.store import default_catalogue
-from torchmigrate.config import Settings
-from torchmigrate.engine import Engine
 from torchmigrate.model import FileResult
-from torchmigrate.source import Source
 
 BEFORE = """\
 import torch
@@ -34,11 +29,7 @@ s = "x.cuda(async=True)"
 
 
 def check(text: str, *, fix: bool, ignore: tuple[str, ...] = ()) -> FileResult:
-    catalogue = default_catalogue()
-    codes = {head.code for head in catalogue.heads if not head.opt_in} | {"TM012"}
-    settings = Settings(codes=frozenset(codes) - set(ignore), fix=fix)
-    path = Path("case.py")
-    return Engine(catalogue, settings).check_source(Source.from_text(text, path), path)
+    return attempt(text, *FIX * fix, *(part for code in ignore for part in ("--ignore", code)))
 
 
 def test_found_with_everything_else() -> None:

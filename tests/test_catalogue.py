@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from harness.program import only, run
 
 from torchmigrate.builtin import RULES
 from torchmigrate.catalogue import compiled, store
@@ -25,10 +26,7 @@ from torchmigrate.catalogue.problems import CatalogueError
 from torchmigrate.catalogue.schema import CASE, EXAMPLE
 from torchmigrate.catalogue.schema import RULE as RULE_SCHEMA
 from torchmigrate.catalogue.variants import at
-from torchmigrate.config import Settings
-from torchmigrate.engine import Engine
 from torchmigrate.model import Applicability
-from torchmigrate.source import Source
 
 ROOT = Path(__file__).parent.parent
 
@@ -795,11 +793,8 @@ def test_a_run_with_compiled_rules_reads_no_yaml() -> None:
         "c = default_catalogue(); assert len(c.rules) == len(c)"
     )
     check = "; print(sorted({'yaml', 'jsonschema', 'packaging', 'libcst', 'click'} & set(sys.modules)))"
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
     for expected in (None, "[]\n"):  # the first may have to compile
-        run = subprocess.run(
-            [sys.executable, "-c", code + check], env=environment, capture_output=True, text=True, check=True
-        )
+        run = subprocess.run([sys.executable, "-c", code + check], capture_output=True, text=True, check=True)
         assert expected is None or run.stdout == expected
 
 
@@ -863,9 +858,9 @@ def test_what_a_symbol_says_of_itself(tmp_path: Path) -> None:
 
 def test_a_symbol_that_is_still_there_at_the_target_is_not_found(tmp_path: Path) -> None:
     (loaded,) = load_file(write(tmp_path, VARIANTS))
-    engine = Engine(Catalogue.of([loaded.rule]), Settings(codes=frozenset(["TM990"]), target="2.0"))
-    source = Source.from_text("import torch\ntorch.f(1, a=2)\ntorch.g(c=1)\n", tmp_path)
-    assert [found.symbol for found in engine.check_source(source, tmp_path).findings] == ["torch.f"]
+    text = "import torch\ntorch.f(1, a=2)\ntorch.g(c=1)\n"
+    result = run(text, *only(["TM990"]), "--target", "2.0", rules=Catalogue.of([loaded.rule]))
+    assert [found.symbol for found in result.findings] == ["torch.f"]
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from textwrap import dedent
 from typing import Any
 
 import pytest
+from harness.program import heed_interrupts
 
 import torchmigrate
 from torchmigrate import cli
@@ -845,8 +846,7 @@ class TestInterruptions:
                 jobs,
                 stdout=subprocess.DEVNULL,
                 start_new_session=True,
-                # Tests in the background have it ignored, as has what they start.
-                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+                preexec_fn=heed_interrupts,
             )
             assert process.stderr is not None
             assert process.stderr.readline().startswith(b"configuration")

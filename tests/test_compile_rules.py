@@ -10,13 +10,11 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from harness.catalogue import catalogue
+from harness.program import FIX_ALL, only, run
+from harness.program import fixed as fixed_by
 from harness.summary import HAS_TORCH
 
-from torchmigrate.config import Settings
-from torchmigrate.engine import Engine
 from torchmigrate.model import Finding
-from torchmigrate.source import Source
 
 PATH = Path("<case>", "case.py")
 needs_torch = pytest.mark.skipif(not HAS_TORCH, reason="torch is not installed")
@@ -33,22 +31,12 @@ def _modules() -> Iterator[None]:
 
 
 def found(text: str, *codes: str) -> list[Finding]:
-    settings = Settings(codes=frozenset(codes), known={code: code for code in codes})
-    result = Engine(catalogue(), settings).check_source(Source.from_text(text, PATH), PATH)
-    assert not result.problems
-    return result.findings
+    return run(text, *only(codes), path=PATH).findings
 
 
 def fixed(text: str, *codes: str) -> str:
     """The text with unsafe fixes, which a second run leaves as it is."""
-    known = {code: code for code in codes}
-    settings = Settings(codes=frozenset(codes), known=known, fix=True, unsafe_fixes=True)
-    engine = Engine(catalogue(), settings)
-    new = engine.check_source(Source.from_text(text, PATH), PATH).new_text
-    if new is None:
-        return text
-    assert engine.check_source(Source.from_text(new, PATH), PATH).new_text is None
-    return new
+    return fixed_by(text, *only(codes), *FIX_ALL, path=PATH)
 
 
 def helps(text: str, *codes: str) -> list[str]:

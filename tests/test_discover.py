@@ -9,9 +9,9 @@ import time
 from pathlib import Path
 
 import pytest
+from harness.program import settings as settings_of
 
 import torchmigrate
-from torchmigrate.config import Settings
 from torchmigrate.discover import DEFAULT_EXCLUDE, Discovery, discover, is_excluded
 
 
@@ -119,12 +119,12 @@ def test_patterns_are_relative_to_the_root(tree: Path) -> None:
 
 
 def test_excluded_text_of_stdin(tree: Path) -> None:
-    settings = Settings(root=tree, extend_exclude=("docs/*.py",))
+    settings = settings_of("--extend-exclude", "docs/*.py")
     left_out = ["docs/a.py", "build/a.py", "a/venv/b/c.py", str(tree / "docs/a.py"), "a/../docs/a.py"]
     assert [name for name in left_out if not is_excluded(Path(name), settings)] == []
     assert not is_excluded(Path("a.py"), settings)
     assert not is_excluded(Path("../docs/a.py"), settings)
-    assert not is_excluded(Path("build/a.py"), Settings(root=tree, exclude=("docs",)))
+    assert not is_excluded(Path("build/a.py"), settings_of("--exclude", "docs"))
 
 
 def test_invalid_exclude_pattern(tree: Path) -> None:

@@ -10,41 +10,26 @@ import itertools
 import math
 import textwrap
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from harness.catalogue import catalogue
+from harness.program import FIX, FIX_ALL, only, run
+from harness.program import fixed as fixed_by
 from proofs.patches import old_torch
 
-from torchmigrate.config import Settings
-from torchmigrate.engine import Engine
 from torchmigrate.model import Applicability, Finding
-from torchmigrate.source import Source
 
-NAME = Path("example.py")
 CODES = ("TM149", "TM150", "TM151", "TM152", "TM153")
 HEAD = "import math\nimport torch\nimport torch.nn.functional as F\n\n\n"
-SETTINGS = Settings(codes=frozenset(CODES), known={code: code for code in CODES})
 
 
-def findings(text: str, **options: str) -> list[Finding]:
-    result = Engine(catalogue(), SETTINGS._replace(**options)).check_source(
-        Source.from_text(text, NAME), NAME
-    )
-    assert not result.problems
-    return result.findings
+def findings(text: str, *options: str) -> list[Finding]:
+    return run(text, *only(CODES), *options).findings
 
 
 def fixed(text: str, *, unsafe: bool) -> str:
-    settings = SETTINGS._replace(fix=True, unsafe_fixes=unsafe)
-    result = Engine(catalogue(), settings).check_source(Source.from_text(text, NAME), NAME)
-    assert not result.problems
-    new = result.new_text or text
-    again = Engine(catalogue(), settings).check_source(Source.from_text(new, NAME), NAME)
-    assert again.new_text is None, "fixing twice changes nothing"
-    return new
+    return fixed_by(text, *only(CODES), *(FIX_ALL if unsafe else FIX))
 
 
 def function(body: str, parameters: str = "x, y, w") -> str:
@@ -861,13 +846,13 @@ def test_safe_first():
 
 def test_unsafe_where_asked_for():
     text = function("f = torch.rfft(x, 1)\nreturn torch.irfft(f, 1)")
-    (finding, *_) = findings(text, unsafe_fixes=True)
+    (finding, *_) = findings(text, "--unsafe-fixes")
     assert finding.fix is not None and finding.fix.applicability is Applicability.UNSAFE
     assert "complex tensors take the place of pairs" in (finding.fix.reason or "")
 
 
 def test_old_releases():
-    (finding,) = findings("import torch\ny = torch.rfft(x, 1)\n", minimum="1.6")
+    (finding,) = findings("import torch\ny = torch.rfft(x, 1)\n", "--minimum", "1.6")
     assert finding.fix is not None and finding.fix.applicability is Applicability.UNSAFE
     assert "needs torch 1.8" in (finding.fix.reason or "")
 

@@ -5,55 +5,80 @@ after_unsafe.py  with --fix --unsafe-fixes; absent: the same as after.py
 findings.txt     what is found in before.py, `line:column CODE` each; absent: nothing
 select.txt       codes of rules that are off by default and on for this one; absent: none
 
-After a change of behaviour, `python tests/test_fixtures.py [NAME...]` writes the first three anew; read the
-diff before committing it.
+The program runs as a user runs it, over copies of all of them. After a change of behaviour,
+`python tests/test_fixtures.py [NAME...]` writes the first three anew; read the diff before committing it.
 """
 
 from __future__ import annotations
 
 import ast
+import functools
+import re
 import shutil
+import subprocess
 import sys
+import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-if __name__ == "__main__":
-    sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "src")]
-
-from harness.catalogue import catalogue
-
-from torchmigrate.config import Settings
-from torchmigrate.engine import Engine
-from torchmigrate.selection import default_codes
-from torchmigrate.source import Source
-
 FIXTURES = sorted(path.parent for path in Path(__file__).with_name("fixtures").glob("*/before.py"))
+SAFE, UNSAFE = ("--fix",), ("--fix", "--unsafe-fixes")
+PLACE = re.compile(r"(.+?)/before\.py:(\d+:\d+): (\w+) .*\n")
 
 
-def engine(directory: Path = Path(__file__).parent, **options: bool) -> Engine:
-    """All rules that are on by default, and those that the fixture in the directory selects, if it is one."""
-    rules = catalogue().rules
-    known = {key: rule.code for rule in rules for key in (rule.code, rule.name)}
+def selected(directory: Path) -> str:
+    """The rules that a fixture selects beside the default ones, as `--extend-select` takes them."""
     listed = directory / "select.txt"
-    codes = default_codes(rules) | set(listed.read_text().split() if listed.exists() else ())
-    return Engine(catalogue(), Settings(codes=codes, known=known, **options))
+    return ",".join(listed.read_text().split()) if listed.exists() else ""
 
 
-def found(path: Path) -> list[str]:
-    """The findings in a file as the lines of findings.txt."""
-    source = Source.read(path)
-    result = engine(path.parent).check_source(source, path)
-    assert not result.problems
-    return [":".join(map(str, source.position(item.start))) + f" {item.code}" for item in result.findings]
+def torchmigrate(directory: Path, names: Sequence[str], *options: str) -> str:
+    """What a run over some of the fixtures in a directory prints."""
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "torchmigrate", "check", "--isolated", "--exit-zero"),
+            *("--output-format", "concise", *options, *names),
+        ],
+        cwd=directory,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
-def fixed(path: Path, *, unsafe: bool) -> bytes:
-    """The bytes of a file after its fixes were applied."""
-    source = Source.read(path)
-    result = engine(path.parent, fix=True, unsafe_fixes=unsafe).check_source(source, path)
-    assert not result.problems
-    return source.data if result.new_text is None else source.encode(result.new_text)
+def run_all(directory: Path, *options: str) -> dict[str, list[str]]:
+    """Run over the copies of all fixtures in a directory; what is found in each, as in findings.txt."""
+    found: dict[str, list[str]] = {fixture.name: [] for fixture in FIXTURES}
+    for selection in sorted(set(map(selected, FIXTURES))):
+        names = [fixture.name for fixture in FIXTURES if selected(fixture) == selection]
+        extended = ("--extend-select", selection) if selection else ()
+        for line in torchmigrate(directory, names, *extended, *options).splitlines(keepends=True):
+            place = PLACE.fullmatch(line)
+            assert place is not None, line
+            found[place[1]].append(f"{place[2]} {place[3]}")
+    return found
+
+
+@functools.cache
+def results(options: tuple[str, ...]) -> tuple[dict[str, list[str]], dict[str, bytes], dict[str, bytes]]:
+    """Of a run with these options: what is found (and left), each file, and each file after a second run."""
+    with tempfile.TemporaryDirectory() as name:
+        directory = Path(name)
+        for fixture in FIXTURES:
+            (directory / fixture.name).mkdir()
+            shutil.copy(fixture / "before.py", directory / fixture.name)
+        found = run_all(directory, *options)
+        once = texts(directory)
+        if options:
+            run_all(directory, *options)
+        return found, once, texts(directory)
+
+
+def texts(directory: Path) -> dict[str, bytes]:
+    return {fixture.name: (directory / fixture.name / "before.py").read_bytes() for fixture in FIXTURES}
 
 
 def expected(directory: Path, *, unsafe: bool) -> bytes:
@@ -64,32 +89,30 @@ def expected(directory: Path, *, unsafe: bool) -> bytes:
 @pytest.mark.parametrize("directory", FIXTURES, ids=lambda path: path.name)
 def test_findings(directory: Path):
     listed = directory / "findings.txt"
-    assert found(directory / "before.py") == (listed.read_text().splitlines() if listed.exists() else [])
+    found, _, _ = results(())
+    assert found[directory.name] == (listed.read_text().splitlines() if listed.exists() else [])
 
 
 @pytest.mark.parametrize("unsafe", [False, True], ids=["safe", "unsafe"])
 @pytest.mark.parametrize("directory", FIXTURES, ids=lambda path: path.name)
-def test_fixes(directory: Path, unsafe: bool, tmp_path: Path):
-    data = fixed(directory / "before.py", unsafe=unsafe)
+def test_fixes(directory: Path, unsafe: bool):
+    _, once, twice = results(UNSAFE if unsafe else SAFE)
+    data = once[directory.name]
     assert data.decode() == expected(directory, unsafe=unsafe).decode()
     ast.parse(data)
-    again = tmp_path / "before.py"
-    again.write_bytes(data)
-    if (directory / "select.txt").exists():
-        shutil.copy(directory / "select.txt", tmp_path)
-    assert fixed(again, unsafe=unsafe) == data
+    assert twice[directory.name] == data
 
 
 def update(directory: Path) -> None:
     """Write what is expected of a fixture from what happens now."""
     path = directory / "before.py"
-    listed = "".join(line + "\n" for line in found(path))
+    listed = "".join(line + "\n" for line in results(())[0][directory.name])
     (directory / "findings.txt").write_text(listed) if listed else (directory / "findings.txt").unlink(
         missing_ok=True
     )
     before = path.read_bytes()
-    for name, unsafe in (("after.py", False), ("after_unsafe.py", True)):
-        data = fixed(path, unsafe=unsafe)
+    for name, options in (("after.py", SAFE), ("after_unsafe.py", UNSAFE)):
+        data = results(options)[1][directory.name]
         target = directory / name
         if data == before:
             target.unlink(missing_ok=True)

@@ -5,11 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from harness.catalogue import catalogue
-
-from torchmigrate.config import Settings
-from torchmigrate.engine import Engine
-from torchmigrate.source import Source
+from harness.program import FIX, only, run
 
 NAME = Path("example.py")
 
@@ -17,9 +13,7 @@ NAME = Path("example.py")
 def check(text: str, code: str, *, fix: bool = False) -> tuple[int, str]:
     """How many findings there are, and the fixed text."""
     text = f"import torch\n{text}\n"
-    settings = Settings(codes=frozenset([code]), known={code: code}, fix=fix, unsafe_fixes=True)
-    result = Engine(catalogue(), settings).check_source(Source.from_text(text, NAME), NAME)
-    assert not result.problems
+    result = run(text, *only([code]), *FIX * fix, "--unsafe-fixes")
     return len(result.findings), (result.new_text or text).partition("\n")[2].rstrip("\n")
 
 

@@ -6,11 +6,7 @@ import argparse
 from pathlib import Path
 
 import pytest
-from harness.catalogue import catalogue
-
-from torchmigrate.config import Settings
-from torchmigrate.engine import Engine
-from torchmigrate.source import Source
+from harness.program import FIX, only, run
 
 NAME = Path("example.py")
 CODES = frozenset(["TM573", "TM574"])
@@ -19,10 +15,8 @@ CODES = frozenset(["TM573", "TM574"])
 def check(text: str) -> tuple[list[str], str]:
     """The codes of the findings, and the fixed text."""
     text = f"import torch\n{text}\n"
-    source = Source.from_text(text, NAME)
-    found = Engine(catalogue(), Settings(codes=CODES, known={})).check_source(source, NAME)
-    fixed = Engine(catalogue(), Settings(codes=CODES, known={}, fix=True)).check_source(source, NAME)
-    assert not found.problems
+    found = run(text, *only(CODES))
+    fixed = run(text, *only(CODES), *FIX)
     return [finding.code for finding in found.findings], (fixed.new_text or text).partition("\n")[2]
 
 

@@ -8,17 +8,15 @@ import re
 import types
 
 import pytest
-from harness.catalogue import catalogue, example_id, loaded_rules
+from harness.catalogue import example_id, loaded_rules
 from harness.fakes import Fake, fake_libraries
 from harness.matrix import FOUND, REPORTED, SILENT, shapes
+from harness.program import FIX_ALL, only, run
 from harness.summary import HAS_TORCH
 
 from torchmigrate.canonical import canonical
 from torchmigrate.catalogue.check_examples import EXAMPLE_PATH
-from torchmigrate.config import Settings
-from torchmigrate.engine import Engine
 from torchmigrate.names.resolver import LIBRARY_ROOTS
-from torchmigrate.source import Source
 
 
 def plain_case(rule):
@@ -82,13 +80,8 @@ def is_moved(rule, old):
 
 
 def use_faults(rule, old, new, shape):
-    settings = Settings(
-        codes=frozenset([rule.code]), known={rule.code: rule.code}, fix=True, unsafe_fixes=True
-    )
-    found = check(shape.code, Settings(codes=frozenset([rule.code]), known={rule.code: rule.code}))
-    result = check(shape.code, settings)
-    if result.problems:
-        return [problem.reason for problem in result.problems]
+    found = run(shape.code, *only([rule.code]), path=EXAMPLE_PATH)
+    result = run(shape.code, *only([rule.code]), *FIX_ALL, path=EXAMPLE_PATH)
     if shape.expect == SILENT:
         return ["reported"] if found.findings else []
     if not found.findings:
@@ -148,10 +141,6 @@ def unused_imports(text):
                     yield f"`{name}` is imported and not used"
 
 
-def check(code, settings):
-    return Engine(catalogue(), settings).check_source(Source.from_text(code, EXAMPLE_PATH), EXAMPLE_PATH)
-
-
 def resolve(name):
     """The object of a qualified name, importing as much of it as is a module."""
     parts = name.split(".")
@@ -180,8 +169,7 @@ def is_testable(new):
 )
 def test_the_new_name_is_reached_by_the_imports(item, old, new):
     code = f"import {old.partition('.')[0]}\nf = {old}\n"
-    settings = Settings(codes=frozenset([item.rule.code]), known={}, fix=True, unsafe_fixes=True)
-    text = check(code, settings).new_text
+    text = run(code, *only([item.rule.code]), *FIX_ALL, path=EXAMPLE_PATH).new_text
     assert text is not None
     space = {}
     exec(text, space)

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from harness.program import heed_interrupts
 
-SOURCE = Path(__file__).parents[1] / "src"
 OLD = "import torch\n\ny = torch.ger(a, b)\n"
 NEW = OLD.replace("ger", "outer")
 ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
@@ -24,7 +24,7 @@ def command(*arguments: str | Path) -> list[str]:
 
 
 def environment() -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(SOURCE), "PYTHONIOENCODING": "utf-8"}
+    return {**os.environ, "PYTHONIOENCODING": "utf-8"}
 
 
 def run(
@@ -124,8 +124,7 @@ def test_interrupted(project: Path, jobs: str) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         start_new_session=True,
-        # Tests in the background have it ignored, as has what they start.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        preexec_fn=heed_interrupts,
     )
     time.sleep(1)
     os.killpg(process.pid, signal.SIGINT)

@@ -43,7 +43,7 @@ def commands(content: str) -> list[str]:
 
 
 def prepare(directory: Path) -> dict[str, str]:
-    """Copy the examples into a directory; an environment in which `torchmigrate` is this checkout's."""
+    """Copy the examples into a directory; an environment in which `torchmigrate` is the one that is tested."""
     for name in ("examples", "docs"):
         shutil.copytree(ROOT / name, directory / name)
     programs = directory / ".programs"
@@ -52,9 +52,10 @@ def prepare(directory: Path) -> dict[str, str]:
     program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m torchmigrate "$@"\n')
     program.chmod(0o755)
     path = os.pathsep.join((str(programs), os.environ["PATH"]))
+    kept = {name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ}
     return {
+        **kept,
         "PATH": path,
-        "PYTHONPATH": str(ROOT / "src"),
         "PYTHONIOENCODING": "utf-8",
         "HOME": str(directory),
     }
@@ -135,7 +136,7 @@ def test_the_tests_are_those_of_ci() -> None:
         for command in commands(block.content)
         if "pytest" in command
     ]
-    assert command.startswith(TESTS) and command.endswith(" && pytest")
+    assert command.startswith(TESTS) and command.endswith(" && pytest -n auto")
 
 
 def test_configuration(tmp_path: Path) -> None:
@@ -175,7 +176,6 @@ def test_links(page: Path) -> None:
 
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(ROOT / "src"))
     if sys.argv[1:] != ["--update"]:
         sys.exit("usage: python tests/test_readme.py --update")
     for page in (README, MIGRATIONS):

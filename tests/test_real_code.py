@@ -5,42 +5,23 @@ from __future__ import annotations
 import textwrap
 from pathlib import Path
 
-from harness.catalogue import catalogue
-from test_fixtures import engine
-
-from torchmigrate.config import Settings
-from torchmigrate.engine import Engine
-from torchmigrate.source import Source
+from harness.program import FIX_ALL, only, run
 
 
 def found_with_all_rules(code: str) -> list[str]:
-    rules = catalogue().rules
-    codes = frozenset(rule.code for rule in rules)
-    checker = Engine(catalogue(), Settings(codes=codes, known={code: code for code in codes}))
-    source = Source.from_text(textwrap.dedent(code).lstrip("\n"), Path("code.py"))
-    result = checker.check_source(source, source.path)
-    assert not result.problems
-    return [item.code for item in result.findings]
+    return [item.code for item in run(textwrap.dedent(code).lstrip("\n"), "--select", "ALL").findings]
 
 
 def fixed(code: str, *selected: str) -> str:
     """The code after every fix, the unsafe ones too; selected: codes instead of those that are on by default."""
-    source = Source.from_text(textwrap.dedent(code).lstrip("\n"), Path("code.py"))
-    fixer = engine(fix=True, unsafe_fixes=True)
-    if selected:
-        settings = Settings(codes=frozenset(selected), known={}, fix=True, unsafe_fixes=True)
-        fixer = Engine(catalogue(), settings)
-    result = fixer.check_source(source, source.path)
-    assert not result.problems
-    return result.new_text or source.text
+    text = textwrap.dedent(code).lstrip("\n")
+    return run(text, *(only(selected) if selected else ()), *FIX_ALL).new_text or text
 
 
 def found(code: str, path: Path = Path("code.py")) -> list[tuple[int, str]]:
     """Line and code of every finding."""
-    source = Source.from_text(textwrap.dedent(code).lstrip("\n"), path)
-    result = engine().check_source(source, path)
-    assert not result.problems
-    return [(source.position(item.start)[0], item.code) for item in result.findings]
+    text = textwrap.dedent(code).lstrip("\n")
+    return [(text.count("\n", 0, item.start) + 1, item.code) for item in run(text, path=path).findings]
 
 
 def test_an_import_for_old_releases_only_is_used_without_a_finding() -> None:

@@ -6,18 +6,15 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from test_fixtures import engine
+from harness.program import attempt, only, run
 
-from torchmigrate.catalogue.index import Catalogue
-from torchmigrate.config import Settings
-from torchmigrate.engine import Engine
 from torchmigrate.model import FileResult
 from torchmigrate.source import Source
 
 
 def check(code: str) -> tuple[Source, FileResult]:
     source = Source.from_text(textwrap.dedent(code).lstrip("\n"), Path("code.py"))
-    return source, engine().check_source(source, source.path)
+    return source, attempt(source.text, path=source.path)
 
 
 def found(code: str) -> list[tuple[int, str]]:
@@ -88,9 +85,7 @@ def test_a_file_without_torch_is_not_read() -> None:
 
 
 def test_async_is_found_where_nothing_else_is() -> None:
-    checker = Engine(Catalogue.of([]), Settings(codes=frozenset(["TM012"])))
-    source = Source.from_text("import torch\nx.cuda(async=True)\n", Path("code.py"))
-    result = checker.check_source(source, source.path)
+    result = run("import torch\nx.cuda(async=True)\n", *only(["TM012"]))
     assert [item.code for item in result.findings] == ["TM012"]
 
 

@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
-from harness.catalogue import catalogue
+from harness.program import FIX, FIX_ALL, only, run
 
-from torchmigrate.config import Settings
-from torchmigrate.engine import Engine
-from torchmigrate.source import Source
-
-NAME = Path("example.py")
 REMOVED = {
     "two in one block": (
         "import torchaudio\nif windows:\n    torchaudio.initialize_sox()\n    torchaudio.shutdown_sox()\nrun()\n",
@@ -39,10 +32,7 @@ KEPT = {
 
 
 def fixed(text: str, *, unsafe: bool = False) -> str:
-    settings = Settings(codes=frozenset({"TM800", "TM816"}), fix=True, unsafe_fixes=unsafe)
-    result = Engine(catalogue(), settings).check_source(Source.from_text(text, NAME), NAME)
-    assert not result.problems
-    return result.new_text or text
+    return run(text, *only(["TM800", "TM816"]), *(FIX_ALL if unsafe else FIX)).new_text or text
 
 
 @pytest.mark.parametrize("name", REMOVED)
@@ -53,10 +43,9 @@ def test_removed(name):
 
 @pytest.mark.parametrize("name", KEPT)
 def test_reported_only(name):
-    settings = Settings(codes=frozenset({"TM800"}))
-    result = Engine(catalogue(), settings).check_source(Source.from_text(KEPT[name], NAME), NAME)
-    assert result.findings
-    assert all(finding.fix is None for finding in result.findings)
+    findings = run(KEPT[name], *only(["TM800"])).findings
+    assert findings
+    assert all(finding.fix is None for finding in findings)
 
 
 @pytest.mark.parametrize(

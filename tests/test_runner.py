@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 import pytest
+from harness.program import heed_interrupts
 
 import torchmigrate
 from torchmigrate import runner
@@ -207,6 +208,7 @@ def test_control_c_in_a_terminal(tmp_path: Path) -> None:
         text=True,
         start_new_session=True,
         env=environment(),
+        preexec_fn=heed_interrupts,
     )
     assert process.stdout is not None
     process.stdout.readline()

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 from harness.catalogue import catalogue
+from harness.program import FIX_ALL, only
+from harness.program import fixed as fixed_by
+from harness.program import run as run_on
 from harness.summary import HAS_TORCH
 
-from torchmigrate.config import Settings
-from torchmigrate.engine import Engine
 from torchmigrate.model import Applicability, FileResult, Finding
-from torchmigrate.source import Source
 
 NET = """\
 import torch
@@ -35,30 +35,22 @@ for x in loader:
 """
 
 
-def run(text: str, **options: object) -> FileResult:
-    engine = Engine(catalogue(), Settings(codes=frozenset(["TM900"]), known={"TM900": "TM900"}, **options))
-    path = Path("<case>", "case.py")
-    result = engine.check_source(Source.from_text(text, path), path)
-    assert not result.problems
-    return result
+def run(text: str, *options: str) -> FileResult:
+    return run_on(text, *only(["TM900"]), *options, path=Path("<case>", "case.py"))
 
 
-def found(text: str, **options: object) -> list[Finding]:
-    return run(text, **options).findings
+def found(text: str, *options: str) -> list[Finding]:
+    return run(text, *options).findings
 
 
-def fixed(text: str, **options: object) -> str:
+def fixed(text: str, *options: str) -> str:
     """The text with unsafe fixes, which a second run leaves as it is."""
-    new = run(text, fix=True, unsafe_fixes=True, **options).new_text
-    if new is None:
-        return text
-    assert run(new, fix=True, unsafe_fixes=True, **options).new_text is None
-    return new
+    return fixed_by(text, *only(["TM900"]), *FIX_ALL, *options, path=Path("<case>", "case.py"))
 
 
-def added(text: str, **options: object) -> list[str]:
+def added(text: str, *options: str) -> list[str]:
     """What the fixes add: each new line, with the line before it."""
-    new = fixed(text, **options).splitlines()
+    new = fixed(text, *options).splitlines()
     old = text.splitlines()
     lines = []
     for number, line in enumerate(new):
@@ -553,7 +545,7 @@ def test_releases(text: str, options: dict[str, str], level: Applicability, need
 
 
 def test_nothing_before_2_0():
-    assert found(WRAPPED, target="1.13") == []
+    assert found(WRAPPED, "--target", "1.13") == []
 
 
 def test_off_unless_selected():

@@ -2,33 +2,27 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from harness.catalogue import catalogue
+from harness.program import only
+from harness.program import run as checked
 
-from torchmigrate.config import Settings
-from torchmigrate.engine import Engine
 from torchmigrate.libraries import LIBRARY_ROOTS
 from torchmigrate.model import Finding
 from torchmigrate.selection import SelectorError, codes_of
-from torchmigrate.source import Source
 from torchmigrate.suppress import UNUSED
 from torchmigrate.torchfix_codes import CODES, LATER_NAMES, TorchFixCode, ours
 
 ROOT = Path(__file__).parent.parent
-NAME = Path("example.py")
 EVERY = {code: code for code in (*(rule.code for rule in catalogue().rules), UNUSED)}
 
 
 def found(text: str, codes: frozenset[str]) -> list[Finding]:
-    settings = Settings(codes=codes, known=EVERY)
-    result = Engine(catalogue(), settings).check_source(Source.from_text(text, NAME), NAME)
-    assert not result.problems
-    return result.findings
+    return checked(text, *only(codes)).findings
 
 
 def rows(text: str, codes: frozenset[str]) -> list[int]:
@@ -171,8 +165,7 @@ def test_a_code_stands_for_each_of_ours_once() -> None:
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "torchmigrate", *arguments]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
-    return subprocess.run(command, capture_output=True, text=True, env=environment)
+    return subprocess.run(command, capture_output=True, text=True)
 
 
 def test_explain() -> None:

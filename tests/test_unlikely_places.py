@@ -3,30 +3,18 @@
 from __future__ import annotations
 
 import textwrap
-from pathlib import Path
 
 import pytest
-from harness.catalogue import catalogue
-
-from torchmigrate.config import Settings
-from torchmigrate.engine import Engine
-from torchmigrate.source import Source
-
-NAME = Path("example.py")
+from harness.program import FIX, run
 
 
 def check(text: str, *, fix: bool = True) -> tuple[list[str], str]:
     """The codes that are left, with their lines, and the text with all fixes."""
     text = textwrap.dedent(text).lstrip("\n")
-    rules = catalogue()
-    codes = frozenset(head.code for head in rules.heads if not head.opt_in) - {"TM001", "TM002"}
-    settings = Settings(codes=codes, known={code: code for code in codes}, fix=fix, unsafe_fixes=True)
-    source = Source.from_text(text, NAME)
-    result = Engine(rules, settings).check_source(source, NAME)
-    assert not result.problems
-    shown = source if result.new_text is None else source.with_text(result.new_text)
-    found = [f"{item.code}:{shown.position(item.start)[0]}" for item in result.findings]
-    return found, result.new_text or text
+    result = run(text, "--ignore", "TM001", *FIX * fix, "--unsafe-fixes")
+    shown = result.new_text or text
+    found = [f"{item.code}:{shown.count(chr(10), 0, item.start) + 1}" for item in result.findings]
+    return found, shown
 
 
 CLEAN = {

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import textwrap
 import warnings
-from pathlib import Path
 
 import pytest
 import torch
-from harness.catalogue import catalogue
 from harness.fixing import checked_and_fixed
-
-from torchmigrate.config import Settings
-from torchmigrate.engine import Engine
-from torchmigrate.source import Source
+from harness.program import FIX_ALL, only
+from harness.program import run as checked
 
 HEAD = "import torch\nfrom torch.autograd import Variable\n\n"
 CODES = frozenset(["TM331", "TM045"])
@@ -304,10 +300,7 @@ def test_no_wrapper_is_dropped_where_the_volatile_ones_stay() -> None:
             return Variable(torch.zeros(3))
         """
     )
-    codes = frozenset(["TM330", "TM331", "TM045"])
-    settings = Settings(codes=codes, known={}, fix=True, unsafe_fixes=True)
-    source = Source.from_text(text, Path("example.py"))
-    after = Engine(catalogue(), settings).check_source(source, source.path).new_text
+    after = checked(text, *only(["TM330", "TM331", "TM045"]), *FIX_ALL).new_text
     assert after is not None
     assert after.partition("def other")[0] == text.partition("def other")[0]
     assert "return torch.zeros(3)" in after

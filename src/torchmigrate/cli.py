@@ -20,7 +20,6 @@ from torchmigrate.options import (
     config_options,
     file_options,
     jobs_option,
-    layer,
     minimum_option,
     option,
     paths_argument,
@@ -84,8 +83,6 @@ def commands() -> None:
 @config_options
 def check(
     paths: tuple[Path, ...],
-    fix: bool,
-    diff: bool,
     show_fixes: bool,
     exit_zero: bool,
     exit_non_zero_on_fix: bool,
@@ -93,11 +90,6 @@ def check(
     stdin_filename: Path | None,
     output_format: str,
     statistics: bool,
-    quiet: bool,
-    verbose: bool,
-    colour: str,
-    config: Path | None,
-    isolated: bool,
     **options: Any,
 ) -> int:
     """Check files and directories (default: the current one), or stdin with `-`.
@@ -115,17 +107,11 @@ def check(
         raise click.UsageError("--stdin-filename goes with `-` as the only path.")
     paths = paths or (Path(),)
     name = stdin_filename or Path("<stdin>")
-    session = Session.open(
-        [name if stdin_filename else Path()] if from_stdin else paths,
-        config=config,
-        isolated=isolated,
-        command_line=layer(options),
-        fix=fix or diff,
-        quiet=quiet,
-        verbose=verbose,
-        colour=colour,
+    where = [name if stdin_filename else Path()] if from_stdin else paths
+    session = Session.from_options(where, options)
+    output = Output(
+        output_format, options["diff"], show_fixes, statistics, exit_zero, exit_non_zero_on_fix, jobs
     )
-    output = Output(output_format, diff, show_fixes, statistics, exit_zero, exit_non_zero_on_fix, jobs)
     checker = Checker(session.catalogue, session.settings, output, session.console, Path.cwd())
     if from_stdin:
         if sys.stdin is None:
@@ -181,11 +167,6 @@ def plan(
     output: Path | None,
     link_template: str | None,
     title: str | None,
-    quiet: bool,
-    verbose: bool,
-    colour: str,
-    config: Path | None,
-    isolated: bool,
     **options: Any,
 ) -> int:
     """Make the upgrade plan of files and directories (default: the current one).
@@ -201,15 +182,7 @@ def plan(
     from torchmigrate.versions.releases import NEWEST
 
     step = options["target"] is not None
-    session = Session.open(
-        paths or (Path(),),
-        config=config,
-        isolated=isolated,
-        command_line=layer({**options, "target": options["target"] or NEWEST}),
-        quiet=quiet,
-        verbose=verbose,
-        colour=colour,
-    )
+    session = Session.from_options(paths or (Path(),), {**options, "target": options["target"] or NEWEST})
     return run_plan(
         session, paths or (Path(),), Request(output_format, step, output, title, link_template, jobs)
     )

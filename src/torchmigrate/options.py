@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -182,7 +182,7 @@ def span(options: dict[str, Any]) -> VersionRange | None:
         raise click.UsageError(f"{error}.") from None
 
 
-def layer(options: dict[str, Any]) -> Layer:
+def layer(options: Mapping[str, Any]) -> Layer:
     """The options of a command line as a layer of the configuration; those that it lacks are not given."""
     from torchmigrate.config import Layer
 

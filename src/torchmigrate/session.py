@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -18,6 +18,7 @@ from torchmigrate.config import (
     read_config,
 )
 from torchmigrate.console import Console
+from torchmigrate.options import layer
 from torchmigrate.reach import is_dir
 from torchmigrate.selection import Selectable
 
@@ -74,6 +75,20 @@ class Session(NamedTuple):
         console.detail(f"target: torch {settings.target}; minimum: {settings.minimum or 'unknown'}")
         console.detail(f"{len(settings.codes)} of {len(known)} rules selected")
         return cls(console, catalogue, settings, known)
+
+    @classmethod
+    def from_options(cls, paths: Sequence[Path], options: Mapping[str, Any]) -> Session:
+        """The same for a command that checks files, whose options click gives by these names."""
+        return cls.open(
+            paths,
+            config=options["config"],
+            isolated=options["isolated"],
+            command_line=layer(options),
+            fix=options.get("fix", False) or options.get("diff", False),
+            colour=options["colour"],
+            quiet=options["quiet"],
+            verbose=options["verbose"],
+        )
 
     @property
     def rules(self) -> list[Rule]:

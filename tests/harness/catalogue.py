@@ -1,4 +1,4 @@
-"""The rules of this repository, as the tests see them."""
+"""The rules, as the program that is tested has them."""
 
 from __future__ import annotations
 
@@ -10,20 +10,21 @@ from pathlib import Path
 from torchmigrate.catalogue.examples import FIX, Example
 from torchmigrate.catalogue.index import Catalogue
 from torchmigrate.catalogue.loader import LoadedRule, load_directory
+from torchmigrate.catalogue.store import own_rules, rules_directory
 
 ROOT = Path(__file__).parents[2]
-RULES = ROOT / "rules"
 
 
 @functools.cache
 def loaded_rules() -> tuple[LoadedRule, ...]:
-    """Every rule with its examples, from the YAML files and not from their compiled form."""
-    return tuple(load_directory(RULES))
+    """Every rule with its examples: of a wheel, the YAML files that it holds."""
+    return tuple(load_directory(rules_directory()))
 
 
 @functools.cache
 def catalogue() -> Catalogue:
-    return Catalogue.of([item.rule for item in loaded_rules()])
+    """What a run looks rules up in: the compiled form."""
+    return own_rules()[1]
 
 
 def fix_examples() -> Iterator[tuple[LoadedRule, int, Example]]:
