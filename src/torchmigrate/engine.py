@@ -125,6 +125,10 @@ class Engine:
         known = self.settings.known
         if found or suppressions.concern(known):
             found = suppressions.filter(found, self.enabled - ignored, known)
+        if len(found) > 1:
+            from torchmigrate.decisions import decided_once
+
+            found = decided_once(found, self.catalogue.find, source)
         found.sort(key=lambda item: (item.start, item.end, item.code))
         return found
 

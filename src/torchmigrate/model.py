@@ -100,6 +100,7 @@ class Finding(NamedTuple):
     url: str | None = None
     symbol: str | None = None  # the qualified name that was found
     timeline: Timeline | None = None  # None: about the file, not about a release
+    places: tuple[tuple[int, int], ...] = ()  # start and end of others that the same decision is about
 
 
 class Problem(NamedTuple):

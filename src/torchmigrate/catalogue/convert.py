@@ -104,6 +104,7 @@ def read_rule(raw: dict[str, Any], number: int, file: YamlFile, shown_path: str)
         replaced_by=tuple(raw.get("replaced_by", ())),
         codemod=raw.get("codemod"),
         opt_in=raw.get("opt_in", False),
+        once=raw.get("once"),
         references=tuple(raw.get("references", ())),
         path=shown_path,
         line=file.line(path),

@@ -117,6 +117,8 @@ class Rule(NamedTuple):
     replaced_by: tuple[str, ...] = ()  # names whose use or test shows that the new side is handled
     codemod: str | None = None  # module in torchmigrate.codemods
     opt_in: bool = False  # off unless selected (adoption)
+    # "file", "function": what gives the same advice there is one decision, so one finding with many places
+    once: str | None = None
     references: tuple[str, ...] = ()
     path: str = ""  # where it was defined: below rules/ for our own, as given for a user's
     line: int = 0

@@ -237,6 +237,7 @@ RULE: Schema = _record(
         "replaced_by": _list_of(_QUALIFIED, "a list of qualified names"),
         "codemod": _IDENTIFIER,
         "opt_in": _TRUE,
+        "once": {"enum": ["file", "function"], "allowed": "`file` or `function`"},
         "references": _list_of(_string("a URL", r"\Ahttps?://\S+\Z"), "a list of URLs"),
         "examples": {"type": "array", "items": EXAMPLE, "minItems": 1, "allowed": "a list of examples"},
         **_APPLICATION,

@@ -12,6 +12,8 @@ from torchmigrate.model import Applicability, Finding, Severity
 from torchmigrate.source import Source
 from torchmigrate.style import printable
 
+_MOST_PLACES = 8  # that are listed where a person reads them
+
 
 class FileFindings(NamedTuple):
     """The findings that are left in one file, in order of place, and the text that they are in.
@@ -28,6 +30,16 @@ class FileFindings(NamedTuple):
     def mark(self, finding: Finding) -> str:
         """ruff's sign for a finding that `--fix`, with the settings of this run, would fix."""
         return "[*]" if fixable(finding, self.least) else ""
+
+    def also(self, finding: Finding) -> str:
+        """The lines of the other places that a finding is about, in words; empty if there are none."""
+        rows = list(dict.fromkeys(self.source.position(start)[0] for start, _ in finding.places))
+        if not rows:
+            return ""
+        shown = ", ".join(map(str, rows[:_MOST_PLACES]))
+        if len(rows) > _MOST_PLACES:
+            return f"also in lines {shown} and {len(rows) - _MOST_PLACES} more"
+        return f"also in line{'s' if len(rows) > 1 else ''} {shown}"
 
 
 class Reporter(Protocol):

@@ -16,7 +16,11 @@ class ConciseReporter:
         self.style = style
 
     def piece(self, file: FileFindings) -> str:
-        return "".join(header(file, finding, self.style) + "\n" for finding in file.findings)
+        return "".join(self._line(file, finding) + "\n" for finding in file.findings)
+
+    def _line(self, file: FileFindings, finding: Finding) -> str:
+        also = file.also(finding)
+        return header(file, finding, self.style) + (f" ({also})" if also else "")
 
     def whole(self, pieces: Sequence[str]) -> str:
         return "".join(pieces)

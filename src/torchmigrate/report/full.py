@@ -56,7 +56,8 @@ class FullReporter:
                 carets = style.severity(finding.severity, "^" * max(width, 1) + label)
                 yield f"{bar} {' ' * before}{carets}"
         yield bar
-        for kind, text in advice(finding):
+        also = file.also(finding)
+        for kind, text in (*([("note", also)] if also else []), *advice(finding)):
             rows = _wrap(f"{kind}: {printable(text)}")
             rows[0] = style.bold(rows[0][: len(kind) + 1]) + rows[0][len(kind) + 1 :]
             yield f"{'':{gutter}} {style.gutter('=')} " + f"\n{'':{gutter + 3}}".join(rows)

@@ -30,7 +30,8 @@ class GithubReporter:
                 del places["col"], places["endColumn"]
             places["title"] = f"torchmigrate ({finding.code})"
             message = f"{file.shown}:{row}:{column}: {finding.code} {finding.message}"
-            for kind, text in advice(finding):
+            also = file.also(finding)
+            for kind, text in (*([("note", also)] if also else []), *advice(finding)):
                 message += f"\n  {kind}: {text}"
             fields = ",".join(f"{key}={_property(str(value))}" for key, value in places.items())
             lines.append(f"::{_COMMAND[finding.severity]} {fields}::{_data(message)}\n")

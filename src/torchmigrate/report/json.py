@@ -37,6 +37,10 @@ def as_object(file: FileFindings, finding: Finding) -> dict[str, object]:
         "filename": os.path.abspath(file.path),  # noqa: PTH100 (Path.absolute keeps `..`)
         "location": _place(file.source, finding.start),
         "end_location": _place(file.source, finding.end),
+        "places": [
+            {"location": _place(file.source, start), "end_location": _place(file.source, end)}
+            for start, end in finding.places
+        ],
         "url": finding.url,
         "symbol": finding.symbol,
         "help": finding.help,
