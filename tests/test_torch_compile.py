@@ -518,27 +518,32 @@ IN_PLACE = WRAPPED + "torch.save(model.state_dict(), path)\n"
 @pytest.mark.parametrize(
     ("text", "options", "level", "needs"),
     [
-        (WRAPPED, {}, Applicability.UNSAFE, ""),
-        (WRAPPED, {"minimum": "2.0"}, Applicability.UNSAFE, ""),
+        (WRAPPED, (), Applicability.UNSAFE, ""),
+        (WRAPPED, ("--minimum", "2.0"), Applicability.UNSAFE, ""),
         (
             WRAPPED,
-            {"minimum": "1.13"},
+            ("--minimum", "1.13"),
             Applicability.UNSAFE,
             "needs torch 2.0, and the project supports torch 1.13; ",
         ),
-        (WRAPPED, {"target": "2.0"}, Applicability.UNSAFE, ""),
-        (IN_PLACE, {"minimum": "2.1"}, Applicability.UNSAFE, ""),
+        (WRAPPED, ("--target", "2.0"), Applicability.UNSAFE, ""),
+        (IN_PLACE, ("--minimum", "2.1"), Applicability.UNSAFE, ""),
         (
             IN_PLACE,
-            {"minimum": "2.0"},
+            ("--minimum", "2.0"),
             Applicability.UNSAFE,
             "needs torch 2.1, and the project supports torch 2.0; ",
         ),
-        (IN_PLACE, {"target": "2.0"}, Applicability.DISPLAY, "needs torch 2.1, and the target is torch 2.0"),
+        (
+            IN_PLACE,
+            ("--target", "2.0"),
+            Applicability.DISPLAY,
+            "needs torch 2.1, and the target is torch 2.0",
+        ),
     ],
 )
-def test_releases(text: str, options: dict[str, str], level: Applicability, needs: str):
-    (finding,) = found(text, **options)
+def test_releases(text: str, options: tuple[str, ...], level: Applicability, needs: str):
+    (finding,) = found(text, *options)
     assert finding.fix is not None
     assert finding.fix.applicability is level
     assert (finding.fix.reason or "").startswith(needs or "the first calls compile")

@@ -7,6 +7,8 @@ import signal
 from collections.abc import Iterable
 from pathlib import Path
 
+import click
+
 from harness.catalogue import catalogue
 from torchmigrate import cli
 from torchmigrate.catalogue.index import Catalogue
@@ -37,7 +39,8 @@ def only(codes: Iterable[str]) -> tuple[str, str]:
 
 def settings(*options: str) -> Settings:
     """What `torchmigrate check --isolated OPTIONS` comes to."""
-    context = cli.check.make_context("check", ["--isolated", *options])
+    program = click.Context(cli.commands, info_name="torchmigrate", **cli.commands.context_settings)
+    context = cli.check.make_context("check", ["--isolated", *options], parent=program)
     return Session.from_options([Path()], context.params).settings
 
 

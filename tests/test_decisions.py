@@ -1,0 +1,81 @@
+"""What is decided once is found once: the other places are listed in the finding."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from harness.program import FIX_ALL, fixed, only, run
+
+BACKEND = """\
+from caffe2.python import core, workspace
+import caffe2.python.onnx.backend as backend
+
+
+def run(net):
+    workspace.ResetWorkspace()
+    return backend.prepare(core.Net(net))
+"""
+CONVOLUTIONS = """\
+from torch import nn
+
+
+class Block(nn.Module):
+    def __init__(self):
+        self.a = nn.utils.weight_norm(nn.Conv1d(1, 2, 3))
+        self.b = nn.utils.weight_norm(nn.Conv1d(2, 2, 3))  # torchmigrate: ignore[TM497] old checkpoints
+
+        def more():
+            return nn.utils.weight_norm(nn.Conv1d(2, 4, 3))
+
+    def head(self):
+        return nn.Sequential(nn.utils.weight_norm(nn.Linear(1, 2)), nn.utils.weight_norm(nn.Linear(2, 2)))
+"""
+
+
+def rows(text: str, *options: str) -> list[list[int]]:
+    """The rows of every finding: its own, and those of its places."""
+    return [
+        [text.count("\n", 0, start) + 1 for start in (item.start, *(place[0] for place in item.places))]
+        for item in run(text, *options).findings
+    ]
+
+
+def test_a_package_that_is_gone() -> None:
+    assert [sorted(set(found)) for found in rows(BACKEND, *only(["TM062"]))] == [[1, 2, 6, 7]]
+
+
+def test_advice_that_repeats() -> None:
+    text = "import torch\n" + "torch.jit.script(f)\n" * 3 + "torch.jit.trace(f, x)\n"
+    assert rows(text, *only(["TM640"])) == [[2, 3, 4], [5]]
+
+
+def test_suppressed_places_are_none() -> None:
+    text = "import torch\ntorch.jit.script(f)  # noqa: TM640\ntorch.jit.script(f)\ntorch.jit.script(f)\n"
+    assert rows(text, *only(["TM640"])) == [[3, 4]]
+
+
+def test_in_a_function_all_places_are_fixed_together() -> None:
+    assert rows(CONVOLUTIONS, *only(["TM497"])) == [[6, 10], [13, 13]]
+    new = fixed(CONVOLUTIONS, *only(["TM497"]), *FIX_ALL)
+    assert new.count("parametrizations.weight_norm(") == 4
+
+
+def test_in_every_format(tmp_path: Path) -> None:
+    (tmp_path / "old.py").write_text("import torch\n" + "torch.jit.script(f)\n" * 12)
+
+    def out(form: str) -> str:
+        command = [sys.executable, "-m", "torchmigrate", "check", "--isolated", "--select", "TM640"]
+        return subprocess.run(
+            [*command, "--output-format", form, "old.py"], cwd=tmp_path, capture_output=True, text=True
+        ).stdout
+
+    (finding,) = json.loads(out("json"))
+    assert finding["location"]["row"] == 2
+    assert [place["location"]["row"] for place in finding["places"]] == list(range(3, 14))
+    listed = "also in lines 3, 4, 5, 6, 7, 8, 9, 10 and 3 more"
+    assert out("concise").rstrip().endswith(f"({listed})")
+    assert f"= note: {listed}\n" in out("full")
+    assert f"%0A  note: {listed}%0A" in out("github")
