@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from pathlib import Path
 
 import pytest
 from test_cli import Project
 
 from torchmigrate.codemods import model_urls
+from torchmigrate.fstrings import fit_old_python
 from torchmigrate.model import Applicability, Edit, Finding, Fix, Severity
 
 # Two rules with safe fixes, and one, TM721, that is to fail.
@@ -127,3 +130,71 @@ def test_fixes_without_an_end_leave_the_file_alone(project, monkeypatch, unsafe)
     assert "a.py: TM721: the fixes never come to an end; the file was left alone" in done.stderr
     assert (project.path / "a.py").read_text() == CODE
     assert "TM721" in done.stdout
+
+
+# ---- comments ---------------------------------------------------------------------------------------
+
+DROPS_A_COMMENT = """\
+import torch
+
+y = torch.symeig(
+    x,
+    eigenvectors=False,  # only the values
+)[0]
+"""
+
+
+def fix_of(project: Project, code: str, text: str, *arguments: str) -> dict[str, object]:
+    """The fix of the only finding of a rule, as JSON."""
+    project.write("c.py", text)
+    done = project.run("check", "--output-format=json", f"--select={code}", *arguments, "c.py", code=1)
+    (finding,) = json.loads(done.stdout)
+    fix = finding["fix"]
+    assert isinstance(fix, dict)
+    return fix
+
+
+@pytest.mark.parametrize("options", [[], ["--minimum=1.0"]])
+def test_a_lost_comment_is_a_reason_of_its_own(project, options) -> None:
+    """With the minimum the fix has another reason already: the new name is too young."""
+    fix = fix_of(project, "TM100", DROPS_A_COMMENT, *options)
+    assert fix["applicability"] == "unsafe"
+    reason = str(fix["reason"])
+    assert reason.endswith("a comment would be lost")
+    assert reason.startswith("needs torch 1.8") == bool(options)
+
+
+def test_the_configuration_cannot_make_the_loss_of_a_comment_safe(project) -> None:
+    project.write("pyproject.toml", '[tool.torchmigrate]\nextend-safe-fixes = ["TM100"]\n')
+    assert fix_of(project, "TM100", DROPS_A_COMMENT)["applicability"] == "unsafe"
+
+
+# ---- f-strings --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "old"),
+    [
+        ("f'{a}'", True),
+        ("f'{a[\"x\"]}' 'b'", True),
+        ("f'{a['x']}'", False),
+        ("f'{a!r:>{n}}'", True),
+        ("f'''{a[\"x\"]} ' {b['y']}'''", True),
+        ("f'''{f'''{a}'''}'''", False),
+        ("f'{a\n}'", False),
+        ("f'''{a\n}'''", True),
+        ("f'{\"\\n\"}'", False),
+        ("f'\\n{a}'", True),
+        ("f'''{a # c\n}'''", False),
+        ("f'{f\"{a}\"}'", True),
+        ("rf'\\d{a}' # '", True),
+    ],
+)
+def test_f_strings_that_an_old_python_reads(text, old) -> None:
+    """An old Python says so itself."""
+    if not old and sys.version_info < (3, 12):
+        with pytest.raises(SyntaxError):
+            compile(text, "", "eval")
+        return
+    compile(text, "", "eval")
+    assert fit_old_python(f"x = {text}\n") == old

@@ -1,4 +1,4 @@
-"""Runs the examples of rules in other layouts and surroundings: part of `torchmigrate test-rules` and the tests.
+"""Runs the examples of rules in other layouts and surroundings, for `test-rules` and the tests.
 
 For every example with a fix and every variation of `layouts`: the fixed text parses on Python 3.10 and here,
 it means what the fix of the example means (or the code stays as it is), fixing it again changes nothing, and
@@ -13,7 +13,6 @@ import tokenize
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
-from pathlib import Path
 
 from torchmigrate.catalogue import layouts
 from torchmigrate.catalogue.check_examples import EXAMPLE_PATH, ExampleFailure
@@ -24,7 +23,7 @@ from torchmigrate.comments import COMMENT_LOST
 from torchmigrate.config import Settings
 from torchmigrate.engine import Engine
 from torchmigrate.fstrings import fit_old_python
-from torchmigrate.model import Applicability, FileResult, Finding
+from torchmigrate.model import Applicability, FileResult
 from torchmigrate.source import Source
 from torchmigrate.versions.releases import NEWEST
 
@@ -32,7 +31,7 @@ OLDEST_PYTHON = (3, 10)  # whose code is checked
 
 
 def check_layouts(item: LoadedRule, catalogue: Catalogue) -> Iterator[ExampleFailure]:
-    """What is wrong with the examples of one rule in other forms; `check` is the variation."""
+    """What is wrong with the examples of one rule in other forms; `check` has example and variation."""
     engines: dict[tuple[str | None, str | None], _Engines] = {}
     for number, example in enumerate(item.examples, start=1):
         if example.kind != FIX:
@@ -45,8 +44,8 @@ def check_layouts(item: LoadedRule, catalogue: Catalogue) -> Iterator[ExampleFai
                 item.rule.code,
                 item.rule.path,
                 example.line or item.rule.line,
-                variation,
-                f"example {number}: {detail}",
+                f"example {number} as {variation}",
+                detail,
             )
 
 

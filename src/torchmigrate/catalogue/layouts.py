@@ -12,6 +12,7 @@ import re
 import tokenize
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from torchmigrate.edits import splice
@@ -98,10 +99,9 @@ class Code:
         return self.text[span[0] : span[1]]
 
     def _arguments(self, call: ast.Call) -> List | None:
-        nodes = sorted([*call.args, *call.keywords], key=lambda node: (node.lineno, node.col_offset))
-        if not nodes or (len(nodes) == 1 and isinstance(nodes[0], ast.GeneratorExp)):
+        if not (call.args or call.keywords) or _is_generator(call):
             return None
-        spans = [self.source.span(node) for node in nodes]
+        spans = sorted([*map(self.source.span, call.args), *map(self.source.span, call.keywords)])
         end = self.source.span(call)[1]
         opened = self.text.index("(", self._after_parentheses(self.source.span(call.func)[1]))
         return self._list(opened + 1, spans, end - 1, bracketed=True)
@@ -125,12 +125,12 @@ class Code:
             commas += [offset for offset in self.commas if last <= offset < first]
         cuts = [start, *(offset + 1 for offset in commas), end + 1]
         pieces = []
-        for begin, after in zip(cuts, cuts[1:], strict=False):
+        for begin, after in pairwise(cuts):
             piece = self.text[begin : after - 1]
             if piece.strip():
                 lead = len(piece) - len(piece.lstrip())
                 pieces.append((begin + lead, begin + len(piece.rstrip())))
-        inner = [(one[1], two[0]) for one, two in zip(pieces, pieces[1:], strict=False)]
+        inner = [(one[1], two[0]) for one, two in pairwise(pieces)]
         gaps = [(start, pieces[0][0]), *inner, (pieces[-1][1], end)]
         return List(gaps, self.indent(start), bracketed)
 
@@ -148,7 +148,7 @@ class List:
     bracketed: bool
 
     def edits(self, first: str, between: str, last: str) -> list[Edit]:
-        """New gaps. `{n}` is a number, `{i}` the indentation of what is in the parentheses, `{o}` the outer."""
+        """New gaps: `{n}` is a number, `{i}` the indentation in the parentheses, `{o}` the outer one."""
         texts = [first, *[between] * (len(self.gaps) - 2), last]
         found = []
         for number, ((start, end), text) in enumerate(zip(self.gaps, texts, strict=True)):
@@ -159,6 +159,11 @@ class List:
             found[0] = opening._replace(text="(" + opening.text)
             found[-1] = closing._replace(text=closing.text + ")")
         return found
+
+
+def _is_generator(call: ast.Call) -> bool:
+    """Whether this is `f(x for x in y)`, whose parentheses are those of the generator."""
+    return len(call.args) == 1 and not call.keywords and isinstance(call.args[0], ast.GeneratorExp)
 
 
 # ---- layouts -----------------------------------------------------------------------------------------
@@ -183,7 +188,7 @@ def _parentheses(code: Code) -> list[Edit]:
     for node in code.nodes():
         if isinstance(node, ast.Call):
             values = [*node.args, *(keyword.value for keyword in node.keywords)]
-            if len(values) == 1 and isinstance(values[0], ast.GeneratorExp):
+            if _is_generator(node):
                 continue
             for value in values:
                 start, end = code.source.span(value.value if isinstance(value, ast.Starred) else value)
@@ -248,14 +253,9 @@ def _joined(code: Code) -> list[Edit]:
     edits = []
     last: tuple[list[ast.stmt], int, int] | None = None
     for block, index, start, end in code.own_lines():
-        if (
-            last is not None
-            and last[0] is block
-            and last[1] == index - 1
-            and not _is_header(block[index - 1])
-        ):
-            if not code.text[last[2] : start].strip():
-                edits.append(Edit(last[2], start, "; "))
+        follows = last is not None and last[0] is block and last[1] == index - 1
+        if last is not None and follows and not _is_header(block[index - 1]):
+            edits += [Edit(last[2], start, "; ")] if not code.text[last[2] : start].strip() else []
         last = (block, index, end)
     return edits
 
@@ -409,7 +409,10 @@ STATEMENTS = {
 SURROUNDINGS = [*EXPRESSIONS, *STATEMENTS]
 
 
-def surrounded(name: str, code: Code, paths: Collection[Path_]) -> str | None:
+Way = tuple[tuple[str, int], ...]  # to a statement: field and index, from the module on
+
+
+def surrounded(name: str, code: Code, paths: Collection[Way]) -> str | None:
     """The code with the statements at some paths in other surroundings; None: none can be put there."""
     edits = []
     for path in paths:
@@ -436,13 +439,10 @@ def surrounded(name: str, code: Code, paths: Collection[Path_]) -> str | None:
     return text if edits else None
 
 
-Path_ = tuple[tuple[str, int], ...]
-
-
-def statements(code: Code, lines: Collection[int]) -> list[Path_]:
+def statements(code: Code, lines: Collection[int]) -> list[Way]:
     """The paths of the statements with a value that are on some lines."""
 
-    def walk(node: ast.AST, path: Path_) -> Iterator[Path_]:
+    def walk(node: ast.AST, path: Way) -> Iterator[Way]:
         for field in ("body", "orelse", "finalbody", "handlers"):
             for index, child in enumerate(_block(node, field)):
                 here = (*path, (field, index))
@@ -460,7 +460,7 @@ def _block(node: ast.AST, field: str) -> list[ast.AST]:
     return block if isinstance(block, list) else []
 
 
-def at(tree: ast.AST, path: Path_) -> ast.AST | None:
+def at(tree: ast.AST, path: Way) -> ast.AST | None:
     """The node at a path; None where there is none."""
     node = tree
     for field, index in path:
