@@ -137,10 +137,9 @@ def test_fixes_without_an_end_leave_the_file_alone(project, monkeypatch, unsafe)
 DROPS_A_COMMENT = """\
 import torch
 
-y = torch.symeig(
-    x,
-    eigenvectors=False,  # only the values
-)[0]
+y = torch.symeig(x)[
+    0  # only the values
+]
 """
 
 
