@@ -39,7 +39,7 @@ def check_layouts(item: LoadedRule, catalogue: Catalogue) -> Iterator[ExampleFai
         versions = (example.target, example.minimum)
         if versions not in engines:
             engines[versions] = _Engines(item, example, catalogue)
-        for variation, detail in _Variations(example, engines[versions]).failures():
+        for variation, detail in _Variations(item, example, engines[versions]).failures():
             yield ExampleFailure(
                 item.rule.code,
                 item.rule.path,
@@ -68,8 +68,9 @@ class _Engines:
 class _Variations:
     """One example in all forms."""
 
-    def __init__(self, example: Example, engines: _Engines) -> None:
+    def __init__(self, item: LoadedRule, example: Example, engines: _Engines) -> None:
         self.example = example
+        self.parts = not item.rule.codemod  # each fix is right without the others
         self.engines = engines
 
     def failures(self) -> Iterator[tuple[str, str]]:
@@ -79,7 +80,7 @@ class _Variations:
         for name in layouts.LAYOUTS:
             text = layouts.laid_out(name, code)
             if text is not None:
-                for detail in self._wrong(text, partial(_is_either, before, after)):
+                for detail in self._wrong(text, partial(_means, before, after, self.parts)):
                     yield name, detail
         lines = {
             code.source.position(finding.start)[0] for finding in _run(self.engines.look, before).findings
@@ -91,7 +92,7 @@ class _Variations:
             text = layouts.surrounded(name, code, paths)
             wrapped = layouts.surrounded(name, fixed, paths) if same else None
             if text is not None:
-                for detail in self._wrong(text, partial(_is_mixture, text, wrapped)):
+                for detail in self._wrong(text, partial(_means, text, wrapped, True)):
                     yield name, detail
 
     def _wrong(self, text: str, right: Callable[[str], bool]) -> Iterator[str]:
@@ -144,23 +145,20 @@ class _Variations:
         )
 
 
-def _is_either(before: str, after: str, new: str) -> bool:
-    """Whether a text means the same as one of two, but for imports that stay for their comments."""
-    stays = layouts.imported(before) - layouts.imported(after)
-    return layouts.dumped(new) == layouts.dumped(before) or (
-        layouts.dumped(new, stays) == layouts.dumped(after, stays)
-    )
+def _means(before: str, after: str | None, parts: bool, new: str) -> bool:
+    """Whether a text means the same as one of two, but for imports that stay for their comments.
 
-
-def _is_mixture(before: str, after: str | None, new: str) -> bool:
-    """Whether each statement is as it was, or as in `after`; True where that is not known."""
+    parts: or each of its statements does. True where `after` is not known.
+    """
     if after is None:
         return True
     stays = layouts.imported(before) - layouts.imported(after)
-    one, other, mixed = (layouts.dumped(text, stays) for text in (before, after, new))
-    if not len(one) == len(other) == len(mixed):
-        return mixed in (one, other)
-    return all(found in (was, now) for was, now, found in zip(one, other, mixed, strict=True))
+    one, other, found = (layouts.dumped(text, stays) for text in (before, after, new))
+    if found in (one, other):
+        return True
+    if not parts or not len(one) == len(other) == len(found):
+        return False
+    return all(here in (was, now) for was, now, here in zip(one, other, found, strict=True))
 
 
 def _run(engine: Engine, text: str) -> FileResult:

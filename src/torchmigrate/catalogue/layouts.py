@@ -16,6 +16,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from torchmigrate.edits import splice
+from torchmigrate.libraries import LIBRARY_ROOTS
 from torchmigrate.model import Edit
 from torchmigrate.source import Source
 
@@ -318,23 +319,35 @@ def same_meaning(one: str, other: str) -> bool:
 
 
 def dumped(text: str, leave_out: Collection[str] = ()) -> list[str]:
-    """The statements of a text as trees, without those that layouts add. Raises SyntaxError.
+    """The statements of a text as trees, without what layouts add. Raises SyntaxError.
 
+    Names that imports bind are written as what they stand for: it does not matter how that is imported.
     leave_out: imports, as `imported` gives them, that do not count where nothing uses what they bind.
     """
     tree = ast.parse(text)
     used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-    return list(map(ast.dump, _Counting(used, leave_out).visit(tree).body))
+    bound: dict[str, set[str]] = {}
+    unused = []
+    for node, name in _imports(tree):
+        local = name.asname or name.name.partition(".")[0]
+        module = f"{'.' * node.level}{node.module or ''}." if isinstance(node, ast.ImportFrom) else ""
+        bound.setdefault(local, set()).add(module + (name.name if name.asname or module else local))
+        if local not in used and _single(node, name) not in leave_out:
+            unused.append(f"{local} is {module}{name.name}")
+    full = {local: " or ".join(sorted(targets)) for local, targets in bound.items()}
+    return [*map(ast.dump, _Meaning(full).visit(tree).body), *sorted(unused)]
 
 
 def imported(text: str) -> set[str]:
     """What a text imports, as statements with one name each."""
-    return {
-        _single(node, name)
-        for node in ast.walk(ast.parse(text))
-        if isinstance(node, ast.Import | ast.ImportFrom)
-        for name in node.names
-    }
+    return {_single(node, name) for node, name in _imports(ast.parse(text))}
+
+
+def _imports(tree: ast.AST) -> Iterator[tuple[ast.Import | ast.ImportFrom, ast.alias]]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            for name in node.names:
+                yield node, name
 
 
 def _single(node: ast.Import | ast.ImportFrom, name: ast.alias) -> str:
@@ -343,28 +356,31 @@ def _single(node: ast.Import | ast.ImportFrom, name: ast.alias) -> str:
     return ast.unparse(ast.Import([name]))
 
 
-class _Counting(ast.NodeTransformer):
-    """Takes out what does not count."""
+class _Meaning(ast.NodeTransformer):
+    """Takes out imports and what layouts add, and writes names in full."""
 
-    def __init__(self, used: set[str], leave_out: Collection[str]) -> None:
-        self.used = used
-        self.leave_out = leave_out
+    def __init__(self, full: dict[str, str]) -> None:
+        self.full = full
 
-    def visit_Assign(self, node: ast.Assign) -> ast.Assign | None:
+    def visit_Assign(self, node: ast.Assign) -> ast.AST | None:
         target = node.targets[0]
-        return None if isinstance(target, ast.Name) and target.id == MARK else node
+        return None if isinstance(target, ast.Name) and target.id == MARK else self.generic_visit(node)
 
-    def visit_Import(self, node: ast.Import) -> ast.Import | None:
-        node.names = [name for name in node.names if self._counts(node, name)]
-        return node if node.names else None
+    def visit_Import(self, node: ast.Import) -> None:
+        return None
 
-    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.ImportFrom | None:
-        node.names = [name for name in node.names if self._counts(node, name)]
-        return node if node.names else None
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
+        return None
 
-    def _counts(self, node: ast.Import | ast.ImportFrom, name: ast.alias) -> bool:
-        bound = (name.asname or name.name).partition(".")[0]
-        return bound in self.used or _single(node, name) not in self.leave_out
+    def visit_Name(self, node: ast.Name) -> ast.Name:
+        node.id = self.full.get(node.id, node.id)
+        return node
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        self.generic_visit(node)
+        if isinstance(node.value, ast.Name) and node.value.id.partition(".")[0] in LIBRARY_ROOTS:
+            return ast.copy_location(ast.Name(f"{node.value.id}.{node.attr}", node.ctx), node)
+        return node
 
 
 # ---- surroundings ------------------------------------------------------------------------------------
