@@ -85,8 +85,7 @@ def test_drop_with_a_comment(before: str, safe: bool) -> None:
     found = first_rewrite("import torch\n" + before + "\n", make_rule(Case(drop=("b",))))
     assert found is not None
     made, source = found
-    assert made.applicability is (Applicability.SAFE if safe else Applicability.UNSAFE)
-    assert made.reason == (None if safe else LOST)
+    assert made.losses == (() if safe else (LOST,))
     assert ("# why" in apply(made, source)) == (safe and "# why" in before)
 
 
@@ -94,7 +93,8 @@ def test_a_reason_is_added_to_that_of_the_case() -> None:
     case = Case(drop=("b",), applicability=Applicability.UNSAFE, reason="it changes")
     found = first_rewrite("import torch\ntorch.old(\n    a,\n    b,  # why\n)\n", make_rule(case))
     assert found is not None
-    assert found[0].reason == f"it changes; {LOST}"
+    level, reason = found[0].with_losses(case.applicability, case.reason)
+    assert (level, reason) == (Applicability.UNSAFE, f"it changes; {LOST}")
 
 
 KEYWORDS = [
@@ -347,7 +347,7 @@ def test_every_layout(case: Case, newline: str) -> None:
         assert not any(line.strip() and line != line.rstrip(" ") for line in text.split(newline)), repr(text)
         comments = {"# open", "# after", "# above", "# last", "# end"}
         kept = {comment: text.count(comment) for comment in comments}
-        if made.reason is None:
+        if not made.losses:
             assert kept == {comment: code.count(comment) for comment in comments}, text
         assert text.startswith(code[: code.index("torch.old")])
         assert text.endswith(f"  # end{newline}")

@@ -90,7 +90,7 @@ def test_lost_comment() -> None:
     case = Case(pattern="torch.old($v)[2]", template="torch.new($v)")
     found = first_rewrite("import torch\ntorch.old(\n    a  # in\n)[2]\n", make_rule(case))
     assert found is not None
-    assert found[0].reason == "a comment would be lost"
+    assert found[0].losses == ("a comment would be lost",)
 
 
 def test_pattern_without_the_symbol() -> None:

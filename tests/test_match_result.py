@@ -82,7 +82,7 @@ def test_lost_comment() -> None:
     found = first_rewrite(code, make_rule(SOLVE, signature=TWO))
     assert found is not None
     assert apply(*found) == "import torch\nX = torch.linalg.solve(A, B)\n"
-    assert found[0].reason == "a comment would be lost"
+    assert found[0].losses == ("a comment would be lost",)
 
 
 NEW = "torch.linalg.svd(A, full_matrices=False)"

@@ -9,7 +9,7 @@ from match_support import ABSENT, GIVEN, apply, call, first_rewrite, fixed, is_,
 
 from torchmigrate.catalogue.model import ALL_ROLES, Case
 from torchmigrate.match.rewrite import matches, rewrite
-from torchmigrate.model import Applicability, Edit
+from torchmigrate.model import Edit
 from torchmigrate.names.resolver import resolve
 from torchmigrate.places import Surroundings
 
@@ -42,13 +42,13 @@ def test_rename_changes_the_name_only(code: str, old: str, new: str) -> None:
     assert len(made.edits) == 1
     assert made.callee == "torch.new"
     assert made.title == "Replace with `torch.new`"
-    assert (made.applicability, made.reason) == (Applicability.SAFE, None)
+    assert made.losses == ()
 
 
 def test_rename_with_a_comment_in_the_name() -> None:
     found = first_rewrite("import torch\ny = (torch  # here\n     .old(a))\n", make_rule(RENAME))
     assert found is not None
-    assert found[0].reason == "a comment would be lost"
+    assert found[0].losses == ("a comment would be lost",)
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_method_is_renamed_within_its_class() -> None:
     found = first_rewrite(code, make_rule(Case(rename="$new"), symbols=symbols))
     assert found is not None
     assert found[0].edits == (Edit(code.index("symeig"), code.index("symeig") + 6, "eigh"),)
-    assert found[0].reason is None
+    assert not found[0].losses
     symbols = {"torch.Tensor.symeig": {"new": "torch.eigh"}}
     assert fixed(code, make_rule(Case(rename="$new"), symbols=symbols)) is None
 

@@ -18,8 +18,10 @@ from torchmigrate.api_rules.finder import ApiFinder
 from torchmigrate.api_rules.rules import CODES as API_CODES
 from torchmigrate.catalogue.index import Catalogue
 from torchmigrate.catalogue.model import Rule
+from torchmigrate.comments import without_silent_losses
 from torchmigrate.config import Settings
-from torchmigrate.edits import splice
+from torchmigrate.edits import flaw, splice
+from torchmigrate.failures import Failures
 from torchmigrate.fixes import FixPlanner
 from torchmigrate.hits import Hit, HitFinder
 from torchmigrate.imports import ImportPlanner
@@ -71,8 +73,12 @@ class Analyser:
         """Whether a codemod that needs no hits may find something in a text."""
         return any(screen.search(text) for screen in self.screens.values())
 
-    def findings(self, source: Source, path: Path, suppressions: Suppressions) -> list[Finding]:
+    def findings(
+        self, source: Source, path: Path, suppressions: Suppressions, failures: Failures
+    ) -> list[Finding]:
         """The findings of one source that are not suppressed, in no particular order.
+
+        A rule that fails is named in `failures`, and all others go on.
 
         Raises:
             SourceError: the source cannot be parsed.
@@ -80,7 +86,7 @@ class Analyser:
         """
         names = resolve(source.parse(), source, roots=LIBRARY_ROOTS - own_packages(path))
         # Hidden ones must not be part of a fix that an import shares with its uses.
-        all_hits = self.finder.find(names, source)
+        all_hits = self.finder.find(names, source, failures)
         hits = [
             hit
             for hit in all_hits
@@ -88,7 +94,7 @@ class Analyser:
         ]
         found: list[Finding] = []
         if hits or self.may_hold(source.text):
-            planner = FixPlanner(names, source, self.versions, self.settings, is_init=is_init(path))
+            planner = FixPlanner(names, source, self.versions, self.settings, failures, is_init=is_init(path))
             planner.hits = hits
             planner.hides = lambda code, name, offset: suppressions.hides(
                 code, name, source.position(offset)[0]
@@ -100,16 +106,26 @@ class Analyser:
             for rule, module in self.codemods:
                 mine = by_code.get(rule.code, [])
                 if mine or rule.codemod in self.screens:
-                    found.extend(module.find(rule, mine, planner))
+                    with failures.caught(rule.code, "every finding"):
+                        found.extend(list(module.find(rule, mine, planner)))
             found = planner.without_withheld(found)
         if self.api is not None:
-            found.extend(
-                self.api.findings(
-                    names, source, path, {id(hit.use) for hit in all_hits if not hit.rule.opt_in}
-                )
-            )
+            seen = {id(hit.use) for hit in all_hits if not hit.rule.opt_in}
+            with failures.caught(", ".join(sorted(API_CODES & self.settings.codes)), "every finding"):
+                found.extend(self.api.findings(names, source, path, seen))
         names.release()
-        return found
+        return [_with_sound_fix(finding, source, failures) for finding in found]
+
+
+def _with_sound_fix(finding: Finding, source: Source, failures: Failures) -> Finding:
+    """The finding, its fix left out where nobody could apply it, and not safe where a comment vanishes."""
+    if finding.fix is None:
+        return finding
+    why = flaw(finding.fix, len(source.text))
+    if why is not None:
+        failures.left_out(finding, why)
+        return finding._replace(fix=None)
+    return finding._replace(fix=without_silent_losses(finding.fix, source.text))
 
 
 def released(source: Source, fixes: Iterable[Fix]) -> set[str]:

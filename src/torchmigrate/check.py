@@ -202,7 +202,9 @@ class Checker:
         if not output.diff and (tally.found or not self.problems):
             console.note(summary(tally))
         if self.problems:
-            console.note(f"{plural(len(self.problems), 'file')} could not be done.")
+            console.note(
+                f"{plural(len({problem.path for problem in self.problems}), 'file')} could not be done."
+            )
             return FAILED
         if output.exit_zero:
             return CLEAN

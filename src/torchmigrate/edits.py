@@ -40,13 +40,15 @@ def apply(text: str, fixes: Iterable[Fix]) -> Applied:
     other's way if they overlap or touch: two rewrites of neighbouring tokens were not made with each
     other in mind. Mergeable edits (imports) may touch others, may be part of several fixes, and several
     mergeable insertions at one place are all applied, in the order of their text, before what is there.
-    Raises ValueError for a fix without edits, or whose own edits overlap or lie outside the text.
+    Raises ValueError for a fix that has a `flaw`.
     """
     result = Applied(text)
     taken = _Taken()
     for fix in sorted(dict.fromkeys(fixes), key=_order):
+        why = flaw(fix, len(text))
+        if why is not None:
+            raise ValueError(f"{fix.code} {fix.title!r}: {why}")
         edits = sorted(set(fix.edits), key=_key)
-        _check(fix, edits, len(text))
         if any(taken.blocks(edit) for edit in edits):
             result.deferred.append(fix)
             continue
@@ -96,19 +98,21 @@ def _order(fix: Fix) -> tuple[_Key, list[_Key], str, str, int, str]:
     return (first, keys, fix.code, fix.title, fix.applicability, fix.reason or "")
 
 
-def _check(fix: Fix, edits: list[Edit], length: int) -> None:
-    if not edits:
-        raise ValueError(f"{fix.code} {fix.title!r}: no edits")
+def flaw(fix: Fix, length: int) -> str | None:
+    """Why a fix cannot be applied to a text of this many characters, whatever the text; None: it can."""
+    if not fix.edits:
+        return "it has no edits"
     end = 0
     previous: Edit | None = None
-    for edit in edits:
+    for edit in sorted(set(fix.edits), key=_key):
         if not 0 <= edit.start <= edit.end <= length:
-            raise ValueError(f"{fix.code} {fix.title!r}: edit outside the text: {edit}")
+            return f"an edit is outside the text: {edit}"
         ambiguous = previous is not None and _ambiguous(previous, edit)
         if edit.start < end or ambiguous:
-            raise ValueError(f"{fix.code} {fix.title!r}: edits overlap: {previous} and {edit}")
+            return f"its edits overlap: {previous} and {edit}"
         end = edit.end
         previous = edit
+    return None
 
 
 def _ambiguous(one: Edit, other: Edit) -> bool:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from torchmigrate import async_argument
 from torchmigrate.config import Settings
+from torchmigrate.failures import Failures
 from torchmigrate.libraries import mentions_library
 from torchmigrate.model import Applicability, FileResult, Finding, Fix, Problem
 from torchmigrate.source import Source, SourceError
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 MAX_ROUNDS = 10
 NOTEBOOK = "notebooks are not read; convert it with `jupyter nbconvert --to script`"
+ENDLESS = "{}: the fixes never come to an end; the file was left alone (please report)"
 TOO_DEEP = "nested too deeply to be checked"
 
 
@@ -90,7 +91,7 @@ class Engine:
         """Check (and fix in memory) a source; the result's `new_text` is set when fixes were applied."""
         result = FileResult(path)
         try:
-            found = self.analyse(source, path)
+            found = self.analyse(source, path, result)
             if self.settings.fix and any(self._applies(finding) for finding in found):
                 found = self._fix(source, path, found, result)
         except SourceError as error:
@@ -104,8 +105,10 @@ class Engine:
 
     # ---- one round -----------------------------------------------------------------------------------
 
-    def analyse(self, source: Source, path: Path) -> list[Finding]:
+    def analyse(self, source: Source, path: Path, result: FileResult) -> list[Finding]:
         """The findings of one source, suppressed ones left out, in order of place.
+
+        What rules fail at is added to the problems of `result`, once for all rounds.
 
         Raises:
             SourceError: the source cannot be parsed.
@@ -115,7 +118,10 @@ class Engine:
         suppressions = Suppressions.of(source)
         if mentions_library(source.text):
             if self.screen(source.text):
-                found = self.analyser.findings(source, path, suppressions)
+                failures = Failures(source, path)
+                found = self.analyser.findings(source, path, suppressions, failures)
+                named = {problem.reason for problem in result.problems}
+                result.problems += [item for item in failures.problems if item.reason not in named]
             else:
                 source.parse()  # without a name that is looked for; Python 2 and half a file are not clean
             if self.settings.selects(async_argument.CODE):
@@ -150,60 +156,88 @@ class Engine:
         return finding.fix.applicability >= least
 
     def _fix(self, source: Source, path: Path, found: list[Finding], result: FileResult) -> list[Finding]:
-        """Apply fixes in rounds until none is left; the findings that remain."""
+        """Apply fixes in rounds until none is left; the findings that remain.
+
+        A fix that gives code that does not parse is named and left out. So are all fixes of a file that is
+        never done: rules of which each undoes the other's work.
+        """
         from torchmigrate import edits as editing
         from torchmigrate.analysis import released, without_unused_imports
 
         original = source
         fixed: Counter[str] = Counter()
         unused: set[str] = set()  # imports that a fix no longer needs
-        for _ in range(MAX_ROUNDS):
-            wanted = [finding for finding in found if self._applies(finding)]
-            if not wanted:
-                break
+        left_out: set[tuple[str, int]] = set()  # code and place of findings whose fix does not parse
+        for number in range(MAX_ROUNDS + 1):
+            wanted = [
+                finding
+                for finding in found
+                if self._applies(finding) and (finding.code, finding.start) not in left_out
+            ]
             fixes = list(dict.fromkeys(finding.fix for finding in wanted if finding.fix is not None))
             done = editing.apply(source.text, fixes)
-            if not done.applied or done.text == source.text:
+            if done.text == source.text:
                 break
+            if number == MAX_ROUNDS:
+                codes = ", ".join(sorted({fix.code for fix in fixes}))
+                result.problems.append(Problem(path, ENDLESS.format(codes)))
+                return self.analyse(original, path, result)
             after = source.with_text(done.text)
-            bad = self._breaks(after)
-            if bad:
-                self._blame(source, done.applied, path, result)
-                return self.analyse(original, path)
+            if self._breaks(after, original):
+                working = self._working(source, done.applied, original)
+                bad = set(done.applied).difference(working)
+                failures = Failures(source, path)
+                for finding in wanted:
+                    if finding.fix in bad:
+                        left_out.add((finding.code, finding.start))
+                for fix, finding in {finding.fix: finding for finding in reversed(wanted)}.items():
+                    if fix in bad:
+                        failures.left_out(finding, "it gave code that does not parse")
+                result.problems += reversed(failures.problems)
+                done = editing.apply(source.text, working)
+                after = source.with_text(done.text)
             applied = set(done.applied)
             fixed.update(finding.code for finding in wanted if finding.fix in applied)
             unused |= released(source, done.applied)
+            left_out = {(code, editing.map_offset(done.edits, start)) for code, start in left_out}
             source = after
-            found = self.analyse(source, path)
+            found = self.analyse(source, path, result)
         if unused:
             after = without_unused_imports(source, path, unused)
-            source = source if self._breaks(after) else after
-            found = self.analyse(source, path)
+            source = source if self._breaks(after, original) else after
+            found = self.analyse(source, path, result)
         if source.text != original.text:
             result.fixed = dict(fixed)
             result.old_text, result.new_text = original.text, source.text
         return found
 
-    def _breaks(self, source: Source) -> bool:
+    def _breaks(self, source: Source, original: Source) -> bool:
+        """Whether a text does not parse, or needs a newer Python than the original does for its f-strings."""
+        from torchmigrate.fstrings import fit_old_python
+
         try:
             source.parse()
         except SourceError:
             return True
-        return False
+        return not fit_old_python(source.text) and fit_old_python(original.text)
 
-    def _blame(self, source: Source, fixes: Iterable[Fix], path: Path, result: FileResult) -> None:
-        """Name the rules whose fix, alone, leaves a file that does not parse."""
+    def _working(self, source: Source, fixes: list[Fix], original: Source) -> list[Fix]:
+        """Those of some fixes, which fit together, that give code that parses.
+
+        Halves are tried before single fixes: one bad fix of n takes about 2 * log2(n) parses.
+        """
         from torchmigrate import edits as editing
 
-        guilty = []
-        for fix in fixes:
-            done = editing.apply(source.text, [fix])
-            if self._breaks(source.with_text(done.text)):
-                guilty.append(fix.code)
-        codes = ", ".join(dict.fromkeys(guilty)) or "several together"
-        result.problems.append(
-            Problem(
-                path,
-                f"the fixes ({codes}) gave code that does not parse; the file was left alone (please report)",
-            )
-        )
+        def breaks(some: list[Fix]) -> bool:
+            return self._breaks(source.with_text(editing.apply(source.text, some).text), original)
+
+        def working(taken: list[Fix], rest: list[Fix]) -> list[Fix]:
+            """`taken`, which parse, and what of `rest` still parses with them."""
+            if not rest or not breaks([*taken, *rest]):
+                return [*taken, *rest]
+            if len(rest) == 1:
+                return taken
+            middle = len(rest) // 2
+            return working(working(taken, rest[:middle]), rest[middle:])
+
+        return working([], fixes)

@@ -5,11 +5,14 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from torchmigrate.catalogue.model import Case, Rule
+from torchmigrate.comments import COMMENT_LOST
 from torchmigrate.config import Settings
+from torchmigrate.failures import Failures
 from torchmigrate.hits import Hit
 from torchmigrate.idle import remove_idle
 from torchmigrate.import_edits import remove_statements
@@ -53,12 +56,20 @@ class FixPlanner:
     """Makes the findings of one file."""
 
     def __init__(
-        self, names: Names, source: Source, versions: VersionRange, settings: Settings, *, is_init: bool
+        self,
+        names: Names,
+        source: Source,
+        versions: VersionRange,
+        settings: Settings,
+        failures: Failures,
+        *,
+        is_init: bool,
     ) -> None:
         self.names = names
         self.source = source
         self.versions = versions
         self.settings = settings
+        self.failures = failures
         self._is_init = is_init
         # For codemods that serve several rules: the hits of all of them, whether a rule (code and name) is
         # suppressed at an offset, and what the codemod has worked out for the first of its rules.
@@ -78,20 +89,29 @@ class FixPlanner:
         fixes: dict[int, Fix] = {}
         unchanged: set[int] = set()
         for bundle in self._bundles(hits):
-            for move, fix, silent in self._swap(bundle):
-                for hit in (move.first, *move.users):
-                    fixes[id(hit)] = fix
-                unchanged.update(id(hit) for hit in silent)
+            with self._caught(bundle[0].first):
+                for move, fix, silent in self._swap(bundle):
+                    for hit in (move.first, *move.users):
+                        fixes[id(hit)] = fix
+                    unchanged.update(id(hit) for hit in silent)
         for first in hits:
             if self._imports_moved_module(first):
-                fixes.update(self._module_fix(first, hits))
-        found = [
-            (hit, fixes[id(hit)] if id(hit) in fixes else self._single_fix(hit))
-            for hit in hits
-            if id(hit) not in unchanged
-        ]
+                with self._caught(first):
+                    fixes.update(self._module_fix(first, hits))
+        found: list[tuple[Hit, Fix | None]] = []
+        for hit in hits:
+            if id(hit) in unchanged:
+                continue
+            single = fixes.get(id(hit))
+            if single is None:
+                with self._caught(hit):
+                    single = self._single_fix(hit)
+            found.append((hit, single))
         remove_idle(found, self.source, self.remove)
         return [self.finding(hit, fix) for hit, fix in found]
+
+    def _caught(self, hit: Hit) -> AbstractContextManager[None]:
+        return self.failures.caught(hit.rule.code, "the fix", hit.match.start)
 
     def withhold(self, code: str, start: int, end: int) -> None:
         """Let a rule make no fix between two offsets, since it would leave half of a migration there."""
@@ -189,12 +209,10 @@ class FixPlanner:
         made = rewrite(hit.rule, variables(hit), replace(hit.place, spell=spell), hit.match)
         if made is None:
             return None
-        level, reason = applicability(made.case, hit.rule, self.versions)
-        if made.applicability < level:
-            level, reason = made.applicability, made.reason
+        level, reason = made.with_losses(*applicability(made.case, hit.rule, self.versions))
         edits = tuple(dict.fromkeys((*made.edits, *needed)))
         requires = required(made.case, hit.rule)
-        return edits, level, reason or made.reason, made.title, made.callee, requires
+        return edits, level, reason, made.title, made.callee, requires
 
     def fix(
         self,
@@ -226,7 +244,10 @@ class FixPlanner:
         bundles: dict[tuple[int, str, bool, Applicability], list[_Move]] = defaultdict(list)
         for found in by_binding.values():
             first = next((hit for hit in found if hit.use.role is Role.IMPORT and hit.sole), None)
-            move = self._move(first, found) if first is not None else None
+            move = None
+            if first is not None:
+                with self._caught(first):
+                    move = self._move(first, found)
             if move is not None:
                 key = (id(move.binding.statement), move.first.rule.code, move.whole, move.level)
                 bundles[key].append(move)
@@ -274,7 +295,7 @@ class FixPlanner:
                 continue
             edits.update(dict.fromkeys(swap.edits))
             if swap.lossy:
-                move.lower(Applicability.UNSAFE, "a comment would be lost")
+                move.lower(Applicability.UNSAFE, COMMENT_LOST)
             silent: list[Hit] = []
             for hit in move.users:
                 if move.plain is not None and swap.local_name == move.binding.name:

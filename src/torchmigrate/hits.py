@@ -11,6 +11,7 @@ from torchmigrate.canonical import canonical
 from torchmigrate.catalogue.index import Catalogue
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.catalogue.variants import at
+from torchmigrate.failures import Failures
 from torchmigrate.kinds import Kinds
 from torchmigrate.libraries import LIBRARY_ROOTS
 from torchmigrate.match.matching import Match, matches
@@ -72,8 +73,8 @@ class HitFinder:
             self._rules[name] = found
         return found
 
-    def find(self, names: Names, source: Source) -> list[Hit]:
-        """Every hit of a file, in source order."""
+    def find(self, names: Names, source: Source, failures: Failures) -> list[Hit]:
+        """Every hit of a file, in source order; what a rule fails at is named in `failures`."""
         surroundings = Surroundings(names)
         hits: list[Hit] = []
         for use in names.uses:
@@ -89,7 +90,9 @@ class HitFinder:
                     if rule.code in seen:
                         continue
                     seen.add(rule.code)
-                    hit = self._hit(use, name, rule, symbol, surroundings, source)
+                    hit = None
+                    with failures.caught(rule.code, "the finding", use.start):
+                        hit = self._hit(use, name, rule, symbol, surroundings, source)
                     if hit is not None:
                         hits.append(hit)
         return hits

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 def test_directory(directory: Path, console: Console) -> int:
     """Run every example below a directory (or in a file); 0: all hold, 1: some don't, 2: cannot load."""
     from torchmigrate.catalogue.check_examples import check_rule
+    from torchmigrate.catalogue.check_layouts import check_layouts
     from torchmigrate.catalogue.index import Catalogue
     from torchmigrate.catalogue.problems import CatalogueError
     from torchmigrate.catalogue.store import load_user_rules
@@ -27,7 +28,8 @@ def test_directory(directory: Path, console: Console) -> int:
     catalogue = Catalogue.of([item.rule for item in loaded])
     failed: set[tuple[str, int]] = set()
     for item in loaded:
-        for failure in check_rule(item, catalogue):
+        # What is wrong with an example is wrong in every layout: said once.
+        for failure in list(check_rule(item, catalogue)) or check_layouts(item, catalogue):
             failed.add((failure.path, failure.line))
             console.out(str(failure).replace("\n", "\n    ") + "\n")
     verdict = f"{len(failed)} failed" if failed else "all hold"

@@ -78,16 +78,22 @@ class Rewrite:
 
     edits: sorted, minimal, without overlaps. Empty for a use in an import statement (what becomes of that is
         planned elsewhere, by `callee`) and where the new name is written like the old one.
-    applicability, reason: the case's, lowered where a comment would be lost.
+    losses: what the case does not know of, such as a comment that would be lost; with one it is not safe.
     callee: the qualified name that stands where the old one stood; None where no name does.
     """
 
     edits: tuple[Edit, ...]
-    applicability: Applicability
-    reason: str | None
+    losses: tuple[str, ...]
     title: str
     case: Case
     callee: str | None
+
+    def with_losses(self, level: Applicability, reason: str | None) -> tuple[Applicability, str | None]:
+        """Applicability and reason, lowered by what is lost here; a reason that is there already stays."""
+        if not self.losses:
+            return level, reason
+        reasons = self.losses if reason is None else (reason, *self.losses)
+        return min(level, Applicability.UNSAFE), "; ".join(reasons)
 
 
 class DoesNotFit(Exception):

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from torchmigrate.catalogue.model import Case, Rule
+from torchmigrate.comments import COMMENT_LOST, lost_comments
 from torchmigrate.match.conditions import Given, all_hold, binds_or_waits, has_effects, is_plain
 from torchmigrate.match.environment import Environment
 from torchmigrate.match.layout import parse_call, relayout
@@ -20,19 +21,14 @@ from torchmigrate.match.result import Context, context_of, fits, needed_around, 
 from torchmigrate.match.shape import around_arguments, callee_of, core_edits, find_core, whole_edits
 from torchmigrate.match.signature import RECEIVER
 from torchmigrate.match.template import Part, binds, fill, parse_template, spell_name
-from torchmigrate.model import Applicability, Edit
+from torchmigrate.model import Edit
 from torchmigrate.names.model import Role
 from torchmigrate.quotes import requoted
 
 __all__ = ["Match", "Place", "Rewrite", "matches", "rewrite"]
 
-COMMENT_LOST = "a comment would be lost"
 COMMENT_MOVED = "a comment would stand at another argument"
 
-_STRING_OR_COMMENT = re.compile(
-    r"'''(?:\\.|[^\\])*?'''|\"\"\"(?:\\.|[^\\])*?\"\"\"|'(?:\\.|[^'\\\r\n])*'|\"(?:\\.|[^\"\\\r\n])*\"|#[^\r\n]*",
-    re.S,
-)
 _TOUCHY = re.compile(r"['\"\\#{}\r\n]")  # what may end or break a string that the code is in
 
 
@@ -244,17 +240,13 @@ class _Rewriting:
             raise CannotFix("a metavariable stands for nothing")
         if self.in_string() and any(_TOUCHY.search(edit.text) for edit in edits):
             raise CannotFix("the new code may end the string that it is in")
-        reasons: list[str] = []
-        if _loses_comment(edits, text):
-            reasons.append(COMMENT_LOST)
+        losses: list[str] = []
+        if lost_comments(edits, text):
+            losses.append(COMMENT_LOST)
         if misplaced:
-            reasons.append(COMMENT_MOVED)
-        applicability, reason = case.applicability, case.reason
-        if reasons:
-            applicability = min(applicability, Applicability.UNSAFE)
-            reason = "; ".join([reason, *reasons] if reason else reasons)
+            losses.append(COMMENT_MOVED)
         title = case.title or (f"Replace with `{callee}`" if callee and callee != self.match.symbol else None)
-        return Rewrite(tuple(edits), applicability, reason, title or "Change the arguments", case, callee)
+        return Rewrite(tuple(edits), tuple(losses), title or "Change the arguments", case, callee)
 
     def in_string(self) -> bool:
         """Whether the use is in a string annotation or in an f-string."""
@@ -324,15 +316,3 @@ def _with_spaces(edits: Sequence[Edit], text: str, start: int, end: int) -> list
 
 def _is_word(character: str) -> bool:
     return character.isalnum() or character in ("_", "'", '"')
-
-
-def _loses_comment(edits: Sequence[Edit], text: str) -> bool:
-    if not edits:
-        return False
-    start, end = edits[0].start, edits[-1].end
-    old = text[start:end]
-    return "#" in old and bool(_comments(old) - _comments(splice(edits, text, start, end)))
-
-
-def _comments(code: str) -> Counter[str]:
-    return Counter(found.rstrip() for found in _STRING_OR_COMMENT.findall(code) if found.startswith("#"))

@@ -70,7 +70,9 @@ def run_plan(session: Session, paths: Sequence[Path], request: Request) -> int:
     for problem in sorted(problems, key=lambda each: (str(each.path), each.line or 0)):
         session.console.problem(problem, here)
     if problems:
-        session.console.note(f"{plural(len(problems), 'file')} could not be done.")
+        session.console.note(
+            f"{plural(len({problem.path for problem in problems}), 'file')} could not be done."
+        )
         return FAILED
     return DONE
 

@@ -105,8 +105,8 @@ def applicability(case: Case, rule: Versioned, versions: VersionRange) -> tuple[
 
 
 def held_by_minimum(reason: str | None) -> bool:
-    """Whether the reason for which a fix is not safe is that the minimum lacks the new code."""
-    return reason is not None and AND_SUPPORTS in reason
+    """Whether the only reason for which a fix is not safe is that the minimum lacks the new code."""
+    return reason is not None and AND_SUPPORTS in reason and "; " not in reason
 
 
 def requirement(text: str, library: str) -> tuple[str, Version]:

@@ -1,0 +1,73 @@
+"""What rules could not do with a file: it is named, and all other rules go on."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from pathlib import Path
+from types import TracebackType
+
+from torchmigrate.model import Finding, Problem
+from torchmigrate.source import Source
+
+REPORT = "(please report)"
+
+
+class Failures:
+    """The problems of one text.
+
+    problems: one for each rule and place.
+    """
+
+    def __init__(self, source: Source, path: Path) -> None:
+        self.source = source
+        self.path = path
+        self.problems: list[Problem] = []
+
+    def caught(self, code: str, lost: str, offset: int | None = None) -> AbstractContextManager[None]:
+        """A block in which any exception of a rule becomes a problem.
+
+        Args:
+            code: of the rule, or of several.
+            lost: what there is not when the block fails: "the fix".
+            offset: of the place; None: the whole file.
+        """
+        return _Caught(self, code, lost, offset)
+
+    def left_out(self, finding: Finding, why: str) -> None:
+        """Name a fix that is not applied."""
+        self._add(finding.code, f"the fix was left out, since {why}", finding.start)
+
+    def failed(self, code: str, lost: str, error: Exception, offset: int | None) -> None:
+        """Name what an exception has cost."""
+        if isinstance(error, RecursionError):
+            self._add(code, f"{lost} was left out, since the code is nested too deeply", offset)
+            return
+        trace = error.__traceback__
+        while trace is not None and trace.tb_next is not None:
+            trace = trace.tb_next
+        where = f" in {Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}" if trace else ""
+        self._add(code, f"{lost} was left out, since the rule failed ({type(error).__name__}{where})", offset)
+
+    def _add(self, code: str, what: str, offset: int | None) -> None:
+        line = None if offset is None else self.source.position(offset)[0]
+        problem = Problem(self.path, f"{code}: {what} {REPORT}", line)
+        if problem not in self.problems:
+            self.problems.append(problem)
+
+
+class _Caught(AbstractContextManager[None]):
+    __slots__ = ("code", "failures", "lost", "offset")
+
+    def __init__(self, failures: Failures, code: str, lost: str, offset: int | None) -> None:
+        self.failures = failures
+        self.code = code
+        self.lost = lost
+        self.offset = offset
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        if not isinstance(error, Exception):
+            return False
+        self.failures.failed(self.code, self.lost, error, self.offset)
+        return True

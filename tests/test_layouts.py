@@ -1,0 +1,79 @@
+"""Every example with a fix in other layouts and surroundings; `check_layouts` says what must hold.
+
+`layouts_known.txt` has what does not hold yet, a line each: rule, example and variation. What is mended is
+taken out; `python tests/test_layouts.py` writes it anew.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+if __name__ == "__main__":
+    sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "src")]
+
+from harness.catalogue import catalogue, example_id, loaded_rules
+
+from torchmigrate.catalogue import layouts
+from torchmigrate.catalogue.check_layouts import check_layouts
+
+KNOWN = Path(__file__).with_name("layouts_known.txt")
+RULES = [pytest.param(item, id=example_id(item)) for item in loaded_rules()]
+
+
+def known() -> set[str]:
+    return set(KNOWN.read_text().splitlines()) if KNOWN.exists() else set()
+
+
+@pytest.mark.parametrize("item", RULES)
+def test_layouts(item):
+    failures = {f"{failure.code} {failure.check}": failure for failure in check_layouts(item, catalogue())}
+    new = [failure for key, failure in failures.items() if key not in known()]
+    assert not new, "\n\n".join(map(str, new))
+    mended = {key for key in known() if key.startswith(item.rule.code)} - failures.keys()
+    assert not mended, "take these lines out of layouts_known.txt"
+
+
+CALL = "import torch\n\ny = torch.old(a, k=b)\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "after"),
+    [
+        ("parentheses", "y = torch.old((a), k=(b))"),
+        ("one-a-line", "y = torch.old(\n    a,\n    k=b,\n)"),
+        ("comment-between", "y = torch.old(\n    a  # before 29-1\n    ,  # after 29-1\n    k=b  # 34-2\n)"),
+        ("backslashes", "y = torch \\\n    .old( \\\n    a, \\\n    k=b \\\n)"),
+        ("semicolons", "beside_it = 0;y = torch.old(a, k=b);beside_it = 0;"),
+    ],
+)
+def test_layout(name, after):
+    text = layouts.laid_out(name, layouts.Code(CALL))
+    assert text is not None
+    assert text.partition("\n\n")[2] == after + "\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "after"),
+    [
+        ("lambda", "y = (lambda: torch.old(a, k=b))()"),
+        ("fstring-double", 'y = f"<{torch.old(a, k=b)}>"'),
+        ("await", "async def beside_it():\n    return await torch.old(a, k=b)"),
+        ("decorator", "@torch.old(a, k=b)\ndef beside_it():\n    pass"),
+    ],
+)
+def test_surrounding(name, after):
+    code = layouts.Code(CALL)
+    text = layouts.surrounded(name, code, layouts.statements(code, {3}))
+    assert text == f"import torch\n\n{after}\n"
+
+
+if __name__ == "__main__":
+    keys = {
+        f"{failure.code} {failure.check}"
+        for item in loaded_rules()
+        for failure in check_layouts(item, catalogue())
+    }
+    KNOWN.write_text("".join(f"{key}\n" for key in sorted(keys)))
