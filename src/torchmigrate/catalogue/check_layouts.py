@@ -87,7 +87,9 @@ class _Variations:
         }
         paths = layouts.statements(code, lines)
         # The fix of the example may change whole statements; what it is in other surroundings is not known.
-        same = all(type(layouts.at(code.tree, path)) is type(layouts.at(fixed.tree, path)) for path in paths)
+        same = not self.example.by_use and all(
+            type(layouts.at(code.tree, path)) is type(layouts.at(fixed.tree, path)) for path in paths
+        )
         for name in layouts.SURROUNDINGS:
             text = layouts.surrounded(name, code, paths)
             wrapped = layouts.surrounded(name, fixed, paths) if same else None

@@ -30,6 +30,7 @@ class Example:
     prove: Mapping[str, str] | None = field(default=None)  # variable -> source; None: not to be run
     no_proof: str | None = None  # why it is not run
     gradients: bool = True  # the proof compares gradients as well
+    by_use: bool = False  # what becomes of the value decides on the fix, so that elsewhere it may be another
     target: str | None = None  # torch release; None: the newest
     minimum: str | None = None
     line: int = 0
@@ -54,7 +55,7 @@ def _read(raw: dict[str, Any], path: KeyPath, file: YamlFile) -> Example | None:
     if (key == "before") != ("after" in raw):
         file.problem(path, "`before` and `after` go together")
         return None
-    for extra in ("applicability", "prove", "no_proof", "gradients"):
+    for extra in ("applicability", "prove", "no_proof", "gradients", "by_use"):
         if extra in raw and key != "before":
             file.problem((*path, extra), f"`{extra}` needs `before` and `after`")
     if "prove" in raw and "no_proof" in raw:
@@ -76,6 +77,7 @@ def _read(raw: dict[str, Any], path: KeyPath, file: YamlFile) -> Example | None:
         prove=prove,
         no_proof=raw.get("no_proof"),
         gradients=raw.get("gradients", True),
+        by_use=raw.get("by_use", False),
         target=raw.get("target"),
         minimum=raw.get("minimum"),
         line=file.line(path),

@@ -186,6 +186,7 @@ EXAMPLE: Schema = _record(
             "allowed": "a mapping of variables to Python source",
         },
         "no_proof": _LINE,
+        "by_use": _TRUE,
         "gradients": {"const": False, "allowed": "false"},
         "target": _VERSION,
         "minimum": _VERSION,
