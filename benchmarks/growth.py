@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 import ast
+import gc
 import math
 import os
-import select
-import signal
+import resource
 import sys
 import tempfile
 import textwrap
@@ -108,6 +108,7 @@ STATEMENTS = {
     "two names from each other": "low, high = high, low",
     "names from the last ones": "low = high - mid\nhigh = mid + low\nmid = low * high",
     "reassigned in branches": "if (x > mid).sum() > k:\n    low = mid\nelse:\n    high = mid\nmid = high - low",
+    "new names in branches": "x{i} = x\nif k:\n    x{i} = y\nelif y:\n    y{i} = x{i}\nelse:\n    x{i} = y{i}",
     "masks in branches": "if k:\n    a = ~a\nelse:\n    a = a & (x > mid)\ny = 1 - a",
     "elif": "if k == {i}:\n    x = x.view(-1)\nelif k > {i}:\n    x = x + 1\nelif x:\n    y = x\nelse:\n    x = y",
     "for": "for item in items:\n    x = x + item\n    y = torch.ger(x, item)\nelse:\n    x = y",
@@ -366,7 +367,7 @@ def repeated(text: str, tree: ast.Module, head: str) -> Shape:
 # ---- measuring --------------------------------------------------------------------------------------
 
 
-def seconds(text: str, command: Sequence[str], limit: float) -> float | str:
+def seconds(text: str, command: Sequence[str], limit: int) -> float | str:
     """CPU seconds of a command for a file, in a process of its own; or why there is no such number."""
     receive, send = os.pipe()
     with tempfile.TemporaryDirectory() as name:
@@ -375,39 +376,56 @@ def seconds(text: str, command: Sequence[str], limit: float) -> float | str:
         process = os.fork()
         if process == 0:
             os.close(receive)
-            _child(path, command, send)
+            resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))
+            _silence()
+            start = time.process_time()
+            code = _run(path, command)
+            os.write(send, f"{code} {time.process_time() - start}".encode())
+            os._exit(0)
         os.close(send)
-        said = b""
-        if select.select([receive], [], [], limit)[0]:
-            said = os.read(receive, 100)
-        else:
-            os.kill(process, signal.SIGKILL)
+        said = os.read(receive, 100)
         os.close(receive)
-        os.waitpid(process, 0)
+        _, status = os.waitpid(process, 0)
     if not said:
-        return "too long or ended"
+        return f"ended by signal {os.WTERMSIG(status)} (limit: {limit} s)"
     code, taken = said.split()
     return float(taken) if code in (b"0", b"1") else f"exit code {code.decode()}"
 
 
-def _child(path: Path, command: Sequence[str], send: int) -> None:
-    import gc
-
-    from torchmigrate.cli import main
-
+def _silence() -> None:
     sink = os.open(os.devnull, os.O_WRONLY)
     os.dup2(sink, 1)
     if not os.environ.get("GROWTH_ERRORS"):
         os.dup2(sink, 2)
-    gc.set_threshold(GARBAGE)
-    start = time.process_time()
-    code: object = 2
+
+
+def _run(path: Path, command: Sequence[str]) -> object:
+    """The exit code of the program for a file."""
+    from torchmigrate.cli import main
+
     try:
         main([*command, str(path)])
     except SystemExit as end:
-        code = end.code or 0
-    os.write(send, f"{code} {time.process_time() - start}".encode())
-    os._exit(0)
+        return end.code or 0
+    return 2
+
+
+def warm_up() -> None:
+    """Run the program in this process, so that what it loads once is there before the others fork from it."""
+    out = os.dup(1)
+    errors = os.dup(2)
+    _silence()
+    try:
+        with tempfile.TemporaryDirectory() as name:
+            path = Path(name) / "m.py"
+            for unit in STATEMENTS.values():
+                path.write_text(body(unit)(1), encoding="utf-8")
+                _run(path, FIX)
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os.dup2(out, 1)
+        os.dup2(errors, 2)
 
 
 class Growth(NamedTuple):
@@ -426,7 +444,7 @@ class Growth(NamedTuple):
         return math.log(max(self.large, 0.001) / max(self.small, 0.001)) / math.log(self.larger / self.size)
 
 
-def measure(case: Case, limit: float, enough: float) -> Growth:
+def measure(case: Case, limit: int, enough: float) -> Growth:
     """Times of a case for two sizes, one of them four times the other."""
     idle = seconds(case.shape(1), case.command, limit)
     if isinstance(idle, str):
@@ -447,13 +465,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="", help="cases whose name holds this")
     parser.add_argument("--rules", action="store_true", help="the examples of the rules, not the rest")
-    parser.add_argument("--limit", type=float, default=60, help="seconds for one run [default: 60]")
+    parser.add_argument("--limit", type=int, default=60, help="CPU seconds for one run [default: 60]")
     parser.add_argument("--enough", type=float, default=ENOUGH, help=f"CPU seconds [default: {ENOUGH}]")
     parser.add_argument("--worst", action="store_true", help=f"show what is above {MOST} only")
     options = parser.parse_args()
-    from torchmigrate.catalogue.store import default_catalogue
-
-    _ = default_catalogue().rules  # once, before the processes start
+    gc.set_threshold(GARBAGE)
+    warm_up()
     bad = 0
     wanted = [case for case in (rule_cases() if options.rules else cases()) if options.only in case.name]
     print(f"{'':70} {'n':>7} {'s':>7} {'4n':>8} {'s':>7} exponent", flush=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Callable
 
 from torchmigrate.libraries import LIBRARY_ROOTS
@@ -80,6 +81,7 @@ class Resolver(Statements):
 
     def _private_mentions(self) -> None:
         """Tell the scopes of private functions who reads them, where no reader can have been overlooked."""
+        words: Counter[str] = Counter()
         for scope in self.scopes:
             node, read = scope.node, self.mentions.get(scope.node, [])
             if not read or not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -87,9 +89,8 @@ class Resolver(Statements):
             if not node.name.startswith("_") or node.name.endswith("__") or NO_GUARDS in read:
                 continue
             plain = all(ast.unparse(mark) in ("staticmethod", "classmethod") for mark in node.decorator_list)
-            # The pattern begins with the name: one that begins with `\b` tries every place of a text in turn.
-            word = rf"{node.name}(?<!\w{node.name})\b"
-            if plain and len(re.findall(word, self.source.text)) == len(read) + 1:
+            words = words or Counter(re.findall(r"\w+", self.source.text))
+            if plain and words[node.name] == len(read) + 1:
                 scope.mentions = read
 
     # ---- blocks and branches -------------------------------------------------------------------------
