@@ -74,7 +74,8 @@ class Answers(Generic[Key, Answer]):
                     again += readers.get(item, ())
 
     def _work(self, key: Key) -> tuple[Answer, list[Key]]:
-        self._asked = asked = []
+        asked: list[Key] = []
+        self._asked = asked
         try:
             return self._work_out(key), list(dict.fromkeys(asked))
         finally:
