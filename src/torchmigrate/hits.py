@@ -94,9 +94,7 @@ class HitFinder:
                         hits.append(hit)
         return hits
 
-    def _hit(
-        self, use: Use, name: str, rule: Rule, symbol: str, kinds: Kinds, source: Source
-    ) -> Hit | None:
+    def _hit(self, use: Use, name: str, rule: Rule, symbol: str, kinds: Kinds, source: Source) -> Hit | None:
         if severity(rule, self.versions) is None:
             return None  # the rule has reached the target, but not for this symbol
         calls_only = about_arguments(rule)

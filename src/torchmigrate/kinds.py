@@ -109,7 +109,11 @@ class Kinds:
             if not any(target is binding.node for target in statement.targets):
                 return None
             values[id(statement.value)] = statement.value
-        if any(isinstance(inner, ast.Name) and inner.id == name for value in values.values() for inner in walk(value)):
+        if any(
+            isinstance(inner, ast.Name) and inner.id == name
+            for value in values.values()
+            for inner in walk(value)
+        ):
             return None
         found = {self.dtype(value, scope) for value in values.values()}
         return found.pop() if len(found) == 1 else None

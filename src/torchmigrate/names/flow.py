@@ -90,7 +90,9 @@ class Env(dict[str, Slot]):
             joined: Slot | None = None
             expected = 0
             for number, slot in (*given, (len(ends), None)):
-                for item in (held, slot) if number != expected else (slot,):  # the paths between leave it alone
+                for item in (
+                    (held, slot) if number != expected else (slot,)
+                ):  # the paths between leave it alone
                     if joined is None or item is None:
                         joined = joined or item
                     elif joined is not item:
@@ -161,7 +163,9 @@ class Frame:
     parent: Frame | None
     local: frozenset[str]  # names that the scope binds anywhere (functions only)
     live: bool  # runs where it stands (class body), so that it sees its parent's state at that moment
-    every: dict[str, Slot] = field(default_factory=dict)  # all that each name ever held; what nested functions see
+    every: dict[str, Slot] = field(
+        default_factory=dict
+    )  # all that each name ever held; what nested functions see
     owner: ClassInfo | None = None  # the class whose body or method this is
     self_name: str | None = None  # the name of the first parameter of a method
     stored: frozenset[str] = frozenset()  # attributes of `self` that it sets; `env` holds them as "self.NAME"

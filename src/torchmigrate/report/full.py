@@ -12,7 +12,9 @@ from torchmigrate.style import Style, printable
 WIDTH = 110  # columns of source that are shown of a longer line
 CONTEXT = 1  # rows before and after
 MOST_ROWS = 5  # of a long finding; its other rows are left out
-_NEAR = 4 * WIDTH  # characters before and after the beginning of a range that are looked at; some have no width
+_NEAR = (
+    4 * WIDTH
+)  # characters before and after the beginning of a range that are looked at; some have no width
 _TAB = 4
 _CUT = "…"
 
