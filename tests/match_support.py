@@ -11,6 +11,7 @@ from typing import Any
 from torchmigrate.catalogue.model import Case, Condition, ResultUse, Rule
 from torchmigrate.edits import splice
 from torchmigrate.hits import make_place
+from torchmigrate.kinds import Kinds
 from torchmigrate.match.matching import matches
 from torchmigrate.match.place import Match, Place, Rewrite
 from torchmigrate.match.rewrite import rewrite
@@ -43,9 +44,9 @@ def source_of(code: str) -> Source:
 def places(source: Source, rule: Rule, spell: Callable[[str], str | None] | None = None) -> list[Place]:
     """Every use that the rule knows by name, in source order."""
     names = resolve(ast.parse(source.text), source)
-    around = Surroundings(names)
+    kinds = Kinds(names, Surroundings(names))
     return [
-        make_place(use, source, around, spell or (lambda name: name))
+        make_place(use, source, kinds, spell or (lambda name: name))
         for use in names.uses
         if any(candidate in rule.symbols for candidate in use.candidates) and use.role.value != "import"
     ]

@@ -8,6 +8,7 @@ import pytest
 from match_support import ABSENT, GIVEN, apply, call, first_rewrite, fixed, is_, make_rule, places, source_of
 
 from torchmigrate.catalogue.model import ALL_ROLES, Case
+from torchmigrate.kinds import Kinds
 from torchmigrate.match.rewrite import matches, rewrite
 from torchmigrate.model import Edit
 from torchmigrate.names.resolver import resolve
@@ -192,7 +193,7 @@ def test_import_line_gives_the_new_name_and_no_edits() -> None:
     (use,) = [use for use in names.uses if use.role.value == "import"]
     from torchmigrate.hits import make_place
 
-    place = make_place(use, source, Surroundings(names), lambda name: name)
+    place = make_place(use, source, Kinds(names, Surroundings(names)), lambda name: name)
     rule = make_rule(RENAME)
     match = matches(rule, place)
     assert match is not None
@@ -255,7 +256,7 @@ def test_canonical_spelling_of_a_symbol() -> None:
     from torchmigrate.hits import make_place
 
     (use,) = [use for use in names.uses if use.call is not None]
-    place = make_place(use, source, Surroundings(names), lambda name: name)
+    place = make_place(use, source, Kinds(names, Surroundings(names)), lambda name: name)
     match = matches(rule, place)
     assert match is not None
     assert match.symbol == "torch.nn.MSELoss"

@@ -75,7 +75,7 @@ class HitFinder:
 
     def find(self, names: Names, source: Source, failures: Failures) -> list[Hit]:
         """Every hit of a file, in source order; what a rule fails at is named in `failures`."""
-        surroundings = Surroundings(names)
+        kinds = Kinds(names, Surroundings(names))
         hits: list[Hit] = []
         for use in names.uses:
             if (
@@ -92,14 +92,12 @@ class HitFinder:
                     seen.add(rule.code)
                     hit = None
                     with failures.caught(rule.code, "the finding", use.start):
-                        hit = self._hit(use, name, rule, symbol, surroundings, source)
+                        hit = self._hit(use, name, rule, symbol, kinds, source)
                     if hit is not None:
                         hits.append(hit)
         return hits
 
-    def _hit(
-        self, use: Use, name: str, rule: Rule, symbol: str, surroundings: Surroundings, source: Source
-    ) -> Hit | None:
+    def _hit(self, use: Use, name: str, rule: Rule, symbol: str, kinds: Kinds, source: Source) -> Hit | None:
         if severity(rule, self.versions) is None:
             return None  # the rule has reached the target, but not for this symbol
         calls_only = about_arguments(rule)
@@ -113,7 +111,7 @@ class HitFinder:
             return None
         if use.role is Role.STRING and calls_only:
             return None
-        place = make_place(use, source, surroundings, cannot_spell)
+        place = make_place(use, source, kinds, cannot_spell)
         match = matches(rule, place)
         if match is None:
             return None
@@ -279,8 +277,9 @@ def dotted_names(text: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def make_place(use: Use, source: Source, around: Surroundings, spell: Callable[[str], str | None]) -> Place:
+def make_place(use: Use, source: Source, kinds: Kinds, spell: Callable[[str], str | None]) -> Place:
     """The matcher's view of a use."""
+    around = kinds.around
     return Place(
         use=use,
         source=source,
@@ -290,5 +289,5 @@ def make_place(use: Use, source: Source, around: Surroundings, spell: Callable[[
         parameters=lambda node: around.parameters(node, use.scope),
         parents=lambda node: around.parent(node, use.statement),
         unused=lambda target: around.unused(target, use.scope),
-        kinds=lambda node: Kinds(around.names, around).of(node, use.scope),
+        kinds=lambda node: kinds.of(node, use.scope),
     )

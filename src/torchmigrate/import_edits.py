@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -81,10 +82,23 @@ class LogicalLine:
         return any(item is statement for item in self.statements)
 
 
+def index_of(block: Sequence[ast.stmt], statement: ast.stmt) -> int:
+    """The place of a statement in its block, which is in the order of the source."""
+    place = _place(statement)
+    index = bisect_left(block, place, key=_place)
+    while block[index] is not statement:
+        index += 1
+    return index
+
+
+def _place(statement: ast.stmt) -> tuple[int, int]:
+    return statement.lineno, statement.col_offset
+
+
 def logical_line(source: SourceText, block: Sequence[ast.stmt], statement: ast.stmt) -> LogicalLine:
     """The logical line of a simple statement of `block`."""
     text = source.text
-    first = last = next(number for number, item in enumerate(block) if item is statement)
+    first = last = index_of(block, statement)
     while first and block[first].lineno == block[first - 1].end_lineno:
         first -= 1
     while last + 1 < len(block) and block[last + 1].lineno == block[last].end_lineno:
@@ -92,7 +106,7 @@ def logical_line(source: SourceText, block: Sequence[ast.stmt], statement: ast.s
     begin = start_of(source, block[first])
     start = line_start(text, begin)
     indent: str | None = text[start:begin]
-    if text[start:begin].strip() or text[:start].rstrip("\r\n").endswith("\\"):
+    if text[start:begin].strip() or text[max(start - 3, 0) : start].rstrip("\r\n").endswith("\\"):
         indent = None
     rest = _REST_OF_LINE.match(text, end_of(source, block[last]))
     if rest is None:  # a compound statement ends here: whatever follows is not ours to read

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import ast
 
+from torchmigrate.answers import Answers
 from torchmigrate.names.flow import UNKNOWN
 from torchmigrate.names.model import Const, Kind, Names, Scope, Value
 from torchmigrate.names.types import is_number, level
 from torchmigrate.places import Surroundings
+from torchmigrate.trees import walk
 
 TENSOR, NUMBER, INTEGER = "tensor", "number", "integer"
 INTEGERS = frozenset(["uint8", "int8", "int16", "int32", "int64"])
@@ -47,6 +49,7 @@ class Kinds:
     def __init__(self, names: Names, around: Surroundings) -> None:
         self.names = names
         self.around = around
+        self._variables = Answers(self._bound, None)
 
     def of(self, node: ast.expr, scope: Scope) -> frozenset[str]:
         """All that an expression surely is, of `KINDS`."""
@@ -65,11 +68,14 @@ class Kinds:
         return level(self.names.values.get(id(node), UNKNOWN)) == 2
 
     def dtype(self, node: ast.expr, scope: Scope, depth: int = 0) -> str | None:
-        """The dtype of a tensor ("floating" for all of those), None if it is not known, or no tensor."""
+        """The dtype of a tensor ("floating" for all of those), None if it is not known, or no tensor.
+
+        depth: how deep in an expression; what is very deep is not known.
+        """
         if depth > _DEEPEST:
             return None
         if isinstance(node, ast.Name):
-            return self._named(node.id, scope, depth)
+            return self._named(node.id, scope)
         if isinstance(node, ast.Call):
             return self._called(node, scope, depth)
         if isinstance(node, ast.Compare):
@@ -84,27 +90,33 @@ class Kinds:
             return self.dtype(node.value, scope, depth + 1)
         return None
 
-    def _named(self, name: str, scope: Scope, depth: int) -> str | None:
+    def _named(self, name: str, scope: Scope) -> str | None:
         held: Scope | None = scope
         while held is not None:
-            bindings = held.bindings.get(name)
-            if bindings and not (held.kind == "class" and held is not scope):
-                found = set()
-                for binding in bindings:
-                    statement = binding.statement
-                    if binding.kind is not Kind.ASSIGNMENT or not isinstance(statement, ast.Assign):
-                        return None
-                    if not any(target is binding.node for target in statement.targets):
-                        return None
-                    if any(
-                        isinstance(inner, ast.Name) and inner.id == name
-                        for inner in ast.walk(statement.value)
-                    ):
-                        return None
-                    found.add(self.dtype(statement.value, held, depth + 1))
-                return found.pop() if len(found) == 1 else None
+            if name in held.bindings and not (held.kind == "class" and held is not scope):
+                return self._variables((held, name))
             held = held.parent
         return None
+
+    def _bound(self, variable: tuple[Scope, str]) -> str | None:
+        """The dtype of all that a variable of a scope is bound to; None where that is not one."""
+        scope, name = variable
+        values: dict[int, ast.expr] = {}
+        for binding in scope.bindings[name]:
+            statement = binding.statement
+            if binding.kind is not Kind.ASSIGNMENT or not isinstance(statement, ast.Assign):
+                return None
+            if not any(target is binding.node for target in statement.targets):
+                return None
+            values[id(statement.value)] = statement.value
+        if any(
+            isinstance(inner, ast.Name) and inner.id == name
+            for value in values.values()
+            for inner in walk(value)
+        ):
+            return None
+        found = {self.dtype(value, scope) for value in values.values()}
+        return found.pop() if len(found) == 1 else None
 
     def _called(self, node: ast.Call, scope: Scope, depth: int) -> str | None:
         function = node.func

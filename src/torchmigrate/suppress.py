@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import io
 import re
+from bisect import bisect_right
 from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
@@ -66,6 +67,10 @@ class Suppressions:
     def __init__(self, source: Source, comments: list[_Comment] | None) -> None:
         self.source = source
         self._comments = comments
+        # By the first row of a logical line (0: the whole file) what hides findings there, and what it hides.
+        self._hiding: dict[int, list[_Comment]] = {}
+        self._rows: list[int] = []
+        self._hidden: dict[tuple[int, str, str], bool] = {}
 
     @classmethod
     def of(cls, source: Source) -> Suppressions:
@@ -76,12 +81,21 @@ class Suppressions:
 
     def hides(self, code: str, name: str, row: int) -> bool:
         """Whether a finding of this rule that begins in this row is suppressed; marks what does it."""
-        hidden = False
-        for comment in self._read():
-            here = comment.kind == "ignore-file" or comment.first <= row <= comment.last
-            if here and comment.kind in ("ignore", "ignore-file", "noqa") and comment.hides(code, name):
-                hidden = True
-        return hidden
+        if not self._read():
+            return False
+        index = bisect_right(self._rows, row) - 1
+        of_line = self._is_hidden(code, name, self._rows[index], row) if index >= 0 else False
+        return self._is_hidden(code, name, 0, row) or of_line
+
+    def _is_hidden(self, code: str, name: str, first: int, row: int) -> bool:
+        """Whether a comment of the logical line that begins in a row hides a rule in one of its rows."""
+        comments = self._hiding.get(first)
+        if not comments or (first and row > comments[0].last):
+            return False
+        key = (first, code, name)
+        if key not in self._hidden:  # each marks what hides the rule, so all are asked
+            self._hidden[key] = any([comment.hides(code, name) for comment in comments])
+        return self._hidden[key]
 
     def filter(
         self, found: list[Finding], enabled: Collection[str], known: Mapping[str, str]
@@ -121,7 +135,8 @@ class Suppressions:
         unused = [item for item in items if not item.used and known.get(_key(comment, item)) in enabled]
         if not unused:
             return
-        kept = [item for item in items if item not in unused]
+        gone = set(unused)
+        kept = [item for item in items if item not in gone]
         listed = ", ".join(f"`{item.text}`" for item in unused)
         where = "in this file" if comment.kind == "ignore-file" else "on this line"
         fix = Fix(
@@ -140,7 +155,9 @@ class Suppressions:
         assert rest is not None, "it matches nothing as well"
         if rest[1] is None:  # another comment follows on this line
             return Edit(comment.start, rest.end(), "")
-        start = len(text[: comment.start].rstrip(" \t\f"))
+        start = comment.start
+        while start and text[start - 1] in " \t\f":
+            start -= 1
         alone = start == 0 or text[start - 1] in "\r\n"  # nothing else in this line: all of it goes
         return Edit(start, rest.end() if alone else rest.start(1), "")
 
@@ -162,6 +179,11 @@ class Suppressions:
     def _read(self) -> list[_Comment]:
         if self._comments is None:
             self._comments = list(_comments(self.source))
+            for comment in self._comments:
+                if comment.kind in ("ignore", "ignore-file", "noqa"):
+                    row = 0 if comment.kind == "ignore-file" else comment.first
+                    self._hiding.setdefault(row, []).append(comment)
+            self._rows = sorted(row for row in self._hiding if row)
         return self._comments
 
 

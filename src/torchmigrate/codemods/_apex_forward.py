@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 
+from torchmigrate.answers import Answers
 from torchmigrate.codemods._apex_uses import Scaled
 from torchmigrate.codemods._functions import Function, Functions, key_of, own
 from torchmigrate.codemods._mentions import Spot, blocks
@@ -49,7 +51,8 @@ class Forward:
         self.optional: set[int] = set()  # the first statements of those without a backward pass
         self._busy: set[int] = set()
         self._lossy: set[int] = set()  # the statements under autocast with a backward pass
-        self._runs: dict[tuple[int, bool], bool] = {}
+        self._covered = Answers(self._is_covered, False)
+        self._inside = Answers(self._runs_inside, False)
 
     # ---- what runs a model ----------------------------------------------------------------------------
 
@@ -94,16 +97,15 @@ class Forward:
 
     def inside(self, function: Function, *, deep: bool) -> bool:
         """Whether a function runs a model, and does not see to autocast itself (`deep`: even if it does)."""
-        found = self._runs.get((id(function), deep))
-        if found is None:
-            self._runs[id(function), deep] = False  # while it calls itself
-            found = (deep or not self.has_scaler(function)) and any(
-                self.runs(statement, function, deep=deep)
-                for statement in function.statements
-                if not isinstance(statement, (ast.FunctionDef, ast.ClassDef))
-            )
-            self._runs[id(function), deep] = found
-        return found
+        return self._inside((function, deep))
+
+    def _runs_inside(self, asked: tuple[Function, bool]) -> bool:
+        function, deep = asked
+        return (deep or not self.has_scaler(function)) and any(
+            self.runs(statement, function, deep=deep)
+            for statement in function.statements
+            if not isinstance(statement, (ast.FunctionDef, ast.ClassDef))
+        )
 
     # ---- with a loss ----------------------------------------------------------------------------------
 
@@ -132,6 +134,7 @@ class Forward:
                     statements = statements[:-1]
                 self._note(function, statements)
                 self._lossy |= self._busy
+                self._covered.clear()
                 found = True
             here = here.outer
         if not found:
@@ -154,7 +157,7 @@ class Forward:
         Raises:
             Unclear: one stands where it cannot be wrapped.
         """
-        if self._covered(function, 0):
+        if self._covered(function):
             return
         for block in _blocks_of(function):
             index = 0
@@ -178,17 +181,20 @@ class Forward:
                 self.optional.add(id(statement))
                 index += len(chosen) - 1
 
-    def _covered(self, function: Function, depth: int) -> bool:
+    def _is_covered(self, function: Function) -> bool:
         """Whether a function is only called where a loss is computed, under autocast."""
-        calls = [item for item in self.functions.calls if item[3] is function]
-        return (
-            bool(calls)
-            and depth < 6
-            and all(
-                id(statement) in self._lossy or self._covered(caller, depth + 1)
-                for caller, statement, _, _ in calls
-            )
+        calls = self._callers.get(function, [])
+        return bool(calls) and all(
+            [id(statement) in self._lossy or self._covered(caller) for caller, statement in calls]
         )
+
+    @cached_property
+    def _callers(self) -> dict[Function, list[tuple[Function, ast.stmt]]]:
+        """Where each function of the file is called."""
+        found: dict[Function, list[tuple[Function, ast.stmt]]] = {}
+        for caller, statement, _, called in self.functions.calls:
+            found.setdefault(called, []).append((caller, statement))
+        return found
 
     def _to_loss(self, first: ast.stmt, rest: Sequence[ast.stmt]) -> list[ast.stmt]:
         """The statements behind a forward pass up to the last that computes a loss of its results."""

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import ast
 
+from torchmigrate.answers import Answers
 from torchmigrate.codemods._attention_sites import Site
-from torchmigrate.codemods._attention_trail import Trail, binds, is_plain
+from torchmigrate.codemods._attention_trail import Trail, binds
 from torchmigrate.codemods._operations import Operation, Reader
 from torchmigrate.codemods._unclear import Unclear
 
@@ -25,6 +26,7 @@ class Casts:
     def __init__(self, site: Site, reader: Reader) -> None:
         self.site = site
         self.reader = reader
+        self._cast_variables = Answers(self._is_cast_variable, False)
         self.up = False  # to single precision, at or before the softmax
         self.back = False  # to the dtype of a tensor, behind it
 
@@ -85,24 +87,20 @@ class Casts:
 
     def _is_cast(self, node: ast.expr) -> bool:
         """Whether an operand is cast, in itself or where its variable is assigned."""
-        if isinstance(node, ast.Name):
-            return any(
-                self._is_cast(statement.value)
-                for statement in ast.walk(self.site.function)
-                if isinstance(statement, ast.Assign)
-                and is_plain(statement)
-                and isinstance(statement.targets[0], ast.Name)
-                and statement.targets[0].id == node.id
-                and not isinstance(statement.value, ast.Name)
-            )
-        operation = self.reader.operation(node, self.site.owner)
-        if operation is None or not operation.operands:
-            return False
-        if operation.kind == "cast":
-            return operation.method == "float" or self._is_single(operation)
-        return operation.kind in ("mul", "div", "transpose", "permute", "reshape", "same") and self._is_cast(
-            operation.operands[0]
-        )
+        while not isinstance(node, ast.Name):
+            operation = self.reader.operation(node, self.site.owner)
+            if operation is None or not operation.operands:
+                return False
+            if operation.kind == "cast":
+                return operation.method == "float" or self._is_single(operation)
+            if operation.kind not in ("mul", "div", "transpose", "permute", "reshape", "same"):
+                return False
+            node = operation.operands[0]
+        return self._cast_variables(node.id)
+
+    def _is_cast_variable(self, name: str) -> bool:
+        given = self.reader.assigned(self.site.function).get(name, [])
+        return any([self._is_cast(value) for value in given if not isinstance(value, ast.Name)])
 
     def _of_tensor(self, operation: Operation) -> bool:
         """Whether a cast is to the dtype of a tensor: `x.to(y.dtype)`, `x.type_as(y)`."""

@@ -15,7 +15,7 @@ from torchmigrate.codemods._attention_products import (
     untransposed,
     values_of,
 )
-from torchmigrate.codemods._attention_scale import is_number, is_positive
+from torchmigrate.codemods._attention_scale import Numbers, is_positive
 from torchmigrate.codemods._attention_sites import Site, last_dimension
 from torchmigrate.codemods._attention_trail import (
     Trail,
@@ -70,6 +70,7 @@ class PartsReader:
     def __init__(self, site: Site, reader: Reader) -> None:
         self.site = site
         self.reader = reader
+        self.numbers = Numbers(site, reader)
         self.trail = Trail(site)
         self.casts = Casts(site, reader)
         self.turned = False  # whether the weights are transposed where they meet the values
@@ -313,7 +314,7 @@ class PartsReader:
         self.trail.capture(before, scale)
 
     def _number(self, node: ast.expr) -> bool:
-        return is_number(node, self.site, self.reader)
+        return self.numbers.is_one(node)
 
     def _masked(self, operation: Operation, before: int, block: list[ast.stmt]) -> tuple[ast.expr, Mask]:
         """The scores before a mask, and the mask; block: where the operation stands."""

@@ -4,48 +4,101 @@ from __future__ import annotations
 
 import ast
 
+from torchmigrate.answers import Answers
 from torchmigrate.codemods._attention_sites import Site
 from torchmigrate.codemods._operations import Reader, is_self, number, same
+from torchmigrate.trees import walk
 
 _NUMBERS = ("math.sqrt", "numpy.sqrt", "math.pow", "numpy.power")
 _BUILTINS = ("float", "int", "len", "max", "min", "round", "pow")
 _ROOTS = ("math.sqrt", "numpy.sqrt")
-_DEPTH = 6  # of names that stand for names
+_DEPTH = 12  # of an expression
 
 
-def is_number(node: ast.expr, site: Site, reader: Reader, depth: int = 0) -> bool:
-    """Whether an expression surely is a Python number, taken that arguments of `__init__` are."""
-    if depth > _DEPTH:
+class Numbers:
+    """Knows which expressions of the function of a site surely are Python numbers.
+
+    Arguments of `__init__` are taken for numbers.
+    """
+
+    def __init__(self, site: Site, reader: Reader) -> None:
+        self.site = site
+        self.reader = reader
+        self._names = Answers(self._is_number_name, False)
+        self._others = Answers(self._may_be_other, False)
+
+    def is_one(self, node: ast.expr, depth: int = 0) -> bool:
+        """Whether an expression is; not known of what is very deep."""
+        if depth > _DEPTH:
+            return False
+        if isinstance(node, ast.Constant):
+            return type(node.value) in (int, float)
+        if isinstance(node, ast.UnaryOp):
+            return self.is_one(node.operand, depth + 1)
+        if isinstance(node, ast.BinOp):
+            return not isinstance(node.op, ast.MatMult) and self._all(depth, node.left, node.right)
+        if isinstance(node, ast.BoolOp):
+            return self._all(depth, *node.values)
+        if isinstance(node, ast.IfExp):
+            return self._all(depth, node.body, node.orelse)
+        if isinstance(node, ast.Subscript):  # `x.shape[-1]`
+            return _is_size(node.value) and isinstance(node.slice, ast.Constant | ast.UnaryOp)
+        if isinstance(node, ast.Call):
+            if isinstance(node.func, ast.Attribute) and node.func.attr == "size":
+                return len(node.args) == 1
+            name = node.func.id if isinstance(node.func, ast.Name) else ""
+            return name in _BUILTINS or function_name(node, self.reader) in _NUMBERS
+        if isinstance(node, ast.Name):
+            return self._names(node.id)
+        if isinstance(node, ast.Attribute) and is_self(node.value) and self.site.owner is not None:
+            known = self.reader.layers(self.site.owner).values
+            return bool(known.get(node.attr)) and not self._others(node.attr)
         return False
 
-    def numbers(*items: ast.expr) -> bool:
-        return all(is_number(item, site, reader, depth + 1) for item in items)
+    def _all(self, depth: int, *nodes: ast.expr) -> bool:
+        return all([self.is_one(item, depth + 1) for item in nodes])
 
-    if isinstance(node, ast.Constant):
-        return type(node.value) in (int, float)
-    if isinstance(node, ast.UnaryOp):
-        return numbers(node.operand)
-    if isinstance(node, ast.BinOp):
-        return not isinstance(node.op, ast.MatMult) and numbers(node.left, node.right)
-    if isinstance(node, ast.BoolOp):
-        return numbers(*node.values)
-    if isinstance(node, ast.IfExp):
-        return numbers(node.body, node.orelse)
-    if isinstance(node, ast.Subscript):  # `x.shape[-1]`
-        return _is_size(node.value) and isinstance(node.slice, ast.Constant | ast.UnaryOp)
-    if isinstance(node, ast.Call):
-        if isinstance(node.func, ast.Attribute) and node.func.attr == "size":
-            return len(node.args) == 1
-        name = node.func.id if isinstance(node.func, ast.Name) else ""
-        return name in _BUILTINS or function_name(node, reader) in _NUMBERS
-    if isinstance(node, ast.Name):
-        return _is_number_name(node.id, site, reader, depth)
-    if isinstance(node, ast.Attribute) and is_self(node.value) and site.owner is not None:
-        values = reader.layers(site.owner).values.get(node.attr, [])
-        return bool(values) and all(
-            _set_to_number(value, site.owner, site, reader, depth) for value in values
-        )
-    return False
+    def _is_number_name(self, name: str) -> bool:
+        """Whether a local name only ever is a number."""
+        found = False
+        values: list[ast.expr] = []
+        for statement in walk(self.site.function):
+            if not isinstance(statement, ast.Assign):
+                continue
+            for target in statement.targets:
+                if isinstance(target, ast.Name):
+                    if target.id == name:
+                        values.append(statement.value)
+                elif any(isinstance(inner, ast.Name) and inner.id == name for inner in walk(target)):
+                    if not (isinstance(target, ast.Tuple) and _gives_sizes(statement.value)):
+                        return False
+                    found = True
+        if found or values:
+            return self._all(-1, *values)
+        arguments = self.site.function.args
+        for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
+            if argument.arg == name:
+                annotation = argument.annotation
+                return isinstance(annotation, ast.Name) and annotation.id in ("int", "float")
+        return False
+
+    def _may_be_other(self, attribute: str) -> bool:
+        """Whether a class may give an attribute something that is not computed from numbers alone."""
+        assert self.site.owner is not None, "or it is not asked"
+        values = self.reader.layers(self.site.owner).values.get(attribute, [])
+        return any([self._is_other(inner) for value in values for inner in walk(value)])
+
+    def _is_other(self, node: ast.AST) -> bool:
+        if isinstance(node, ast.Call):
+            name = node.func.id if isinstance(node.func, ast.Name) else ""
+            return name not in _BUILTINS and function_name(node, self.reader) not in _NUMBERS
+        if isinstance(node, ast.Attribute) and is_self(node.value):
+            return self._others(node.attr)
+        return not isinstance(
+            node,
+            ast.Constant | ast.Name | ast.BinOp | ast.UnaryOp | ast.BoolOp | ast.IfExp | ast.Compare
+            | ast.operator | ast.unaryop | ast.boolop | ast.cmpop | ast.Attribute,
+        )  # fmt: skip
 
 
 def _is_size(node: ast.expr) -> bool:
@@ -57,30 +110,6 @@ def _is_size(node: ast.expr) -> bool:
     )
 
 
-def _is_number_name(name: str, site: Site, reader: Reader, depth: int) -> bool:
-    """Whether a local name only ever is a number."""
-    found = False
-    for statement in ast.walk(site.function):
-        if isinstance(statement, ast.Assign):
-            for target in statement.targets:
-                if isinstance(target, ast.Name) and target.id == name:
-                    found = True
-                    if not is_number(statement.value, site, reader, depth + 1):
-                        return False
-                elif any(isinstance(inner, ast.Name) and inner.id == name for inner in ast.walk(target)):
-                    if not (isinstance(target, ast.Tuple) and _gives_sizes(statement.value)):
-                        return False
-                    found = True
-    if found:
-        return True
-    arguments = site.function.args
-    for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
-        if argument.arg == name:
-            annotation = argument.annotation
-            return isinstance(annotation, ast.Name) and annotation.id in ("int", "float")
-    return False
-
-
 def _gives_sizes(node: ast.expr) -> bool:
     """Whether what is unpacked is a shape: `x.shape`, `x.size()`, `*x.shape, h`."""
     if isinstance(node, ast.Tuple):
@@ -89,29 +118,6 @@ def _gives_sizes(node: ast.expr) -> bool:
             for item in node.elts
         )
     return _is_size(node) or (isinstance(node, ast.Subscript) and _is_size(node.value))
-
-
-def _set_to_number(node: ast.expr, owner: ast.ClassDef, site: Site, reader: Reader, depth: int) -> bool:
-    """Whether what a class gives an attribute is computed from numbers alone."""
-    if depth > _DEPTH:
-        return False
-    for inner in ast.walk(node):
-        if isinstance(inner, ast.Call):
-            name = inner.func.id if isinstance(inner.func, ast.Name) else ""
-            if name not in _BUILTINS and function_name(inner, reader) not in _NUMBERS:
-                return False
-        elif isinstance(inner, ast.Attribute) and is_self(inner.value):
-            values = reader.layers(owner).values.get(inner.attr, [])
-            others = [value for value in values if value is not node]
-            if not all(_set_to_number(value, owner, site, reader, depth + 1) for value in others):
-                return False
-        elif not isinstance(
-            inner,
-            ast.Constant | ast.Name | ast.BinOp | ast.UnaryOp | ast.BoolOp | ast.IfExp | ast.Compare
-            | ast.operator | ast.unaryop | ast.boolop | ast.cmpop | ast.expr_context | ast.Attribute,
-        ):  # fmt: skip
-            return False
-    return True
 
 
 def function_name(call: ast.Call, reader: Reader) -> str:

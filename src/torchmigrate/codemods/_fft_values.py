@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping
 
+from torchmigrate.answers import Answers
 from torchmigrate.codemods._fft_calls import Transform
 from torchmigrate.codemods._fft_model import Helper, Layout, Length, Part
 from torchmigrate.codemods._fft_ranks import sizes_unpacked
@@ -24,6 +25,8 @@ from torchmigrate.codemods._fft_shapes import (
 from torchmigrate.codemods._operations import number
 from torchmigrate.codemods._reaching import Definition, Reaching
 
+_DEEPEST = 40  # variables that are computed from each other
+_MOST_STEPS = 20_000  # in search of what all the variables of a loop hold that are computed from each other
 _ELEMENTWISE = (ast.Add, ast.Sub)
 FILLED = frozenset(f"torch.{name}" for name in ("rand", "randn", "zeros", "ones", "empty"))
 # Methods that do the same to a pair and to a complex tensor.
@@ -55,7 +58,10 @@ class Values:
         self.refused: set[Definition] = set()
         self._known: dict[Definition, Layout | None] = {}
         self._busy: set[Definition] = set()
-        self._counting: set[Definition] = set()
+        self._met_busy = False  # what was answered last follows from what is still open
+        self._steps = 0
+        self._stfts = Answers(self._is_stft, False)
+        self._ranks = Answers(self._rank_of, None)
 
     def refuse(self, definitions: set[Definition]) -> None:
         """Take some definitions for what they are, not for pairs."""
@@ -72,19 +78,27 @@ class Values:
             return None
         if definition.name in self.reaching.captured:
             return None
-        if definition not in self._known:
-            self._busy.add(definition)
-            found = self.layout(definition.value)
-            self._busy.discard(definition)
-            if self._busy:
-                return found  # it may have been read from what is still open
+        if definition in self._known:
+            return self._known[definition]
+        self._steps += 1
+        if len(self._busy) >= _DEEPEST or self._steps > _MOST_STEPS:
+            self._met_busy = True
+            return None
+        met, self._met_busy = self._met_busy, False
+        self._busy.add(definition)
+        found = self.layout(definition.value)
+        self._busy.discard(definition)
+        if not self._busy or not self._met_busy:
             self._known[definition] = found
-        return self._known[definition]
+        self._met_busy = bool(self._busy) and (met or self._met_busy)
+        return found
 
     def layout(self, node: ast.expr) -> Layout | None:
         """The layout of an expression."""
         if isinstance(node, ast.Name):
-            seen = self.reaching.of(node) - self._busy
+            every = self.reaching.of(node)
+            seen = every - self._busy
+            self._met_busy = self._met_busy or len(seen) < len(every)
             found = {self.of_definition(item) for item in seen}
             return found.pop() if len(found) == 1 else None
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
@@ -318,12 +332,7 @@ class Values:
         """Whether a pair is the result of `stft`, which has three or four dimensions."""
         if isinstance(node, ast.Name):
             seen = self.reaching.of(node)
-            if not seen or self._counting & seen:
-                return False
-            self._counting.update(seen)
-            found = all(item.value is not None and self.of_stft(item.value) for item in seen)
-            self._counting.difference_update(seen)
-            return found
+            return bool(seen) and all([self._stfts(item) for item in seen])
         if not isinstance(node, ast.Call):
             return False
         transform = self.transforms.get(id(node))
@@ -332,18 +341,21 @@ class Values:
         kept = isinstance(node.func, ast.Attribute) and node.func.attr in _KEEP | {"permute", "transpose"}
         return kept and isinstance(node.func, ast.Attribute) and self.of_stft(node.func.value)
 
+    def _is_stft(self, definition: Definition) -> bool:
+        return definition.value is not None and self.of_stft(definition.value)
+
+    def _rank_of(self, definition: Definition) -> int | None:
+        return self.rank(definition.value) if definition.value is not None else None
+
     def rank(self, node: ast.expr) -> int | None:
         """How many dimensions a tensor has, where the code says it."""
         if isinstance(node, ast.Name):
             count = sizes_unpacked(node, self.reaching, self.parents)
             seen = self.reaching.of(node)
-            if count is not None or len(seen) != 1 or self._counting & seen:
+            if count is not None or len(seen) != 1:
                 return count
             (definition,) = seen
-            self._counting.add(definition)
-            found = self.rank(definition.value) if definition.value is not None else None
-            self._counting.discard(definition)
-            return found
+            return self._ranks(definition)
         if isinstance(node, ast.Subscript):
             index = node.slice
             items = index.elts if isinstance(index, ast.Tuple) else [index]

@@ -75,6 +75,9 @@ class Flow:
         self._marks = marks
         self._shared = shared
         self._ever: dict[str, Labels] = {}
+        self._heads: dict[int, State] = {}  # what came round to the beginning of each loop
+        self._in_loop = False
+        self._news = False  # something came round that had not before
         self._inner: list[ast.AST] = []
         self._spot = Spot(body, 0)
         self._block(body, None, {})
@@ -168,18 +171,26 @@ class Flow:
             self._bind(target, labels, state)
 
     def _loop(self, statement: ast.stmt, spot: Spot, state: State) -> State:
-        """The body is walked until nothing new comes round."""
+        """The outermost loop is walked until nothing new comes round in it and in those inside it."""
+        outermost, self._in_loop = not self._in_loop, True
         while True:
+            if outermost:
+                self._news = False
             self._spot = spot
-            inside = dict(state)
+            head = _merged(self._heads.get(id(statement), {}), state)
+            inside = dict(head)
             if isinstance(statement, ast.While):
                 self._value(statement.test, inside)
             elif isinstance(statement, (ast.For, ast.AsyncFor)):
                 self._bind(statement.target, self._value(statement.iter, inside), inside)
-            after = _merged(state, self._block(getattr(statement, "body", []), spot, inside))
-            if after == state:
-                return self._block(getattr(statement, "orelse", []), spot, after)
-            state = after
+            after = _merged(head, self._block(getattr(statement, "body", []), spot, inside))
+            if after != head:
+                self._heads[id(statement)] = after
+                self._news = True
+            if not outermost or not self._news:
+                break
+        self._in_loop = not outermost
+        return self._block(getattr(statement, "orelse", []), spot, after)
 
     def _try(self, statement: ast.Try, spot: Spot, state: State) -> State:
         after = _merged(state, self._block(statement.body, spot, dict(state)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from torchmigrate.names.model import Names
@@ -114,6 +114,7 @@ class Reader:
     def __init__(self, names: Names) -> None:
         self._resolved = {id(use.node): use.candidates[0] for use in names.uses if use.sure}
         self._layers: dict[int, Layers] = {}
+        self._given: dict[int, dict[str, list[ast.expr]]] = {}
         self._einops = {
             name
             for name, bindings in names.module.bindings.items()
@@ -135,6 +136,18 @@ class Reader:
             found = self._layers[id(owner)] = Layers()
             for name, value in _assigned(owner):
                 found.values.setdefault(name, []).append(value)
+        return found
+
+    def assigned(self, function: ast.AST) -> Mapping[str, list[ast.expr]]:
+        """The values that a function gives to variables by themselves (`x = value`), in no particular order."""
+        found = self._given.get(id(function))
+        if found is None:
+            found = self._given[id(function)] = {}
+            for node in walk(function):
+                if isinstance(node, ast.Assign) and len(node.targets) == 1:
+                    target = node.targets[0]
+                    if isinstance(target, ast.Name):
+                        found.setdefault(target.id, []).append(node.value)
         return found
 
     def operation(self, node: ast.expr, owner: ast.ClassDef | None) -> Operation | None:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 _Inner = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-_MORE_ROUNDS = 3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,6 +71,9 @@ class _Walk:
     def __init__(self) -> None:
         self.found = Reaching()
         self.made: dict[int, Definition] = {}
+        self.heads: dict[int, _Env] = {}  # what came round to the beginning of each loop
+        self.in_loop = False
+        self.news = False  # something came round that had not before
 
     def define(self, node: ast.AST, definition: Definition) -> Definition:
         return self.made.setdefault(id(node), definition)
@@ -105,15 +107,7 @@ class _Walk:
             self.block(statement.orelse, other)
             _merge(env, other)
         elif isinstance(statement, ast.For | ast.AsyncFor | ast.While):
-            for _ in range(_MORE_ROUNDS):
-                inner = dict(env)
-                if not isinstance(statement, ast.While):
-                    self._bind(statement.target, statement, inner, None)
-                else:
-                    self._reads(statement.test, inner)
-                self.block(statement.body, inner)
-                _merge(env, inner)
-            self.block(statement.orelse, env)
+            self._loop(statement, env)
         elif isinstance(statement, ast.With | ast.AsyncWith):
             for item in statement.items:
                 if item.optional_vars is not None:
@@ -132,6 +126,29 @@ class _Walk:
                 _merge(env, inner)
         else:
             self._others(statement, statement, env)
+
+    def _loop(self, statement: ast.For | ast.AsyncFor | ast.While, env: _Env) -> None:
+        """The outermost loop is walked until nothing new comes round in it and in those inside it."""
+        outermost, self.in_loop = not self.in_loop, True
+        while True:
+            if outermost:
+                self.news = False
+            _merge(env, self.heads.get(id(statement), {}))
+            inner = dict(env)
+            if not isinstance(statement, ast.While):
+                self._bind(statement.target, statement, inner, None)
+            else:
+                self._reads(statement.test, inner)
+            self.block(statement.body, inner)
+            before = dict(env)
+            _merge(env, inner)
+            if env != before:
+                self.heads[id(statement)] = dict(env)
+                self.news = True
+            if not outermost or not self.news:
+                break
+        self.in_loop = not outermost
+        self.block(statement.orelse, env)
 
     def _attempt(self, statement: ast.Try, env: _Env) -> None:
         before = dict(env)

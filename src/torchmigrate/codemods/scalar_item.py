@@ -12,6 +12,7 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 
+from torchmigrate.answers import Answers
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods._findings import finding_at, fix_by
 from torchmigrate.codemods._loss_names import Likely
@@ -38,7 +39,7 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
         return
     likely = Likely(planner)
     differentiated = Differentiated(planner)
-    around = Surroundings(planner.names)
+    scalars = Scalars(Surroundings(planner.names))
     places = [
         (item, item.node.value.value)
         for item in planner.names.operations
@@ -52,7 +53,7 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
     for item, tensor in places:
         assert isinstance(item.node, ast.Subscript), "that is what was asked for"
         one = differentiated.is_one(tensor, item.scope)
-        if one or _is_scalar(tensor, item.scope, around):
+        if one or scalars.is_one(tensor, item.scope):
             reasons[id(item.node)] = None
         elif one is not None:
             reasons[id(item.node)] = FACTOR
@@ -111,36 +112,50 @@ def _reads_first(node: ast.Subscript) -> bool:
     )
 
 
-def _is_scalar(node: ast.expr, scope: Scope, around: Surroundings, depth: int = 0) -> bool:
-    """Whether an expression surely is a tensor without dimensions."""
-    if depth > _DEEPEST:
-        return False
-    if isinstance(node, ast.Name):
-        bindings = scope.bindings.get(node.id, [])
-        return bool(bindings) and all(
-            binding.kind is Kind.ASSIGNMENT
+class Scalars:
+    """Knows which expressions of a file surely are tensors without dimensions."""
+
+    def __init__(self, around: Surroundings) -> None:
+        self.around = around
+        self._variables = Answers(self._bound, False)
+
+    def is_one(self, node: ast.expr, scope: Scope, depth: int = 0) -> bool:
+        """Whether an expression is; not known of what is very deep."""
+        if depth > _DEEPEST:
+            return False
+        if isinstance(node, ast.Name):
+            return self._variables((scope, node.id))
+        if isinstance(node, ast.UnaryOp):
+            return self.is_one(node.operand, scope, depth + 1)
+        if isinstance(node, ast.BinOp):
+            sides = [side for side in (node.left, node.right) if not _is_number(side)]
+            return bool(sides) and all([self.is_one(side, scope, depth + 1) for side in sides])
+        if not isinstance(node, ast.Call):
+            return False
+        name = self.around.qualified(node.func) or ""
+        owner, _, last = name.rpartition(".")
+        if owner == "torch.Tensor":
+            return last in _REDUCTIONS and not node.args and not node.keywords
+        if owner == "torch":
+            plain = len(node.args) == 1 and not isinstance(node.args[0], ast.Starred)
+            return last in _REDUCTIONS and plain and not node.keywords
+        if not _LOSSES.match(name):
+            return False
+        return not any(item.arg in (None, "reduction", "reduce") for item in node.keywords)
+
+    def _bound(self, variable: tuple[Scope, str]) -> bool:
+        scope, name = variable
+        bindings = scope.bindings.get(name, [])
+        values = [
+            binding.statement.value
+            for binding in bindings
+            if binding.kind is Kind.ASSIGNMENT
             and isinstance(binding.statement, ast.Assign)
             and binding.node in binding.statement.targets
-            and _is_scalar(binding.statement.value, scope, around, depth + 1)
-            for binding in bindings
-        )
-    if isinstance(node, ast.UnaryOp):
-        return _is_scalar(node.operand, scope, around, depth + 1)
-    if isinstance(node, ast.BinOp):
-        sides = [side for side in (node.left, node.right) if not _is_number(side)]
-        return bool(sides) and all(_is_scalar(side, scope, around, depth + 1) for side in sides)
-    if not isinstance(node, ast.Call):
-        return False
-    name = around.qualified(node.func) or ""
-    owner, _, last = name.rpartition(".")
-    if owner == "torch.Tensor":
-        return last in _REDUCTIONS and not node.args and not node.keywords
-    if owner == "torch":
-        plain = len(node.args) == 1 and not isinstance(node.args[0], ast.Starred)
-        return last in _REDUCTIONS and plain and not node.keywords
-    if not _LOSSES.match(name):
-        return False
-    return not any(item.arg in (None, "reduction", "reduce") for item in node.keywords)
+        ]
+        if not values or len(values) < len(bindings):
+            return False
+        return all([self.is_one(value, scope) for value in values])
 
 
 def _is_number(node: ast.expr) -> bool:

@@ -21,6 +21,7 @@ from torchmigrate.places import Surroundings
 NEEDS_HITS = True
 _FACTORIES = frozenset("zeros ones empty rand randn".split())
 _SHAPED = frozenset("view reshape permute".split())
+_DEEPEST = 20  # calls and variables on the way
 _SAME = frozenset("contiguous clone detach float double half long int bool byte cuda cpu".split())
 
 
@@ -47,8 +48,10 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
         yield planner.finding(hit, fix)
 
 
-def _rank(node: ast.expr, scope: Scope, around: Surroundings) -> int | None:
+def _rank(node: ast.expr, scope: Scope, around: Surroundings, depth: int = 0) -> int | None:
     """The number of dimensions of a tensor, if it is plain to see."""
+    if depth > _DEEPEST:
+        return None  # or a variable that is computed from itself
     if isinstance(node, ast.Name):
         bindings = scope.bindings.get(node.id, [])
         if len(bindings) != 1 or bindings[0].kind is not Kind.ASSIGNMENT:
@@ -56,7 +59,11 @@ def _rank(node: ast.expr, scope: Scope, around: Surroundings) -> int | None:
         statement = bindings[0].statement
         if not isinstance(statement, ast.Assign) or bindings[0].node not in statement.targets:
             return None
-        return _rank(statement.value, scope, around) if isinstance(statement.value, ast.Call) else None
+        return (
+            _rank(statement.value, scope, around, depth + 1)
+            if isinstance(statement.value, ast.Call)
+            else None
+        )
     if not isinstance(node, ast.Call):
         return None
     owner, _, last = (around.qualified(node.func) or "").rpartition(".")
@@ -69,7 +76,7 @@ def _rank(node: ast.expr, scope: Scope, around: Surroundings) -> int | None:
     if last in _SHAPED:
         return _sizes(node, 2)
     if last in _SAME and not node.args:
-        return _rank(node.func.value, scope, around)
+        return _rank(node.func.value, scope, around, depth + 1)
     return None
 
 

@@ -10,7 +10,7 @@ from torchmigrate.names import distinctive, types
 from torchmigrate.names.bound import bound_names, stored_names, target_names, walrus_names
 from torchmigrate.names.classes import ClassInfo, as_attribute
 from torchmigrate.names.expressions import Expressions, all_arguments, has_objects, with_defaults
-from torchmigrate.names.flow import UNKNOWN, Deferred, Frame, Slot, join_slots
+from torchmigrate.names.flow import UNKNOWN, Deferred, Env, Frame, Slot, join_slots
 from torchmigrate.names.guard_tests import evaluate_special, unpack_version
 from torchmigrate.names.guards import UNKNOWN as UNKNOWN_TEST
 from torchmigrate.names.guards import Formula
@@ -250,7 +250,7 @@ class Definitions(Expressions):
         node, parent = item.node, item.parent
         scope = Scope("function", node, parent.scope)
         self.scopes.append(scope)
-        frame = Frame(scope, {}, parent, frozenset(item.local), live=False)
+        frame = Frame(scope, Env(), parent, frozenset(item.local), live=False)
         frame.owner, frame.self_name = self._self_of(item)
         self.statement, self.block = node, node.body
         self.guards = item.guards
@@ -325,7 +325,7 @@ class Definitions(Expressions):
         outer = self.frame
         scope = Scope("class", node, outer.scope)
         self.scopes.append(scope)
-        self.frame = Frame(scope, {}, outer, frozenset(), live=True, owner=info)
+        self.frame = Frame(scope, Env(), outer, frozenset(), live=True, owner=info)
         self.visit_block(node.body)
         for name, slot in self.frame.every.items():
             info.attributes.setdefault(name, as_attribute(slot[0]))

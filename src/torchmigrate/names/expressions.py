@@ -203,7 +203,7 @@ class Expressions(Calls):
                 for name, slot in self.narrow(narrowed(operand, self)[0 if both else 1]).items():
                     kept.setdefault(name, slot)
         self.guards = outer
-        self.frame.env.update(kept)
+        self.frame.env.apply(kept)
         return value
 
     def _if_exp(self, node: ast.IfExp) -> Value:
@@ -214,11 +214,11 @@ class Expressions(Calls):
         self.guards = Guards(formula=test, outer=outer)
         kept = self.narrow(positive)
         first = self.eval(node.body)
-        self.frame.env.update(kept)
+        self.frame.env.apply(kept)
         self.guards = Guards(formula=negate(test), outer=outer)
         kept = self.narrow(negative)
         second = self.eval(node.orelse)
-        self.frame.env.update(kept)
+        self.frame.env.apply(kept)
         self.guards = outer
         return join_values(first, second)
 
@@ -228,7 +228,7 @@ class Expressions(Calls):
             return known
         env = self.frame.env
         kept = {name: env[name] for name in known}
-        env.update(known)
+        env.apply(known)
         return kept
 
     def _subscript(self, node: ast.Subscript) -> Value:
@@ -337,11 +337,7 @@ class Expressions(Calls):
             env[name] = (UNKNOWN, (binding,))
         body()
         self.frame.scope = outer
-        for name, slot in saved.items():
-            if slot is None:
-                env.pop(name, None)
-            else:
-                env[name] = slot
+        env.apply(saved)
 
 
 @lru_cache(maxsize=2048, typed=True)  # most are a few numbers, strings and None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ from torchmigrate.names.model import OPAQUE, Binding, Const, Guards, Instance, I
 if TYPE_CHECKING:
     from torchmigrate.names.classes import ClassInfo
 
-_MOST = 100  # candidates of a name that are kept apart: files of data bind one name ten thousand times
+_MOST = 100  # values and bindings of a name that are kept apart: files of data bind one ten thousand times
 UNKNOWN: Value = (OPAQUE,)
 NOTHING: Value = ()
 
@@ -19,7 +20,86 @@ NOTHING: Value = ()
 Slot = tuple[Value, tuple[Binding, ...]]
 UNKNOWN_SLOT: Slot = (UNKNOWN, ())
 UNBOUND_SLOT: Slot = (NOTHING, ())
-Env = dict[str, Slot]
+Changes = dict[str, Slot | None]  # names that a branch binds or (None) deletes
+
+
+class Env(dict[str, Slot]):
+    """What the names of a scope hold at the place that the walk has reached.
+
+    Branches are walked in it one behind the other, and what each changes is taken back at its end: copies
+    would take as long as the file has names, for every `if`.
+    """
+
+    __slots__ = ("_before",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._before: Changes | None = None  # what the names held that the branch under way has changed
+
+    def __setitem__(self, name: str, slot: Slot) -> None:
+        before = self._before
+        if before is not None and name not in before:
+            before[name] = self.get(name)
+        dict.__setitem__(self, name, slot)
+
+    def remove(self, name: str) -> None:
+        """Let a name hold nothing."""
+        before = self._before
+        if before is not None and name not in before:
+            before[name] = self.get(name)
+        self.pop(name, None)
+
+    def apply(self, changes: Mapping[str, Slot | None]) -> None:
+        """Make the changes of a branch, or others, part of this state."""
+        for name, slot in changes.items():
+            if slot is None:
+                self.remove(name)
+            else:
+                self[name] = slot
+
+    def open(self) -> Changes | None:
+        """Begin a branch; to be given to `close`."""
+        outer, self._before = self._before, {}
+        return outer
+
+    def close(self, outer: Changes | None) -> Changes:
+        """End the branch that was begun last: its changes, which are taken back."""
+        before = self._before
+        assert before is not None, "it was opened"
+        changes = self.changed()
+        self._before = None
+        self.apply(before)
+        self._before = outer
+        return changes
+
+    def changed(self) -> Changes:
+        """The changes of the branch under way."""
+        return {name: self.get(name) for name in self._before or ()}
+
+    def meet(self, ends: Sequence[Changes]) -> None:
+        """Be the state after paths meet; a name bound on some of them only keeps what it has there.
+
+        Not being bound on the other paths does not make a name unsure: using it there would raise.
+        """
+        slots: dict[str, list[tuple[int, Slot | None]]] = {}
+        for number, changes in enumerate(ends):
+            for name, slot in changes.items():
+                slots.setdefault(name, []).append((number, slot))
+        for name, given in slots.items():
+            held = self.get(name)
+            joined: Slot | None = None
+            expected = 0
+            for number, slot in (*given, (len(ends), None)):
+                for item in (
+                    (held, slot) if number != expected else (slot,)
+                ):  # the paths between leave it alone
+                    if joined is None or item is None:
+                        joined = joined or item
+                    elif joined is not item:
+                        joined = join_slots(joined, item)
+                expected = number + 1
+            if joined is not held:
+                self.apply({name: joined})
 
 
 def join_values(left: Value, right: Value) -> Value:
@@ -38,29 +118,15 @@ def join_slots(left: Slot, right: Slot) -> Slot:
     value = join_values(left[0], right[0])
     if left[1] == right[1]:
         return value, left[1]
-    if len(left[1]) > 1 and len(right[1]) == 1:
+    held, more = left[1], right[1]
+    if len(held) > 1 and len(more) == 1:
         # Whether there are two or ten thousand bindings of no interest (`x = x + 1`) makes no difference.
-        (added,) = right[1]
+        (added,) = more
         if added.target is None and (added.value == UNKNOWN or len(value) > _MOST):
-            return value, left[1]
-    return value, left[1] + tuple(binding for binding in right[1] if binding not in left[1])
-
-
-def join_envs(left: Env, right: Env) -> Env:
-    """The environment after two paths meet; a name bound on one path only keeps what it has there.
-
-    Not being bound on the other path does not make a name unsure: using it there would raise.
-    """
-    if left is right:
-        return left
-    joined = dict(left)
-    for name, slot in right.items():
-        other = joined.get(name)
-        if other is None:
-            joined[name] = slot
-        elif other is not slot:
-            joined[name] = join_slots(other, slot)
-    return joined
+            return value, held
+    if len(held) >= _MOST:  # those of imports are all counted, since each is used
+        more = tuple(binding for binding in more if binding.target is not None)
+    return value, held + tuple(binding for binding in more if binding not in held)
 
 
 def weaken(slot: Slot) -> Slot:
@@ -97,7 +163,9 @@ class Frame:
     parent: Frame | None
     local: frozenset[str]  # names that the scope binds anywhere (functions only)
     live: bool  # runs where it stands (class body), so that it sees its parent's state at that moment
-    every: Env = field(default_factory=dict)  # all that each name ever held; what nested functions see
+    every: dict[str, Slot] = field(
+        default_factory=dict
+    )  # all that each name ever held; what nested functions see
     owner: ClassInfo | None = None  # the class whose body or method this is
     self_name: str | None = None  # the name of the first parameter of a method
     stored: frozenset[str] = frozenset()  # attributes of `self` that it sets; `env` holds them as "self.NAME"

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
 
 from torchmigrate.libraries import LIBRARY_ROOTS
 from torchmigrate.names import types
 from torchmigrate.names.bound import bound_names, only_augmented, pattern_names, stored_names
 from torchmigrate.names.expressions import has_objects
-from torchmigrate.names.flow import UNKNOWN, Env, Frame, join_envs, unsure, weaken
+from torchmigrate.names.flow import UNKNOWN, Changes, Env, Frame, Slot, join_slots, unsure, weaken
 from torchmigrate.names.guard_tests import catches_missing, parse_test
 from torchmigrate.names.guards import UNKNOWN as UNKNOWN_TEST
 from torchmigrate.names.guards import Formula, negate
@@ -46,7 +47,7 @@ class Resolver(Statements):
         module = Scope("module", tree, None)
         self.scopes.append(module)
         local = frozenset(bound_names(tree.body))
-        self.frame = Frame(module, {}, None, local, live=True)
+        self.frame = Frame(module, Env(), None, local, live=True)
         self.visit_block(tree.body)
         self._soften_globals()
         while self.queue:
@@ -80,6 +81,7 @@ class Resolver(Statements):
 
     def _private_mentions(self) -> None:
         """Tell the scopes of private functions who reads them, where no reader can have been overlooked."""
+        words: Counter[str] = Counter()
         for scope in self.scopes:
             node, read = scope.node, self.mentions.get(scope.node, [])
             if not read or not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -87,9 +89,8 @@ class Resolver(Statements):
             if not node.name.startswith("_") or node.name.endswith("__") or NO_GUARDS in read:
                 continue
             plain = all(ast.unparse(mark) in ("staticmethod", "classmethod") for mark in node.decorator_list)
-            # The pattern begins with the name: one that begins with `\b` tries every place of a text in turn.
-            word = rf"{node.name}(?<!\w{node.name})\b"
-            if plain and len(re.findall(word, self.source.text)) == len(read) + 1:
+            words = words or Counter(re.findall(r"\w+", self.source.text))
+            if plain and words[node.name] == len(read) + 1:
                 scope.mentions = read
 
     # ---- blocks and branches -------------------------------------------------------------------------
@@ -109,22 +110,30 @@ class Resolver(Statements):
         return ended
 
     def _branch(
-        self, block: list[ast.stmt], env: Env, guards: Guards, test: Formula = UNKNOWN_TEST
-    ) -> tuple[Env, bool]:
-        """Walk a block from a state of its own; the state after it, and whether its end is never reached.
+        self,
+        block: list[ast.stmt],
+        guards: Guards,
+        test: Formula = UNKNOWN_TEST,
+        start: Mapping[str, Slot | None] | None = None,
+    ) -> tuple[Changes, bool]:
+        """Walk a block; what it changes, and whether its end is never reached.
 
-        test: what decides whether the block runs, if nothing else does.
+        test: what decides whether the block runs, if nothing else does. start: changes before it, which are
+            part of what is given back.
         """
-        outer_env, outer_guards, statement = self.frame.env, self.guards, self.statement
+        env, outer_guards, statement = self.frame.env, self.guards, self.statement
         outer_test, self.branch_test = self.branch_test, test
-        self.frame.env, self.guards = dict(env), guards
+        outer = env.open()
+        if start:
+            env.apply(start)
+        self.guards = guards
         self.conditional += 1
         ended = self.visit_block(block)
         self.conditional -= 1
-        after = self.frame.env
-        self.frame.env, self.guards, self.statement = outer_env, outer_guards, statement
+        changes = env.close(outer)
+        self.guards, self.statement = outer_guards, statement
         self.branch_test = outer_test
-        return after, ended
+        return changes, ended
 
     def _if(self, node: ast.If) -> bool:
         # `elif` chains are walked in a loop: some are thousands long.
@@ -134,48 +143,44 @@ class Resolver(Statements):
         outer = self.guards
         guards = outer
         rest = outer
-        ends: list[Env] = []
+        env = self.frame.env
+        self.eval(node.test)
+        before = env.open()  # what the tests say, as far as they came out negative
+        ends: list[Changes] = []
         all_ended = True
         for branch in chain:
             self.guards = guards
             if branch is not node:
                 self.statement = branch
-            self.eval(branch.test)
+                self.eval(branch.test)
             test = parse_test(branch.test, self.peek)
             checking = self._is_type_checking(branch.test)
             self.type_checking += checking
             positive, negative = narrowed(branch.test, self)
-            env = {**self.frame.env, **positive} if positive else self.frame.env
             alone = test if len(chain) == 1 else UNKNOWN_TEST
-            after, ended = self._branch(branch.body, env, Guards(formula=test, outer=guards), alone)
+            after, ended = self._branch(branch.body, Guards(formula=test, outer=guards), alone, positive)
             self.type_checking -= checking
-            self.narrow(negative)
             if not ended:
-                ends.append(after)
+                ends.append({**env.changed(), **after})
                 all_ended = False
             else:
                 rest = Guards(formula=negate(test), outer=rest)
+            self.narrow(negative)
             guards = Guards(formula=negate(test), outer=guards)
         last = chain[-1]
-        after, ended = self._branch(last.orelse, self.frame.env, guards, negate(alone))
+        after, ended = self._branch(last.orelse, guards, negate(alone))
         self.statement = node
         if not ended:
-            ends.append(after)
+            ends.append({**env.changed(), **after})
             all_ended = False
-        self._join(ends)
+        env.close(before)
+        env.meet(ends)
         # After `if old: return ...`, the rest of the block runs under the negated test.
         self.guards = rest if not all_ended else outer
         if last.orelse and ended and len(ends) == 1 and len(chain) == 1:
             test = parse_test(node.test, self.peek)
             self.guards = Guards(formula=test, outer=outer)
         return all_ended
-
-    def _join(self, ends: list[Env]) -> None:
-        if ends:
-            joined = ends[0]
-            for other in ends[1:]:
-                joined = join_envs(joined, other)
-            self.frame.env = joined
 
     def _is_type_checking(self, test: ast.expr) -> bool:
         name = test.attr if isinstance(test, ast.Attribute) else test.id if isinstance(test, ast.Name) else ""
@@ -193,29 +198,27 @@ class Resolver(Statements):
 
     def _for(self, node: ast.For | ast.AsyncFor) -> None:
         value = self.eval(node.iter)
-        env = dict(self.frame.env)
+        env = self.frame.env
+        before = env.open()
         self._loop_start(node.body)
-        start = dict(self.frame.env)
-        self.frame.env = start
         self.conditional += 1
         self.assign(node.target, types.elements(value), Kind.OTHER)
         self.conditional -= 1
-        after, _ = self._branch(node.body, start, self.guards)
-        self.frame.env = join_envs(env, after)
+        env.apply(self._branch(node.body, self.guards)[0])
+        env.meet([{}, env.close(before)])
         if node.orelse:
-            after, _ = self._branch(node.orelse, self.frame.env, self.guards)
-            self.frame.env = after
+            env.apply(self._branch(node.orelse, self.guards)[0])
 
     def _while(self, node: ast.While) -> None:
-        env = dict(self.frame.env)
+        env = self.frame.env
+        before = env.open()
         self._loop_start(node.body)
         self.eval(node.test)
         test = parse_test(node.test, self.peek)
-        after, _ = self._branch(node.body, self.frame.env, Guards(formula=test, outer=self.guards))
-        self.frame.env = join_envs(env, after)
+        env.apply(self._branch(node.body, Guards(formula=test, outer=self.guards))[0])
+        env.meet([{}, env.close(before)])
         if node.orelse:
-            after, _ = self._branch(node.orelse, self.frame.env, self.guards)
-            self.frame.env = after
+            env.apply(self._branch(node.orelse, self.guards)[0])
 
     def _with(self, node: ast.With | ast.AsyncWith) -> bool:
         for item in node.items:
@@ -231,28 +234,32 @@ class Resolver(Statements):
         def under(part: str) -> Guards:
             return Guards(attempt=guard, part=part, outer=outer) if guard is not None else outer
 
-        before = dict(self.frame.env)
+        env = self.frame.env
         if guard is not None:
             self.tries.append((guard, "body"))
-        after_body, body_ended = self._branch(node.body, before, under("body"))
+        after_body, body_ended = self._branch(node.body, under("body"))
         if guard is not None:
             self.tries.pop()
-        raised = join_envs(before, after_body)
-        ends: list[Env] = []
+        raised: Changes = {}  # where an exception may have come anywhere in the body
+        for name, slot in after_body.items():
+            held = env.get(name)
+            raised[name] = join_slots(held, slot) if held is not None and slot is not None else held or slot
+        ends: list[Changes] = []
         handlers_ended = True
         for handler in node.handlers:
             if handler.type is not None:
                 self.eval(handler.type)
-            start = dict(raised)
+            before = env.open()
+            env.apply(raised)
             if handler.name:
-                self.frame.env, kept = start, self.frame.env
                 self.bind(handler.name, UNKNOWN, Kind.OTHER, handler)
-                self.frame.env = kept
             if guard is not None:
                 self.tries.append((guard, "handler"))
-            after, ended = self._branch(handler.body, start, under("handler"))
+            after, ended = self._branch(handler.body, under("handler"))
             if guard is not None:
                 self.tries.pop()
+            env.apply(after)
+            after = env.close(before)
             if not ended:
                 ends.append(after)
                 handlers_ended = False
@@ -260,16 +267,16 @@ class Resolver(Statements):
         if node.orelse:
             if guard is not None:
                 self.tries.append((guard, "body"))
-            after_body, ended = self._branch(node.orelse, after_body, under("else"))
+            after_body, ended = self._branch(node.orelse, under("else"), start=after_body)
             if guard is not None:
                 self.tries.pop()
             ended = ended or body_ended
         if not ended:
             ends.insert(0, after_body)
-        self._join(ends)
+        env.meet(ends)
         if node.finalbody:
-            after, final_ended = self._branch(node.finalbody, self.frame.env if ends else raised, outer)
-            self.frame.env = after
+            after, final_ended = self._branch(node.finalbody, outer, start=None if ends else raised)
+            env.apply(after)
             if final_ended:
                 return True
         if ended and not handlers_ended and guard is not None:
@@ -279,20 +286,21 @@ class Resolver(Statements):
 
     def _match(self, node: ast.Match) -> bool:
         self.eval(node.subject)
-        ends = [self.frame.env]
+        env = self.frame.env
+        ends: list[Changes] = [{}]
         for case in node.cases:
-            start = dict(self.frame.env)
-            self.frame.env, kept = start, self.frame.env
+            before = env.open()
             self._pattern(case.pattern)
             for name in pattern_names(case.pattern):
                 self.bind(name, UNKNOWN, Kind.OTHER, case.pattern)
             if case.guard is not None:
                 self.eval(case.guard)
-            start, self.frame.env = self.frame.env, kept
-            after, ended = self._branch(case.body, start, self.guards)
+            after, ended = self._branch(case.body, self.guards)
+            env.apply(after)
+            after = env.close(before)
             if not ended:
                 ends.append(after)
-        self._join(ends)
+        env.meet(ends)
         return False
 
     def _pattern(self, pattern: ast.pattern) -> None:

@@ -119,7 +119,7 @@ class Statements(Definitions):
                     if binding.is_import:
                         binding.uses.append(self.offset(target))
                 self.new_binding(target.id, Kind.DELETION, target)
-                self.frame.env.pop(target.id, None)
+                self.frame.env.remove(target.id)
             else:
                 self.eval(target)
 

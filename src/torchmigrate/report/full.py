@@ -12,6 +12,9 @@ from torchmigrate.style import Style, printable
 WIDTH = 110  # columns of source that are shown of a longer line
 CONTEXT = 1  # rows before and after
 MOST_ROWS = 5  # of a long finding; its other rows are left out
+_NEAR = (
+    4 * WIDTH
+)  # characters before and after the beginning of a range that are looked at; some have no width
 _TAB = 4
 _CUT = "…"
 
@@ -23,12 +26,14 @@ class FullReporter:
         self.style = style
 
     def piece(self, file: FileFindings) -> str:
-        return "".join("\n".join(self._lines(file, finding)) + "\n\n" for finding in file.findings)
+        rows: dict[int, str] = {}
+        return "".join("\n".join(self._lines(file, finding, rows)) + "\n\n" for finding in file.findings)
 
     def whole(self, pieces: Sequence[str]) -> str:
         return "".join(pieces)
 
-    def _lines(self, file: FileFindings, finding: Finding) -> Iterator[str]:
+    def _lines(self, file: FileFindings, finding: Finding, rows: dict[int, str]) -> Iterator[str]:
+        """The lines for one finding; rows: those of the source that were shown before, which may be long."""
         style = self.style
         yield header(file, finding, style)
         first, start = file.source.position(finding.start)
@@ -43,13 +48,15 @@ class FullReporter:
                 if row - first == MOST_ROWS:
                     yield style.gutter(f"{'':{gutter}} {_CUT}")
                 continue
-            text = file.source.line_text(row)
+            line = rows.get(row)
+            if line is None:
+                line = rows[row] = file.source.line_text(row)
             marked = first <= row <= last
-            left = start - 1 if row == first else len(text) - len(text.lstrip())
-            right = end - 1 if row == last else len(text.rstrip())
+            left = start - 1 if row == first else len(line) - len(line.lstrip())
+            right = end - 1 if row == last else len(line.rstrip())
             if not marked:
                 left = right = 0
-            shown, before, width = excerpt(text, left, right)
+            shown, before, width = excerpt(line, left, right)
             yield f"{style.gutter(f'{row:{gutter}} |')} {shown}".rstrip()
             if marked and (width or row == first):
                 label = f" {finding.severity.label}" if row == last else ""
@@ -58,9 +65,9 @@ class FullReporter:
         yield bar
         also = file.also(finding)
         for kind, text in (*([("note", also)] if also else []), *advice(finding)):
-            rows = _wrap(f"{kind}: {printable(text)}")
-            rows[0] = style.bold(rows[0][: len(kind) + 1]) + rows[0][len(kind) + 1 :]
-            yield f"{'':{gutter}} {style.gutter('=')} " + f"\n{'':{gutter + 3}}".join(rows)
+            said = _wrap(f"{kind}: {printable(text)}")
+            said[0] = style.bold(said[0][: len(kind) + 1]) + said[0][len(kind) + 1 :]
+            yield f"{'':{gutter}} {style.gutter('=')} " + f"\n{'':{gutter + 3}}".join(said)
 
 
 def advice(finding: Finding) -> Iterator[tuple[str, str]]:
@@ -90,14 +97,18 @@ def excerpt(text: str, left: int, right: int) -> tuple[str, int, int]:
 
     Tabs become spaces, control characters visible; of a line that is too long a window around the range.
     """
-    if text.isascii() and text.isprintable():
-        cells = [(character, 1) for character in text]
+    # What is far from the range is not looked at: there may be a finding for every word of a long line.
+    skipped, end = max(0, left - _NEAR), left + _NEAR
+    near = text[skipped:end]
+    if near.isascii() and near.isprintable():
+        cells = [(character, 1) for character in near]
     else:
-        cells = [_cell(character) for character in text]
+        cells = [_cell(character) for character in near]
+    left, right = left - skipped, right - skipped
     total = sum(width for _, width in cells)
     before = sum(width for _, width in cells[:left])
     marked = sum(width for _, width in cells[left:right])
-    if total <= WIDTH:
+    if len(near) == len(text) and total <= WIDTH:
         return "".join(shown for shown, _ in cells), before, marked
     # As much of the range as fits, with what stands before it rather than after it.
     begin = 0
@@ -109,8 +120,8 @@ def excerpt(text: str, left: int, right: int) -> tuple[str, int, int]:
         shown_text += cells[at][0]
         width += cells[at][1]
         at += 1
-    head = _CUT if begin else ""
-    tail = _CUT if at < len(cells) else ""
+    head = _CUT if skipped or begin else ""
+    tail = _CUT if at < len(cells) or end < len(text) else ""
     return head + shown_text + tail, before + len(head), max(0, min(marked, width - before))
 
 

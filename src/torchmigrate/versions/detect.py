@@ -239,9 +239,9 @@ def _setup_py(path: Path, data: bytes, tell: Note) -> Iterable[Version | None]:
         if isinstance(node, ast.Call) and _last_name(node.func) == "setup":
             for keyword in node.keywords:
                 if keyword.arg == "install_requires":
-                    own += _strings(keyword.value, values, ())
+                    own += _strings(keyword.value, values)
                 elif keyword.arg == "extras_require":
-                    extras += _strings(keyword.value, values, ())
+                    extras += _strings(keyword.value, values)
     bounds = [*_each(of_requirement, own, tell)]
     if any(bound is not None for bound in bounds):
         return bounds
@@ -252,24 +252,25 @@ def _last_name(node: ast.expr) -> str:
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
-def _strings(node: ast.expr, values: dict[str, list[ast.expr]], seen: tuple[str, ...]) -> Iterator[str]:
+def _strings(node: ast.expr, values: dict[str, list[ast.expr]]) -> Iterator[str]:
     """The strings of a literal list, sum of lists or dict of lists; names are looked up once each."""
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        yield from node.value.splitlines()
-    elif isinstance(node, ast.List | ast.Tuple | ast.Set):
-        for item in node.elts:
-            yield from _strings(item, values, seen)
-    elif isinstance(node, ast.Dict):
-        for item in node.values:
-            yield from _strings(item, values, seen)
-    elif isinstance(node, ast.BinOp):
-        yield from _strings(node.left, values, seen)
-        yield from _strings(node.right, values, seen)
-    elif isinstance(node, ast.Starred | ast.Subscript):
-        yield from _strings(node.value, values, seen)
-    elif isinstance(node, ast.Name) and node.id not in seen:
-        for value in values.get(node.id, ()):
-            yield from _strings(value, values, (*seen, node.id))
+    waiting: list[ast.expr] = [node]
+    seen: set[str] = set()
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield from node.value.splitlines()
+        elif isinstance(node, ast.List | ast.Tuple | ast.Set):
+            waiting += node.elts
+        elif isinstance(node, ast.Dict):
+            waiting += node.values
+        elif isinstance(node, ast.BinOp):
+            waiting += (node.left, node.right)
+        elif isinstance(node, ast.Starred | ast.Subscript):
+            waiting.append(node.value)
+        elif isinstance(node, ast.Name) and node.id not in seen:
+            seen.add(node.id)
+            waiting += values.get(node.id, ())
 
 
 # ---- requirements files and conda environments ------------------------------------------------------

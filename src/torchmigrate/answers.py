@@ -1,0 +1,82 @@
+"""Answers about variables that depend on answers about other variables.
+
+What a variable holds follows from what it is given, and that may be computed from other variables, or from
+itself in a loop. Asked for one after the other by plain recursion, that takes exponential time where each is
+computed from two others, and has no end where they go in a circle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Generic, TypeVar
+
+Key = TypeVar("Key", bound=Hashable)
+Answer = TypeVar("Answer")
+
+
+class Answers(Generic[Key, Answer]):
+    """One question about many things, each worked out once, however long the way from one to the next is.
+
+    Args:
+        work_out: the answer for a key; asks this object for others. It is called again with more of them
+            known, so it must depend on nothing else that changes, and ask all that it needs at once (no `all`
+            of a generator that asks) where that is many.
+        unknown: the answer for what depends on nothing but itself. Others may turn it into something else, but
+            not back: then what is answered does not depend on what was asked first.
+    """
+
+    def __init__(self, work_out: Callable[[Key], Answer], unknown: Answer) -> None:
+        self._work_out = work_out
+        self._unknown = unknown
+        self._known: dict[Key, Answer] = {}
+        self._asked: list[Key] | None = None  # by the work under way
+
+    def __call__(self, key: Key) -> Answer:
+        if self._asked is not None:
+            self._asked.append(key)
+            return self._known.get(key, self._unknown)
+        if key not in self._known:
+            self._settle(key)
+        return self._known[key]
+
+    def clear(self) -> None:
+        """Forget everything, since what it follows from has changed."""
+        self._known.clear()
+
+    def _settle(self, key: Key) -> None:
+        known = self._known
+        stack = [key]
+        waiting: set[Key] = set()  # those for which others are worked out first: the way to the present one
+        readers: dict[Key, list[Key]] = {}
+        again: list[Key] = []
+        while stack:
+            top = stack[-1]
+            if top in known:
+                stack.pop()
+                continue
+            answer, asked = self._work(top)
+            first = [item for item in asked if item not in known and item not in waiting and item != top]
+            if first:
+                waiting.add(top)
+                stack += first
+                continue
+            stack.pop()
+            known[top] = answer
+            if answer != self._unknown:
+                again += readers.get(top, ())  # they are in a circle with it, and took it for unknown
+            for item in asked:
+                readers.setdefault(item, []).append(top)
+        while again:
+            item = again.pop()
+            if known[item] == self._unknown:
+                known[item], _ = self._work(item)
+                if known[item] != self._unknown:
+                    again += readers.get(item, ())
+
+    def _work(self, key: Key) -> tuple[Answer, list[Key]]:
+        asked: list[Key] = []
+        self._asked = asked
+        try:
+            return self._work_out(key), list(dict.fromkeys(asked))
+        finally:
+            self._asked = None
