@@ -101,7 +101,7 @@ class Analyser:
                 mine = by_code.get(rule.code, [])
                 if mine or rule.codemod in self.screens:
                     found.extend(module.find(rule, mine, planner))
-            found = planner.without_withheld(found)
+            found = planner.settled(found)
         if self.api is not None:
             found.extend(
                 self.api.findings(

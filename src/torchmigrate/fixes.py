@@ -14,9 +14,11 @@ from torchmigrate.hits import Hit
 from torchmigrate.idle import remove_idle
 from torchmigrate.import_edits import remove_statements
 from torchmigrate.imports import ImportPlanner, Refusal
-from torchmigrate.model import Applicability, Edit, Finding, Fix, Release, Timeline
+from torchmigrate.model import Applicability, Edit, Finding, Fix, Release, Severity, Timeline
+from torchmigrate.names.distinctive import DISTINCTIVE_METHODS
 from torchmigrate.names.guards import is_handled
 from torchmigrate.names.model import Binding, Guards, Kind, Names, Role
+from torchmigrate.names.objects import TENSOR
 from torchmigrate.source import Source
 from torchmigrate.versions.range import VersionRange, applicability, requirement, severity
 from torchmigrate.versions.releases import show_version
@@ -66,6 +68,9 @@ class FixPlanner:
         self.hides: Callable[[str, str, int], bool] = lambda code, name, offset: False
         self.plans: dict[str, object] = {}
         self._withheld: list[tuple[str, int, int]] = []
+        self._stated: dict[
+            int, str
+        ] = {}  # id() of fixes that rest on annotations alone -> what they are about
         self._removed: dict[int, set[int]] = {}  # block -> statements that fixes remove
 
     @cached_property
@@ -97,21 +102,38 @@ class FixPlanner:
         """Let a rule make no fix between two offsets, since it would leave half of a migration there."""
         self._withheld.append((code, start, end))
 
-    def without_withheld(self, found: list[Finding]) -> list[Finding]:
-        """The findings, without the fixes that are withheld; a fix that several share is one."""
-        gone = {
-            id(item.fix)
-            for item in found
-            for code, start, end in self._withheld
-            if item.code == code and start <= item.start < end
-        }
-        return [item._replace(fix=None) if item.fix and id(item.fix) in gone else item for item in found]
+    def settled(self, found: list[Finding]) -> list[Finding]:
+        """The findings as they are reported; a fix that several share is one.
+
+        Those that are withheld are gone, and one that rests on an annotation is not safe.
+        """
+        made = {id(item.fix): item.fix for item in found if item.fix is not None}
+        settled: dict[int, Fix | None] = {}
+        for key, about in self._stated.items():
+            fix = made.get(key)
+            if fix is not None and fix.applicability is Applicability.SAFE:
+                if not self.settings.promotes(fix.code):
+                    reason = f"only an annotation says {about}"
+                    settled[key] = fix._replace(applicability=Applicability.UNSAFE, reason=reason)
+        for item in found:
+            for code, start, end in self._withheld:
+                if item.code == code and start <= item.start < end:
+                    settled[id(item.fix)] = None
+        return [item._replace(fix=settled.get(id(item.fix), item.fix)) for item in found]
 
     def finding(self, hit: Hit, fix: Fix | None) -> Finding:
         """A hit in words, at its place."""
         rule = hit.rule
         level = severity(rule, self.versions)
         assert level is not None, "rules that say nothing at the target are not looked up"
+        if hit.use.stated:
+            cls, _, member = hit.use.candidates[0].rpartition(".")
+            if member not in DISTINCTIVE_METHODS:
+                level = min(level, Severity.WARNING)
+            if fix is not None:
+                self._stated[id(fix)] = (
+                    "that it is a tensor" if cls == TENSOR else "of what class the object is"
+                )
         start, end = hit.match.start, hit.match.end
         return Finding(
             code=rule.code,
@@ -138,7 +160,7 @@ class FixPlanner:
         if made is None:
             return None
         edits, level, reason, title, _, requires = made
-        if maybe and level > Applicability.UNSAFE:
+        if maybe and not use.stated and level > Applicability.UNSAFE:
             level, reason = Applicability.UNSAFE, "the object may be of another class"
         return self.fix(hit.rule, title, level, reason, edits, self.imports.releases(use), requires)
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import ast
 
-from torchmigrate.names.flow import UNKNOWN
+from torchmigrate.names.flow import UNKNOWN, stated
 from torchmigrate.names.model import Const, Kind, Names, Scope, Value
-from torchmigrate.names.types import is_number, level
+from torchmigrate.names.types import A_NUMBER, SURE, is_number, level
 from torchmigrate.places import Surroundings
 
 TENSOR, NUMBER, INTEGER = "tensor", "number", "integer"
@@ -39,6 +39,7 @@ _KEEP = frozenset(
 )
 _LIKE = frozenset("zeros_like ones_like empty_like full_like new_zeros new_ones new_empty".split())
 _DEEPEST = 12
+_STATED_NUMBER = stated(A_NUMBER)
 
 
 class Kinds:
@@ -52,8 +53,8 @@ class Kinds:
         """All that an expression surely is, of `KINDS`."""
         value = self.names.values.get(id(node), UNKNOWN)
         if is_number(value) and not _is_truth(value):
-            return frozenset([NUMBER])
-        found = {TENSOR} if level(value) == 2 else set()
+            return frozenset() if value == _STATED_NUMBER else frozenset([NUMBER])
+        found = {TENSOR} if level(value) == SURE else set()
         dtype = self.dtype(node, scope)
         if dtype is not None:
             found |= {TENSOR, dtype}
@@ -62,7 +63,7 @@ class Kinds:
         return frozenset(found)
 
     def is_tensor(self, node: ast.expr) -> bool:
-        return level(self.names.values.get(id(node), UNKNOWN)) == 2
+        return level(self.names.values.get(id(node), UNKNOWN)) == SURE
 
     def dtype(self, node: ast.expr, scope: Scope, depth: int = 0) -> str | None:
         """The dtype of a tensor ("floating" for all of those), None if it is not known, or no tensor."""
