@@ -90,6 +90,11 @@ class Analyser:
         if hits or self.may_hold(source.text):
             planner = FixPlanner(names, source, self.versions, self.settings, is_init=is_init(path))
             planner.hits = hits
+            if len(hits) < len(all_hits):
+                kept = set(map(id, hits))
+                planner.halved = {
+                    hit.rule.together for hit in all_hits if hit.rule.together and id(hit) not in kept
+                }
             planner.hides = lambda code, name, offset: suppressions.hides(
                 code, name, source.position(offset)[0]
             )

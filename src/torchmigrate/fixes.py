@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise
 
 from torchmigrate.catalogue.model import Case, Rule
 from torchmigrate.config import Settings
@@ -67,6 +69,7 @@ class FixPlanner:
         self.hits: Sequence[Hit] = ()
         self.hides: Callable[[str, str, int], bool] = lambda code, name, offset: False
         self.plans: dict[str, object] = {}
+        self.halved: set[str] = set()  # what rules say by `together`, of which findings are suppressed
         self._withheld: list[tuple[str, int, int]] = []
         self._stated: dict[
             int, str
@@ -119,7 +122,43 @@ class FixPlanner:
             for code, start, end in self._withheld:
                 if item.code == code and start <= item.start < end:
                     settled[id(item.fix)] = None
-        return [item._replace(fix=settled.get(id(item.fix), item.fix)) for item in found]
+        found = [item._replace(fix=settled.get(id(item.fix), item.fix)) for item in found]
+        patterns = {hit.rule.code: hit.rule.unless_named for hit in self.hits if hit.rule.unless_named}
+        named = {code for code, pattern in patterns.items() if self._has_name(pattern)}
+        if named:
+            found = [item._replace(fix=None) if item.code in named else item for item in found]
+        return self._together(found)
+
+    def _has_name(self, pattern: str) -> bool:
+        """Whether an attribute, an import or a word in a string of the file is what a pattern describes."""
+        fits = re.compile(pattern).fullmatch
+        if re.search(pattern, self.source.text) is None:
+            return False
+        if any(fits(node.attr) for node in self.names.nodes(ast.Attribute)):
+            return True
+        if any(fits(node.name) for node in self.names.nodes(ast.alias)):
+            return True
+        strings = (node.value for node in self.names.nodes(ast.Constant) if isinstance(node.value, str))
+        return any(fits(word) for text in strings for word in re.split(r"\W+", text))
+
+    def _together(self, found: list[Finding]) -> list[Finding]:
+        """The findings, with one fix for those that only make sense together, or none for all of them."""
+        groups: defaultdict[str, set[str]] = defaultdict(set)
+        for hit in self.hits:
+            if hit.rule.together is not None:
+                groups[hit.rule.together].add(hit.rule.code)
+        for name, codes in groups.items():
+            mine = [item for item in found if item.code in codes]
+            if not mine:
+                continue
+            fixes = {id(item.fix): item.fix for item in mine if item.fix is not None}
+            done: dict[int, Fix] = {}
+            if name not in self.halved and all(item.fix is not None for item in mine):
+                done = _joined(fixes)
+            found = [
+                item._replace(fix=done.get(id(item.fix))) if item.code in codes else item for item in found
+            ]
+        return found
 
     def finding(self, hit: Hit, fix: Fix | None) -> Finding:
         """A hit in words, at its place."""
@@ -382,6 +421,24 @@ class FixPlanner:
             made = self._rewrite(hit, None, "")
             callees.add(made[4] if made is not None else None)
         return callees.pop() if len(callees) == 1 else None
+
+
+def _joined(fixes: Mapping[int, Fix]) -> dict[int, Fix]:
+    """Several fixes as one, by the id() of each, as safe as the least safe of them.
+
+    Where they change one import in different ways they stay apart, for one round each.
+    """
+    worst = min(fixes.values(), key=lambda fix: fix.applicability)
+    edits = sorted({edit for fix in fixes.values() for edit in fix.edits})
+    if any(one.end > other.start for one, other in pairwise(edits)):
+        level, reason = worst.applicability, worst.reason
+        return {key: fix._replace(applicability=level, reason=reason) for key, fix in fixes.items()}
+    whole = worst._replace(
+        edits=tuple(edits),
+        releases=tuple(dict.fromkeys(release for fix in fixes.values() for release in fix.releases)),
+        requires=tuple(sorted({text for fix in fixes.values() for text in fix.requires})),
+    )
+    return dict.fromkeys(fixes, whole)
 
 
 def variables(hit: Hit) -> Mapping[str, str]:

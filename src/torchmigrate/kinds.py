@@ -12,10 +12,13 @@ from torchmigrate.names.flow import UNKNOWN, stated
 from torchmigrate.names.model import Const, Kind, Names, Scope, Value
 from torchmigrate.names.types import A_NUMBER, SURE, is_number, level
 from torchmigrate.places import Surroundings
+from torchmigrate.sparse import is_sparse
 
-TENSOR, NUMBER, INTEGER = "tensor", "number", "integer"
+TENSOR, NUMBER, INTEGER, SPARSE = "tensor", "number", "integer", "sparse"
 INTEGERS = frozenset(["uint8", "int8", "int16", "int32", "int64"])
-KINDS = frozenset([TENSOR, NUMBER, INTEGER, "bool", "floating", *INTEGERS])  # "integer" is any of INTEGERS
+KINDS = frozenset(
+    [TENSOR, NUMBER, INTEGER, SPARSE, "bool", "floating", *INTEGERS]
+)  # "integer" is any of INTEGERS
 
 _DTYPES = {
     "uint8": "uint8", "int8": "int8", "int16": "int16", "short": "int16", "int32": "int32", "int": "int32",
@@ -50,7 +53,7 @@ class Kinds:
         self.around = around
 
     def of(self, node: ast.expr, scope: Scope) -> frozenset[str]:
-        """All that an expression surely is, of `KINDS`."""
+        """All that an expression surely is, of `KINDS`; "sparse" is what it may be."""
         value = self.names.values.get(id(node), UNKNOWN)
         if is_number(value) and not _is_truth(value):
             return frozenset() if value == _STATED_NUMBER else frozenset([NUMBER])
@@ -60,6 +63,8 @@ class Kinds:
             found |= {TENSOR, dtype}
             if dtype in INTEGERS:
                 found.add(INTEGER)
+        if is_sparse(node, scope, self.around):
+            found.add(SPARSE)
         return frozenset(found)
 
     def is_tensor(self, node: ast.expr) -> bool:

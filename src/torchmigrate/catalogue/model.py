@@ -117,6 +117,8 @@ class Rule(NamedTuple):
     replaced_by: tuple[str, ...] = ()  # names whose use or test shows that the new side is handled
     codemod: str | None = None  # module in torchmigrate.codemods
     opt_in: bool = False  # off unless selected (adoption)
+    unless_named: str | None = None  # no fix in files with attributes or strings like this pattern
+    together: str | None = None  # all findings of a file by rules that say the same are fixed as one, or none
     references: tuple[str, ...] = ()
     path: str = ""  # where it was defined: below rules/ for our own, as given for a user's
     line: int = 0
