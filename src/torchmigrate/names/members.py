@@ -189,7 +189,9 @@ class Members(Lookups):
                 return self.read(found), ""
         cls = item.cls
         if not cls or (
-            attr.startswith("__") and cls != TENSOR and f"{cls}.{attr}" not in distinctive.CONSTRUCTORS
+            attr.startswith("__")
+            and cls != TENSOR
+            and distinctive.CONSTRUCTORS.fullmatch(f"{cls}.{attr}") is None
         ):
             return UNKNOWN, ""
         result = types.attribute(cls, attr, item.sure)
