@@ -90,6 +90,10 @@ LOOP = "for e in range(3):\n    "
         (f"{LOOP}sched.step(e)\n    train(opt)\n", f"{LOOP}train(opt)\n    sched.step()\n"),
         (f"{LOOP}sched.step(e)  # rate\n    train(opt)\n", f"{LOOP}train(opt)\n    sched.step()  # rate\n"),
         (f"{LOOP}print(e)\n    sched.step(e)\n    go()\n", f"{LOOP}print(e)\n    go()\n    sched.step()\n"),
+        (
+            f"{LOOP}sched.step(e)\n    for b in data:\n        if bad(b): continue\n        train(b)\n",
+            f"{LOOP}for b in data:\n        if bad(b): continue\n        train(b)\n    sched.step()\n",
+        ),
         # anything else would be another schedule
         (f"{LOOP}train(opt)\n    sched.step(e)\n", None),
         (f"{LOOP}train(opt)\n    sched.step(e)\n    log()\n", None),

@@ -16,15 +16,19 @@ from torchmigrate.hits import Hit
 from torchmigrate.idle import remove_idle
 from torchmigrate.import_edits import remove_statements
 from torchmigrate.imports import ImportPlanner, Refusal
+from torchmigrate.match.conditions import has_effects
 from torchmigrate.model import Applicability, Edit, Finding, Fix, Release, Severity, Timeline
 from torchmigrate.names.distinctive import DISTINCTIVE_METHODS
 from torchmigrate.names.guards import is_handled
 from torchmigrate.names.model import Binding, Guards, Kind, Names, Role
 from torchmigrate.names.objects import TENSOR
 from torchmigrate.source import Source
+from torchmigrate.trees import walk
 from torchmigrate.versions.range import VersionRange, applicability, requirement, severity
 from torchmigrate.versions.releases import show_version
 
+# Calls in a test that only ask.
+_ASKING = frozenset("isinstance hasattr len bool type is_available is_tensor".split())
 _FIXABLE_VIA = ("import", "alias", "method")
 
 
@@ -204,15 +208,41 @@ class FixPlanner:
         return self.fix(hit.rule, title, level, reason, edits, self.imports.releases(use), requires)
 
     def remove(self, block: list[ast.stmt], statements: list[ast.stmt]) -> tuple[Edit, ...]:
-        """Edits that remove simple statements; a suite that all fixes together would empty keeps a `pass`."""
+        """Edits that remove statements; a suite that all fixes together would empty keeps a `pass`.
+
+        An `if` that has nothing else and whose test does nothing goes with its suite.
+        """
         gone = self._removed.setdefault(id(block), set())
         gone.update(map(id, statements))
+        outer = self._owners.get(id(block)) if len(statements) == len(block) else None
+        if outer is not None and self._is_idle(outer[0], block):
+            return self.remove(outer[1], [outer[0]])
         if block is self.names.tree.body or len(gone) < len(block) or len(statements) == len(block):
             return remove_statements(self.source, block, statements, module=block is self.names.tree.body)
         last = statements[-1]
         start, end = self.source.span(last)
         others = remove_statements(self.source, block, statements[:-1], module=False)
         return (*others, Edit(start, end, "pass"))
+
+    @cached_property
+    def _owners(self) -> dict[int, tuple[ast.If, list[ast.stmt]]]:
+        """The `if` of every suite, and the block that it stands in, by the id() of the suite."""
+        found: dict[int, tuple[ast.If, list[ast.stmt]]] = {}
+        for node in walk(self.names.tree):
+            for field_name in ("body", "orelse", "finalbody"):
+                block = getattr(node, field_name, None)
+                for statement in block if isinstance(block, list) else ():
+                    if isinstance(statement, ast.If):
+                        found[id(statement.body)] = statement, block
+        return found
+
+    def _is_idle(self, statement: ast.If, suite: list[ast.stmt]) -> bool:
+        """Whether an `if` does nothing without its suite, and holds no comment; `elif` is part of another."""
+        if statement.body is not suite or statement.orelse or has_effects(statement.test, harmless=_ASKING):
+            return False
+        start, end = self.source.span(statement)
+        line = self.source.text[start:end] + self.source.text[end:].partition("\n")[0]
+        return line.startswith("if") and "#" not in line
 
     def runs_elsewhere(self, guards: Guards) -> bool:
         """Whether guards say that a place does not run at the target; hits have been asked already."""

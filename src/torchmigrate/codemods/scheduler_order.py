@@ -147,6 +147,20 @@ def _number(node: ast.expr) -> int | None:
     return node.value if isinstance(node, ast.Constant) and type(node.value) is int else None
 
 
+def _leaves(statement: ast.stmt) -> bool:
+    """Whether a statement of a loop may end its turn; those of loops inside end turns of their own."""
+    todo: list[tuple[ast.AST, bool]] = [(statement, False)]
+    while todo:
+        node, inside = todo.pop()
+        if isinstance(node, ast.Return | ast.Yield | ast.YieldFrom):
+            return True
+        if isinstance(node, ast.Continue | ast.Break) and not inside:
+            return True
+        own = set(map(id, node.body)) if isinstance(node, _LOOPS) else set()
+        todo += [(child, inside or id(child) in own) for child in ast.iter_child_nodes(node)]
+    return False
+
+
 def at_end(hit: Hit, owner: ast.stmt, planner: FixPlanner) -> tuple[Edit, Edit] | None:
     """Edits that move a step, without its arguments, to the end of its loop, if every turn gets there."""
     source, statement, call = planner.source, hit.use.statement, hit.use.call
@@ -155,8 +169,7 @@ def at_end(hit: Hit, owner: ast.stmt, planner: FixPlanner) -> tuple[Edit, Edit] 
         return None
     if not isinstance(statement, ast.Expr) or statement.value is not call:
         return None
-    jumps = (ast.Continue, ast.Break, ast.Return, ast.Yield, ast.YieldFrom)
-    if any(isinstance(node, jumps) for each in hit.use.block for node in ast.walk(each)):
+    if any(map(_leaves, hit.use.block)):
         return None
     line, end = logical_line(source, hit.use.block, statement), logical_line(source, hit.use.block, last)
     if line.indent is None or len(line.statements) != 1 or line.after >= end.after:
