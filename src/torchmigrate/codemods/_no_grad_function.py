@@ -258,7 +258,9 @@ class Part:
         lines = (extent.last.statement.end_lineno or 0) - extent.first.statement.lineno + 1
         if lines > _LONGEST:
             name = getattr(self.scope.node, "name", "")
-            where = f"`@torch.no_grad()` on `{name}`" if name else "a function of its own with `@torch.no_grad()`"
+            where = (
+                f"`@torch.no_grad()` on `{name}`" if name else "a function of its own with `@torch.no_grad()`"
+            )
             raise Unclear(f"{line}: {lines} lines would be indented; {where} says it without")
         if self._changes(inside, extent):
             raise Unclear(f"{line}: what says whether it is volatile changes meanwhile")

@@ -182,7 +182,8 @@ def has_effects(node: ast.AST, harmless: Container[str] = ()) -> bool:
     """
     effects = (ast.Call, ast.Await, ast.NamedExpr, ast.Yield, ast.YieldFrom)
     return any(
-        isinstance(inner, effects) and not (isinstance(inner, ast.Call) and _last_name(inner.func) in harmless)
+        isinstance(inner, effects)
+        and not (isinstance(inner, ast.Call) and _last_name(inner.func) in harmless)
         for inner in ast.walk(node)
     )
 
