@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
+from typing import cast
 
 from torchmigrate.catalogue.model import Case, Rule
 from torchmigrate.config import Settings
@@ -118,10 +119,10 @@ class FixPlanner:
         settled: dict[int, Fix | None] = {}
         for key, about in self._stated.items():
             fix = made.get(key)
-            if fix is not None and fix.applicability is Applicability.SAFE:
-                if not self.settings.promotes(fix.code):
-                    reason = f"only an annotation says {about}"
-                    settled[key] = fix._replace(applicability=Applicability.UNSAFE, reason=reason)
+            if fix is None or fix.applicability is not Applicability.SAFE or self.settings.promotes(fix.code):
+                continue
+            reason = f"only an annotation says {about}"
+            settled[key] = fix._replace(applicability=Applicability.UNSAFE, reason=reason)
         for item in found:
             for code, start, end in self._withheld:
                 if item.code == code and start <= item.start < end:
@@ -230,10 +231,10 @@ class FixPlanner:
         found: dict[int, tuple[ast.If, list[ast.stmt]]] = {}
         for node in walk(self.names.tree):
             for field_name in ("body", "orelse", "finalbody"):
-                block = getattr(node, field_name, None)
+                block: list[ast.stmt] | ast.expr | None = getattr(node, field_name, None)
                 for statement in block if isinstance(block, list) else ():
                     if isinstance(statement, ast.If):
-                        found[id(statement.body)] = statement, block
+                        found[id(statement.body)] = statement, cast("list[ast.stmt]", block)
         return found
 
     def _is_idle(self, statement: ast.If, suite: list[ast.stmt]) -> bool:

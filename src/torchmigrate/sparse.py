@@ -21,8 +21,8 @@ _FACTORIES = frozenset(
 )
 # Methods after which a sparse tensor still is one.
 _KEEP = frozenset(
-    "t transpose cpu cuda to float double half clone detach requires_grad_ mul mul_ div div_ add add_ sub sub_ "
-    "neg abs pow index_select narrow unsqueeze type contiguous".split()
+    "t transpose cpu cuda to float double half clone detach requires_grad_ mul mul_ div div_ add add_ sub "
+    "sub_ neg abs pow index_select narrow unsqueeze type contiguous".split()
 )
 
 

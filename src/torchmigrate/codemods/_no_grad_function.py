@@ -28,7 +28,7 @@ from torchmigrate.names.model import Scope
 from torchmigrate.places import Surroundings
 
 _MOST = 6  # blocks in a function, of which it is easier to say that it needs no gradients as a whole
-# Lines under one `with`: to indent more of them hides in a review what changes, and a decorator says the same.
+# Lines under one `with`: indenting more of them hides what changes, and a decorator says the same.
 _LONGEST = 40
 _NO_GRAD = frozenset(["torch.no_grad", "torch.autograd.no_grad", "torch.inference_mode"])
 

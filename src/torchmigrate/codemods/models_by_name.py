@@ -16,7 +16,7 @@ from torchmigrate.versions.range import applicability
 
 NEEDS_HITS = True
 _BEST = '"DEFAULT"'
-_FIRST = '"IMAGENET1K_V1"'  # what `True` stood for in all classification models, which the backbones are, too
+_FIRST = '"IMAGENET1K_V1"'  # what `True` stood for in all classification models, and in backbones
 # What it stood for in the others, read in the sources of 0.28; of the optical flow the only weights by one name.
 _FIRST_OF = {
     "detection": '"COCO_V1"',

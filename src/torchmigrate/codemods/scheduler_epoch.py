@@ -1,8 +1,8 @@
 """TM453: the epoch of `scheduler.step(epoch)`, which goes where the scheduler's own count is the same.
 
-A scheduler counts 1, 2, 3, ... by itself. So the argument goes where the file shows that it is just that. Where
-it is counted from 0 and comes first in its loop, as was usual until torch 1.0, the step without it belongs at
-the end of the loop: dropped alone, it would shift the schedule by an epoch.
+A scheduler counts 1, 2, 3, ... by itself. So the argument goes where the file shows that it is just that.
+Where it is counted from 0 and comes first in its loop, as was usual until torch 1.0, the step without it
+belongs at the end of the loop: dropped alone, it would shift the schedule by an epoch.
 """
 
 from __future__ import annotations

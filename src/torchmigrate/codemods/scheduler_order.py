@@ -129,9 +129,9 @@ def counted_from(call: ast.Call, loop: ast.stmt | None) -> int | None:
         return None
     start = _number(turns.args[0]) if len(turns.args) == 2 else 0
     more: int | None = 0
-    (node,) = given
+    node: ast.expr = given[0]
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-        node, more = node.left, _number(node.right)
+        more, node = _number(node.right), node.left
     if not isinstance(node, ast.Name) or node.id != loop.target.id or start is None or more is None:
         return None
     name = loop.target.id
