@@ -111,8 +111,8 @@ def test_what_names_mean(code: str, expected: list[str]) -> None:
         ("import torch\nx = torch.rand(3) + y\nx.T.qr()", "x.T.qr = torch.Tensor.qr"),
         ("import torch\nx = -torch.rand(3)[0]\nx.qr()", "x.qr = torch.Tensor.qr"),
         ("import torch\nu, s, v = torch.svd(A)\nv.qr()", "v.qr = torch.Tensor.qr"),
-        ("import torch\ndef f(x: torch.Tensor):\n    x.qr()", "x.qr = torch.Tensor.qr"),
-        ("from torch import Tensor\ndef f(x: Tensor):\n    x.clone().qr()", "x.clone().qr = torch.Tensor.qr"),
+        ("import torch\ndef f(x: torch.Tensor):\n    x.qr()", "x.qr = torch.Tensor.qr ?"),
+        ("from torch import Tensor\ndef f(x: Tensor):\n    x.clone().qr()", "x.clone().qr = torch.Tensor.qr ?"),
         ("import torch\nclass N(torch.nn.Module):\n    def forward(self, x):\n        x.qr()", "x.qr = torch.Tensor.qr ?"),
         ("import torch\nclass N:\n    def __init__(self):\n        self.w = torch.eye(3)\n    def g(self):\n"
          "        self.w.qr()", "self.w.qr = torch.Tensor.qr"),

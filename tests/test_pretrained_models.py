@@ -214,7 +214,7 @@ UNSAFE = {
                 self.tv = torchvision
                 self.net = getattr(self.tv.models, name)(pretrained=True)
         """,
-        'getattr(self.tv.models, name)(weights="DEFAULT")',
+        'getattr(self.tv.models, name)(weights="IMAGENET1K_V1")',
         "attribute",
     ),
 }

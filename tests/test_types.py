@@ -20,7 +20,7 @@ import torch.nn.functional as F
 import torch.optim as optim
 import numpy as np
 """
-SURE, MAYBE, NOT = "sure", "maybe", "not"
+SURE, STATED, MAYBE, NOT = "sure", "stated", "maybe", "not"
 
 
 def uses_of(code: str, last: str) -> list[Use]:
@@ -31,15 +31,19 @@ def uses_of(code: str, last: str) -> list[Use]:
 
 
 def members(code: str, last: str) -> list[str]:
-    """The same as names, with a `?` where that is not sure."""
-    return [f"{' | '.join(use.candidates)}{'' if use.sure else ' ?'}" for use in uses_of(code, last)]
+    """The same as names, with a `?` where that is not sure, `:` where only an annotation says so."""
+    marks = {True: "", False: " ?"}
+    return [
+        f"{' | '.join(use.candidates)}{' :' if use.stated else marks[use.sure]}"
+        for use in uses_of(code, last)
+    ]
 
 
 def level(code: str) -> str:
     """How sure it is that `x` is a tensor where `x.qr()` is called in some code."""
     found = [name for name in members(code, "qr") if name.startswith("torch.Tensor.")]
     assert len(found) <= 1, found
-    return NOT if not found else MAYBE if found[0].endswith("?") else SURE
+    return {"?": MAYBE, ":": STATED}.get(found[0][-1], SURE) if found else NOT
 
 
 @pytest.mark.parametrize(
@@ -196,38 +200,38 @@ def test_no_tensor(expression: str) -> None:
 @pytest.mark.parametrize(
     ("code", "expected"),
     [
-        ("def f(x: torch.Tensor): x.qr()", SURE),
-        ("def f(x: 'torch.Tensor'): x.qr()", SURE),
-        ("from torch import Tensor\ndef f(x: Tensor = None): x.qr()", SURE),
-        ("def f(x: torch.LongTensor): x.qr()", SURE),
-        ("from typing import Optional\ndef f(x: Optional[torch.Tensor]): x.qr()", SURE),
-        ("def f(x: torch.Tensor | None = None): x.qr()", SURE),
-        ("from typing import Union\ndef f(x: Union[torch.Tensor, float]): x.qr()", SURE),
+        ("def f(x: torch.Tensor): x.qr()", STATED),
+        ("def f(x: 'torch.Tensor'): x.qr()", STATED),
+        ("from torch import Tensor\ndef f(x: Tensor = None): x.qr()", STATED),
+        ("def f(x: torch.LongTensor): x.qr()", STATED),
+        ("from typing import Optional\ndef f(x: Optional[torch.Tensor]): x.qr()", STATED),
+        ("def f(x: torch.Tensor | None = None): x.qr()", STATED),
+        ("from typing import Union\ndef f(x: Union[torch.Tensor, float]): x.qr()", STATED),
         ("from typing import Union\ndef f(x: Union[torch.Tensor, np.ndarray]): x.qr()", MAYBE),
         ("def f(x: np.ndarray | torch.Tensor): x.qr()", MAYBE),
-        ("from typing import List\ndef f(xs: List[torch.Tensor]):\n    for x in xs: x.qr()", SURE),
-        ("def f(xs: tuple[int, torch.Tensor]):\n    n, x = xs\n    x.qr()", SURE),
+        ("from typing import List\ndef f(xs: List[torch.Tensor]):\n    for x in xs: x.qr()", STATED),
+        ("def f(xs: tuple[int, torch.Tensor]):\n    n, x = xs\n    x.qr()", STATED),
         ("def f(xs: tuple[int, torch.Tensor]):\n    x = xs[0]\n    x.qr()", NOT),
-        ("def f(xs: tuple[torch.Tensor, ...]): xs[3].qr()", SURE),
-        ("def f(xs: dict[str, torch.Tensor]): xs['a'].qr()", SURE),
+        ("def f(xs: tuple[torch.Tensor, ...]): xs[3].qr()", STATED),
+        ("def f(xs: dict[str, torch.Tensor]): xs['a'].qr()", STATED),
         ("def f(xs: dict[str, torch.Tensor]):\n    for x in xs: x.qr()", NOT),
-        ("def f(xs: dict[str, torch.Tensor]):\n    for x in xs.values(): x.qr()", SURE),
-        ("def f(xs: dict[str, torch.Tensor]):\n    for k, x in xs.items(): x.qr()", SURE),
-        ("def f(*xs: torch.Tensor): xs[0].qr()", SURE),
+        ("def f(xs: dict[str, torch.Tensor]):\n    for x in xs.values(): x.qr()", STATED),
+        ("def f(xs: dict[str, torch.Tensor]):\n    for k, x in xs.items(): x.qr()", STATED),
+        ("def f(*xs: torch.Tensor): xs[0].qr()", STATED),
         ("def f(*xs: torch.Tensor): xs.qr()", NOT),
-        ("def f(**xs: torch.Tensor): xs['a'].qr()", SURE),
+        ("def f(**xs: torch.Tensor): xs['a'].qr()", STATED),
         ("def f(x: np.ndarray): x.qr()", NOT),
         ("def f(x: int): x.qr()", NOT),
         ("def f(x: 'Tensor'): x.qr()", NOT),
-        ("def f():\n    x: torch.Tensor = g()\n    x.qr()", SURE),
+        ("def f():\n    x: torch.Tensor = g()\n    x.qr()", STATED),
         ("def f():\n    x: torch.Tensor\n    x = g()\n    x.qr()", NOT),
-        ("def g() -> torch.Tensor: ...\ndef f(): g().qr()", SURE),
+        ("def g() -> torch.Tensor: ...\ndef f(): g().qr()", STATED),
         ("def g() -> 'torch.Tensor': ...\ndef f(): g().qr()", NOT),
-        ("def g() -> tuple[torch.Tensor, int]: ...\ndef f():\n    x, n = g()\n    x.qr()", SURE),
+        ("def g() -> tuple[torch.Tensor, int]: ...\ndef f():\n    x, n = g()\n    x.qr()", STATED),
         ("def g(): return torch.zeros(3)\ndef f(): g().qr()", NOT),
         ("async def g() -> torch.Tensor: ...\ndef f(): g().qr()", NOT),
         ("@mine\ndef g() -> torch.Tensor: ...\ndef f(): g().qr()", MAYBE),
-        ("@torch.no_grad()\ndef g() -> torch.Tensor: ...\ndef f(): g().qr()", SURE),
+        ("@torch.no_grad()\ndef g() -> torch.Tensor: ...\ndef f(): g().qr()", STATED),
     ],
 )
 def test_annotations(code: str, expected: str) -> None:
@@ -322,7 +326,7 @@ def in_module(body: str, base: str = "nn.Module") -> str:
     ("body", "expected"),
     [
         ("def forward(self, x): x.qr()", MAYBE),
-        ("def forward(self, x: torch.Tensor): x.qr()", SURE),
+        ("def forward(self, x: torch.Tensor): x.qr()", STATED),
         ("def forward(self, x: list): x.qr()", NOT),
         ("def forward(self, x):\n    x = F.relu(x)\n    x.qr()", SURE),
         ("def forward(self, x):\n    x = x + 1\n    x.qr()", MAYBE),
@@ -349,15 +353,15 @@ def in_module(body: str, base: str = "nn.Module") -> str:
         ("def f(self):\n    self.w = torch.eye(3)\n    self.w.qr()", SURE),
         ("def f(self):\n    if y: self.w = torch.eye(3)\n    self.w.qr()", MAYBE),
         ("def f(self):\n    self.w = 0\n    for b in y: self.w += F.mse_loss(b, b)\n    self.w.qr()", SURE),
-        ("w: torch.Tensor\ndef f(self): self.w.qr()", SURE),
+        ("w: torch.Tensor\ndef f(self): self.w.qr()", STATED),
         ("w = torch.eye(3)\ndef f(self): self.w.qr()", SURE),
         ("w = 3\ndef f(self): self.w.qr()", NOT),
-        ("@property\ndef w(self) -> torch.Tensor: ...\ndef f(self): self.w.qr()", SURE),
+        ("@property\ndef w(self) -> torch.Tensor: ...\ndef f(self): self.w.qr()", STATED),
         ("@property\ndef w(self): ...\ndef f(self): self.w.qr()", NOT),
-        ("def w(self) -> torch.Tensor: ...\ndef f(self): self.w().qr()", SURE),
+        ("def w(self) -> torch.Tensor: ...\ndef f(self): self.w().qr()", STATED),
         ("def w(self) -> torch.Tensor: ...\ndef f(self): self.w.qr()", NOT),
         ("def qr(self): ...\ndef f(self): self.qr()", NOT),
-        ("def forward(self, x) -> torch.Tensor: ...\ndef f(self, y): self(y).qr()", SURE),
+        ("def forward(self, x) -> torch.Tensor: ...\ndef f(self, y): self(y).qr()", STATED),
         ("def forward(self, x): ...\ndef f(self, y): self(y).qr()", MAYBE),
         ("def f(self):\n    for p in self.parameters(): p.data.qr()", SURE),
         ("def __init__(self): self.w = torch.eye(3)\ndef f(self):\n    def g(): self.w.qr()\n    return g", SURE),
@@ -374,8 +378,8 @@ def test_modules_of_the_file(body: str, expected: str) -> None:
     [
         ("class A:\n    def __init__(self): self.w = torch.eye(3)\nA().w.qr()", NOT),  # not walked yet
         ("class A:\n    def __init__(self): self.w = torch.eye(3)\ndef f(): A().w.qr()", SURE),
-        ("class A:\n    w: torch.Tensor\ndef f(a: A): a.w.qr()", SURE),
-        ("class A:\n    w: torch.Tensor\nclass B(A): pass\ndef f(a: B): a.w.qr()", SURE),
+        ("class A:\n    w: torch.Tensor\ndef f(a: A): a.w.qr()", STATED),
+        ("class A:\n    w: torch.Tensor\nclass B(A): pass\ndef f(a: B): a.w.qr()", STATED),
         ("class A:\n    w: torch.Tensor\nclass B(A):\n    w = 1\ndef f(a: B): a.w.qr()", NOT),
         ("class A:\n    def qr(self): ...\ndef f(): A().qr()", NOT),
         ("class A(nn.Module):\n    def qr(self): ...\ndef f(): A().qr()", NOT),
@@ -415,7 +419,7 @@ HOOK = "torch.nn.Module.register_backward_hook"
          "register_backward_hook", []),
         ("class A(Mine):\n    def f(self): self.register_backward_hook(h)", "register_backward_hook", [f"{HOOK} ?"]),
         ("def f(m): m.register_backward_hook(h)", "register_backward_hook", [f"{HOOK} ?"]),
-        ("def f(m: nn.Module): m.register_backward_hook(h)", "register_backward_hook", [HOOK]),
+        ("def f(m: nn.Module): m.register_backward_hook(h)", "register_backward_hook", [f"{HOOK} :"]),
         ("for m in nn.Sequential(a).modules(): m.register_backward_hook(h)", "register_backward_hook", [HOOK]),
         ("def f(m):\n    if isinstance(m, nn.Conv2d): m.register_backward_hook(h)", "register_backward_hook",
          ["torch.nn.Conv2d.register_backward_hook"]),
@@ -448,7 +452,7 @@ HOOK = "torch.nn.Module.register_backward_hook"
          ["torch.utils.tensorboard.SummaryWriter.close"]),
         ("from tensorboardX import SummaryWriter\nSummaryWriter().close()", "close", []),
         ("from torch.utils.data import DataLoader\ndef f(d: DataLoader[int]): d.dataset", "dataset",
-         ["torch.utils.data.DataLoader.dataset"]),
+         ["torch.utils.data.DataLoader.dataset :"]),
         ("class A(torch.autograd.Function):\n    @staticmethod\n    def backward(ctx, g):\n"
          "        x, = ctx.saved_variables", "saved_variables", ["torch.autograd.Function.saved_variables"]),
         ("def backward(ctx, g):\n    x, = ctx.saved_variables", "saved_variables",

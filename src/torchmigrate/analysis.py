@@ -96,6 +96,11 @@ class Analyser:
         if hits or self.may_hold(source.text):
             planner = FixPlanner(names, source, self.versions, self.settings, failures, is_init=is_init(path))
             planner.hits = hits
+            if len(hits) < len(all_hits):
+                kept = set(map(id, hits))
+                planner.halved = {
+                    hit.rule.together for hit in all_hits if hit.rule.together and id(hit) not in kept
+                }
             planner.hides = lambda code, name, offset: suppressions.hides(
                 code, name, source.position(offset)[0]
             )
@@ -108,7 +113,7 @@ class Analyser:
                 if mine or rule.codemod in self.screens:
                     with failures.caught(rule.code, "every finding"):
                         found.extend(list(module.find(rule, mine, planner)))
-            found = planner.without_withheld(found)
+            found = planner.settled(found)
         if self.api is not None:
             seen = {id(hit.use) for hit in all_hits if not hit.rule.opt_in}
             with failures.caught(", ".join(sorted(API_CODES & self.settings.codes)), "every finding"):

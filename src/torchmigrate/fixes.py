@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise
+from typing import cast
 
 from torchmigrate.catalogue.model import Case, Rule
 from torchmigrate.comments import COMMENT_LOST
@@ -17,13 +20,19 @@ from torchmigrate.hits import Hit
 from torchmigrate.idle import remove_idle
 from torchmigrate.import_edits import remove_statements
 from torchmigrate.imports import ImportPlanner, Refusal
-from torchmigrate.model import Applicability, Edit, Finding, Fix, Release, Timeline
+from torchmigrate.match.conditions import has_effects
+from torchmigrate.model import Applicability, Edit, Finding, Fix, Release, Severity, Timeline
+from torchmigrate.names.distinctive import DISTINCTIVE_METHODS
 from torchmigrate.names.guards import is_handled
 from torchmigrate.names.model import Binding, Guards, Kind, Names, Role
+from torchmigrate.names.objects import TENSOR
 from torchmigrate.source import Source
+from torchmigrate.trees import walk
 from torchmigrate.versions.range import VersionRange, applicability, requirement, severity
 from torchmigrate.versions.releases import show_version
 
+# Calls in a test that only ask.
+_ASKING = frozenset("isinstance hasattr len bool type is_available is_tensor".split())
 _FIXABLE_VIA = ("import", "alias", "method")
 
 
@@ -76,7 +85,11 @@ class FixPlanner:
         self.hits: Sequence[Hit] = ()
         self.hides: Callable[[str, str, int], bool] = lambda code, name, offset: False
         self.plans: dict[str, object] = {}
+        self.halved: set[str] = set()  # what rules say by `together`, of which findings are suppressed
         self._withheld: list[tuple[str, int, int]] = []
+        self._stated: dict[
+            int, str
+        ] = {}  # id() of fixes that rest on annotations alone -> what they are about
         self._removed: dict[int, set[int]] = {}  # block -> statements that fixes remove
 
     @cached_property
@@ -117,21 +130,74 @@ class FixPlanner:
         """Let a rule make no fix between two offsets, since it would leave half of a migration there."""
         self._withheld.append((code, start, end))
 
-    def without_withheld(self, found: list[Finding]) -> list[Finding]:
-        """The findings, without the fixes that are withheld; a fix that several share is one."""
-        gone = {
-            id(item.fix)
-            for item in found
-            for code, start, end in self._withheld
-            if item.code == code and start <= item.start < end
-        }
-        return [item._replace(fix=None) if item.fix and id(item.fix) in gone else item for item in found]
+    def settled(self, found: list[Finding]) -> list[Finding]:
+        """The findings as they are reported; a fix that several share is one.
+
+        Those that are withheld are gone, and one that rests on an annotation is not safe.
+        """
+        made = {id(item.fix): item.fix for item in found if item.fix is not None}
+        settled: dict[int, Fix | None] = {}
+        for key, about in self._stated.items():
+            fix = made.get(key)
+            if fix is None or fix.applicability is not Applicability.SAFE or self.settings.promotes(fix.code):
+                continue
+            reason = f"only an annotation says {about}"
+            settled[key] = fix._replace(applicability=Applicability.UNSAFE, reason=reason)
+        for item in found:
+            for code, start, end in self._withheld:
+                if item.code == code and start <= item.start < end:
+                    settled[id(item.fix)] = None
+        found = [item._replace(fix=settled.get(id(item.fix), item.fix)) for item in found]
+        patterns = {hit.rule.code: hit.rule.unless_named for hit in self.hits if hit.rule.unless_named}
+        named = {code for code, pattern in patterns.items() if self._has_name(pattern)}
+        if named:
+            found = [item._replace(fix=None) if item.code in named else item for item in found]
+        return self._together(found)
+
+    def _has_name(self, pattern: str) -> bool:
+        """Whether an attribute, an import or a word in a string of the file is what a pattern describes."""
+        fits = re.compile(pattern).fullmatch
+        if re.search(pattern, self.source.text) is None:
+            return False
+        if any(fits(node.attr) for node in self.names.nodes(ast.Attribute)):
+            return True
+        if any(fits(node.name) for node in self.names.nodes(ast.alias)):
+            return True
+        strings = (node.value for node in self.names.nodes(ast.Constant) if isinstance(node.value, str))
+        return any(fits(word) for text in strings for word in re.split(r"\W+", text))
+
+    def _together(self, found: list[Finding]) -> list[Finding]:
+        """The findings, with one fix for those that only make sense together, or none for all of them."""
+        groups: defaultdict[str, set[str]] = defaultdict(set)
+        for hit in self.hits:
+            if hit.rule.together is not None:
+                groups[hit.rule.together].add(hit.rule.code)
+        for name, codes in groups.items():
+            mine = [item for item in found if item.code in codes]
+            if not mine:
+                continue
+            fixes = {id(item.fix): item.fix for item in mine if item.fix is not None}
+            done: dict[int, Fix] = {}
+            if name not in self.halved and all(item.fix is not None for item in mine):
+                done = _joined(fixes)
+            found = [
+                item._replace(fix=done.get(id(item.fix))) if item.code in codes else item for item in found
+            ]
+        return found
 
     def finding(self, hit: Hit, fix: Fix | None) -> Finding:
         """A hit in words, at its place."""
         rule = hit.rule
         level = severity(rule, self.versions)
         assert level is not None, "rules that say nothing at the target are not looked up"
+        if hit.use.stated:
+            cls, _, member = hit.use.candidates[0].rpartition(".")
+            if member not in DISTINCTIVE_METHODS:
+                level = min(level, Severity.WARNING)
+            if fix is not None:
+                self._stated[id(fix)] = (
+                    "that it is a tensor" if cls == TENSOR else "of what class the object is"
+                )
         start, end = hit.match.start, hit.match.end
         return Finding(
             code=rule.code,
@@ -158,20 +224,46 @@ class FixPlanner:
         if made is None:
             return None
         edits, level, reason, title, _, requires = made
-        if maybe and level > Applicability.UNSAFE:
+        if maybe and not use.stated and level > Applicability.UNSAFE:
             level, reason = Applicability.UNSAFE, "the object may be of another class"
         return self.fix(hit.rule, title, level, reason, edits, self.imports.releases(use), requires)
 
     def remove(self, block: list[ast.stmt], statements: list[ast.stmt]) -> tuple[Edit, ...]:
-        """Edits that remove simple statements; a suite that all fixes together would empty keeps a `pass`."""
+        """Edits that remove statements; a suite that all fixes together would empty keeps a `pass`.
+
+        An `if` that has nothing else and whose test does nothing goes with its suite.
+        """
         gone = self._removed.setdefault(id(block), set())
         gone.update(map(id, statements))
+        outer = self._owners.get(id(block)) if len(statements) == len(block) else None
+        if outer is not None and self._is_idle(outer[0], block):
+            return self.remove(outer[1], [outer[0]])
         if block is self.names.tree.body or len(gone) < len(block) or len(statements) == len(block):
             return remove_statements(self.source, block, statements, module=block is self.names.tree.body)
         last = statements[-1]
         start, end = self.source.span(last)
         others = remove_statements(self.source, block, statements[:-1], module=False)
         return (*others, Edit(start, end, "pass"))
+
+    @cached_property
+    def _owners(self) -> dict[int, tuple[ast.If, list[ast.stmt]]]:
+        """The `if` of every suite, and the block that it stands in, by the id() of the suite."""
+        found: dict[int, tuple[ast.If, list[ast.stmt]]] = {}
+        for node in walk(self.names.tree):
+            for field_name in ("body", "orelse", "finalbody"):
+                block: list[ast.stmt] | ast.expr | None = getattr(node, field_name, None)
+                for statement in block if isinstance(block, list) else ():
+                    if isinstance(statement, ast.If):
+                        found[id(statement.body)] = statement, cast("list[ast.stmt]", block)
+        return found
+
+    def _is_idle(self, statement: ast.If, suite: list[ast.stmt]) -> bool:
+        """Whether an `if` does nothing without its suite, and holds no comment; `elif` is part of another."""
+        if statement.body is not suite or statement.orelse or has_effects(statement.test, harmless=_ASKING):
+            return False
+        start, end = self.source.span(statement)
+        line = self.source.text[start:end] + self.source.text[end:].partition("\n")[0]
+        return line.startswith("if") and "#" not in line
 
     def runs_elsewhere(self, guards: Guards) -> bool:
         """Whether guards say that a place does not run at the target; hits have been asked already."""
@@ -381,6 +473,24 @@ class FixPlanner:
             made = self._rewrite(hit, None, "")
             callees.add(made[4] if made is not None else None)
         return callees.pop() if len(callees) == 1 else None
+
+
+def _joined(fixes: Mapping[int, Fix]) -> dict[int, Fix]:
+    """Several fixes as one, by the id() of each, as safe as the least safe of them.
+
+    Where they change one import in different ways they stay apart, for one round each.
+    """
+    worst = min(fixes.values(), key=lambda fix: fix.applicability)
+    edits = sorted({edit for fix in fixes.values() for edit in fix.edits})
+    if any(one.end > other.start for one, other in pairwise(edits)):
+        level, reason = worst.applicability, worst.reason
+        return {key: fix._replace(applicability=level, reason=reason) for key, fix in fixes.items()}
+    whole = worst._replace(
+        edits=tuple(edits),
+        releases=tuple(dict.fromkeys(release for fix in fixes.values() for release in fix.releases)),
+        requires=tuple(sorted({text for fix in fixes.values() for text in fix.requires})),
+    )
+    return dict.fromkeys(fixes, whole)
 
 
 def variables(hit: Hit) -> Mapping[str, str]:

@@ -39,6 +39,14 @@ class Hit:
     sole: bool  # no other candidate could mean something else here
 
 
+def _is_likely(use: Use) -> bool:
+    """Whether a method of an object that is not surely of its class is worth a finding."""
+    member = use.candidates[0].rpartition(".")[2]
+    return member in distinctive.DISTINCTIVE_METHODS or (
+        use.stated and member not in distinctive.OF_STAND_INS
+    )
+
+
 def cannot_spell(_: str) -> str | None:
     """The `spell` of a place before imports are planned."""
     return None
@@ -78,11 +86,7 @@ class HitFinder:
         kinds = Kinds(names, Surroundings(names))
         hits: list[Hit] = []
         for use in names.uses:
-            if (
-                use.method
-                and not use.sure
-                and use.candidates[0].rpartition(".")[2] not in distinctive.DISTINCTIVE_METHODS
-            ):
+            if use.method and not use.sure and not _is_likely(use):
                 continue
             seen: set[str] = set()
             for name in use.candidates:

@@ -9,15 +9,18 @@ from __future__ import annotations
 import ast
 
 from torchmigrate.answers import Answers
-from torchmigrate.names.flow import UNKNOWN
+from torchmigrate.names.flow import UNKNOWN, stated
 from torchmigrate.names.model import Const, Kind, Names, Scope, Value
-from torchmigrate.names.types import is_number, level
+from torchmigrate.names.types import A_NUMBER, SURE, is_number, level
 from torchmigrate.places import Surroundings
+from torchmigrate.sparse import is_sparse
 from torchmigrate.trees import walk
 
-TENSOR, NUMBER, INTEGER = "tensor", "number", "integer"
+TENSOR, NUMBER, INTEGER, SPARSE = "tensor", "number", "integer", "sparse"
 INTEGERS = frozenset(["uint8", "int8", "int16", "int32", "int64"])
-KINDS = frozenset([TENSOR, NUMBER, INTEGER, "bool", "floating", *INTEGERS])  # "integer" is any of INTEGERS
+KINDS = frozenset(
+    [TENSOR, NUMBER, INTEGER, SPARSE, "bool", "floating", *INTEGERS]
+)  # "integer" is any of INTEGERS
 
 _DTYPES = {
     "uint8": "uint8", "int8": "int8", "int16": "int16", "short": "int16", "int32": "int32", "int": "int32",
@@ -41,6 +44,7 @@ _KEEP = frozenset(
 )
 _LIKE = frozenset("zeros_like ones_like empty_like full_like new_zeros new_ones new_empty".split())
 _DEEPEST = 12
+_STATED_NUMBER = stated(A_NUMBER)
 
 
 class Kinds:
@@ -52,20 +56,22 @@ class Kinds:
         self._variables = Answers(self._bound, None)
 
     def of(self, node: ast.expr, scope: Scope) -> frozenset[str]:
-        """All that an expression surely is, of `KINDS`."""
+        """All that an expression surely is, of `KINDS`; "sparse" is what it may be."""
         value = self.names.values.get(id(node), UNKNOWN)
         if is_number(value) and not _is_truth(value):
-            return frozenset([NUMBER])
-        found = {TENSOR} if level(value) == 2 else set()
+            return frozenset() if value == _STATED_NUMBER else frozenset([NUMBER])
+        found = {TENSOR} if level(value) == SURE else set()
         dtype = self.dtype(node, scope)
         if dtype is not None:
             found |= {TENSOR, dtype}
             if dtype in INTEGERS:
                 found.add(INTEGER)
+        if is_sparse(node, scope, self.around):
+            found.add(SPARSE)
         return frozenset(found)
 
     def is_tensor(self, node: ast.expr) -> bool:
-        return level(self.names.values.get(id(node), UNKNOWN)) == 2
+        return level(self.names.values.get(id(node), UNKNOWN)) == SURE
 
     def dtype(self, node: ast.expr, scope: Scope, depth: int = 0) -> str | None:
         """The dtype of a tensor ("floating" for all of those), None if it is not known, or no tensor.

@@ -119,6 +119,8 @@ class Rule(NamedTuple):
     opt_in: bool = False  # off unless selected (adoption)
     # "file", "function": what gives the same advice there is one decision, so one finding with many places
     once: str | None = None
+    unless_named: str | None = None  # no fix in files with attributes or strings like this pattern
+    together: str | None = None  # all findings of a file by rules that say the same are fixed as one, or none
     references: tuple[str, ...] = ()
     path: str = ""  # where it was defined: below rules/ for our own, as given for a user's
     line: int = 0

@@ -239,6 +239,8 @@ RULE: Schema = _record(
         "codemod": _IDENTIFIER,
         "opt_in": _TRUE,
         "once": {"enum": ["file", "function"], "allowed": "`file` or `function`"},
+        "unless_named": _string("a regular expression", r"\A\S+\Z"),
+        "together": _string("a name in kebab-case", r"\A[a-z0-9]+(?:-[a-z0-9]+)*\Z"),
         "references": _list_of(_string("a URL", r"\Ahttps?://\S+\Z"), "a list of URLs"),
         "examples": {"type": "array", "items": EXAMPLE, "minItems": 1, "allowed": "a list of examples"},
         **_APPLICATION,

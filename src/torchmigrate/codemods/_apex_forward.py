@@ -255,7 +255,9 @@ def joined(
 
 
 def passes(uses: Sequence[Use], functions: Functions) -> list[ast.Call]:
-    """The calls of the models that are given to `amp.initialize`, in source order.
+    """The calls of the models that are given to `amp.initialize`, in source order, but for those before it.
+
+    Until then nothing is in mixed precision.
 
     Args:
         uses: those of `amp.initialize`.
@@ -275,10 +277,40 @@ def passes(uses: Sequence[Use], functions: Functions) -> list[ast.Call]:
                 functions.note(key_of(item), function, MODEL)
     functions.spread(lambda value: value == MODEL)
     forward = Forward(functions, lambda function: False)
+    is_before = _before(uses, functions)
     found: dict[int, ast.Call] = {}
     for function in functions.every:
-        found.update((id(call), call) for _, call in function.calls if forward.is_pass(call, function))
+        found.update(
+            (id(call), call)
+            for _, call in function.calls
+            if forward.is_pass(call, function) and not is_before(call, function)
+        )
     return sorted(found.values(), key=lambda call: (call.lineno, call.col_offset))
+
+
+def _before(uses: Sequence[Use], functions: Functions) -> Callable[[ast.Call, Function], bool]:
+    """Whether a call surely runs before `amp.initialize`: by its line, or by those of all calls around it."""
+    first: dict[int, tuple[int, int]] = {}
+    for use in uses:
+        function = functions.owners.get(id(use.statement))
+        if use.call is not None and function is not None:
+            here = (use.call.lineno, use.call.col_offset)
+            first[id(function)] = min(here, first.get(id(function), here))
+    callers: dict[int, list[tuple[ast.Call, Function]]] = {}
+    for caller, _, call, called in functions.calls:
+        callers.setdefault(id(called), []).append((call, caller))
+    known: dict[int, bool] = {}
+
+    def is_before(call: ast.Call, function: Function) -> bool:
+        if id(function) in first:
+            return (call.lineno, call.col_offset) < first[id(function)]
+        if id(function) not in known:
+            known[id(function)] = False  # while it calls itself
+            around = callers.get(id(function), [])
+            known[id(function)] = bool(around) and all(is_before(*item) for item in around)
+        return known[id(function)]
+
+    return is_before
 
 
 def _calls(node: ast.AST) -> Iterator[ast.Call]:

@@ -56,7 +56,7 @@ class TupleText(MakeText):
         model = targets[0] if targets else None
         if isinstance(model, ast.Attribute):
             self._check_submodule(model, statement)
-        if model is not None and not self._is_read(model) and not make.ensemble:
+        if model is not None and not self._is_read(model):
             return self._states_only(make, statement, targets, spell)
         self._check_loop(make, statement, targets)
         base = self.text.unique("base_model", statement)
@@ -98,12 +98,29 @@ class TupleText(MakeText):
         """The lines where nobody calls the model."""
         states = list(zip(targets[1:], ("parameters", "buffers"), strict=False))
         wanted = [(target, method) for target, method in states if self._is_read(target)]
+        if make.ensemble:
+            return self._stacked_only(make, statement, targets, spell)
         copied = self._copied(make, spell)
         if len(wanted) == 1:
             return [f"{self.source.segment(wanted[0][0])} = tuple({copied}.{wanted[0][1]}())"]
         base = self.text.unique("base_model", statement)
         rest = [f"{self.source.segment(target)} = tuple({base}.{method}())" for target, method in wanted]
         return [f"{base} = {copied}", *rest]
+
+    def _stacked_only(
+        self, make: Make, statement: ast.stmt, targets: list[ast.expr], spell: Callable[[str], str]
+    ) -> list[str]:
+        """The lines where nobody calls the model of an ensemble."""
+        lines, models = self._members(make, statement, kept=False)
+        stacked = f"{spell('torch.func.stack_module_state')}({models})"
+        wanted = [(number, target) for number, target in enumerate(targets[1:]) if self._is_read(target)]
+        if len(wanted) != 1:
+            names = [self.text.unique(f"stacked_{name}", statement) for name in ("params", "buffers")]
+            lines.append(f"{', '.join(names)} = {stacked}")
+            values = [(target, f"{names[number]}.values()") for number, target in wanted]
+        else:
+            values = [(target, f"{stacked}[{number}].values()") for number, target in wanted]
+        return [*lines, *(f"{self.source.segment(target)} = tuple({value})" for target, value in values)]
 
     def _state(
         self, make: Make, statement: ast.stmt, base: str, spell: Callable[[str], str]

@@ -28,6 +28,8 @@ from torchmigrate.names.model import Scope
 from torchmigrate.places import Surroundings
 
 _MOST = 6  # blocks in a function, of which it is easier to say that it needs no gradients as a whole
+# Lines under one `with`: indenting more of them hides what changes, and a decorator says the same.
+_LONGEST = 40
 _NO_GRAD = frozenset(["torch.no_grad", "torch.autograd.no_grad", "torch.inference_mode"])
 
 
@@ -253,6 +255,13 @@ class Part:
             raise Unclear(f"{line}: several flags say what is volatile")
         flag = flags.pop()
         check_extent(extent, self.flow, self.body, always=flag is None)
+        lines = (extent.last.statement.end_lineno or 0) - extent.first.statement.lineno + 1
+        if lines > _LONGEST:
+            name = getattr(self.scope.node, "name", "")
+            where = (
+                f"`@torch.no_grad()` on `{name}`" if name else "a function of its own with `@torch.no_grad()`"
+            )
+            raise Unclear(f"{line}: {lines} lines would be indented; {where} says it without")
         if self._changes(inside, extent):
             raise Unclear(f"{line}: what says whether it is volatile changes meanwhile")
         for statement in extent.statements:

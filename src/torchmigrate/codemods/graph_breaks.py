@@ -19,7 +19,7 @@ from torchmigrate.hits import Hit
 from torchmigrate.model import Finding
 from torchmigrate.names.flow import UNKNOWN
 from torchmigrate.names.model import Scope
-from torchmigrate.names.types import level
+from torchmigrate.names.types import STATED, level
 from torchmigrate.trees import children
 
 SCREEN = re.compile(r"def\s+forward\s*\(")
@@ -127,7 +127,7 @@ class _Breaks:
         )
 
     def _is_tensor(self, node: ast.expr) -> bool:
-        return level(self.names.values.get(id(node), UNKNOWN)) == 2
+        return level(self.names.values.get(id(node), UNKNOWN)) >= STATED
 
     def _is_data(self, test: ast.expr, scope: Scope) -> bool:
         """Whether the truth of an expression is that of a tensor."""

@@ -16,8 +16,16 @@ from torchmigrate.versions.range import applicability
 
 NEEDS_HITS = True
 _BEST = '"DEFAULT"'
-_FIRST = '"IMAGENET1K_V1"'  # what `True` stood for in all classification models, which the backbones are, too
-_PACKAGES = frozenset(["detection", "optical_flow", "quantization", "segmentation", "video"])
+_FIRST = '"IMAGENET1K_V1"'  # what `True` stood for in all classification models, and in backbones
+# What it stood for in the others, read in the sources of 0.28; of the optical flow the only weights by one name.
+_FIRST_OF = {
+    "detection": '"COCO_V1"',
+    "optical_flow": _BEST,
+    "quantization": _BEST,
+    "segmentation": '"COCO_WITH_VOC_LABELS_V1"',
+    "video": '"KINETICS400_V1"',
+}
+_OTHERS = 'what `True` stood for depends on `quantize`; `"DEFAULT"` is the best set of weights'
 
 
 def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
@@ -99,10 +107,10 @@ def _fix(
 ) -> Fix | None:
     rule = hit.rule
     file = hit.name.removesuffix(".__dict__").removeprefix("torchvision.models").removeprefix(".")
-    one_file = bool(file) and file not in _PACKAGES
+    one_file = bool(file) and file not in _FIRST_OF
     edits = []
     for argument, new in flags.items():
-        weights = _BEST if new == "weights" and not one_file else _FIRST
+        weights = _FIRST_OF.get(file, _FIRST) if new == "weights" else _FIRST
         edits.append(argument_edit(argument, new, weights, planner.source))
     positional = any(not isinstance(argument, ast.keyword) for argument in flags)
     if positional and len(call.args) > 1:
@@ -112,6 +120,8 @@ def _fix(
         case = case._replace(reason="the attribute may be something else")
     elif one_file or all(edit is not None and edit.text.endswith("=None") for edit in edits):
         case = case._replace(applicability=Applicability.SAFE, reason=None)
+    elif file == "quantization":
+        case = case._replace(reason=_OTHERS)
     level, reason = applicability(case, rule, planner.versions)
     known = [edit for edit in edits if edit is not None]
     if len(known) < len(edits):

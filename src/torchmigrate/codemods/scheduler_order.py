@@ -39,6 +39,8 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
             continue
         if not isinstance(call.func, ast.Attribute):
             continue
+        if (call.args or call.keywords) and not (counted_from(call, owner) or 0) > 0:
+            continue  # counted from 0, the first value of the schedule is that of the first epoch
         optimizer = optimizers.get(ast.unparse(call.func.value))
         if optimizer is not None and _comes_first(hit, owner, optimizer, tree):
             yield planner.finding(hit, _moved(rule, hit, owner, planner))
@@ -97,12 +99,77 @@ def _comes_first(hit: Hit, owner: ast.stmt, optimizer: str, tree: ast.Module) ->
 
 def _moved(rule: Rule, hit: Hit, owner: ast.stmt, planner: FixPlanner) -> Fix | None:
     """The step at the end of the loop, if every turn gets there."""
+    call = hit.use.call
+    if call is None or call.args or call.keywords:
+        return None
+    edits = at_end(hit, owner, planner)
+    if edits is None:
+        return None
+    level, reason = applicability(rule.cases[0], rule, planner.versions)
+    return planner.fix(rule, "Step the scheduler at the end of the loop", level, reason, edits)
+
+
+def loops_by_block(tree: ast.Module) -> dict[int, ast.stmt]:
+    """Loops by the id() of their body."""
+    return {id(node.body): node for node in ast.walk(tree) if isinstance(node, _LOOPS)}
+
+
+def counted_from(call: ast.Call, loop: ast.stmt | None) -> int | None:
+    """What `step(epoch)` in a loop gets first, where each turn gives one more; None if that is not plain.
+
+    `epoch` is the variable of `for epoch in range(...)`, with a number added or not.
+    """
+    given = [*call.args, *(keyword.value for keyword in call.keywords if keyword.arg == "epoch")]
+    if not isinstance(loop, ast.For) or not isinstance(loop.target, ast.Name) or len(given) != 1:
+        return None
+    turns = loop.iter
+    if not isinstance(turns, ast.Call) or turns.keywords or not 0 < len(turns.args) < 3:
+        return None
+    if not (isinstance(turns.func, ast.Name) and turns.func.id == "range"):
+        return None
+    start = _number(turns.args[0]) if len(turns.args) == 2 else 0
+    more: int | None = 0
+    node: ast.expr = given[0]
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        more, node = _number(node.right), node.left
+    if not isinstance(node, ast.Name) or node.id != loop.target.id or start is None or more is None:
+        return None
+    name = loop.target.id
+    rebound = any(
+        isinstance(inner, ast.Name) and inner.id == name and not isinstance(inner.ctx, ast.Load)
+        for statement in loop.body
+        for inner in ast.walk(statement)
+    )
+    return None if rebound else start + more
+
+
+def _number(node: ast.expr) -> int | None:
+    return node.value if isinstance(node, ast.Constant) and type(node.value) is int else None
+
+
+def _leaves(statement: ast.stmt) -> bool:
+    """Whether a statement of a loop may end its turn; those of loops inside end turns of their own."""
+    todo: list[tuple[ast.AST, bool]] = [(statement, False)]
+    while todo:
+        node, inside = todo.pop()
+        if isinstance(node, ast.Return | ast.Yield | ast.YieldFrom):
+            return True
+        if isinstance(node, ast.Continue | ast.Break) and not inside:
+            return True
+        own = set(map(id, node.body)) if isinstance(node, _LOOPS) else set()
+        todo += [(child, inside or id(child) in own) for child in ast.iter_child_nodes(node)]
+    return False
+
+
+def at_end(hit: Hit, owner: ast.stmt, planner: FixPlanner) -> tuple[Edit, Edit] | None:
+    """Edits that move a step, without its arguments, to the end of its loop, if every turn gets there."""
     source, statement, call = planner.source, hit.use.statement, hit.use.call
     last = hit.use.block[-1]
-    if not isinstance(owner, _LOOPS) or call is None or call.args or call.keywords:
+    if not isinstance(owner, _LOOPS) or call is None or statement is last:
         return None
-    jumps = (ast.Continue, ast.Break, ast.Return, ast.Yield, ast.YieldFrom)
-    if any(isinstance(node, jumps) for each in hit.use.block for node in ast.walk(each)):
+    if not isinstance(statement, ast.Expr) or statement.value is not call:
+        return None
+    if any(map(_leaves, hit.use.block)):
         return None
     line, end = logical_line(source, hit.use.block, statement), logical_line(source, hit.use.block, last)
     if line.indent is None or len(line.statements) != 1 or line.after >= end.after:
@@ -111,6 +178,9 @@ def _moved(rule: Rule, hit: Hit, owner: ast.stmt, planner: FixPlanner) -> Fix | 
     before = source.text[line.start - 1 : line.start]
     if not text.endswith("\n") or before != "\n" or not source.text[: end.after].endswith("\n"):
         return None
-    level, reason = applicability(rule.cases[0], rule, planner.versions)
-    edits = (Edit(line.start, line.after, ""), Edit(end.after, end.after, text))
-    return planner.fix(rule, "Step the scheduler at the end of the loop", level, reason, edits)
+    if call.args or call.keywords:
+        begin, stop = source.span(call.func)[1] - line.start, source.span(call)[1] - line.start
+        if "#" in text[begin:stop]:
+            return None
+        text = f"{text[:begin]}(){text[stop:]}"
+    return Edit(line.start, line.after, ""), Edit(end.after, end.after, text)

@@ -10,7 +10,9 @@ from torchmigrate.fixes import FixPlanner, required
 from torchmigrate.hits import Hit
 from torchmigrate.imports import Refusal
 from torchmigrate.model import Applicability, Edit, Finding, Fix
+from torchmigrate.names.flow import UNKNOWN
 from torchmigrate.names.model import Role
+from torchmigrate.names.types import STATED, level
 from torchmigrate.versions.range import applicability
 
 NEEDS_HITS = True
@@ -77,6 +79,8 @@ def _fix(rule: Rule, hit: Hit, comparison: ast.Compare | None, planner: FixPlann
         edit = Edit(use.start, use.end, spelling.text)
         title = f"Replace with `{_TENSOR}`"
     else:
+        if _asks_for_release(comparison, hit, planner):
+            return None
         made = _instance_test(comparison, spelling.text, hit)
         if made is None:
             return None
@@ -85,6 +89,18 @@ def _fix(rule: Rule, hit: Hit, comparison: ast.Compare | None, planner: FixPlann
         reason = "the type of a tensor is never `Variable` since torch 0.4: what was skipped runs again"
     edits = (edit, *spelling.edits)
     return planner.fix(rule, title, level, reason, edits, planner.imports.releases(use), required(case, rule))
+
+
+def _asks_for_release(comparison: ast.Compare, hit: Hit, planner: FixPlanner) -> bool:
+    """Whether it is known what x of `type(x) == Variable` is, so that the test asks which torch this is.
+
+    `isinstance` would give the other answer.
+    """
+    call = comparison.comparators[0] if comparison.left is hit.use.node else comparison.left
+    assert isinstance(call, ast.Call), "one side is the name, the other the call"
+    (subject,) = call.args
+    known = level(planner.names.values.get(id(subject), UNKNOWN)) >= STATED
+    return known or hit.use.scope.kind == "module" or isinstance(subject, ast.Call)
 
 
 def _instance_test(comparison: ast.Compare, tensor: str, hit: Hit) -> Edit | None:

@@ -6,7 +6,7 @@ import ast
 
 from torchmigrate.names import types
 from torchmigrate.names.chains import Chains
-from torchmigrate.names.flow import UNKNOWN, join_values, unsure
+from torchmigrate.names.flow import UNKNOWN, join_values, stated, unsure
 from torchmigrate.names.model import Const, Instance, Items, Local, Qual, Role, Value
 
 _NONE: Value = (Const(None),)
@@ -29,9 +29,13 @@ class Annotations(Chains):
     """Reads annotations in the current frame."""
 
     def annotation(self, node: ast.expr | None) -> Value:
-        """The value that a parameter or variable with this annotation holds; records the names in it."""
-        if node is None:
-            return UNKNOWN
+        """The value that a parameter or variable with this annotation holds; records the names in it.
+
+        Nothing of it is sure: callers pass other things too.
+        """
+        return UNKNOWN if node is None else stated(self._annotation(node))
+
+    def _annotation(self, node: ast.expr) -> Value:
         before, self.role = self.role, Role.ANNOTATION
         try:
             value = self.eval(node)
@@ -109,7 +113,7 @@ class Annotations(Chains):
             return UNKNOWN
         value = self.returns.get(node)
         if value is None:
-            value = self.promise(node.returns)
+            value = stated(self.promise(node.returns))
             if not all(map(self._is_harmless, node.decorator_list)):
                 value = unsure(value)
             self.returns[node] = value

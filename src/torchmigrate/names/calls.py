@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from torchmigrate.names import types
 from torchmigrate.names.annotations import Annotations
-from torchmigrate.names.flow import UNKNOWN, join_values, unsure
+from torchmigrate.names.flow import UNKNOWN, believed, join_values, stated, unsure
 from torchmigrate.names.model import OPAQUE, Candidate, Instance, Items, Local, Qual, Value
 from torchmigrate.names.objects import MODULE, TENSOR, is_a
 from torchmigrate.names.types import TENSORS
@@ -50,6 +50,8 @@ class Calls(Annotations):
         return UNKNOWN
 
     def _library_call(self, item: Qual, node: ast.Call, values: list[Value]) -> Value:
+        if item.stated:
+            return stated(self._library_call(Qual(item.name, True, item.via, item.receiver), node, values))
         name, receiver = item.name, item.receiver
         if receiver is not None:
             return (
@@ -80,11 +82,13 @@ class Calls(Annotations):
         """The class of what calling a value gives, if that is sure."""
         if len(value) == 1 and isinstance(value[0], Instance):
             given = self._object_call(value[0])
-            if types.level(given) == 2:
+            if types.level(given) == types.SURE:
                 return TENSOR
         return ""
 
     def _object_call(self, item: Instance) -> Value:
+        if item.stated:
+            return stated(self._object_call(believed(item)))
         if item.gives:
             return (Instance(item.gives, item.sure),)
         if item.local is None:

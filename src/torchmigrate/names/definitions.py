@@ -10,7 +10,7 @@ from torchmigrate.names import distinctive, types
 from torchmigrate.names.bound import bound_names, stored_names, target_names, walrus_names
 from torchmigrate.names.classes import ClassInfo, as_attribute
 from torchmigrate.names.expressions import Expressions, all_arguments, has_objects, with_defaults
-from torchmigrate.names.flow import UNKNOWN, Deferred, Env, Frame, Slot, join_slots
+from torchmigrate.names.flow import UNKNOWN, Deferred, Env, Frame, Slot, join_slots, stated
 from torchmigrate.names.guard_tests import evaluate_special, unpack_version
 from torchmigrate.names.guards import UNKNOWN as UNKNOWN_TEST
 from torchmigrate.names.guards import Formula
@@ -265,10 +265,10 @@ class Definitions(Expressions):
             several = argument is node.args.vararg or argument is node.args.kwarg
             if argument.arg in item.tests:
                 value = item.tests[argument.arg]  # that of a version, which no caller knows better
-            elif argument.annotation is not None:
-                value = promised[number]
             else:
                 value = usual[0 if number == 0 and not several else 1]
+                if argument.annotation is not None and promised[number] != stated(value):
+                    value = promised[number]  # else it says what is known anyway
             if several and value is not UNKNOWN:
                 value = (Items((value,), many=True, keyed=argument is node.args.kwarg),)
             self.bind(argument.arg, value, Kind.PARAMETER, argument)

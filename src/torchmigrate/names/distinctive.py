@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from torchmigrate.names.objects import FUNCTION, MODULE, TENSOR
 
 EVENT = "torch.autograd.profiler_util.FunctionEventAvg"
@@ -31,9 +33,6 @@ ONLY = dict.fromkeys(
         "index_fill_",
         "scatter_",
         "symeig",
-        "refine_names",
-        "align_to",
-        "align_as",
     ),
     TENSOR,
 ) | {
@@ -53,12 +52,14 @@ ONLY_ATTRIBUTES = frozenset(  # that are not called
     "self_cuda_time_total_str self_cuda_memory_usage".split()
 )
 # What subclasses call by `super().__init__(...)`, of classes that take other arguments now.
-CONSTRUCTORS = frozenset(["torch.utils.data.Sampler.__init__", "torch.utils.data.sampler.Sampler.__init__"])
+CONSTRUCTORS = re.compile(r"torch\.(?:utils\.data\.(?:sampler\.)?Sampler|optim\.lr_scheduler\.\w+)\.__init__")
 # Names that exist on nothing else in common use: a "maybe" is enough to report them.
 DISTINCTIVE_METHODS = frozenset(ONLY) | frozenset(
-    "gels cholesky_solve cholesky_inverse orgqr ormqr geqrf requires_grad_ has_names rename_ is_ort "
+    "gels cholesky_solve cholesky_inverse orgqr ormqr geqrf requires_grad_ is_ort "
     "masked_scatter index_fill logdet slogdet reinforce storage".split()
 )
+# What objects that stand in for tensors have as well (dicts of tensors, frames): an annotation is not enough.
+OF_STAND_INS = frozenset("names has_names rename rename_ refine_names align_to align_as".split())
 # Methods by which what `storage()` gave is known for the storage of a tensor.
 OF_STORAGES = frozenset(["resize_", "data_ptr", "is_shared", "is_pinned", "share_memory_"])
 # Attributes that are often passed through (`x.grad.norm()`), and of which there is nothing to say.

@@ -7,7 +7,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from torchmigrate.names.model import OPAQUE, Binding, Const, Guards, Instance, Items, Qual, Scope, Value
+from torchmigrate.names.model import (
+    OPAQUE,
+    Binding,
+    Candidate,
+    Const,
+    Guards,
+    Instance,
+    Items,
+    Qual,
+    Scope,
+    Value,
+)
 
 if TYPE_CHECKING:
     from torchmigrate.names.classes import ClassInfo
@@ -152,6 +163,27 @@ def unsure(value: Value, via: str | None = None) -> Value:
         else item
         for item in value
     )
+
+
+def stated(value: Value) -> Value:
+    """The same candidates, of which only an annotation says what they are."""
+    return value if value is UNKNOWN else tuple(map(as_stated, value))
+
+
+def as_stated(item: Candidate) -> Candidate:
+    """A candidate of which only an annotation says what it is; one that is not sure stays so."""
+    if isinstance(item, Instance):
+        return Instance(item.cls, False, item.local, item.gives, True) if item.sure else item
+    if isinstance(item, Qual):
+        return Qual(item.name, False, item.via, item.receiver, True) if item.sure else item
+    if isinstance(item, Items):
+        return Items(tuple(map(stated, item.values)), item.many, item.keyed)
+    return item
+
+
+def believed(item: Instance) -> Instance:
+    """The same object, as if its annotation were sure."""
+    return Instance(item.cls, True, item.local, item.gives) if item.stated else item
 
 
 @dataclass(eq=False, slots=True)

@@ -125,6 +125,7 @@ class Lookups(ABC):
         rest: str,
         via: str,
         origins: tuple[Binding, ...] = (),
+        stated: bool = False,
     ) -> None:
         place = node
         in_fstring = self.fstring is not None and not FSTRINGS_HAVE_PLACES
@@ -153,6 +154,7 @@ class Lookups(ABC):
                 in_string=self.string_base is not None,
                 in_fstring=in_fstring,
                 via=via,
+                stated=stated,
             )
         )
         self.note_try(names)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from torchmigrate.names import distinctive, types
-from torchmigrate.names.flow import UNKNOWN
+from torchmigrate.names.flow import UNKNOWN, believed, stated
 from torchmigrate.names.lookups import Lookups
 from torchmigrate.names.model import OPAQUE, Binding, Candidate, Const, Instance, Local, Qual, Role, Value
 from torchmigrate.names.objects import TENSOR, common_class
@@ -73,18 +73,20 @@ class Members(Lookups):
         start = 0  # the first attribute after the last object
         for number, attr in enumerate(attrs):
             before = value
-            value, names, sure = self._step(value, attr)
+            value, names, sure, known = self._step(value, attr)
             if names:
                 start, bindings = number + 1, bindings if number == 0 else ()
                 if number == last:
-                    self._record(node, names, sure, role, call, decorates, None, attr, "method", bindings)
+                    self._record(
+                        node, names, sure, role, call, decorates, None, attr, "method", bindings, known
+                    )
                 elif attr not in distinctive.ORDINARY:
                     inner: ast.expr = node
                     for _ in range(last - number):
                         assert isinstance(inner, ast.Attribute), "there are as many as there are attributes"
                         inner = inner.value
                     self._record(
-                        inner, names, sure, Role.REFERENCE, None, None, None, attr, "method", bindings
+                        inner, names, sure, Role.REFERENCE, None, None, None, attr, "method", bindings, known
                     )
             if value is UNKNOWN:
                 unknown = number < last or (not names and self._is_unknown(before, attr))
@@ -95,14 +97,17 @@ class Members(Lookups):
             self._record_names(node, value, attrs[start:], role, call, decorates, bindings)
         return value
 
-    def _step(self, value: Value, attr: str) -> tuple[Value, tuple[str, ...], bool]:
-        """One attribute of each candidate; its qualified names where objects have it; is that sure?"""
+    def _step(self, value: Value, attr: str) -> tuple[Value, tuple[str, ...], bool, bool]:
+        """One attribute of each candidate; its qualified names where objects have it; is that sure?
+
+        And is it not sure only because an annotation alone says of what class an object is?
+        """
         if len(value) == 1 and isinstance(value[0], Instance) and value[0].cls != "number":  # most are that
             found, member = self.member(value[0], attr)
-            return found, (member,) if member else (), value[0].sure
+            return found, (member,) if member else (), value[0].sure, value[0].stated
         out: list[Candidate] = []
         members: list[str] = []
-        sure = True
+        sure = known = True
         for item in value:
             if isinstance(item, Instance):
                 if item.cls == "number":
@@ -111,17 +116,19 @@ class Members(Lookups):
                 if member:
                     members.append(member)
                 sure = sure and bool(member) and item.sure
+                known = known and bool(member) and (item.sure or item.stated)
                 out.extend(one for one in found if one not in out)
             elif isinstance(item, Qual) and item.via != "method":
                 out.append(Qual(f"{item.name}.{attr}", item.sure, item.via))
-                sure = False
+                sure = known = False
             elif not (isinstance(item, Const) and _raises(item.value, attr)):
                 out.append(OPAQUE)
-                sure = False
+                sure = known = False
         if not members:
-            return (tuple(out) if out and out != [OPAQUE] else UNKNOWN), (), False
+            return (tuple(out) if out and out != [OPAQUE] else UNKNOWN), (), False, False
         names, certain = _one_name(members)
-        return (tuple(out) if out != [OPAQUE] else UNKNOWN), names, sure and certain
+        sure, known = sure and certain, known and certain and not sure
+        return (tuple(out) if out != [OPAQUE] else UNKNOWN), names, sure, known
 
     def _is_unknown(self, value: Value, attr: str) -> bool:
         """Whether an object may be of a class of which nothing is known, and have an attribute from there."""
@@ -172,6 +179,9 @@ class Members(Lookups):
 
     def member(self, item: Instance, attr: str) -> tuple[Value, str]:
         """What an attribute of an object is, and its qualified name if it is a library's."""
+        if item.stated:
+            held, name = self.member(believed(item), attr)
+            return stated(held), name
         if item.local is not None:
             info = self.classes.get(item.local.node)
             found = info.find(attr) if info is not None else UNKNOWN
@@ -179,7 +189,9 @@ class Members(Lookups):
                 return self.read(found), ""
         cls = item.cls
         if not cls or (
-            attr.startswith("__") and cls != TENSOR and f"{cls}.{attr}" not in distinctive.CONSTRUCTORS
+            attr.startswith("__")
+            and cls != TENSOR
+            and distinctive.CONSTRUCTORS.fullmatch(f"{cls}.{attr}") is None
         ):
             return UNKNOWN, ""
         result = types.attribute(cls, attr, item.sure)

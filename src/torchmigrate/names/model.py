@@ -39,6 +39,7 @@ class Qual:
     sure: bool = True  # False: star import, attribute of self, loop-carried
     via: str = "import"  # import | alias (t = torch) | star | getattr | self | method
     receiver: Instance | Items | None = None  # via method: the object, where the result depends on it
+    stated: bool = False  # not sure, since only an annotation says so
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +57,14 @@ class Instance:
     cls: the qualified name, such as `torch.Tensor`; for a class of this file its library base, or "".
     local: that class of this file.
     gives: what calling it gives, as a class, where the arguments that made it say so.
+    stated: not sure, since only an annotation says so: lists and arrays are passed to such parameters too.
     """
 
     cls: str
     sure: bool = True
     local: Local | None = None
     gives: str = ""
+    stated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +197,7 @@ class Use:
     in_string: bool = False  # inside a string annotation, or the string itself
     in_fstring: bool = False  # inside an f-string whose inner positions are unreliable (Python < 3.12)
     via: str = "import"  # import | alias | star | getattr | self | method
+    stated: bool = False  # not sure, since only an annotation says of what class the object is
 
 
 @dataclass(eq=False, slots=True)

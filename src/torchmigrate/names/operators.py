@@ -7,10 +7,27 @@ import ast
 from torchmigrate.names.flow import NOTHING, UNKNOWN, join_values
 from torchmigrate.names.model import Const, Instance, Items, Value
 from torchmigrate.names.objects import TENSOR
-from torchmigrate.names.types import GROUP, MAYBE_TENSOR, TENSORS, element, elements, is_number, level
+from torchmigrate.names.types import (
+    GROUP,
+    MAYBE,
+    MAYBE_TENSOR,
+    STATED,
+    SURE,
+    TENSORS,
+    element,
+    elements,
+    is_number,
+    level,
+)
 
 _TENSOR: Value = (Instance(TENSOR),)
 _MAYBE: Value = (MAYBE_TENSOR,)
+_OF_LEVEL: dict[int, Value] = {
+    0: UNKNOWN,
+    MAYBE: _MAYBE,
+    STATED: (Instance(TENSOR, False, stated=True),),
+    SURE: _TENSOR,
+}
 
 
 def binary(left: Value, operator: ast.operator, right: Value) -> Value:
@@ -21,21 +38,21 @@ def binary(left: Value, operator: ast.operator, right: Value) -> Value:
     if left is UNKNOWN and right is UNKNOWN:
         return UNKNOWN
     first = level(left)
-    if first == 2:
+    if first == SURE:
         return _TENSOR
     second = level(right)
     if second == 0:
-        return _MAYBE if first else UNKNOWN
+        return _OF_LEVEL[first]
     if first == 0 and not is_number(left) and (left != UNKNOWN or isinstance(operator, ast.Mod)):
         return UNKNOWN if _is_text(left) else _MAYBE
-    return _TENSOR if second == 2 else _MAYBE
+    return _OF_LEVEL[max(first, second)]
 
 
 def augmented(held: Value, operator: ast.operator, value: Value) -> Value:
     """What a name holds after `held += value`: an object changes itself, a number is replaced."""
     if held is UNKNOWN:
         return _MAYBE if level(value) else UNKNOWN
-    if level(held) == 2 or any(isinstance(item, Items) for item in held):
+    if level(held) >= STATED or any(isinstance(item, Items) for item in held):
         return held
     return binary(held, operator, value)
 
@@ -49,9 +66,8 @@ def compared(left: Value, operator: ast.cmpop, right: Value) -> Value:
     if (left is UNKNOWN and right is UNKNOWN) or isinstance(operator, (ast.Is, ast.IsNot, ast.In, ast.NotIn)):
         return UNKNOWN
     first, second = level(left), level(right)
-    if first == 2 or (second == 2 and is_number(left)):
-        return _TENSOR
-    return _MAYBE if first or second else UNKNOWN
+    known = max(first, second if is_number(left) else min(second, MAYBE))
+    return _OF_LEVEL[known]
 
 
 def item_of(value: Value, index: ast.expr) -> Value:
@@ -63,7 +79,8 @@ def item_of(value: Value, index: ast.expr) -> Value:
         if isinstance(item, Items):
             part = _part(item, index)
         elif isinstance(item, Instance) and item.cls == GROUP:
-            part = (Instance(TENSORS, item.sure),) if _constant(index) == "params" else UNKNOWN
+            named = _constant(index) == "params"
+            part = (Instance(TENSORS, item.sure, stated=item.stated),) if named else UNKNOWN
         elif isinstance(item, Instance) and isinstance(index, ast.Slice) and item.cls.startswith("tuple["):
             part = (item,)
         else:

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from torchmigrate.names import tensor_api
 from torchmigrate.names.class_api import LAYER_TENSORS, SINGLE_LAYERS, TUPLE_LAYERS
-from torchmigrate.names.flow import UNKNOWN, unsure
+from torchmigrate.names.flow import UNKNOWN, as_stated, believed, unsure
 from torchmigrate.names.model import OPAQUE, Candidate, Const, Instance, Items, Qual, Value
 from torchmigrate.names.objects import (
     DISTRIBUTION,
@@ -26,6 +26,7 @@ GROUP = "parameter group"  # of an optimizer: a dict
 NUMBER = Instance("number")  # of Python: has none of the methods that rules are about
 A_NUMBER: Value = (NUMBER,)
 MAYBE_TENSOR = Instance(TENSOR, False)
+MAYBE, STATED, SURE = 1, 2, 3  # how far it is known that something is a tensor, see `level`
 _NAMED_TENSORS = Items((((Items(((OPAQUE,), (Instance(TENSOR),)))),),), many=True)
 _NAMED_MODULES = Items((((Items(((OPAQUE,), (Instance(MODULE),)))),),), many=True)
 
@@ -277,6 +278,8 @@ def gives_itself(cls: str, method: str) -> bool:
 def element(item: Candidate, sure: bool = True) -> Value:
     """What iterating a candidate, or indexing it with anything, gives."""
     if isinstance(item, Instance):
+        if item.stated:
+            return tuple(map(as_stated, element(believed(item), sure)))
         cls = item.cls
         sure = sure and item.sure
         if cls == TENSOR:
@@ -312,26 +315,32 @@ def elements(value: Value) -> Value:
 
 
 def level(value: Value) -> int:
-    """2 if a value is surely a tensor (or None, on which nothing can be called), 1 for maybe, 0 if not."""
+    """How far it is known that a value is a tensor (or None, on which nothing can be called).
+
+    SURE, STATED where only an annotation says so, MAYBE, or 0.
+    """
     if value is UNKNOWN:
         return 0
-    sure, found = True, False
+    known, found = SURE, False
     for item in value:
         if isinstance(item, Instance) and item.cls == TENSOR:
             found = True
-            sure = sure and item.sure
+            if not item.sure:
+                known = min(known, STATED if item.stated else MAYBE)
         elif not (isinstance(item, Const) and item.value is None):
-            sure = False
-    return (2 if sure else 1) if found else 0
+            known = MAYBE
+    return known if found else 0
 
 
 def is_number(value: Value) -> bool:
-    """Whether a value surely is a number of Python."""
-    return len(value) == 1 and (value[0] == NUMBER or (isinstance(value[0], Const) and _numeric(value[0])))
+    """Whether a value is a number of Python, if annotations are right."""
+    return len(value) == 1 and _is_number(value[0])
 
 
-def _numeric(item: Const) -> bool:
-    return isinstance(item.value, (int, float))
+def _is_number(item: Candidate) -> bool:
+    if isinstance(item, Const):
+        return isinstance(item.value, (int, float))
+    return isinstance(item, Instance) and item.cls == NUMBER.cls
 
 
 def of_annotation(name: str) -> Candidate:
