@@ -10,6 +10,7 @@ from torchmigrate.names.model import OPAQUE, Binding, Const, Guards, Instance, I
 
 if TYPE_CHECKING:
     from torchmigrate.names.classes import ClassInfo
+    from torchmigrate.names.guards import Formula
 
 _MOST = 100  # candidates of a name that are kept apart: files of data bind one name ten thousand times
 UNKNOWN: Value = (OPAQUE,)
@@ -100,6 +101,7 @@ class Frame:
     every: Env = field(default_factory=dict)  # all that each name ever held; what nested functions see
     owner: ClassInfo | None = None  # the class whose body or method this is
     self_name: str | None = None  # the name of the first parameter of a method
+    marks: tuple[Formula, ...] = ()  # under which tests the functions run that are defined here
     stored: frozenset[str] = frozenset()  # attributes of `self` that it sets; `env` holds them as "self.NAME"
 
 

@@ -191,7 +191,10 @@ class Lookups(ABC):
                     out.append(Qual(f"{item.name}.{node.attr}", item.sure, item.via))  # type: ignore[attr-defined]
                 elif isinstance(item, Instance):
                     out.extend(self._peek_member(item, node.attr))  # type: ignore[attr-defined]
-                elif isinstance(item, Local) or item is OPAQUE:
+                elif isinstance(item, Local):
+                    info = self.classes.get(item.node)
+                    out.extend(_about_versions(info.find(node.attr) or UNKNOWN) if info else UNKNOWN)  # type: ignore[attr-defined]
+                elif item is OPAQUE:
                     out.append(OPAQUE)
             return tuple(out) or UNKNOWN
         if kind is ast.Constant:

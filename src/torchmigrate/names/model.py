@@ -105,12 +105,26 @@ class Flag:
 
 
 @dataclass(frozen=True, slots=True)
+class Mark:
+    """A decorator: what it marks only runs where the formula holds."""
+
+    formula: Formula
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """What lists the parameters of a library function: `inspect.signature(torch.load)`."""
+
+    function: str
+
+
+@dataclass(frozen=True, slots=True)
 class Opaque:
     """Anything else."""
 
 
 OPAQUE = Opaque()
-Candidate = Qual | Instance | Items | Const | VersionOf | Flag | Local | Opaque
+Candidate = Qual | Instance | Items | Const | VersionOf | Flag | Mark | Parameters | Local | Opaque
 Value = tuple[Candidate, ...]  # every candidate, in a fixed order; empty: not bound at that place
 
 

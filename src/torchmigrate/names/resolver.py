@@ -14,6 +14,7 @@ from collections.abc import Callable
 from torchmigrate.libraries import LIBRARY_ROOTS
 from torchmigrate.names import types
 from torchmigrate.names.bound import bound_names, only_augmented, pattern_names, stored_names
+from torchmigrate.names.definitions import SETUP
 from torchmigrate.names.expressions import has_objects
 from torchmigrate.names.flow import UNKNOWN, Env, Frame, join_envs, unsure, weaken
 from torchmigrate.names.guard_tests import catches_missing, parse_test
@@ -155,6 +156,7 @@ class Resolver(Statements):
                 all_ended = False
             else:
                 rest = Guards(formula=negate(test), outer=rest)
+                self._refuse(branch.body[-1], negate(test) if len(chain) == 1 else UNKNOWN_TEST)
             guards = Guards(formula=negate(test), outer=guards)
         last = chain[-1]
         after, ended = self._branch(last.orelse, self.frame.env, guards, negate(alone))
@@ -169,6 +171,17 @@ class Resolver(Statements):
             test = parse_test(node.test, self.peek)
             self.guards = Guards(formula=test, outer=outer)
         return all_ended
+
+    def _refuse(self, last: ast.stmt, otherwise: Formula) -> None:
+        """Remember what holds in all methods of a class, since its `setUp` or `__init__` fails otherwise."""
+        node, owner = self.frame.scope.node, self.frame.owner
+        if owner is None or otherwise is UNKNOWN_TEST or not isinstance(node, ast.FunctionDef):
+            return
+        fails = isinstance(last, ast.Raise) or (
+            isinstance(last, ast.Expr) and isinstance(last.value, ast.Call) and self.ends(last.value)
+        )
+        if fails and node.name in SETUP and self.block is node.body:
+            owner.refused.append(otherwise)
 
     def _join(self, ends: list[Env]) -> None:
         if ends:

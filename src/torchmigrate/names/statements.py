@@ -6,10 +6,10 @@ import ast
 
 from torchmigrate.names.definitions import Definitions
 from torchmigrate.names.flow import UNKNOWN
-from torchmigrate.names.guard_tests import parse_test
+from torchmigrate.names.guard_tests import mark_of, parse_test
 from torchmigrate.names.guards import UNKNOWN as UNKNOWN_TEST
 from torchmigrate.names.guards import TryWorked, negate
-from torchmigrate.names.model import Flag, Guards, Instance, Kind, Value
+from torchmigrate.names.model import Flag, Guards, Instance, Kind, Qual, Value
 from torchmigrate.names.narrowing import narrowed
 from torchmigrate.names.operators import augmented
 from torchmigrate.trees import children
@@ -27,8 +27,11 @@ _MAY_BE_SPECIAL = frozenset(
         ast.Compare,
         ast.BoolOp,
         ast.UnaryOp,
+        ast.Lambda,
     ]
 )
+# Calls after which nothing runs: those that end a program, and those that end a test.
+_ENDS = frozenset(["exit", "quit", "_exit", "skipTest", "skip", "xfail", "fail"])
 
 
 class Statements(Definitions):
@@ -44,12 +47,26 @@ class Statements(Definitions):
         self.eval(value)
         if isinstance(value, ast.Call):
             func = value.func
-            if isinstance(func, ast.Attribute):
-                if isinstance(func.value, ast.Name) and func.value.id == "__all__" and value.args:
+            if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name):
+                if func.value.id == "__all__" and value.args:
                     self._export(value.args[0])
-                return func.attr == "exit" and isinstance(func.value, ast.Name) and func.value.id == "sys"
-            return isinstance(func, ast.Name) and func.id in ("exit", "quit")
+            return self.ends(value)
         return False
+
+    def ends(self, call: ast.Call) -> bool:
+        """Whether nothing runs after a call: `sys.exit()`, `self.skipTest(...)`, `pytest.skip(...)`."""
+        func = call.func
+        name = func.id if isinstance(func, ast.Name) else func.attr if isinstance(func, ast.Attribute) else ""
+        if name not in _ENDS:
+            return False
+        if isinstance(func, ast.Name):
+            return name in ("exit", "quit") or self.peek(func) == (Qual(f"pytest.{name}"),)
+        owner = func.value.id if isinstance(func.value, ast.Name) else ""  # type: ignore[union-attr]
+        return (
+            name in ("skipTest", "fail")
+            if owner == "self"
+            else owner == {"exit": "sys", "_exit": "os"}.get(name, "pytest")
+        ) or (owner, name) == ("pytest", "exit")
 
     def _assign(self, node: ast.Assign) -> None:
         value = self.eval(node.value)
@@ -65,8 +82,17 @@ class Statements(Definitions):
             value = self._flag(node.value.value) or value
         for target in node.targets:
             self.assign(target, value, Kind.ASSIGNMENT, node.value)
+            if isinstance(target, ast.Name) and target.id == "pytestmark":
+                self._mark_all(node.value)
             if isinstance(target, ast.Name) and target.id == "__all__":
                 self._export(node.value)
+
+    def _mark_all(self, node: ast.expr) -> None:
+        """`pytestmark = ...`: the marks of every test of a module or class."""
+        for item in node.elts if isinstance(node, (ast.List, ast.Tuple)) else [node]:
+            test = mark_of(item, self.peek)
+            if test is not UNKNOWN_TEST:
+                self.frame.marks = (*self.frame.marks, test)
 
     def _flag(self, value: bool) -> Value | None:
         """`HAS_X = True` in a branch or a try body, `False` in the other or the handler: a flag of which."""
