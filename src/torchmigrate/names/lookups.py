@@ -155,14 +155,20 @@ class Lookups(ABC):
                 via=via,
             )
         )
-        self.note_try(names)
+        self.note_try(names, call)
 
-    def note_try(self, names: tuple[str, ...]) -> None:
+    def note_try(self, names: tuple[str, ...], call: ast.Call | None = None) -> None:
         """Remember what the parts of the try statements around this place use."""
         guards: Guards | None = self.guards
         while guards is not None:
-            if guards.attempt is not None:
-                guards.attempt.names.setdefault(guards.part, set()).update(names)
+            attempt = guards.attempt
+            if attempt is not None:
+                attempt.names.setdefault(guards.part, set()).update(names)
+                if call is not None:
+                    given = frozenset(keyword.arg for keyword in call.keywords if keyword.arg)
+                    attempt.calls.setdefault(guards.part, set()).update((name, given) for name in names)
+                if self.block is attempt.node.body and guards is self.guards and len(names) == 1:
+                    attempt.always.update(names)
             guards = guards.outer
 
     def mention(self, value: Value) -> None:

@@ -212,10 +212,18 @@ class Use:
 
 @dataclass(eq=False, slots=True)
 class TryGuard:
-    """A try statement whose handlers catch a missing import or attribute."""
+    """A try statement whose handlers catch a missing import or attribute.
+
+    `with contextlib.suppress(...)` is one too: its handler passes.
+    names: part -> qualified names used in it.
+    calls: part -> what is called in it, by qualified name, with the keywords that are given.
+    always: qualified names without which the body surely fails.
+    """
 
     node: ast.Try
-    names: dict[str, set[str]] = field(default_factory=dict)  # part -> qualified names used in it
+    names: dict[str, set[str]] = field(default_factory=dict)
+    calls: dict[str, set[tuple[str, frozenset[str]]]] = field(default_factory=dict)
+    always: set[str] = field(default_factory=set)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,9 +21,11 @@ from torchmigrate.names.guard_tests import catches_missing, parse_test
 from torchmigrate.names.guards import UNKNOWN as UNKNOWN_TEST
 from torchmigrate.names.guards import Formula, negate
 from torchmigrate.names.lookups import SourceLike
-from torchmigrate.names.model import NO_GUARDS, Guards, Kind, Names, Scope, TryGuard
+from torchmigrate.names.model import NO_GUARDS, Guards, Kind, Names, Qual, Scope, TryGuard
 from torchmigrate.names.narrowing import narrowed
 from torchmigrate.names.statements import Statements
+
+_SUPPRESS = Qual("contextlib.suppress")
 
 
 def resolve(tree: ast.Module, source: SourceLike, *, roots: frozenset[str] = LIBRARY_ROOTS) -> Names:
@@ -231,11 +233,30 @@ class Resolver(Statements):
             self.frame.env = after
 
     def _with(self, node: ast.With | ast.AsyncWith) -> bool:
+        suppressed: list[ast.expr] = []
         for item in node.items:
             value = self.eval(item.context_expr)
             if item.optional_vars is not None:
                 self.assign(item.optional_vars, value if has_objects(value) else UNKNOWN, Kind.OTHER)
-        return self.visit_block(node.body)
+            elif isinstance(item.context_expr, ast.Call) and item.context_expr.args:
+                if self.peek(item.context_expr.func) == (_SUPPRESS,):
+                    suppressed += item.context_expr.args
+        if not suppressed:
+            return self.visit_block(node.body)
+        # A `try` with a handler that passes.
+        kinds = ast.Tuple(suppressed, ast.Load())
+        handler = ast.ExceptHandler(kinds, None, [ast.Pass()])
+        guard = TryGuard(ast.Try(node.body, [handler], [], []))
+        outer = self.guards
+        if not catches_missing(guard.node):
+            self.visit_block(node.body)
+            return False
+        before = self.frame.env
+        after, ended = self._branch(node.body, before, Guards(attempt=guard, part="body", outer=outer))
+        self.frame.env = join_envs(before, after)
+        if ended:
+            self.guards = Guards(attempt=guard, part="handler", outer=outer)
+        return False
 
     def _try(self, node: ast.Try) -> bool:
         outer = self.guards
