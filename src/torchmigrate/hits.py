@@ -132,7 +132,7 @@ class HitFinder:
             return None
         if use.role is Role.STRING and calls_only:
             return None
-        if symbol in rule.modules and use.rest and self._is_said_at_import(use, rule):
+        if symbol in rule.modules and use.rest and self._is_said_at_import(use, symbol):
             return None
         place = make_place(use, source, surroundings, cannot_spell)
         match = matches(rule, place)
@@ -170,14 +170,12 @@ class HitFinder:
             match = _from_module(match, use, source)
         return Hit(rule, symbol, name, use, place, match, len(use.candidates) == 1, optional)
 
-    def _is_said_at_import(self, use: Use, rule: Rule) -> bool:
-        """Whether another rule is about the very name that a use takes a member of, where it is imported."""
+    def _is_said_at_import(self, use: Use, module: str) -> bool:
+        """Whether a rule is about the very name in a module that a use takes a member of, where it is imported."""
         target = use.binding.target if use.binding is not None else None
-        if target is None or len(use.origins) > 1:
+        if target is None or len(use.origins) > 1 or not target.startswith(f"{module}."):
             return False
-        return any(
-            other.code != rule.code and found in other.symbols for other, found in self.rules_for(target)
-        )
+        return any(symbol in rule.symbols for rule, symbol in self.rules_for(target))
 
     def _is_default(self, use: Use, new: tuple[str, ...], defaults: Defaults) -> bool:
         """Whether a name, which is still there, is only taken where there is nothing newer."""
