@@ -55,7 +55,8 @@ class Analyser:
         self.versions = versions
         self.settings = settings
         api = Api(versions)
-        self.finder = HitFinder(catalogue, versions, api.target.exists)
+        self.exists = api.target.exists
+        self.finder = HitFinder(catalogue, versions, self.exists)
         self.api: ApiFinder | None = None
         if not API_CODES.isdisjoint(settings.codes):
             self.api = ApiFinder(api, settings.codes, HitFinder(whole or catalogue, versions))
@@ -96,6 +97,7 @@ class Analyser:
         if hits or self.may_hold(source.text):
             planner = FixPlanner(names, source, self.versions, self.settings, failures, is_init=is_init(path))
             planner.hits = hits
+            planner.exists = self.exists
             planner.hides = lambda code, name, offset: suppressions.hides(
                 code, name, source.position(offset)[0]
             )
@@ -108,7 +110,7 @@ class Analyser:
                 if mine or rule.codemod in self.screens:
                     with failures.caught(rule.code, "every finding"):
                         found.extend(list(module.find(rule, mine, planner)))
-            found = planner.without_withheld(found)
+            found = planner.without_withheld(planner.at_target(found))
         if self.api is not None:
             seen = {id(hit.use) for hit in all_hits if not hit.rule.opt_in}
             with failures.caught(", ".join(sorted(API_CODES & self.settings.codes)), "every finding"):

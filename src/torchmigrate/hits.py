@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -143,9 +144,7 @@ class HitFinder:
             return None  # imported from its new home where that exists, from the old one elsewhere
         old = (name, symbol, *rule.symbols)
         about = arguments_of(rule, symbol, use) if calls_only else None
-        if is_guarded(
-            use, name, target=self._target, old=old, new=new, exists=self.exists, arguments=about
-        ):
+        if is_guarded(use, name, target=self._target, old=old, new=new, exists=self.exists, arguments=about):
             return None
         gone = severity(rule, self.versions) is Severity.ERROR
         optional = False
@@ -171,7 +170,7 @@ class HitFinder:
         return Hit(rule, symbol, name, use, place, match, len(use.candidates) == 1, optional)
 
     def _is_said_at_import(self, use: Use, module: str) -> bool:
-        """Whether a rule is about the very name in a module that a use takes a member of, where it is imported."""
+        """Whether a rule speaks at the import of a name, out of this module, of which a use is a member."""
         target = use.binding.target if use.binding is not None else None
         if target is None or len(use.origins) > 1 or not target.startswith(f"{module}."):
             return False
@@ -276,10 +275,11 @@ def _assigned(statements: list[ast.stmt]) -> set[str]:
     }
 
 
-def _is_optional(binding: Binding, symbol: str) -> bool:
+def _is_optional(binding: Binding | None, symbol: str) -> bool:
     """Whether a binding is an import of what is gone, in a `try` that goes on without it."""
     return (
-        binding.is_import
+        binding is not None
+        and binding.is_import
         and f"{binding.target}.".startswith(f"{symbol}.")
         and survives(binding.guards, MISSING_IMPORT)
     )
@@ -326,15 +326,21 @@ def _outdated(rule: Rule) -> set[str]:
     for case in rule.cases:
         found.update(case.drop, case.add, case.set, case.keywords, case.keywords.values())
         if case.template:
-            found.update(_keywords(case.template))
+            keywords = (node for node in _nodes(case.template) if isinstance(node, ast.keyword))
+            found.update(node.arg for node in keywords if node.arg)
     return found
 
 
 @lru_cache(maxsize=1024)
-def _keywords(text: str) -> frozenset[str]:
-    """The keywords of the calls in a template."""
-    nodes = ast.walk(ast.parse(text.replace("$", "__"), mode="eval"))
-    return frozenset(node.arg for node in nodes if isinstance(node, ast.keyword) and node.arg)
+def _nodes(template: str) -> tuple[ast.AST, ...]:
+    """The syntax tree of a template; `$x` is the name `__x` in it."""
+    try:
+        return tuple(ast.walk(ast.parse(template.replace("$", "__"), mode="eval")))
+    except SyntaxError:
+        return ()
+
+
+_VARIABLE = re.compile(r"\$(\w+)")
 
 
 def new_names(rule: Rule, symbol: str) -> tuple[str, ...]:
@@ -349,6 +355,7 @@ def new_names(rule: Rule, symbol: str) -> tuple[str, ...]:
     for case in rule.cases:
         for text in (case.rename, case.template):
             if text:
+                text = _VARIABLE.sub(lambda match: variables.get(match[1], match[0]), text)
                 found.extend(dotted_names(text))
                 if symbol.startswith(f"{TENSOR}."):
                     found.extend(_methods(text))
@@ -358,13 +365,9 @@ def new_names(rule: Rule, symbol: str) -> tuple[str, ...]:
 @lru_cache(maxsize=1024)
 def _methods(text: str) -> tuple[str, ...]:
     """The methods that a template calls on a variable: `$x.untyped_storage().data_ptr()`."""
-    try:
-        tree = ast.parse(text.replace("$", "__"), mode="eval")
-    except SyntaxError:
-        return ()
     return tuple(
         f"{TENSOR}.{node.attr}"
-        for node in ast.walk(tree)
+        for node in _nodes(text)
         if isinstance(node, ast.Attribute)
         and isinstance(node.value, ast.Name)
         and node.value.id.startswith("__")
@@ -374,12 +377,8 @@ def _methods(text: str) -> tuple[str, ...]:
 @lru_cache(maxsize=1024)  # of the templates of all rules
 def dotted_names(text: str) -> tuple[str, ...]:
     """Dotted names in a template: `torch.linalg.solve($A, $B)` holds `torch.linalg.solve`."""
-    try:
-        tree = ast.parse(text.replace("$", "__"), mode="eval")
-    except SyntaxError:
-        return ()
     found = []
-    for node in ast.walk(tree):
+    for node in _nodes(text):
         if isinstance(node, ast.Attribute):
             dotted = ast.unparse(node)
             plain = dotted.replace(".", "").isidentifier()  # not `torch.linalg.lstsq(a, b).solution`

@@ -14,7 +14,7 @@ from torchmigrate.names.expressions import Expressions, all_arguments, has_objec
 from torchmigrate.names.flow import UNKNOWN, Deferred, Frame, Slot, join_slots
 from torchmigrate.names.guard_tests import evaluate_special, mark_of, unpack_version
 from torchmigrate.names.guards import UNKNOWN as UNKNOWN_TEST
-from torchmigrate.names.guards import Formula
+from torchmigrate.names.guards import Formula, all_of
 from torchmigrate.names.lookups import SourceLike
 from torchmigrate.names.model import (
     Binding,
@@ -49,12 +49,24 @@ class Definitions(Expressions):
         self.type_checking = 0
         self.has_walrus = ":=" in source.text
         self.exports: set[str] = set()
+        self.tested: list[tuple[ast.stmt, ast.stmt, Formula]] = []
         self.tries: list[tuple[TryGuard, str]] = []
         self.branch_test: Formula = UNKNOWN_TEST  # of the `if` that alone decides whether this block runs
 
     @abstractmethod
     def visit_block(self, block: list[ast.stmt]) -> bool:
         """Walk statements; whether their end is never reached. In `Resolver`."""
+
+    def note_test(self, first: ast.stmt, last: ast.stmt, outer: Guards) -> None:
+        """Remember what the guards within `outer` say of some statements, if that is anything."""
+        tests: list[Formula] = []
+        guards: Guards | None = self.guards
+        while guards is not None and guards is not outer:
+            if guards.formula is not None and guards.formula is not UNKNOWN_TEST:
+                tests.append(guards.formula)
+            guards = guards.outer
+        if tests:
+            self.tested.append((first, last, all_of(tests)))
 
     # ---- binding -------------------------------------------------------------------------------------
 
@@ -197,9 +209,7 @@ class Definitions(Expressions):
 
     # ---- definitions ---------------------------------------------------------------------------------
 
-    def _decorators(
-        self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
-    ) -> tuple[Formula, ...]:
+    def _decorators(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> tuple[Formula, ...]:
         """Walk decorators; the tests under which what they mark runs, those around it included."""
         marks = self.frame.marks
         for mark in node.decorator_list:
@@ -234,7 +244,7 @@ class Definitions(Expressions):
         if self.has_walrus:
             local |= walrus_names(node)
         guards = under(marks, self.guards)
-        inner = Deferred(node, frame, guards, owner, self.conditional > 0, local, tests)
+        inner = Deferred(node, frame, guards, self.guards, owner, self.conditional > 0, local, tests)
         self.bind(node.name, (Local(node.name, node),), Kind.DEFINITION, node)
         holder, self_name = self._self_of(inner)
         if holder is not None and self_name is not None:
@@ -267,6 +277,7 @@ class Definitions(Expressions):
         self.guards = item.guards
         if item.owner is not None and item.owner.refused:
             self.guards = under(item.owner.refused, self.guards)
+        self.note_test(node.body[0], node.body[-1], item.around)
         self.conditional = 0
         self.frame = parent
         arguments = all_arguments(node.args)

@@ -112,6 +112,7 @@ class Deferred:
     node: ast.FunctionDef | ast.AsyncFunctionDef
     parent: Frame
     guards: Guards
+    around: Guards  # those of the definition, without what its decorators say
     owner: ClassInfo | None
     conditional: bool
     local: set[str]  # names that the body binds, and `name.attribute` for attributes that it sets

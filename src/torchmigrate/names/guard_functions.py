@@ -1,4 +1,7 @@
-"""Functions of the file that only answer a test: `def newer(v): return Version(torch.__version__) >= Version(v)`."""
+"""Functions of the file that only answer a test.
+
+`def newer(version): return Version(torch.__version__) >= Version(version)`
+"""
 
 from __future__ import annotations
 
@@ -54,7 +57,7 @@ def entered(function: ast.AST, call: ast.Call | None, evaluate: Evaluate, value:
         return None
     parameters = function.args
     names = [item.arg for item in (*parameters.posonlyargs, *parameters.args)]
-    held: dict[str, Value] = {name: (OPAQUE,) for name in names}
+    held: dict[str, Value] = dict.fromkeys(names, (OPAQUE,))
     held |= {item.arg: (OPAQUE,) for item in parameters.kwonlyargs}
     for rest in (parameters.vararg, parameters.kwarg):
         if rest is not None:
@@ -146,7 +149,7 @@ class _Body:
             self.inside.held = dict(before)
             sides.append(self.says(side))
             changed |= {name for name, held in self.inside.held.items() if before.get(name) != held}
-        self.inside.held = before | {name: (OPAQUE,) for name in changed}
+        self.inside.held = before | dict.fromkeys(changed, (OPAQUE,))
         if None in sides:
             rest = self.says(after)
             sides = [rest if side is None else side for side in sides]

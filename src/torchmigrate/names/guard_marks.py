@@ -1,4 +1,4 @@
-"""Decorators that decide whether what they mark runs: `@pytest.mark.skipif(...)`, `@implement_for("torch", ...)`.
+"""Decorators that decide whether what they mark runs: `@pytest.mark.skipif(...)`, `@implement_for(...)`.
 
 Those of pytest and unittest hold a test. Of others the name tells what they do, as that of helper functions
 does: `@require_torch_min_version("2.0")`, `@RunIf(min_torch="2.0")`, `@skip_if_torch_lt("2.0")`.
@@ -67,7 +67,10 @@ def _own(
     parse: Parse,
     value: Callable[[ast.expr, Evaluate], Value],
 ) -> Formula:
-    """A decorator of this file: `def old_only(test): return unittest.skipIf(...)(test)`, or one that makes it."""
+    """A decorator of this file, or a function that makes one.
+
+    `def old_only(test): return unittest.skipIf(...)(test)`
+    """
     result = returned(function)
     inside = entered(function, call, evaluate, lambda node: value(node, evaluate)) if result else None
     if inside is None or result is None:
@@ -111,7 +114,8 @@ def _implement_for(
 ) -> Formula:
     """`implement_for("torch", None, "2.0")`: from the first release on, up to but without the second."""
     names = ("module_name", "from_version", "to_version")
-    bounds = {**dict(zip(names, arguments, strict=False)), **given}
+    bounds: dict[str | None, ast.expr] = dict(zip(names, arguments, strict=False))
+    bounds.update(given)
     module = bounds.get("module_name")
     library = guard_names.distribution(text_of(evaluate(module))) if module is not None else None
     if library is None:
@@ -136,4 +140,3 @@ def _limits(given: dict[str | None, ast.expr], evaluate: Evaluate) -> Formula:
 
 def _is_none(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value is None
-

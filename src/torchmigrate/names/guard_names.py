@@ -47,9 +47,8 @@ _HELPERS = (
     rf"{_OWNER}min(?:imum)?_version_*",
     rf"_*(?:is_|has_|check_)?min(?:imum)?_{_LIBRARY}_version_*",
 )
-# required_torch_version(min_version=1.8), obsolete_torch_version(TORCH_VERSION, (1, 4))
-# Decorators: require_torch_version_greater_equal, require_torch_2_0, require_torch_min_version, needs_torch_ge;
-# and those that skip: skip_if_torch_lt, skipIfBeforePyTorchVersion, skip_torch_gt_2_0.
+# Decorators: require_torch_version_greater_equal, require_torch_2_0, require_torch_min_version,
+# needs_torch_ge; and those that skip: skip_if_torch_lt, skipIfBeforePyTorchVersion, skip_torch_gt_2_0.
 _REQUIRES = r"_*(?:requires?|needs?|only|run)_(?:if_|for_|on_|with_)?(?:is_)?"
 _SKIPS = r"_*skip_(?:test_)?(?:if_|for_|on_|when_)?(?:is_)?"
 _COMPARED = (
@@ -62,6 +61,7 @@ _MARKS = tuple(start + end for start in (f"(?P<requires>{_REQUIRES})", _SKIPS) f
 _NUMBERED = rf"(?P<requires>{_REQUIRES}){_LIBRARY}_(?:version_)?{_NUMBERS}(?:_plus)?_*"
 _LIMIT = rf"(?P<limit>min|max)_{_LIBRARY}(?:_version)?"
 _WITH_LIMITS = r"_*(?:run|skip)_?if_*"
+# required_torch_version(min_version=1.8), obsolete_torch_version(TORCH_VERSION, (1, 4))
 _WITH_BOUNDS = rf"_*(?:is_|has_|check_)?(?:requires?_|required_)?{_LIBRARY}_version(?:_range)?_*"
 _OBSOLETE = rf"_*(?:is_)?obsolete_{_LIBRARY}_version_*"
 _WITH_OPERATOR = rf"_*(?:is|check|compare)?_*{_LIBRARY}_version_*"

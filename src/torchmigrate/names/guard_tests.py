@@ -6,7 +6,7 @@ import ast
 import re
 
 from torchmigrate.names import guard_names
-from torchmigrate.names.guard_functions import Inside, entered, is_local, own_test, text_of
+from torchmigrate.names.guard_functions import entered, is_local, own_test, text_of
 from torchmigrate.names.guard_helpers import OPERATOR_FUNCTIONS, against, helper_call, requirement
 from torchmigrate.names.guard_marks import mark
 from torchmigrate.names.guards import (

@@ -278,6 +278,15 @@ def is_handled(
     return False
 
 
+def is_excluded(
+    formula: Formula,
+    target: Callable[[str], Release | None],
+    exists: Callable[[str], bool | None],
+) -> bool:
+    """Whether what runs under a test does not run at the target."""
+    return outcome(formula, _lookup(frozenset(), target, exists)) is False
+
+
 def surely_runs(
     guards: Guards,
     outer: Guards,
@@ -297,9 +306,7 @@ def surely_runs(
             return True
         if guard.formula is not None and outcome(guard.formula, lookup) is not True:
             return False
-        if guard.attempt is not None and not (
-            guard.part == "body" and lookup.worked(guard.attempt) is True
-        ):
+        if guard.attempt is not None and not (guard.part == "body" and lookup.worked(guard.attempt) is True):
             return False
     return False
 
@@ -345,7 +352,10 @@ class Arguments:
     def differ(self, calls: Iterable[tuple[str, frozenset[str]]]) -> bool:
         """Whether one of these calls of the same function gives others of the parameters."""
         mine = self.given & self.outdated
-        return any(canonical(name) in self.functions and keys & self.outdated != mine for name, keys in calls)
+        return any(
+            canonical(name) in self.functions and (keys & self.outdated != mine or "**" in keys)
+            for name, keys in calls
+        )
 
 
 # ---- handlers ---------------------------------------------------------------------------------------

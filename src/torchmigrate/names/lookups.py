@@ -165,7 +165,7 @@ class Lookups(ABC):
             if attempt is not None:
                 attempt.names.setdefault(guards.part, set()).update(names)
                 if call is not None:
-                    given = frozenset(keyword.arg for keyword in call.keywords if keyword.arg)
+                    given = frozenset(keyword.arg or "**" for keyword in call.keywords)
                     attempt.calls.setdefault(guards.part, set()).update((name, given) for name in names)
                 if self.block is attempt.node.body and guards is self.guards and len(names) == 1:
                     attempt.always.update(names)

@@ -216,7 +216,8 @@ class TryGuard:
 
     `with contextlib.suppress(...)` is one too: its handler passes.
     names: part -> qualified names used in it.
-    calls: part -> what is called in it, by qualified name, with the keywords that are given.
+    calls: part -> what is called in it, by qualified name, with the keywords that are given
+        ("**": others too).
     always: qualified names without which the body surely fails.
     """
 
@@ -260,6 +261,8 @@ class Names:
     all_names: frozenset[str] = frozenset()  # strings in `__all__`
     values: dict[int, Value] = field(default_factory=dict)  # id of an expression -> what it may be, if known
     operations: list[Operation] = field(default_factory=list)
+    # The first and the last statement of what runs under a test of versions or names, and what that says.
+    tested: list[tuple[ast.stmt, ast.stmt, Formula]] = field(default_factory=list)
     _nodes: dict[type[ast.AST], list[ast.AST]] | None = None
     _imports: list[Binding] | None = None
 
@@ -287,4 +290,5 @@ class Names:
         self.bindings.clear()
         self.values.clear()
         self.operations.clear()
+        self.tested.clear()
         self._nodes = self._imports = None

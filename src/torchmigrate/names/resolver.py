@@ -68,6 +68,7 @@ class Resolver(Statements):
             frozenset(self.exports),
             self.values,
             self.operations,
+            self.tested,
         )
 
     def _soften_globals(self) -> None:
@@ -101,7 +102,11 @@ class Resolver(Statements):
         """Walk statements in order; True when the end of the block is never reached."""
         guards, outer_block = self.guards, self.block
         ended = False
+        held = guards
         for statement in block:
+            if self.guards is not held:  # after `if old: return` and its like
+                self.note_test(statement, block[-1], held)
+                held = self.guards
             self.statement, self.block = statement, block
             handler = _VISIT.get(statement.__class__)
             if handler is not None:
@@ -122,6 +127,8 @@ class Resolver(Statements):
         outer_test, self.branch_test = self.branch_test, test
         self.frame.env, self.guards = dict(env), guards
         self.conditional += 1
+        if block and guards is not outer_guards:
+            self.note_test(block[0], block[-1], outer_guards)
         ended = self.visit_block(block)
         self.conditional -= 1
         after = self.frame.env
@@ -238,9 +245,9 @@ class Resolver(Statements):
             value = self.eval(item.context_expr)
             if item.optional_vars is not None:
                 self.assign(item.optional_vars, value if has_objects(value) else UNKNOWN, Kind.OTHER)
-            elif isinstance(item.context_expr, ast.Call) and item.context_expr.args:
-                if self.peek(item.context_expr.func) == (_SUPPRESS,):
-                    suppressed += item.context_expr.args
+            call = item.context_expr
+            if isinstance(call, ast.Call) and call.args and self.peek(call.func) == (_SUPPRESS,):
+                suppressed += call.args
         if not suppressed:
             return self.visit_block(node.body)
         # A `try` with a handler that passes.

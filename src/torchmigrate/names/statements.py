@@ -31,7 +31,14 @@ _MAY_BE_SPECIAL = frozenset(
     ]
 )
 # Calls after which nothing runs: those that end a program, and those that end a test.
-_ENDS = frozenset(["exit", "quit", "_exit", "skipTest", "skip", "xfail", "fail"])
+_ENDS: dict[str, tuple[str, ...]] = {
+    "exit": ("sys", "pytest"),
+    "_exit": ("os",),
+    "skipTest": ("self",),
+    "fail": ("self", "pytest"),
+    "skip": ("pytest",),
+    "xfail": ("pytest",),
+}
 
 
 class Statements(Definitions):
@@ -56,17 +63,14 @@ class Statements(Definitions):
     def ends(self, call: ast.Call) -> bool:
         """Whether nothing runs after a call: `sys.exit()`, `self.skipTest(...)`, `pytest.skip(...)`."""
         func = call.func
-        name = func.id if isinstance(func, ast.Name) else func.attr if isinstance(func, ast.Attribute) else ""
-        if name not in _ENDS:
-            return False
         if isinstance(func, ast.Name):
-            return name in ("exit", "quit") or self.peek(func) == (Qual(f"pytest.{name}"),)
-        owner = func.value.id if isinstance(func.value, ast.Name) else ""  # type: ignore[union-attr]
-        return (
-            name in ("skipTest", "fail")
-            if owner == "self"
-            else owner == {"exit": "sys", "_exit": "os"}.get(name, "pytest")
-        ) or (owner, name) == ("pytest", "exit")
+            name = func.id
+            return name in ("exit", "quit") or (
+                name in _ENDS and self.peek(func) == (Qual(f"pytest.{name}"),)
+            )
+        if not isinstance(func, ast.Attribute) or not isinstance(func.value, ast.Name):
+            return False
+        return func.attr in _ENDS and func.value.id in _ENDS[func.attr]
 
     def _assign(self, node: ast.Assign) -> None:
         value = self.eval(node.value)
