@@ -32,6 +32,7 @@ class Defaults:
             isinstance(function, ast.Name)
             and function.id == "getattr"
             and isinstance(name, ast.Constant)
+            and isinstance(name.value, str)
             and owner is not None
             and exists(f"{owner}.{name.value}")
         )

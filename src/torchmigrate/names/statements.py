@@ -52,22 +52,20 @@ class Statements(Definitions):
     def _expr(self, node: ast.Expr) -> bool:
         value = node.value
         self.eval(value)
-        if isinstance(value, ast.Call):
-            func = value.func
-            if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name):
-                if func.value.id == "__all__" and value.args:
-                    self._export(value.args[0])
-            return self.ends(value)
-        return False
+        if not isinstance(value, ast.Call):
+            return False
+        owner = value.func.value if isinstance(value.func, ast.Attribute) else None
+        if isinstance(owner, ast.Name) and owner.id == "__all__" and value.args:
+            self._export(value.args[0])
+        return self.ends(value)
 
     def ends(self, call: ast.Call) -> bool:
         """Whether nothing runs after a call: `sys.exit()`, `self.skipTest(...)`, `pytest.skip(...)`."""
         func = call.func
         if isinstance(func, ast.Name):
-            name = func.id
-            return name in ("exit", "quit") or (
-                name in _ENDS and self.peek(func) == (Qual(f"pytest.{name}"),)
-            )
+            if func.id in _ENDS and self.peek(func) == (Qual(f"pytest.{func.id}"),):
+                return True
+            return func.id in ("exit", "quit")
         if not isinstance(func, ast.Attribute) or not isinstance(func.value, ast.Name):
             return False
         return func.attr in _ENDS and func.value.id in _ENDS[func.attr]

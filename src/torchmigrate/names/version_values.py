@@ -302,8 +302,9 @@ def literal(node: ast.expr, evaluate: Evaluate) -> VersionLiteral | None:
         if inner and inner.kind in ("tuple", "strings") and end and not node.slice.step and end > 0:
             return None if node.slice.lower else VersionLiteral(inner.release[:end], inner.kind)
     if isinstance(node, (ast.ListComp, ast.GeneratorExp)) and len(node.generators) == 1:
-        if isinstance(node.elt, ast.Call) and last_name(node.elt.func) == "int":
-            return _as_sequence(literal(node.generators[0].iter, evaluate), "strings", "tuple")
+        converts = isinstance(node.elt, ast.Call) and last_name(node.elt.func) == "int"
+        inner = literal(node.generators[0].iter, evaluate) if converts else None
+        return _as_sequence(inner, "strings", "tuple")
     return None
 
 
