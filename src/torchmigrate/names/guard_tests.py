@@ -311,6 +311,8 @@ def _membership(left: ast.expr, right: ast.expr, evaluate: Evaluate) -> Formula:
         return _member(right.args[0], left, evaluate)
     if isinstance(right, ast.Attribute) and right.attr in ("__dict__", "__all__"):
         return _member(right.value, left, evaluate)
+    if left.value in _IMPORTED_BY_TORCH and evaluate(right) == (Qual("sys.modules"),):
+        return HasName(left.value)
     version = version_of(right, evaluate)
     if version is None:
         return _parameter(right, left.value, evaluate)
@@ -324,6 +326,8 @@ def _membership(left: ast.expr, right: ast.expr, evaluate: Evaluate) -> Formula:
     return VersionTest(version.library, "contains", written.release)
 
 
+# Modules that are in `sys.modules` after `import torch`, in every release that has them.
+_IMPORTED_BY_TORCH = frozenset(("torch.amp", "torch.fft", "torch.linalg", "torch.special"))
 # `"parrots" in torch.__version__`: another framework; "dev", "alpha", "cu" and "git" are in those of torch.
 _LONGER_THAN_MARKS = 6
 
