@@ -252,7 +252,6 @@ def test_connectives() -> None:
         "torch.__version__.endswith('nv24.8')",
         "torch.__version__.startswith('1.8a')",
         "torch.__version__ in allowed",
-        "torch.__version__ == '1.8.0a0'",
         "TORCH_VERSION >= 10800",
         "torch.__version__.split('.')[1] >= '8'",  # "15" < "8"
         "torch.__version__.split('.')[:2] >= ['1', '8']",
@@ -439,6 +438,10 @@ def test_at_least_1_8(code: str) -> None:
         ('Version(torch.__version__) == Version("2.5.0")', (2, 6), False),
         ('Version(torch.__version__) != Version("2.5.0")', (2, 6), True),
         ('torch.__version__ == "1.8.0+cu111"', (2, 6), False),
+        ('torch.__version__ == "1.8.0a0+git1234"', (2, 6), False),
+        ('torch.__version__ != "1.8.0a0+git1234"', (2, 6), True),
+        ('torch.__version__ == "2.6.0a0+git1234"', (2, 6), None),
+        ('torch.__version__ in ("1.8.0a0+git1234", "1.7.1")', (2, 6), False),
         ('torch.__version__ >= "2"', (2, 0), True),
         ('torch.__version__ >= "2"', (1, 13), False),
         ('Version(torch.__version__) >= Version("1.8")', (1, 13), True),
@@ -656,8 +659,8 @@ def test_catches_missing(handler: str, expected: bool) -> None:
     assert catches_missing(node) is expected
 
 
-def attempt(**names: set[str]) -> TryGuard:
-    node = ast.parse("try:\n    pass\nexcept ImportError:\n    pass").body[0]
+def attempt(error: str = "AttributeError", **names: set[str]) -> TryGuard:
+    node = ast.parse(f"try:\n    pass\nexcept {error}:\n    pass").body[0]
     assert isinstance(node, ast.Try)
     return TryGuard(node, dict(names))
 
@@ -753,6 +756,7 @@ def test_sides_of_a_try() -> None:
     sides = {"body": {"torch.rfft"}, "handler": {"torch.fft.rfft"}}
     assert handled(Guards(attempt=attempt(**sides), part="body"))
     assert handled(Guards(attempt=attempt(**sides), part="else"))
+    assert not handled(Guards(attempt=attempt("ImportError", **sides), part="body"))
     assert not handled(Guards(attempt=attempt(body={"torch.fft.rfft", "torch.rfft"}), part="body"))
     assert not handled(
         Guards(attempt=attempt(body={"torch.fft.rfft"}, **{"else": {"torch.rfft"}}), part="else")

@@ -384,7 +384,7 @@ REPORTED = {
         """
             import torch
             def newer(old=False):
-                return torch.__version__ >= "1.8" or old
+                return torch.__version__ >= "1.8" and not old
             y = torch.fft.rfft(x) if newer(args.old) else torch.rfft(x, 1)
         """,
         ["torch.rfft"],

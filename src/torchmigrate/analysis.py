@@ -55,7 +55,8 @@ class Analyser:
         self.versions = versions
         self.settings = settings
         api = Api(versions)
-        self.finder = HitFinder(catalogue, versions, api.target.exists)
+        self.exists = api.target.exists
+        self.finder = HitFinder(catalogue, versions, self.exists)
         self.api: ApiFinder | None = None
         if not API_CODES.isdisjoint(settings.codes):
             self.api = ApiFinder(api, settings.codes, HitFinder(whole or catalogue, versions))
@@ -101,6 +102,7 @@ class Analyser:
                 planner.halved = {
                     hit.rule.together for hit in all_hits if hit.rule.together and id(hit) not in kept
                 }
+            planner.exists = self.exists
             planner.hides = lambda code, name, offset: suppressions.hides(
                 code, name, source.position(offset)[0]
             )
@@ -113,7 +115,7 @@ class Analyser:
                 if mine or rule.codemod in self.screens:
                     with failures.caught(rule.code, "every finding"):
                         found.extend(list(module.find(rule, mine, planner)))
-            found = planner.settled(found)
+            found = planner.settled(planner.at_target(found))
         if self.api is not None:
             seen = {id(hit.use) for hit in all_hits if not hit.rule.opt_in}
             with failures.caught(", ".join(sorted(API_CODES & self.settings.codes)), "every finding"):

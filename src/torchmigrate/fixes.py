@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import ast
 import re
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import cast
 
+from torchmigrate import identity
 from torchmigrate.catalogue.model import Case, Rule
 from torchmigrate.comments import COMMENT_LOST
 from torchmigrate.config import Settings
@@ -23,7 +25,7 @@ from torchmigrate.imports import ImportPlanner, Refusal
 from torchmigrate.match.conditions import has_effects
 from torchmigrate.model import Applicability, Edit, Finding, Fix, Release, Severity, Timeline
 from torchmigrate.names.distinctive import DISTINCTIVE_METHODS
-from torchmigrate.names.guards import is_handled
+from torchmigrate.names.guards import is_excluded, is_handled
 from torchmigrate.names.model import Binding, Guards, Kind, Names, Role
 from torchmigrate.names.objects import TENSOR
 from torchmigrate.source import Source
@@ -86,6 +88,8 @@ class FixPlanner:
         self.hides: Callable[[str, str, int], bool] = lambda code, name, offset: False
         self.plans: dict[str, object] = {}
         self.halved: set[str] = set()  # what rules say by `together`, of which findings are suppressed
+        self.exists: Callable[[str], bool | None] = lambda name: None  # whether the target has a name
+        self._compared: set[str] = set()  # symbols of which uses are compared with something
         self._withheld: list[tuple[str, int, int]] = []
         self._stated: dict[
             int, str
@@ -99,6 +103,7 @@ class FixPlanner:
 
     def findings(self, hits: Sequence[Hit]) -> list[Finding]:
         """Every hit as a finding, with the fix where there is one."""
+        self._compared = {hit.symbol for hit in hits if identity.is_compared(hit.use, hit.place.parents)}
         fixes: dict[int, Fix] = {}
         unchanged: set[int] = set()
         for bundle in self._bundles(hits):
@@ -185,6 +190,33 @@ class FixPlanner:
             ]
         return found
 
+    def at_target(self, found: list[Finding]) -> list[Finding]:
+        """The findings in code that runs at the target, without fixes that change other code."""
+        spans = sorted(
+            (self.source.span(first)[0], self.source.span(last)[1])
+            for first, last, test in self.names.tested
+            if is_excluded(test, self._target, self.exists)
+        )
+        if not spans:
+            return found
+        starts = [start for start, _ in spans]
+        ends = list(accumulate((end for _, end in spans), max))
+
+        def is_outside(offset: int) -> bool:
+            index = bisect_right(starts, offset) - 1
+            return index < 0 or offset >= ends[index]
+
+        return [
+            item
+            if item.fix is None or all(is_outside(edit.start) for edit in item.fix.edits)
+            else item._replace(fix=None)
+            for item in found
+            if is_outside(item.start)
+        ]
+
+    def _target(self, library: str) -> tuple[int, ...] | None:
+        return self.versions.of(library)[0]
+
     def finding(self, hit: Hit, fix: Fix | None) -> Finding:
         """A hit in words, at its place."""
         rule = hit.rule
@@ -267,7 +299,7 @@ class FixPlanner:
 
     def runs_elsewhere(self, guards: Guards) -> bool:
         """Whether guards say that a place does not run at the target; hits have been asked already."""
-        return is_handled(guards, target=lambda library: self.versions.of(library)[0], old=(), new=())
+        return is_handled(guards, target=self._target, old=(), new=(), exists=self.exists)
 
     def may_fix(self, hit: Hit) -> bool:
         """Whether a use surely is what the rule is about, and is written where it can be edited."""
@@ -302,9 +334,19 @@ class FixPlanner:
         if made is None:
             return None
         level, reason = made.with_losses(*applicability(made.case, hit.rule, self.versions))
+        if level is Applicability.SAFE and self._is_another(hit, made.callee):
+            level, reason = Applicability.UNSAFE, identity.REASON
         edits = tuple(dict.fromkeys((*made.edits, *needed)))
         requires = required(made.case, hit.rule)
         return edits, level, reason, made.title, made.callee, requires
+
+    def _is_another(self, hit: Hit, new: str | None) -> bool:
+        """Whether the new name is another object, and the file compares the old one with something."""
+        return (
+            hit.use.call is None
+            and hit.symbol in self._compared
+            and identity.are_other_objects(hit.name, new, lambda library: self.versions.of(library)[0])
+        )
 
     def fix(
         self,
@@ -361,6 +403,8 @@ class FixPlanner:
             move.lower(*applicability(plain, first.rule, self.versions))
             move.requires |= required(plain, first.rule)
             move.title = plain.title or f"Import `{new}`"
+            if any(self._is_another(hit, move.target(hit, "")[0]) for hit in users):
+                move.lower(Applicability.UNSAFE, identity.REASON)
             if not whole:  # the import keeps the local name, so that no use has to change
                 move.users = [hit for hit in users if self.may_fix(hit)]
                 return move
@@ -444,6 +488,10 @@ class FixPlanner:
                 return {}
             edits.update(dict.fromkeys(made[0]))
         level, reason = applicability(plain, first.rule, self.versions)
+        if level is Applicability.SAFE and any(
+            self._is_another(hit, new + hit.name[len(first.name) :]) for hit in users
+        ):
+            level, reason = Applicability.UNSAFE, identity.REASON
         requires = required(plain, first.rule)
         fix = self.fix(first.rule, f"Import `{new}`", level, reason, edits, requires=requires)
         return {id(hit): fix for hit in (first, *users)}

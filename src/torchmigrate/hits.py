@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -11,6 +12,7 @@ from torchmigrate.canonical import canonical
 from torchmigrate.catalogue.index import Catalogue
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.catalogue.variants import at
+from torchmigrate.defaults import Defaults
 from torchmigrate.failures import Failures
 from torchmigrate.kinds import Kinds
 from torchmigrate.libraries import LIBRARY_ROOTS
@@ -18,9 +20,17 @@ from torchmigrate.match.matching import Match, matches
 from torchmigrate.match.place import Place
 from torchmigrate.model import Severity
 from torchmigrate.names import distinctive
-from torchmigrate.names.guards import is_handled
+from torchmigrate.names.guards import (
+    MISSING_ARGUMENT,
+    MISSING_IMPORT,
+    MISSING_NAME,
+    Arguments,
+    is_handled,
+    surely_runs,
+    survives,
+)
 from torchmigrate.names.model import Binding, Const, Guards, Names, Qual, Role, Scope, Use
-from torchmigrate.names.objects import inherited
+from torchmigrate.names.objects import TENSOR, inherited
 from torchmigrate.places import Surroundings
 from torchmigrate.source import Source
 from torchmigrate.versions.range import VersionRange, severity
@@ -37,6 +47,7 @@ class Hit:
     place: Place
     match: Match
     sole: bool  # no other candidate could mean something else here
+    optional: bool = False  # an import that the code does without where it fails, as at the target
 
 
 def _is_likely(use: Use) -> bool:
@@ -83,7 +94,9 @@ class HitFinder:
 
     def find(self, names: Names, source: Source, failures: Failures) -> list[Hit]:
         """Every hit of a file, in source order; what a rule fails at is named in `failures`."""
-        kinds = Kinds(names, Surroundings(names))
+        surroundings = Surroundings(names)
+        kinds = Kinds(names, surroundings)
+        defaults = Defaults(surroundings)
         hits: list[Hit] = []
         for use in names.uses:
             if use.method and not use.sure and not _is_likely(use):
@@ -96,12 +109,22 @@ class HitFinder:
                     seen.add(rule.code)
                     hit = None
                     with failures.caught(rule.code, "the finding", use.start):
-                        hit = self._hit(use, name, rule, symbol, kinds, source)
+                        hit = self._hit(use, name, rule, symbol, kinds, defaults, source)
                     if hit is not None:
                         hits.append(hit)
-        return hits
+        used = {id(hit.use.binding) for hit in hits if not hit.optional}
+        return [hit for hit in hits if not hit.optional or id(hit.use.binding) in used]
 
-    def _hit(self, use: Use, name: str, rule: Rule, symbol: str, kinds: Kinds, source: Source) -> Hit | None:
+    def _hit(
+        self,
+        use: Use,
+        name: str,
+        rule: Rule,
+        symbol: str,
+        kinds: Kinds,
+        defaults: Defaults,
+        source: Source,
+    ) -> Hit | None:
         if severity(rule, self.versions) is None:
             return None  # the rule has reached the target, but not for this symbol
         calls_only = about_arguments(rule)
@@ -115,6 +138,8 @@ class HitFinder:
             return None
         if use.role is Role.STRING and calls_only:
             return None
+        if symbol in rule.modules and use.rest and self._is_said_at_import(use, symbol):
+            return None
         place = make_place(use, source, kinds, cannot_spell)
         match = matches(rule, place)
         if match is None:
@@ -123,17 +148,49 @@ class HitFinder:
         if len(use.candidates) > 1 and any(canonical(other) in new for other in use.candidates):
             return None  # imported from its new home where that exists, from the old one elsewhere
         old = (name, symbol, *rule.symbols)
-        if is_guarded(use, name, target=self._target, old=old, new=new, exists=self.exists):
+        about = arguments_of(rule, symbol, use) if calls_only else None
+        if is_guarded(use, name, target=self._target, old=old, new=new, exists=self.exists, arguments=about):
             return None
-        if severity(rule, self.versions) is Severity.ERROR:
+        gone = severity(rule, self.versions) is Severity.ERROR
+        optional = False
+        if gone:
             origins = [use.binding] if use.role is Role.IMPORT else origins_of(use, name)
             if origins and all(origin is not None and _is_replaced(origin) for origin in origins):
                 return None  # gone, so that its import fails and what the handler binds is used
             if symbol in rule.modules and origins and all(map(_is_last_resort, origins)):
                 return None
+            # A `try` that goes on without it: an import matters if what it binds is used all the same.
+            optional = use.role is Role.IMPORT and survives(use.guards, MISSING_IMPORT)
+            if optional and not new:
+                return None
+            if use.role is not Role.IMPORT:
+                if survives(use.guards, MISSING_ARGUMENT if calls_only else MISSING_NAME):
+                    return None
+                if not new and origins and all(_is_optional(origin, symbol) for origin in origins):
+                    return None
+        elif use.call is None and not use.method and self._is_default(use, new, defaults):
+            return None
         if use.role is Role.IMPORT and symbol in rule.modules:
             match = _from_module(match, use, source)
-        return Hit(rule, symbol, name, use, place, match, len(use.candidates) == 1)
+        return Hit(rule, symbol, name, use, place, match, len(use.candidates) == 1, optional)
+
+    def _is_said_at_import(self, use: Use, module: str) -> bool:
+        """Whether a rule speaks at the import of a name, out of this module, of which a use is a member."""
+        target = use.binding.target if use.binding is not None else None
+        if target is None or len(use.origins) > 1 or not target.startswith(f"{module}."):
+            return False
+        return any(symbol in rule.symbols for rule, symbol in self.rules_for(target))
+
+    def _is_default(self, use: Use, new: tuple[str, ...], defaults: Defaults) -> bool:
+        """Whether a name, which is still there, is only taken where there is nothing newer."""
+
+        def runs(guards: Guards) -> bool:
+            return surely_runs(guards, use.guards, target=self._target, new=new, exists=self.exists)
+
+        def exists(name: str) -> bool:
+            return name in new or (self.exists is not None and self.exists(name) is True)
+
+        return defaults.is_given_to_getattr(use, exists) or defaults.is_overridden(use, runs)
 
     def _target(self, library: str) -> tuple[int, ...] | None:
         return self.versions.of(library)[0]
@@ -168,11 +225,12 @@ def is_guarded(
     old: Iterable[str],
     new: Iterable[str],
     exists: Callable[[str], bool | None] | None,
+    arguments: Arguments | None = None,
 ) -> bool:
     """Whether a use, or everything that gives it this name, stands where guards take care of it."""
 
     def handled(guards: Guards) -> bool:
-        return is_handled(guards, target=target, old=old, new=new, exists=exists)
+        return is_handled(guards, target=target, old=old, new=new, exists=exists, arguments=arguments)
 
     if handled(use.guards):
         return True
@@ -222,6 +280,16 @@ def _assigned(statements: list[ast.stmt]) -> set[str]:
     }
 
 
+def _is_optional(binding: Binding | None, symbol: str) -> bool:
+    """Whether a binding is an import of what is gone, in a `try` that goes on without it."""
+    return (
+        binding is not None
+        and binding.is_import
+        and f"{binding.target}.".startswith(f"{symbol}.")
+        and survives(binding.guards, MISSING_IMPORT)
+    )
+
+
 def _is_last_resort(binding: Binding | None) -> bool:
     """Whether an import stands in a handler, for a name that the body imports from elsewhere."""
     if binding is None or binding.guards.attempt is None or binding.guards.part != "handler":
@@ -248,6 +316,38 @@ def about_arguments(rule: Rule) -> bool:
     return bool(rule.parameters or rule.missing or rule.match or rule.only_in_patterns)
 
 
+def arguments_of(rule: Rule, symbol: str, use: Use) -> Arguments | None:
+    """What a rule on the arguments of a call says of this one, for guards."""
+    if use.call is None:
+        return None
+    given = frozenset(keyword.arg for keyword in use.call.keywords if keyword.arg)
+    functions = {symbol, *use.candidates, *map(canonical, use.candidates)}
+    return Arguments(frozenset(functions), given, frozenset(_outdated(rule)))
+
+
+def _outdated(rule: Rule) -> set[str]:
+    """The parameters, old and new, that a rule on arguments is about."""
+    found = {*rule.parameters, *rule.missing}
+    for case in rule.cases:
+        found.update(case.drop, case.add, case.set, case.keywords, case.keywords.values())
+        if case.template:
+            keywords = (node for node in _nodes(case.template) if isinstance(node, ast.keyword))
+            found.update(node.arg for node in keywords if node.arg)
+    return found
+
+
+@lru_cache(maxsize=1024)
+def _nodes(template: str) -> tuple[ast.AST, ...]:
+    """The syntax tree of a template; `$x` is the name `__x` in it."""
+    try:
+        return tuple(ast.walk(ast.parse(template.replace("$", "__"), mode="eval")))
+    except SyntaxError:
+        return ()
+
+
+_VARIABLE = re.compile(r"\$(\w+)")
+
+
 def new_names(rule: Rule, symbol: str) -> tuple[str, ...]:
     """The qualified names that stand for the new side of a rule."""
     variables = rule.symbols.get(symbol, {})
@@ -260,19 +360,30 @@ def new_names(rule: Rule, symbol: str) -> tuple[str, ...]:
     for case in rule.cases:
         for text in (case.rename, case.template):
             if text:
+                text = _VARIABLE.sub(lambda match: variables.get(match[1], match[0]), text)
                 found.extend(dotted_names(text))
+                if symbol.startswith(f"{TENSOR}."):
+                    found.extend(_methods(text))
     return tuple(dict.fromkeys(found))
+
+
+@lru_cache(maxsize=1024)
+def _methods(text: str) -> tuple[str, ...]:
+    """The methods that a template calls on a variable: `$x.untyped_storage().data_ptr()`."""
+    return tuple(
+        f"{TENSOR}.{node.attr}"
+        for node in _nodes(text)
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and node.value.id.startswith("__")
+    )
 
 
 @lru_cache(maxsize=1024)  # of the templates of all rules
 def dotted_names(text: str) -> tuple[str, ...]:
     """Dotted names in a template: `torch.linalg.solve($A, $B)` holds `torch.linalg.solve`."""
-    try:
-        tree = ast.parse(text.replace("$", "__"), mode="eval")
-    except SyntaxError:
-        return ()
     found = []
-    for node in ast.walk(tree):
+    for node in _nodes(text):
         if isinstance(node, ast.Attribute):
             dotted = ast.unparse(node)
             plain = dotted.replace(".", "").isidentifier()  # not `torch.linalg.lstsq(a, b).solution`

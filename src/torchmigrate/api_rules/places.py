@@ -8,6 +8,7 @@ from functools import cached_property
 
 from torchmigrate.api_rules.api import Point
 from torchmigrate.hits import is_guarded
+from torchmigrate.names.guards import caught_by, ends_in_error
 from torchmigrate.names.model import Guards, Kind, Names, Role, TryGuard, Use
 from torchmigrate.names.objects import TENSOR
 from torchmigrate.places import Surroundings
@@ -219,36 +220,10 @@ def is_handled_at(
 def _has_way_out(attempt: TryGuard, part: str, point: Point, errors: frozenset[str], is_known: bool) -> bool:
     if part == "body":
         return any(
-            _catches(handler, errors) and (is_known or not _raises(handler.body))
+            not errors.isdisjoint(caught_by(handler)) and (is_known or not ends_in_error(handler.body))
             for handler in attempt.node.handlers
         )
     if part == "handler":  # which does not run, unless the body surely fails
         used = attempt.names.get("body", set()) | attempt.names.get("else", set())
         return all(point.missing(name) is None for name in used)
     return False
-
-
-def _catches(handler: ast.ExceptHandler, errors: frozenset[str]) -> bool:
-    if handler.type is None:
-        return True
-    kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
-    return any(
-        (kind.id if isinstance(kind, ast.Name) else getattr(kind, "attr", "")) in errors for kind in kinds
-    )
-
-
-def _raises(body: list[ast.stmt]) -> bool:
-    """Whether a handler ends in another error, or in the end of the program."""
-    last = body[-1]
-    if isinstance(last, ast.Raise):
-        return True
-    return (
-        isinstance(last, ast.Expr)
-        and isinstance(last.value, ast.Call)
-        and (
-            last.value.func.attr
-            if isinstance(last.value.func, ast.Attribute)
-            else getattr(last.value.func, "id", "")
-        )
-        in ("exit", "quit", "_exit")
-    )

@@ -36,9 +36,10 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
 def _arguments(rule: Rule, planner: FixPlanner) -> Iterator[Finding]:
     """`parser.add_argument("--local_rank")` that does not take the new spelling too.
 
-    The launcher of DeepSpeed still passes the old one.
+    The launcher of DeepSpeed still passes the old one; those of accelerate and `torchrun` pass none, so that
+    the script reads it from the environment.
     """
-    if re.search(r"\bdeepspeed\b", planner.source.text):
+    if re.search(r"\bdeepspeed\b", planner.source.text) or _starts_otherwise(planner):
         return
     for node in planner.names.nodes(ast.Call):
         if not isinstance(node.func, ast.Attribute) or node.func.attr not in ("add_argument", "add_option"):
@@ -54,6 +55,24 @@ def _arguments(rule: Rule, planner: FixPlanner) -> Iterator[Finding]:
             fix = fix_by(rule, planner, f"Also take `{_NEW}`", Edit(end, end, f", {quote}{_NEW}{quote}"))
         symbol = f"{_LAUNCH}({_OLD})"
         yield finding_at(rule, planner, (start, end), symbol=symbol, fix=fix)
+
+
+def _starts_otherwise(planner: FixPlanner) -> bool:
+    """Whether a file uses accelerate, or reads `LOCAL_RANK` from the environment."""
+    roots = {(binding.target or "").partition(".")[0] for binding in planner.names.imports}
+    if "accelerate" in roots:
+        return True
+    for call in planner.names.nodes(ast.Call):  # os.environ.get("LOCAL_RANK"), os.getenv, env_int, ...
+        if any(map(_is_variable, call.args)):
+            return True
+    return any(
+        isinstance(item.ctx, ast.Load) and _is_variable(item.slice)
+        for item in planner.names.nodes(ast.Subscript)
+    )
+
+
+def _is_variable(node: ast.expr) -> bool:
+    return _text(node) == "LOCAL_RANK"
 
 
 def _commands(rule: Rule, planner: FixPlanner) -> Iterator[Finding]:

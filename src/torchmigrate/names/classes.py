@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from torchmigrate.names.flow import UNKNOWN, join_values, unsure
 from torchmigrate.names.model import Qual, Value
 from torchmigrate.names.objects import is_a, library_base
+
+if TYPE_CHECKING:
+    from torchmigrate.names.guards import Formula
 
 # Bases that add no attributes of interest.
 _PLAIN = frozenset(["abc", "typing", "typing_extensions", "enum", "unittest", "object"])
@@ -29,6 +33,7 @@ class ClassInfo:
     pending: how many functions that assign `self.NAME` have not been walked to their end.
     library: the first base from a library, also through other classes of the file; "" if there is none.
     certain: no unknown class comes before it, which might override something.
+    refused: what holds in its methods, since `setUp` skips or `__init__` raises otherwise.
     """
 
     name: str
@@ -38,6 +43,7 @@ class ClassInfo:
     pending: dict[str, int] = field(default_factory=dict)
     library: str = ""
     certain: bool = True
+    refused: list[Formula] = field(default_factory=list)
 
     def derive(self, roots: frozenset[str]) -> None:
         """Set `library` and `certain` from the parents."""

@@ -5,19 +5,21 @@ from __future__ import annotations
 import ast
 from abc import abstractmethod
 from collections import deque
+from collections.abc import Iterable
 
 from torchmigrate.names import distinctive, types
 from torchmigrate.names.bound import bound_names, stored_names, target_names, walrus_names
 from torchmigrate.names.classes import ClassInfo, as_attribute
 from torchmigrate.names.expressions import Expressions, all_arguments, has_objects, with_defaults
 from torchmigrate.names.flow import UNKNOWN, Deferred, Env, Frame, Slot, join_slots, stated
-from torchmigrate.names.guard_tests import evaluate_special, unpack_version
+from torchmigrate.names.guard_tests import evaluate_special, mark_of, unpack_version
 from torchmigrate.names.guards import UNKNOWN as UNKNOWN_TEST
-from torchmigrate.names.guards import Formula
+from torchmigrate.names.guards import Formula, all_of
 from torchmigrate.names.lookups import SourceLike
 from torchmigrate.names.model import (
     Binding,
     Flag,
+    Guards,
     Instance,
     Items,
     Kind,
@@ -34,7 +36,7 @@ from torchmigrate.names.operators import unpacked
 # Static methods of an autograd function of which the first parameter is the context.
 _OF_CONTEXT = ("forward", "backward", "setup_context", "vjp", "jvp")
 # Methods that run before the others, so that what they put on `self` is there.
-_SETUP = ("__init__", "setUp", "setup", "__post_init__", "setup_method")
+SETUP = ("__init__", "setUp", "setup", "__post_init__", "setup_method", "setUpClass", "setup_class")
 
 
 class Definitions(Expressions):
@@ -47,12 +49,24 @@ class Definitions(Expressions):
         self.type_checking = 0
         self.has_walrus = ":=" in source.text
         self.exports: set[str] = set()
+        self.tested: list[tuple[ast.stmt, ast.stmt, Formula]] = []
         self.tries: list[tuple[TryGuard, str]] = []
         self.branch_test: Formula = UNKNOWN_TEST  # of the `if` that alone decides whether this block runs
 
     @abstractmethod
     def visit_block(self, block: list[ast.stmt]) -> bool:
         """Walk statements; whether their end is never reached. In `Resolver`."""
+
+    def note_test(self, first: ast.stmt, last: ast.stmt, outer: Guards) -> None:
+        """Remember what the guards within `outer` say of some statements, if that is anything."""
+        tests: list[Formula] = []
+        guards: Guards | None = self.guards
+        while guards is not None and guards is not outer:
+            if guards.formula is not None and guards.formula is not UNKNOWN_TEST:
+                tests.append(guards.formula)
+            guards = guards.outer
+        if tests:
+            self.tested.append((first, last, all_of(tests)))
 
     # ---- binding -------------------------------------------------------------------------------------
 
@@ -195,8 +209,13 @@ class Definitions(Expressions):
 
     # ---- definitions ---------------------------------------------------------------------------------
 
-    def _decorators(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> None:
+    def _decorators(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> tuple[Formula, ...]:
+        """Walk decorators; the tests under which what they mark runs, those around it included."""
+        marks = self.frame.marks
         for mark in node.decorator_list:
+            test = mark_of(mark, self.peek)
+            if test is not UNKNOWN_TEST:
+                marks = (*marks, test)
             if isinstance(mark, (ast.Name, ast.Attribute)):
                 self.chain(mark, Role.DECORATOR, None, node)
             elif isinstance(mark, ast.Call):
@@ -207,9 +226,10 @@ class Definitions(Expressions):
                         use.decorates = node
             else:
                 self.eval(mark)
+        return marks
 
     def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
-        self._decorators(node)
+        marks = self._decorators(node)
         arguments = node.args
         tests: dict[str, Value] = {}
         for argument, default in with_defaults(arguments):
@@ -223,13 +243,14 @@ class Definitions(Expressions):
         local = bound_names(node.body, {argument.arg for argument in all_arguments(arguments)})
         if self.has_walrus:
             local |= walrus_names(node)
-        inner = Deferred(node, frame, self.guards, owner, self.conditional > 0, local, tests)
+        guards = under(marks, self.guards)
+        inner = Deferred(node, frame, guards, self.guards, owner, self.conditional > 0, local, tests)
         self.bind(node.name, (Local(node.name, node),), Kind.DEFINITION, node)
         holder, self_name = self._self_of(inner)
         if holder is not None and self_name is not None:
             for name in stored_names(local, f"{self_name}."):
                 holder.pending[name] = holder.pending.get(name, 0) + 1
-        if owner is not None and node.name in _SETUP:
+        if owner is not None and node.name in SETUP:
             self.queue.appendleft(inner)  # what it puts on `self` is known before the other methods
         else:
             self.queue.append(inner)
@@ -254,6 +275,9 @@ class Definitions(Expressions):
         frame.owner, frame.self_name = self._self_of(item)
         self.statement, self.block = node, node.body
         self.guards = item.guards
+        if item.owner is not None and item.owner.refused:
+            self.guards = under(item.owner.refused, self.guards)
+        self.note_test(node.body[0], node.body[-1], item.around)
         self.conditional = 0
         self.frame = parent
         arguments = all_arguments(node.args)
@@ -306,7 +330,7 @@ class Definitions(Expressions):
         return first, rest
 
     def _class(self, node: ast.ClassDef) -> None:
-        self._decorators(node)
+        marks = self._decorators(node)
         self._type_parameters(node)
         parents: list[ClassInfo | str | None] = []
         for base in node.bases:
@@ -325,7 +349,7 @@ class Definitions(Expressions):
         outer = self.frame
         scope = Scope("class", node, outer.scope)
         self.scopes.append(scope)
-        self.frame = Frame(scope, Env(), outer, frozenset(), live=True, owner=info)
+        self.frame = Frame(scope, Env(), outer, frozenset(), live=True, owner=info, marks=marks)
         self.visit_block(node.body)
         for name, slot in self.frame.every.items():
             info.attributes.setdefault(name, as_attribute(slot[0]))
@@ -355,6 +379,13 @@ class Definitions(Expressions):
         before, self.role = self.role, Role.ANNOTATION
         self.eval(node.value)  # type: ignore[attr-defined]
         self.role = before
+
+
+def under(tests: Iterable[Formula], guards: Guards) -> Guards:
+    """The guards of a place that is under some tests more."""
+    for test in tests:
+        guards = Guards(formula=test, outer=guards)
+    return guards
 
 
 def _marks(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:

@@ -32,7 +32,7 @@ from torchmigrate.names.operators import binary, compared, item_of, unpacked
 from torchmigrate.trees import children
 
 _MOST_ITEMS = 16  # elements of a tuple or list that are kept apart
-_SPECIAL_CALLS = frozenset(["getattr", "patch", "setattr"])
+_SPECIAL_CALLS = frozenset(["getattr", "importorskip", "patch", "setattr"])
 _DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+\Z")
 
 
@@ -142,6 +142,8 @@ class Expressions(Calls):
                 if names and len(node.args) == 2:
                     self._record(node, names, False, Role.REFERENCE, None, None, None, "", "getattr")
                 return out or UNKNOWN
+        elif name == "importorskip":
+            return self._imported_or_skipped(node)
         elif name != "getattr" and node.args:
             first = node.args[0]
             if (
@@ -152,6 +154,14 @@ class Expressions(Calls):
             ):
                 self._record(first, (first.value,), False, Role.STRING, None, None, None, "", "import")
         return None
+
+    def _imported_or_skipped(self, node: ast.Call) -> Value | None:
+        """`torch = pytest.importorskip("torch")`: what the import gives, wherever anything runs after it."""
+        first = node.args[0] if node.args else None
+        module = first.value if isinstance(first, ast.Constant) else None
+        if not isinstance(module, str) or module.partition(".")[0] not in self.roots:
+            return None
+        return (Qual(module, False, "alias"),)
 
     def _operation(self, node: ast.BinOp | ast.UnaryOp | ast.Subscript) -> None:
         self.operations.append(Operation(node, self.frame.scope, self.guards, self.fstring))

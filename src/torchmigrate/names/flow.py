@@ -22,6 +22,7 @@ from torchmigrate.names.model import (
 
 if TYPE_CHECKING:
     from torchmigrate.names.classes import ClassInfo
+    from torchmigrate.names.guards import Formula
 
 _MOST = 100  # values and bindings of a name that are kept apart: files of data bind one ten thousand times
 UNKNOWN: Value = (OPAQUE,)
@@ -200,6 +201,7 @@ class Frame:
     )  # all that each name ever held; what nested functions see
     owner: ClassInfo | None = None  # the class whose body or method this is
     self_name: str | None = None  # the name of the first parameter of a method
+    marks: tuple[Formula, ...] = ()  # under which tests the functions run that are defined here
     stored: frozenset[str] = frozenset()  # attributes of `self` that it sets; `env` holds them as "self.NAME"
 
 
@@ -210,6 +212,7 @@ class Deferred:
     node: ast.FunctionDef | ast.AsyncFunctionDef
     parent: Frame
     guards: Guards
+    around: Guards  # those of the definition, without what its decorators say
     owner: ClassInfo | None
     conditional: bool
     local: set[str]  # names that the body binds, and `name.attribute` for attributes that it sets

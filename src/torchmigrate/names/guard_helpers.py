@@ -6,7 +6,7 @@ import ast
 import re
 
 from torchmigrate.names import guard_names
-from torchmigrate.names.guards import UNKNOWN, Formula, HasName, VersionTest, all_of
+from torchmigrate.names.guards import UNKNOWN, Formula, HasName, VersionTest, all_of, negate
 from torchmigrate.names.model import Qual, VersionOf
 from torchmigrate.names.version_values import (
     Evaluate,
@@ -20,7 +20,7 @@ from torchmigrate.names.version_values import (
 )
 
 _OPERATORS = ("<", "<=", ">", ">=", "==", "!=")
-_OPERATOR_FUNCTIONS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
+OPERATOR_FUNCTIONS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 
 
 def against(version: VersionOf, op: str, written: VersionLiteral | None) -> Formula:
@@ -33,9 +33,12 @@ def against(version: VersionOf, op: str, written: VersionLiteral | None) -> Form
     if part == "number" and written.release[0] >= 100:  # versions packed into one number, such as 10800
         return UNKNOWN
     if written.pre:
-        # A release is never the pre-release itself.
+        # A release is never the pre-release itself; of another series it surely is not.
         if op in ("==", "!="):
-            return UNKNOWN
+            if part not in ("full", "text"):
+                return UNKNOWN
+            near = all_of((VersionTest(version.library, "series", written.release[:2]), UNKNOWN))
+            return near if op == "==" else negate(near)
         op = {">": ">=", "<=": "<"}.get(op, op)
     return VersionTest(version.library, op, written.release, part)
 
@@ -65,7 +68,7 @@ def helper_call(node: ast.Call, evaluate: Evaluate) -> Formula:
         return UNKNOWN
     promise = guard_names.helper_test(name)
     if promise:
-        return against(VersionOf(promise[0]), promise[1], _version_arguments(node.args, evaluate))
+        return against(VersionOf(promise[0]), promise[1], version_arguments(node.args, evaluate))
     bounds = {keyword.arg: keyword.value for keyword in node.keywords}
     library = guard_names.bounds_helper(name)
     if library and not node.args:
@@ -82,13 +85,13 @@ def helper_call(node: ast.Call, evaluate: Evaluate) -> Formula:
     if compares == "compare":
         return _operator_call(version, node.args[1:], evaluate)
     if compares != "check":
-        return against(version, compares, _version_arguments(node.args[1:], evaluate))
+        return against(version, compares, version_arguments(node.args[1:], evaluate))
     if len(node.args) > 2 or any(keyword.arg in ("pinned", "exact") for keyword in node.keywords):
         return UNKNOWN
     text = node.args[1].value if isinstance(node.args[1], ast.Constant) else None
     if isinstance(text, str) and text[:1] in ("<", ">", "=", "!"):
         return _specifier(version, text)
-    return against(version, ">=", _version_arguments(node.args[1:], evaluate))
+    return against(version, ">=", version_arguments(node.args[1:], evaluate))
 
 
 def _between(version: VersionOf, bounds: dict[str | None, ast.expr], evaluate: Evaluate) -> Formula:
@@ -103,7 +106,7 @@ def _between(version: VersionOf, bounds: dict[str | None, ast.expr], evaluate: E
     return all_of(tests) if tests else UNKNOWN
 
 
-def _version_arguments(arguments: list[ast.expr], evaluate: Evaluate) -> VersionLiteral | None:
+def version_arguments(arguments: list[ast.expr], evaluate: Evaluate) -> VersionLiteral | None:
     """The version that is given as `"1.10"`, `(1, 10)` or `1, 10`."""
     literals = [literal(argument, evaluate) for argument in arguments]
     first = literals[0] if literals else None
@@ -124,10 +127,10 @@ def _operator_call(version: VersionOf, arguments: list[ast.expr], evaluate: Eval
         return _specifier(version, text) if isinstance(text, str) else UNKNOWN
     if len(arguments) != 2:
         return UNKNOWN
-    op = text.strip() if isinstance(text, str) else _OPERATOR_FUNCTIONS.get(last_name(arguments[0]))
+    op = text.strip() if isinstance(text, str) else OPERATOR_FUNCTIONS.get(last_name(arguments[0]))
     if op not in _OPERATORS:
         return UNKNOWN
-    return against(version, op, _version_arguments(arguments[1:], evaluate))
+    return against(version, op, version_arguments(arguments[1:], evaluate))
 
 
 def _which_version(node: ast.expr, evaluate: Evaluate) -> VersionOf | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from typing import NamedTuple
 
 from torchmigrate.names.model import VersionOf
 
@@ -46,6 +47,20 @@ _HELPERS = (
     rf"{_OWNER}min(?:imum)?_version_*",
     rf"_*(?:is_|has_|check_)?min(?:imum)?_{_LIBRARY}_version_*",
 )
+# Decorators: require_torch_version_greater_equal, require_torch_2_0, require_torch_min_version,
+# needs_torch_ge; and those that skip: skip_if_torch_lt, skipIfBeforePyTorchVersion, skip_torch_gt_2_0.
+_REQUIRES = r"_*(?:requires?|needs?|only|run)_(?:if_|for_|on_|with_)?(?:is_)?"
+_SKIPS = r"_*skip_(?:test_)?(?:if_|for_|on_|when_)?(?:is_)?"
+_COMPARED = (
+    rf"{_LIBRARY}_(?:version_)?(?:is_)?{_WORD}(?:_version)?(?:_{_NUMBERS})?_*",
+    rf"{_WORD}_{_LIBRARY}(?:_version)?(?:_{_NUMBERS})?_*",
+    rf"(?:version_)?(?P<limit>min|max)(?:imum)?_{_LIBRARY}(?:_version)?_*",
+    rf"{_LIBRARY}_(?:version_)?(?P<limit>min|max)(?:imum)?(?:_version)?_*",
+)
+_MARKS = tuple(start + end for start in (f"(?P<requires>{_REQUIRES})", _SKIPS) for end in _COMPARED)
+_NUMBERED = rf"(?P<requires>{_REQUIRES}){_LIBRARY}_(?:version_)?{_NUMBERS}(?:_plus)?_*"
+_LIMIT = rf"(?P<limit>min|max)_{_LIBRARY}(?:_version)?"
+_WITH_LIMITS = r"_*(?:run|skip)_?if_*"
 # required_torch_version(min_version=1.8), obsolete_torch_version(TORCH_VERSION, (1, 4))
 _WITH_BOUNDS = rf"_*(?:is_|has_|check_)?(?:requires?_|required_)?{_LIBRARY}_version(?:_range)?_*"
 _OBSOLETE = rf"_*(?:is_)?obsolete_{_LIBRARY}_version_*"
@@ -132,6 +147,43 @@ def version_named(name: str) -> VersionOf | None:
     if found := _match(name, _PART):
         return VersionOf(_DISTRIBUTIONS[found["library"]], found["part"])
     return None
+
+
+class MarkTest(NamedTuple):
+    """What a decorator promises; skips: it leaves out the releases for which the comparison holds."""
+
+    library: str
+    op: str
+    numbers: tuple[int, ...]
+    skips: bool
+
+
+def mark_test(name: str) -> MarkTest | None:
+    """What a decorator that is given a version, or has it in its name, compares."""
+    spelled = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower().replace("py_torch", "pytorch")
+    if not spelled.lstrip("_").startswith(("require", "need", "only", "run", "skip")):
+        return None
+    found = _match(spelled, *_MARKS, _NUMBERED)
+    if found is None:
+        return None
+    limits = {"min": ">=", "max": "<="}
+    op = limits.get(found.get("limit") or "") or _OPERATORS.get(found.get("word") or "", ">=")
+    text = found.get("numbers")
+    numbers = tuple(int(number) for number in text.split("_")) if text else ()
+    if len(numbers) == 1 and numbers[0] > 9:  # require_torch_18
+        return None
+    return MarkTest(_DISTRIBUTIONS[found["library"]], op, numbers, not found.get("requires"))
+
+
+def has_limits(name: str) -> bool:
+    """Whether a decorator is one that is given what must be there: `RunIf(min_torch="1.13")`."""
+    return _match(name, _WITH_LIMITS) is not None
+
+
+def limit(name: str) -> tuple[str, str] | None:
+    """The library and the comparison of such an argument."""
+    found = _match(name, _LIMIT)
+    return (_DISTRIBUTIONS[found["library"]], {"min": ">=", "max": "<"}[found["limit"]]) if found else None
 
 
 def asks_for_module(name: str) -> bool:

@@ -6,7 +6,9 @@ import ast
 import re
 
 from torchmigrate.names import guard_names
-from torchmigrate.names.guard_helpers import against, helper_call, requirement
+from torchmigrate.names.guard_functions import entered, is_local, own_test, text_of
+from torchmigrate.names.guard_helpers import OPERATOR_FUNCTIONS, against, helper_call, requirement
+from torchmigrate.names.guard_marks import mark
 from torchmigrate.names.guards import (
     FALSE,
     UNKNOWN,
@@ -19,7 +21,7 @@ from torchmigrate.names.guards import (
     negate,
 )
 from torchmigrate.names.members import is_property
-from torchmigrate.names.model import Const, Flag, Instance, Local, Qual, Value, VersionOf
+from torchmigrate.names.model import Const, Flag, Instance, Local, Mark, Parameters, Qual, Value, VersionOf
 from torchmigrate.names.version_values import (
     Evaluate,
     last_name,
@@ -34,7 +36,7 @@ from torchmigrate.names.version_values import (
     version_text,
 )
 
-__all__ = ["catches_missing", "evaluate_special", "parse_test", "unpack_version"]
+__all__ = ["catches_missing", "evaluate_special", "mark_of", "parse_test", "unpack_version"]
 
 _OPERATORS: dict[type[ast.cmpop], str] = {
     ast.Lt: "<",
@@ -86,7 +88,12 @@ def evaluate_special(node: ast.expr, evaluate: Evaluate) -> Value | None:
     if isinstance(node, ast.Call):
         return _special_call(node, evaluate)
     version: VersionOf | None = None
+    if isinstance(node, ast.Lambda):
+        return (Local("<lambda>", node),)
     if isinstance(node, ast.Attribute):
+        function = _listed(node, evaluate)
+        if function is not None:
+            return (Parameters(function),)
         version = version_attribute(node, evaluate)
     elif isinstance(node, (ast.Subscript, ast.ListComp, ast.GeneratorExp, ast.Tuple, ast.List)):
         version = version_of(node, evaluate)
@@ -96,12 +103,28 @@ def evaluate_special(node: ast.expr, evaluate: Evaluate) -> Value | None:
     return (version,) if version else None
 
 
+def mark_of(node: ast.expr, evaluate: Evaluate) -> Formula:
+    """Under which test that runs which a decorator marks; `UNKNOWN` if it says nothing."""
+    return mark(node, evaluate, parse_test, _value)
+
+
+def _value(node: ast.expr, evaluate: Evaluate) -> Value:
+    """The value of any expression, also of one that is about versions."""
+    return evaluate_special(node, evaluate) or evaluate(node)
+
+
 def _special_call(node: ast.Call, evaluate: Evaluate) -> Value | None:
+    marked = mark_of(node, evaluate) if _MAY_MARK.search(last_name(node.func)) else UNKNOWN
+    if marked is not UNKNOWN:
+        return (Mark(marked),)
     formula = _call(node, evaluate)
     if formula is not UNKNOWN:
         if isinstance(formula, HasName) and last_name(node.func) == "getattr":
             return Qual(formula.qualified, sure=False, via="getattr"), Flag(formula)
         return (Flag(formula),)
+    function = _listed(node, evaluate)
+    if function is not None:
+        return (Parameters(function),)
     version = version_call(node, evaluate)
     if version:
         return (version,)
@@ -110,6 +133,8 @@ def _special_call(node: ast.Call, evaluate: Evaluate) -> Value | None:
         return (Const(written),) if written else None
     return None
 
+
+_MAY_MARK = re.compile("skip|xfail|require|implement_for|run_?if", re.IGNORECASE)
 
 # ---- names and presence -----------------------------------------------------------------------------
 
@@ -120,7 +145,7 @@ def _name(node: ast.Name | ast.Attribute, evaluate: Evaluate) -> Formula:
     if isinstance(only, Flag):
         return only.formula
     if isinstance(only, Local):
-        return _own_test(only.node, evaluate) if is_property(only.node) else UNKNOWN
+        return _own_test(only.node, None, evaluate) if is_property(only.node) else UNKNOWN
     if len(value) > 1:
         return _maybe_none(value)
     if "torch" in last_name(node).lower() or isinstance(only, Qual):
@@ -190,9 +215,18 @@ def _call(node: ast.Call, evaluate: Evaluate) -> Formula:
     if name == "startswith":
         return _starts_with(node, evaluate)
     spelled = name.lower()
+    callee = evaluate(node.func) if isinstance(node.func, (ast.Name, ast.Attribute)) else ()
+    own = is_local(callee)
+    if own is not None:
+        formula = _own_test(own.node, node, evaluate)
+        if formula is not UNKNOWN:
+            return formula
+    if len(arguments) == 2:
+        sign = _operator(node.func, sole(callee), evaluate)
+        if sign is not None:
+            return _compared(arguments[0], sign, arguments[1], evaluate)
     if not arguments and not node.keywords:
-        only = sole(evaluate(node.func)) if isinstance(node.func, (ast.Name, ast.Attribute)) else None
-        return _own_test(only.node, evaluate) if isinstance(only, Local) else UNKNOWN
+        return UNKNOWN
     if "version" in spelled or "torch" in spelled:
         return helper_call(node, evaluate)
     if not arguments:
@@ -205,21 +239,23 @@ def _call(node: ast.Call, evaluate: Evaluate) -> Formula:
     return UNKNOWN
 
 
-def _own_test(function: ast.AST, evaluate: Evaluate) -> Formula:
-    """What a function of this file that only returns a test says."""
-    body = function.body if isinstance(function, ast.FunctionDef) else []
-    if body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
-        body = body[1:]  # its docstring
-    if len(body) != 1 or not isinstance(body[0], ast.Return) or body[0].value is None:
+def _own_test(function: ast.AST, call: ast.Call | None, evaluate: Evaluate) -> Formula:
+    """What a function of this file says that only answers a test."""
+    inside = entered(function, call, evaluate, lambda node: _value(node, evaluate))
+    if inside is None:
         return UNKNOWN
+    return own_test(function, inside, parse_test, lambda node: _value(node, inside))
 
-    def elsewhere(node: ast.expr) -> Value:
-        # Not again what this file defines: functions may call each other in circles.
-        value = evaluate(node)
-        return () if any(isinstance(item, Local) for item in value) else value
 
-    formula = parse_test(body[0].value, elsewhere)
-    return UNKNOWN if isinstance(formula, Known) else formula  # another class may return something else
+def _operator(function: ast.expr, callee: object, evaluate: Evaluate) -> str | None:
+    """The comparison that `operator.ge`, or `OPERATORS[">="]`, stands for."""
+    if isinstance(callee, Qual):
+        module, _, name = callee.name.rpartition(".")
+        return OPERATOR_FUNCTIONS.get(name) if module == "operator" else None
+    if isinstance(function, ast.Subscript) and isinstance(function.slice, (ast.Constant, ast.Name)):
+        text = text_of(evaluate(function.slice))
+        return text if text in _MIRRORED else None
+    return None
 
 
 # ---- comparisons ------------------------------------------------------------------------------------
@@ -237,8 +273,11 @@ def _comparison(left: ast.expr, op: ast.cmpop, right: ast.expr, evaluate: Evalua
             formula = formula if right.value else negate(formula)
         return negate(formula) if isinstance(op, (ast.IsNot, ast.NotEq)) else formula
     sign = _OPERATORS.get(type(op))
-    if sign is None:
-        return UNKNOWN
+    return UNKNOWN if sign is None else _compared(left, sign, right, evaluate)
+
+
+def _compared(left: ast.expr, sign: str, right: ast.expr, evaluate: Evaluate) -> Formula:
+    """`left` against `right`, one of which is a version that is written in the code."""
     written = literal(right, evaluate)
     if written:
         version = version_of(left, evaluate)
@@ -272,6 +311,8 @@ def _membership(left: ast.expr, right: ast.expr, evaluate: Evaluate) -> Formula:
         return _member(right.args[0], left, evaluate)
     if isinstance(right, ast.Attribute) and right.attr in ("__dict__", "__all__"):
         return _member(right.value, left, evaluate)
+    if left.value in _IMPORTED_BY_TORCH and evaluate(right) == (Qual("sys.modules"),):
+        return HasName(left.value)
     version = version_of(right, evaluate)
     if version is None:
         return _parameter(right, left.value, evaluate)
@@ -285,30 +326,40 @@ def _membership(left: ast.expr, right: ast.expr, evaluate: Evaluate) -> Formula:
     return VersionTest(version.library, "contains", written.release)
 
 
+# Modules that are in `sys.modules` after `import torch`, in every release that has them.
+_IMPORTED_BY_TORCH = frozenset(("torch.amp", "torch.fft", "torch.linalg", "torch.special"))
 # `"parrots" in torch.__version__`: another framework; "dev", "alpha", "cu" and "git" are in those of torch.
 _LONGER_THAN_MARKS = 6
 
 
 def _parameter(asked: ast.expr, name: str, evaluate: Evaluate) -> Formula:
     """`"out" in inspect.signature(torch.f).parameters`, or in what a helper lists of a function."""
-    node = asked
+    function = _listed(asked, evaluate)
+    if function is None or not name.isidentifier():
+        return UNKNOWN
+    return HasName(f"{function.removesuffix('.__init__')}({name})")
+
+
+def _listed(node: ast.expr, evaluate: Evaluate) -> str | None:
+    """The function whose parameters an expression lists; None if it lists something else."""
     while True:
+        if isinstance(node, ast.Name):
+            only = sole(evaluate(node))
+            return only.function if isinstance(only, Parameters) else None
         if isinstance(node, ast.Call) and node.args:
             listed = _LISTS_PARAMETERS.search(last_name(node.func)) is not None and len(node.args) == 1
             function = sole(evaluate(node.args[0])) if listed else None
             break
         if isinstance(node, ast.Call):  # .keys()
             node = node.func
-        elif isinstance(node, ast.Attribute) and node.attr == "__code__":
+        elif isinstance(node, ast.Attribute) and node.attr in ("__code__", "__kwdefaults__"):
             function = sole(evaluate(node.value))
             break
         elif isinstance(node, (ast.Attribute, ast.Subscript)):
             node = node.value
         else:
-            return UNKNOWN
-    if not isinstance(function, Qual) or not name.isidentifier():
-        return UNKNOWN
-    return HasName(f"{function.name.removesuffix('.__init__')}({name})")
+            return None
+    return function.name if isinstance(function, Qual) else None
 
 
 # inspect.signature, getfullargspec, and helpers such as get_func_args or parameter_names.
@@ -346,6 +397,7 @@ _MISSING = frozenset(
         "ModuleNotFoundError",
         "AttributeError",
         "RuntimeError",
+        "NotImplementedError",
         "TypeError",
         "Exception",
         "BaseException",

@@ -241,6 +241,7 @@ def is_handled(
     old: Iterable[str],
     new: Iterable[str],
     exists: Callable[[str], bool | None] | None = None,
+    arguments: Arguments | None = None,
 ) -> bool:
     """Whether a use of `old` under these guards is none of the target's business.
 
@@ -250,11 +251,71 @@ def is_handled(
     target: the release of a library that is aimed at, (2, 6) for any 2.6.x, None where it is not known.
     old, new: qualified names of what is used and of what replaces it (modules stand for their members).
     exists: whether a name, as in `HasName`, exists at the target, for those of which the guards know nothing.
+    arguments: where only the arguments of a call of `old` are outdated.
     """
     if guards.formula is None and guards.attempt is None and guards.outer is None:
         return False
     wanted = frozenset(new)
+    lookup = _lookup(wanted, target, exists)
+    tested = frozenset(
+        name for name in old if name.partition(".")[0] not in _OPTIONAL_PACKAGES and not lookup.exists(name)
+    )
+    for guard in _outwards(guards):
+        if guard.formula is not None and (
+            outcome(guard.formula, lookup) is False or _asserts(guard.formula, tested)
+        ):
+            return True
+        attempt = guard.attempt
+        if attempt is None:
+            continue
+        for part in _OTHER_SIDE.get(guard.part, ()):
+            if _uses(attempt.names.get(part, ()), wanted) and _reaches(guard, arguments):
+                return True
+            if arguments is not None and arguments.differ(attempt.calls.get(part, ())):
+                return True
+        if guard.part == "handler" and _imports_work(attempt, lookup.exists):
+            return True
+    return False
 
+
+def is_excluded(
+    formula: Formula,
+    target: Callable[[str], Release | None],
+    exists: Callable[[str], bool | None],
+) -> bool:
+    """Whether what runs under a test does not run at the target."""
+    return outcome(formula, _lookup(frozenset(), target, exists)) is False
+
+
+def surely_runs(
+    guards: Guards,
+    outer: Guards,
+    *,
+    target: Callable[[str], Release | None],
+    new: Iterable[str],
+    exists: Callable[[str], bool | None] | None = None,
+) -> bool:
+    """Whether what stands under `guards` runs at the target wherever what stands under `outer` does.
+
+    The parameters are those of `is_handled`. The body of a `try` runs if it uses one of `new`.
+    """
+    wanted = frozenset(new)
+    lookup = _lookup(wanted, target, exists)
+    for guard in _outwards(guards):
+        if guard is outer:
+            return True
+        if guard.formula is not None and outcome(guard.formula, lookup) is not True:
+            return False
+        if guard.attempt is not None and not (guard.part == "body" and lookup.worked(guard.attempt) is True):
+            return False
+    return False
+
+
+def _lookup(
+    wanted: frozenset[str],
+    target: Callable[[str], Release | None],
+    exists: Callable[[str], bool | None] | None,
+) -> Lookup:
     def name_exists(name: str) -> bool | None:
         name = canonical(name)
         if name in wanted or any(other.startswith(name + ".") for other in wanted):
@@ -265,31 +326,112 @@ def is_handled(
         return exists(name) if exists else None
 
     def worked(attempt: TryGuard) -> bool | None:
+        if any(exists(canonical(name)) is False for name in attempt.always) if exists else False:
+            return False
         used = attempt.names.get("body", set()) | attempt.names.get("else", set())
         if _uses(used, wanted):
             return True
         return True if used & _EXISTS_SINCE.keys() and all(map(name_exists, used)) else None
 
-    lookup = Lookup(target, name_exists, worked)
-    tested = frozenset(
-        name for name in old if name.partition(".")[0] not in _OPTIONAL_PACKAGES and not name_exists(name)
-    )
+    return Lookup(target, name_exists, worked)
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """What a use is about of which only the arguments are outdated.
+
+    functions: its qualified names. given: the keywords of the call. outdated: the parameters that are old or
+    new, so that a call of the same function on the other side of a `try` which gives others of them is what
+    runs on the other releases.
+    """
+
+    functions: frozenset[str]
+    given: frozenset[str]
+    outdated: frozenset[str]
+
+    def differ(self, calls: Iterable[tuple[str, frozenset[str]]]) -> bool:
+        """Whether one of these calls of the same function gives others of the parameters."""
+        mine = self.given & self.outdated
+        return any(
+            canonical(name) in self.functions and (keys & self.outdated != mine or "**" in keys)
+            for name, keys in calls
+        )
+
+
+# ---- handlers ---------------------------------------------------------------------------------------
+
+# What is raised where a module, a name or a parameter is not there. Functions that are gone were left for a
+# while as ones that raise a RuntimeError.
+MISSING_IMPORT = frozenset(("ImportError", "ModuleNotFoundError"))
+MISSING_NAME = frozenset(("AttributeError", "NameError", "NotImplementedError", "RuntimeError"))
+MISSING_ARGUMENT = frozenset(("TypeError", "RuntimeError"))
+_ANYTHING = frozenset(("Exception", "BaseException"))
+
+
+def caught_by(handler: ast.ExceptHandler) -> frozenset[str]:
+    """The names of the exceptions that a handler is for; a bare `except:` catches any `BaseException`."""
+    if handler.type is None:
+        return frozenset(("BaseException",))
+    kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    return frozenset(kind.id if isinstance(kind, ast.Name) else getattr(kind, "attr", "") for kind in kinds)
+
+
+def ends_in_error(body: list[ast.stmt]) -> bool:
+    """Whether a handler ends in another error, or in the end of the program."""
+    last = body[-1]
+    if isinstance(last, ast.Raise):
+        return True
+    call = last.value if isinstance(last, ast.Expr) else None
+    function = call.func if isinstance(call, ast.Call) else None
+    name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+    return name in ("exit", "quit", "_exit", "fail")
+
+
+def survives(guards: Guards, errors: frozenset[str]) -> bool:
+    """Whether code that raises one of these errors for certain stands in a `try` that goes on without it.
+
+    A handler of any error (and of `RuntimeError`) is there for this one only if the body does hardly more.
+    """
     for guard in _outwards(guards):
-        if guard.formula is not None and (
-            outcome(guard.formula, lookup) is False or _asserts(guard.formula, tested)
-        ):
-            return True
-        if guard.attempt is not None and any(
-            _uses(guard.attempt.names.get(part, ()), wanted) for part in _OTHER_SIDE.get(guard.part, ())
-        ):
-            return True
-        if (
-            guard.attempt is not None
-            and guard.part == "handler"
-            and _imports_work(guard.attempt, name_exists)
-        ):
-            return True
+        if guard.attempt is None or guard.part != "body":
+            continue
+        node = guard.attempt.node
+        for handler in node.handlers:
+            caught = caught_by(handler)
+            exact = caught & errors - {"RuntimeError"}
+            if exact or (caught & (_ANYTHING | errors) and _is_short(node.body)):
+                if not ends_in_error(handler.body):
+                    return True
+                break
     return False
+
+
+_SHORT = 3  # statements, apart from imports and constants: longer blocks fail for other reasons too
+
+
+def _is_short(body: list[ast.stmt]) -> bool:
+    """Whether a block is a few simple statements."""
+    rest = [
+        node
+        for node in body
+        if not isinstance(node, ast.Import | ast.ImportFrom)
+        and not (isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant))
+    ]
+    return len(rest) <= _SHORT and all(
+        isinstance(node, ast.Expr | ast.Assign | ast.AnnAssign | ast.Return) for node in rest
+    )
+
+
+def _reaches(guard: Guards, arguments: Arguments | None) -> bool:
+    """Whether the other side of a `try` is there for releases that lack what this side uses."""
+    attempt = guard.attempt
+    if attempt is None or guard.part == "handler":
+        return True  # the new name is there, so that the body does not fail for lack of it
+    if arguments is not None or any(
+        isinstance(node, ast.Import | ast.ImportFrom) for node in attempt.node.body
+    ):
+        return True
+    return any(caught_by(handler) - MISSING_IMPORT for handler in attempt.node.handlers)
 
 
 def _imports_work(attempt: TryGuard, exists: Callable[[str], bool | None]) -> bool:

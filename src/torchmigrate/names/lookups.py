@@ -157,14 +157,20 @@ class Lookups(ABC):
                 stated=stated,
             )
         )
-        self.note_try(names)
+        self.note_try(names, call)
 
-    def note_try(self, names: tuple[str, ...]) -> None:
+    def note_try(self, names: tuple[str, ...], call: ast.Call | None = None) -> None:
         """Remember what the parts of the try statements around this place use."""
         guards: Guards | None = self.guards
         while guards is not None:
-            if guards.attempt is not None:
-                guards.attempt.names.setdefault(guards.part, set()).update(names)
+            attempt = guards.attempt
+            if attempt is not None:
+                attempt.names.setdefault(guards.part, set()).update(names)
+                if call is not None:
+                    given = frozenset(keyword.arg or "**" for keyword in call.keywords)
+                    attempt.calls.setdefault(guards.part, set()).update((name, given) for name in names)
+                if self.block is attempt.node.body and guards is self.guards and len(names) == 1:
+                    attempt.always.update(names)
             guards = guards.outer
 
     def mention(self, value: Value) -> None:
@@ -193,7 +199,10 @@ class Lookups(ABC):
                     out.append(Qual(f"{item.name}.{node.attr}", item.sure, item.via))  # type: ignore[attr-defined]
                 elif isinstance(item, Instance):
                     out.extend(self._peek_member(item, node.attr))  # type: ignore[attr-defined]
-                elif isinstance(item, Local) or item is OPAQUE:
+                elif isinstance(item, Local):
+                    info = self.classes.get(item.node)
+                    out.extend(_about_versions(info.find(node.attr) or UNKNOWN) if info else UNKNOWN)  # type: ignore[attr-defined]
+                elif item is OPAQUE:
                     out.append(OPAQUE)
             return tuple(out) or UNKNOWN
         if kind is ast.Constant:

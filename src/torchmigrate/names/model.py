@@ -108,12 +108,26 @@ class Flag:
 
 
 @dataclass(frozen=True, slots=True)
+class Mark:
+    """A decorator: what it marks only runs where the formula holds."""
+
+    formula: Formula
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """What lists the parameters of a library function: `inspect.signature(torch.load)`."""
+
+    function: str
+
+
+@dataclass(frozen=True, slots=True)
 class Opaque:
     """Anything else."""
 
 
 OPAQUE = Opaque()
-Candidate = Qual | Instance | Items | Const | VersionOf | Flag | Local | Opaque
+Candidate = Qual | Instance | Items | Const | VersionOf | Flag | Mark | Parameters | Local | Opaque
 Value = tuple[Candidate, ...]  # every candidate, in a fixed order; empty: not bound at that place
 
 
@@ -202,10 +216,19 @@ class Use:
 
 @dataclass(eq=False, slots=True)
 class TryGuard:
-    """A try statement whose handlers catch a missing import or attribute."""
+    """A try statement whose handlers catch a missing import or attribute.
+
+    `with contextlib.suppress(...)` is one too: its handler passes.
+    names: part -> qualified names used in it.
+    calls: part -> what is called in it, by qualified name, with the keywords that are given
+        ("**": others too).
+    always: qualified names without which the body surely fails.
+    """
 
     node: ast.Try
-    names: dict[str, set[str]] = field(default_factory=dict)  # part -> qualified names used in it
+    names: dict[str, set[str]] = field(default_factory=dict)
+    calls: dict[str, set[tuple[str, frozenset[str]]]] = field(default_factory=dict)
+    always: set[str] = field(default_factory=set)
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,6 +265,8 @@ class Names:
     all_names: frozenset[str] = frozenset()  # strings in `__all__`
     values: dict[int, Value] = field(default_factory=dict)  # id of an expression -> what it may be, if known
     operations: list[Operation] = field(default_factory=list)
+    # The first and the last statement of what runs under a test of versions or names, and what that says.
+    tested: list[tuple[ast.stmt, ast.stmt, Formula]] = field(default_factory=list)
     _nodes: dict[type[ast.AST], list[ast.AST]] | None = None
     _imports: list[Binding] | None = None
 
@@ -269,4 +294,5 @@ class Names:
         self.bindings.clear()
         self.values.clear()
         self.operations.clear()
+        self.tested.clear()
         self._nodes = self._imports = None

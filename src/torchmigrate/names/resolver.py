@@ -15,15 +15,18 @@ from collections.abc import Callable, Mapping
 from torchmigrate.libraries import LIBRARY_ROOTS
 from torchmigrate.names import types
 from torchmigrate.names.bound import bound_names, only_augmented, pattern_names, stored_names
+from torchmigrate.names.definitions import SETUP
 from torchmigrate.names.expressions import has_objects
 from torchmigrate.names.flow import UNKNOWN, Changes, Env, Frame, Slot, join_slots, unsure, weaken
 from torchmigrate.names.guard_tests import catches_missing, parse_test
 from torchmigrate.names.guards import UNKNOWN as UNKNOWN_TEST
 from torchmigrate.names.guards import Formula, negate
 from torchmigrate.names.lookups import SourceLike
-from torchmigrate.names.model import NO_GUARDS, Guards, Kind, Names, Scope, TryGuard
+from torchmigrate.names.model import NO_GUARDS, Guards, Kind, Names, Qual, Scope, TryGuard
 from torchmigrate.names.narrowing import narrowed
 from torchmigrate.names.statements import Statements
+
+_SUPPRESS = Qual("contextlib.suppress")
 
 
 def resolve(tree: ast.Module, source: SourceLike, *, roots: frozenset[str] = LIBRARY_ROOTS) -> Names:
@@ -66,6 +69,7 @@ class Resolver(Statements):
             frozenset(self.exports),
             self.values,
             self.operations,
+            self.tested,
         )
 
     def _soften_globals(self) -> None:
@@ -99,7 +103,11 @@ class Resolver(Statements):
         """Walk statements in order; True when the end of the block is never reached."""
         guards, outer_block = self.guards, self.block
         ended = False
+        held = guards
         for statement in block:
+            if self.guards is not held:  # after `if old: return` and its like
+                self.note_test(statement, block[-1], held)
+                held = self.guards
             self.statement, self.block = statement, block
             handler = _VISIT.get(statement.__class__)
             if handler is not None:
@@ -128,6 +136,8 @@ class Resolver(Statements):
             env.apply(start)
         self.guards = guards
         self.conditional += 1
+        if block and guards is not outer_guards:
+            self.note_test(block[0], block[-1], outer_guards)
         ended = self.visit_block(block)
         self.conditional -= 1
         changes = env.close(outer)
@@ -165,6 +175,7 @@ class Resolver(Statements):
                 all_ended = False
             else:
                 rest = Guards(formula=negate(test), outer=rest)
+                self._refuse(branch.body[-1], negate(test) if len(chain) == 1 else UNKNOWN_TEST)
             self.narrow(negative)
             guards = Guards(formula=negate(test), outer=guards)
         last = chain[-1]
@@ -181,6 +192,17 @@ class Resolver(Statements):
             test = parse_test(node.test, self.peek)
             self.guards = Guards(formula=test, outer=outer)
         return all_ended
+
+    def _refuse(self, last: ast.stmt, otherwise: Formula) -> None:
+        """Remember what holds in all methods of a class, since its `setUp` or `__init__` fails otherwise."""
+        node, owner = self.frame.scope.node, self.frame.owner
+        if owner is None or otherwise is UNKNOWN_TEST or not isinstance(node, ast.FunctionDef):
+            return
+        fails = isinstance(last, ast.Raise) or (
+            isinstance(last, ast.Expr) and isinstance(last.value, ast.Call) and self.ends(last.value)
+        )
+        if fails and node.name in SETUP and self.block is node.body:
+            owner.refused.append(otherwise)
 
     def _is_type_checking(self, test: ast.expr) -> bool:
         name = test.attr if isinstance(test, ast.Attribute) else test.id if isinstance(test, ast.Name) else ""
@@ -221,11 +243,29 @@ class Resolver(Statements):
             env.apply(self._branch(node.orelse, self.guards)[0])
 
     def _with(self, node: ast.With | ast.AsyncWith) -> bool:
+        suppressed: list[ast.expr] = []
         for item in node.items:
             value = self.eval(item.context_expr)
             if item.optional_vars is not None:
                 self.assign(item.optional_vars, value if has_objects(value) else UNKNOWN, Kind.OTHER)
-        return self.visit_block(node.body)
+            call = item.context_expr
+            if isinstance(call, ast.Call) and call.args and self.peek(call.func) == (_SUPPRESS,):
+                suppressed += call.args
+        if not suppressed:
+            return self.visit_block(node.body)
+        # A `try` with a handler that passes.
+        kinds = ast.Tuple(suppressed, ast.Load())
+        handler = ast.ExceptHandler(kinds, None, [ast.Pass()])
+        guard = TryGuard(ast.Try(node.body, [handler], [], []))
+        outer = self.guards
+        if not catches_missing(guard.node):
+            self.visit_block(node.body)
+            return False
+        after, ended = self._branch(node.body, Guards(attempt=guard, part="body", outer=outer))
+        self.frame.env.meet([{}, after])
+        if ended:
+            self.guards = Guards(attempt=guard, part="handler", outer=outer)
+        return False
 
     def _try(self, node: ast.Try) -> bool:
         outer = self.guards

@@ -6,10 +6,10 @@ import ast
 
 from torchmigrate.names.definitions import Definitions
 from torchmigrate.names.flow import UNKNOWN
-from torchmigrate.names.guard_tests import parse_test
+from torchmigrate.names.guard_tests import mark_of, parse_test
 from torchmigrate.names.guards import UNKNOWN as UNKNOWN_TEST
 from torchmigrate.names.guards import TryWorked, negate
-from torchmigrate.names.model import Flag, Guards, Instance, Kind, Value
+from torchmigrate.names.model import Flag, Guards, Instance, Kind, Qual, Value
 from torchmigrate.names.narrowing import narrowed
 from torchmigrate.names.operators import augmented
 from torchmigrate.trees import children
@@ -27,8 +27,18 @@ _MAY_BE_SPECIAL = frozenset(
         ast.Compare,
         ast.BoolOp,
         ast.UnaryOp,
+        ast.Lambda,
     ]
 )
+# Calls after which nothing runs: those that end a program, and those that end a test.
+_ENDS: dict[str, tuple[str, ...]] = {
+    "exit": ("sys", "pytest"),
+    "_exit": ("os",),
+    "skipTest": ("self",),
+    "fail": ("self", "pytest"),
+    "skip": ("pytest",),
+    "xfail": ("pytest",),
+}
 
 
 class Statements(Definitions):
@@ -42,14 +52,23 @@ class Statements(Definitions):
     def _expr(self, node: ast.Expr) -> bool:
         value = node.value
         self.eval(value)
-        if isinstance(value, ast.Call):
-            func = value.func
-            if isinstance(func, ast.Attribute):
-                if isinstance(func.value, ast.Name) and func.value.id == "__all__" and value.args:
-                    self._export(value.args[0])
-                return func.attr == "exit" and isinstance(func.value, ast.Name) and func.value.id == "sys"
-            return isinstance(func, ast.Name) and func.id in ("exit", "quit")
-        return False
+        if not isinstance(value, ast.Call):
+            return False
+        owner = value.func.value if isinstance(value.func, ast.Attribute) else None
+        if isinstance(owner, ast.Name) and owner.id == "__all__" and value.args:
+            self._export(value.args[0])
+        return self.ends(value)
+
+    def ends(self, call: ast.Call) -> bool:
+        """Whether nothing runs after a call: `sys.exit()`, `self.skipTest(...)`, `pytest.skip(...)`."""
+        func = call.func
+        if isinstance(func, ast.Name):
+            if func.id in _ENDS and self.peek(func) == (Qual(f"pytest.{func.id}"),):
+                return True
+            return func.id in ("exit", "quit")
+        if not isinstance(func, ast.Attribute) or not isinstance(func.value, ast.Name):
+            return False
+        return func.attr in _ENDS and func.value.id in _ENDS[func.attr]
 
     def _assign(self, node: ast.Assign) -> None:
         value = self.eval(node.value)
@@ -65,8 +84,17 @@ class Statements(Definitions):
             value = self._flag(node.value.value) or value
         for target in node.targets:
             self.assign(target, value, Kind.ASSIGNMENT, node.value)
+            if isinstance(target, ast.Name) and target.id == "pytestmark":
+                self._mark_all(node.value)
             if isinstance(target, ast.Name) and target.id == "__all__":
                 self._export(node.value)
+
+    def _mark_all(self, node: ast.expr) -> None:
+        """`pytestmark = ...`: the marks of every test of a module or class."""
+        for item in node.elts if isinstance(node, (ast.List, ast.Tuple)) else [node]:
+            test = mark_of(item, self.peek)
+            if test is not UNKNOWN_TEST:
+                self.frame.marks = (*self.frame.marks, test)
 
     def _flag(self, value: bool) -> Value | None:
         """`HAS_X = True` in a branch or a try body, `False` in the other or the handler: a flag of which."""

@@ -288,12 +288,52 @@ def literal(node: ast.expr, evaluate: Evaluate) -> VersionLiteral | None:
     if isinstance(node, ast.Constant):
         return literal_value(node.value)
     if isinstance(node, (ast.Name, ast.Attribute)):
+        if isinstance(node, ast.Attribute) and node.attr == "release":
+            return _as_sequence(literal(node.value, evaluate), "version", "tuple")
         only = sole(evaluate(node))
         return literal_value(only.value) if isinstance(only, Const) else None
     if isinstance(node, (ast.Tuple, ast.List)):
-        values = [element.value if isinstance(element, ast.Constant) else None for element in node.elts]
+        values = [_constant(element, evaluate) for element in node.elts]
         return literal_value(tuple(values))
-    if isinstance(node, ast.Call) and len(node.args) == 1 and makes_version(last_name(node.func)):
+    if isinstance(node, ast.Call):
+        return _literal_call(node, evaluate)
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice):
+        inner, end = literal(node.value, evaluate), _integer(node.slice.upper)
+        if inner and inner.kind in ("tuple", "strings") and end and not node.slice.step and end > 0:
+            return None if node.slice.lower else VersionLiteral(inner.release[:end], inner.kind)
+    if isinstance(node, (ast.ListComp, ast.GeneratorExp)) and len(node.generators) == 1:
+        converts = isinstance(node.elt, ast.Call) and last_name(node.elt.func) == "int"
+        inner = literal(node.generators[0].iter, evaluate) if converts else None
+        return _as_sequence(inner, "strings", "tuple")
+    return None
+
+
+def _constant(node: ast.expr, evaluate: Evaluate) -> object:
+    if isinstance(node, ast.Constant):
+        return node.value
+    only = sole(evaluate(node)) if isinstance(node, ast.Name) else None
+    return only.value if isinstance(only, Const) else None
+
+
+def _as_sequence(inner: VersionLiteral | None, kind: str, becomes: str) -> VersionLiteral | None:
+    return VersionLiteral(inner.release, becomes) if inner and inner.kind == kind and not inner.pre else None
+
+
+def _literal_call(node: ast.Call, evaluate: Evaluate) -> VersionLiteral | None:
+    """`Version("1.8")`, `tuple(map(int, "1.8".split(".")))`."""
+    name = last_name(node.func)
+    if name == "split" and isinstance(node.func, ast.Attribute):
+        if [argument.value for argument in node.args if isinstance(argument, ast.Constant)] != ["."]:
+            return None
+        return _as_sequence(literal(node.func.value, evaluate), "text", "strings")
+    if name == "map" and len(node.args) == 2 and last_name(node.args[0]) == "int":
+        return _as_sequence(literal(node.args[1], evaluate), "strings", "tuple")
+    if len(node.args) != 1:
+        return None
+    if name in ("tuple", "list"):
+        inner = literal(node.args[0], evaluate)
+        return inner if inner and inner.kind in ("tuple", "strings") else None
+    if makes_version(name):
         inner = literal(node.args[0], evaluate)
         if inner and inner.kind in ("text", "version"):
             return VersionLiteral(inner.release, "version", inner.pre)
