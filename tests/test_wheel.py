@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+
 from torchmigrate.builtin import RULES
 
 ROOT = Path(__file__).parent.parent
