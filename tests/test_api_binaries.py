@@ -31,8 +31,7 @@ def needs_newer(tmp_path: Path, text: str, minimum: str) -> list[str]:
     path.write_text(f"import torch\nx = torch.zeros(3)\n{text}\n", encoding="utf-8")
     run = CliRunner().invoke(
         commands,
-        ["check", "--isolated", "--select=TM005", f"--minimum={minimum}"]
-        + ["--output-format=concise", str(path)],
+        f"check --isolated --select TM005 --minimum {minimum} --output-format concise {path}".split(),
     )
     assert run.exit_code in (0, 1), run.output
     return [line for line in run.stdout.splitlines() if "TM005" in line]

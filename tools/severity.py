@@ -2,11 +2,11 @@
 
 python tools/severity.py [CODE...] [--all]
 
-A finding is an *error* if what it found is gone, a *warning* if it warns or changed its results, an *info* if it
-is only outdated. What can be executed is executed: names are looked up, the old sides of the examples are run with
-all warnings on, and so is the code in `tests/severity/probes.yaml`, for rules whose examples cannot run. What
-cannot is read: what the installed sources say when they are called, or in their documentation.
-`tests/severity/explained.yaml` has the reasons of what neither shows.
+A finding is an *error* if what it found is gone, a *warning* if it warns or changed its results, an *info* if
+it is only outdated. What can be executed is executed: names are looked up, the old sides of the examples are run
+with all warnings on, and so is the code in `tests/severities/probes.yaml`, for rules whose examples cannot run.
+What cannot is read: what the installed sources say when they are called, or in their documentation.
+`tests/severities/explained.yaml` has the reasons of what neither shows.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ TESTS = Path(__file__).resolve().parent.parent / "tests"
 def main(codes: tuple[str, ...], everything: bool) -> None:
     """Compare the severities of all rules, or of CODES, with the installed releases."""
     sys.path[:0] = [str(Path(__file__).parent), str(TESTS)]
-    from severity.check import verdicts  # type: ignore[import-not-found]  # tests are not type-checked
+    from severities.check import verdicts  # type: ignore[import-not-found]  # tests are not type-checked
 
     count = wrong = 0
     for verdict in verdicts(codes):

@@ -1,7 +1,7 @@
 """What the compiled part of real releases has, where stubs and docstrings leave it out.
 
-`binaries/LIBRARY.txt` keeps what `binary.py` was told by each release that was asked. A line is a name with the
-releases that have it, and the keywords that it takes with theirs, where these are fewer:
+`binaries/LIBRARY.txt` keeps what `binary.py` was told by each release that was asked. A line is a name with
+the releases that have it, and the keywords that it takes with theirs, where these are fewer:
 
     torch.Tensor.map2_ 1.0-1.12; callable; x; y
     torch.Tensor.to 1.0-1.12; copy; memory_format 1.4-1.12
@@ -148,9 +148,9 @@ def corrected(library: str, releases: Releases) -> Releases:
     """The releases with what their compiled parts have, and without what they have not yet.
 
     A name that the sources of a release leave out is there as what it is elsewhere, without signatures; a
-    keyword that they leave out is a form of its own, since its place is not known. Releases that were not asked
-    have what the one asked before them has, if a later one has it as well; those after the last one asked have
-    what that has.
+    keyword that they leave out is a form of its own, since its place is not known. Releases that were not
+    asked have what the one asked before them has, if a later one has it as well; those after the last one
+    asked have what that has.
     """
     asked, facts = read(library)
     if not asked:
@@ -183,7 +183,7 @@ def corrected(library: str, releases: Releases) -> Releases:
 
 
 def _is_there(version: Version, having: set[Version], asked: list[Version]) -> bool | None:
-    """Whether a release has what those in `having` have; None: the one before has it, and it was not asked."""
+    """Whether a release has what those in `having` have; None: it was not asked, the one before has it."""
     place = bisect(asked, version)
     if not place or asked[place - 1] not in having:
         return False

@@ -6,6 +6,7 @@ import ast
 import importlib
 import inspect
 import re
+import sys
 import textwrap
 import warnings
 from collections.abc import Iterator
@@ -41,23 +42,21 @@ def is_deprecation(item: warnings.WarningMessage) -> bool:
 
 
 def _find(name: str) -> Any:
-    parts = name.split(".")
+    """As an import finds it: a function may have the name of the module that it comes from."""
+    owner, _, last = name.rpartition(".")
+    if not owner:
+        try:
+            return importlib.import_module(name)
+        except ImportError:
+            return MISSING
+    holders = [_find(owner), sys.modules.get(owner)]
+    for holder in holders:
+        if holder is not None and hasattr(holder, last):
+            return getattr(holder, last)
     try:
-        found: Any = importlib.import_module(parts[0])
+        return importlib.import_module(name)
     except ImportError:
         return MISSING
-    for index, part in enumerate(parts[1:], start=2):
-        owner = found
-        try:
-            found = getattr(owner, part)
-        except AttributeError:
-            if not isinstance(owner, ModuleType):
-                return MISSING
-            try:
-                found = importlib.import_module(".".join(parts[:index]))
-            except ImportError:
-                return MISSING
-    return found
 
 
 def warns(found: Any, parameters: tuple[str, ...] = ()) -> str | None:
@@ -87,7 +86,7 @@ def raises(found: Any) -> bool:
 def documented(found: Any, parameters: tuple[str, ...] = ()) -> str | None:
     """The line of its documentation that calls it outdated, or one of its parameters."""
     doc = inspect.getdoc(found) if found is not None else None
-    for line in (doc or "").splitlines():
+    for line in sorted((doc or "").splitlines(), key=lambda line: "deprecat" not in line.lower()):
         if _OUTDATED.search(line) and (not parameters or any(name in line for name in parameters)):
             return line.strip()
     if parameters:

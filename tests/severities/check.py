@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import importlib
 import io
 import warnings
 from collections.abc import Collection, Iterator
@@ -17,7 +18,7 @@ import yaml
 from harness.catalogue import loaded_rules
 from proofs import companions, stubs, vocabulary
 
-from severity import installed
+from severities import installed
 from torchmigrate.catalogue.examples import FIX
 from torchmigrate.catalogue.loader import LoadedRule
 from torchmigrate.catalogue.model import Rule
@@ -60,6 +61,7 @@ class Evidence:
 def verdicts(codes: Collection[str] = ()) -> Iterator[Verdict]:
     """One verdict for every symbol and module of the rules, or of those with these codes."""
     torch.set_warn_always(True)
+    torch.storage._always_warn_typed_storage_removal = True
     span = VersionRange(target=show_version(parse_version(torch.__version__)))
     for item in sorted(loaded_rules(), key=lambda item: item.rule.code):
         rule = item.rule
@@ -67,13 +69,15 @@ def verdicts(codes: Collection[str] = ()) -> Iterator[Verdict]:
             continue
         if rule.library not in ("torch", *companions.LIBRARIES):
             continue
+        with companions.prepared(rule.library):
+            importlib.import_module(rule.library)
         examples = _examples(item)
         modules = [f"{module}.{name}" for module in rule.modules for name in rule.members or ()]
         for symbol in (*rule.symbols, *(modules or rule.modules)):
             one = at(rule, symbol)
             evidence = _evidence(one, symbol, examples)
             level = severity(one, span)
-            problem = _problem(one, level, evidence, span)
+            problem = _problem(one, level, evidence, span) or _wording(one, level, evidence)
             if problem is not None and reason(rule.code, symbol) is not None:
                 problem = None
             yield Verdict(rule.code, symbol, level and level.label, str(evidence), problem)
@@ -89,11 +93,19 @@ def _problem(rule: Rule, level: Severity | None, evidence: Evidence, span: Versi
         if rule.changed is not None and parse_version(rule.changed) <= target:
             return None
         return None if evidence.warns else "it does not warn"
-    if evidence.warns:
+    if evidence.warns and level is Severity.INFO:
         return "it warns"
     if level is Severity.INFO and not rule.opt_in and not evidence.documented:
         return "nobody calls it outdated"
     return None
+
+
+def _wording(rule: Rule, level: Severity | None, evidence: Evidence) -> str | None:
+    """Whether "deprecated" is said only where the library does."""
+    said = f"{evidence.warns} {evidence.documented}".lower()
+    if level in (None, Severity.ERROR) or "deprecated" not in rule.summary or "deprecat" in said:
+        return None
+    return None if evidence.warns else "nobody calls it deprecated"
 
 
 def _evidence(rule: Rule, symbol: str, examples: list[tuple[str, Evidence]]) -> Evidence:
@@ -105,7 +117,7 @@ def _evidence(rule: Rule, symbol: str, examples: list[tuple[str, Evidence]]) -> 
     elif not (rule.missing or rule.match or rule.codemod) or rule.parameters:
         evidence.warns = installed.warns(found, parameters) or (said[0] if said and not parameters else None)
     if found is not installed.MISSING:
-        evidence.documented = installed.documented(found, parameters)
+        evidence.documented = installed.documented(found, parameters) or _of_module(rule, symbol)
         if not parameters and installed.raises(found):
             evidence.gone = "a call only raises"
         if rule.parameters and _lacks(found, rule.parameters):
@@ -116,6 +128,12 @@ def _evidence(rule: Rule, symbol: str, examples: list[tuple[str, Evidence]]) -> 
         evidence.warns = evidence.warns or shown.warns
         evidence.gone = evidence.gone or shown.gone
     return evidence
+
+
+def _of_module(rule: Rule, symbol: str) -> str | None:
+    """What the documentation of the module says, for a rule about its members."""
+    found, _ = installed.find(symbol.rpartition(".")[0])
+    return installed.documented(found) if rule.members else None
 
 
 def _about_call(rule: Rule) -> bool:
@@ -171,7 +189,7 @@ def run(code: str, inputs: dict[str, str] | None = None) -> Evidence:
 def _probed(code: str, symbol: str) -> Iterator[Evidence]:
     for entry in _table("probes.yaml").get(code, ()):
         names = entry.get("symbols")
-        if names is None or symbol in names or any(symbol.startswith(f"{name}.") for name in names):
+        if names is None or symbol in names:
             yield _run_once(entry["run"].replace("{symbol}", symbol))
 
 
