@@ -26,18 +26,17 @@ SOURCE = Path(torchmigrate.__file__).parent.parent
 # Safe fix (warning); report only, since there never was such a transform (error); safe fix (info).
 OLD = dedent("""\
     import torch
-    import torch.nn.functional as F
+    import torch.nn as nn
 
     scaler = torch.cuda.amp.GradScaler()
     y = torch.rfft(x, 4)
-    z = F.sigmoid(y)
+    z = nn.UpsamplingNearest2d(2)(y)
 """)
 FIXED = OLD.replace("torch.cuda.amp.GradScaler()", 'torch.amp.GradScaler("cuda")').replace(
-    "F.sig", "torch.sig"
+    "nn.UpsamplingNearest2d(2)", 'nn.Upsample(2, mode="nearest")'
 )
-FIXED = FIXED.replace("import torch.nn.functional as F\n", "")
 CLEAN = "import torch\n\nx = torch.linalg.eigh(y)\n"
-SCALER, RFFT, SIGMOID = "TM202", "TM151", "TM411"
+SCALER, RFFT, UPSAMPLING = "TM202", "TM151", "TM495"
 
 
 def environment(**more: str) -> dict[str, str]:
@@ -125,7 +124,7 @@ def test_findings_on_stdout_and_the_summary_on_stderr(project: Project) -> None:
     assert [line.split(" ")[:2] for line in done.stdout.splitlines()] == [
         ["old.py:4:10:", SCALER],
         ["old.py:5:5:", RFFT],
-        ["old.py:6:5:", SIGMOID],
+        ["old.py:6:5:", UPSAMPLING],
     ]
     assert err_lines(done) == ["Found 3 findings (1 error, 1 warning, 1 info). 2 fixable with `--fix`."]
 
@@ -149,7 +148,7 @@ def test_json(project: Project) -> None:
     assert [(item["code"], item["severity"], item["location"]) for item in items] == [
         (SCALER, "warning", {"row": 4, "column": 10}),
         (RFFT, "error", {"row": 5, "column": 5}),
-        (SIGMOID, "info", {"row": 6, "column": 5}),
+        (UPSAMPLING, "info", {"row": 6, "column": 5}),
     ]
     assert [item["symbol"] for item in items][:2] == ["torch.cuda.amp.GradScaler", "torch.rfft"]
     assert {item["filename"] for item in items} == {str(project.path / "old.py")}
@@ -174,7 +173,7 @@ def test_statistics(project: Project) -> None:
     assert [(line[0], line[1], line[2]) for line in lines] == [
         ("2", RFFT, "[ ]"),
         ("1", SCALER, "[*]"),
-        ("1", SIGMOID, "[*]"),
+        ("1", UPSAMPLING, "[*]"),
     ]
     table = json.loads(project.run("check", "--statistics", "--output-format", "json", code=1).stdout)
     assert (table[0]["code"], table[0]["count"], table[0]["fixable"]) == (RFFT, 2, 0)
@@ -238,7 +237,7 @@ def test_show_fixes(project: Project) -> None:
         "Fixed 2 findings in 1 file.",
         "- old.py:",
         f"    1 × {SCALER} (cuda-amp-grad-scaler)",
-        f"    1 × {SIGMOID} (functional-sigmoid-tanh)",
+        f"    1 × {UPSAMPLING} (upsampling-nearest-2d)",
     ]
 
 
@@ -368,12 +367,12 @@ def test_stdin_that_is_not_python(project: Project) -> None:
     [
         (["--select", SCALER], [SCALER]),
         (["--select", f"{SCALER},{RFFT}"], [SCALER, RFFT]),
-        (["--select", SCALER, "--select", "functional-sigmoid-tanh"], [SCALER, SIGMOID]),
-        (["--select", "TM2, TM4"], [SCALER, SIGMOID]),
-        (["--ignore", "TM2"], [RFFT, SIGMOID]),
-        (["--ignore", SCALER, "--extend-ignore", SIGMOID], [RFFT]),
+        (["--select", SCALER, "--select", "upsampling-nearest-2d"], [SCALER, UPSAMPLING]),
+        (["--select", "TM2, TM4"], [SCALER, UPSAMPLING]),
+        (["--ignore", "TM2"], [RFFT, UPSAMPLING]),
+        (["--ignore", SCALER, "--extend-ignore", UPSAMPLING], [RFFT]),
         (["--select", "TM2", "--extend-select", "TM15"], [SCALER, RFFT]),
-        (["--select", "ALL"], [SCALER, RFFT, SIGMOID]),
+        (["--select", "ALL"], [SCALER, RFFT, UPSAMPLING]),
     ],
 )
 def test_selection(project: Project, arguments: list[str], expected: list[str]) -> None:
@@ -394,8 +393,8 @@ def test_unknown_selector(project: Project) -> None:
 def test_suppressed(project: Project) -> None:
     lines = OLD.replace("GradScaler()", f"GradScaler()  # torchmigrate: ignore[{SCALER}] old GPU")
     project.write("old.py", lines.replace("x, 4)", f"x, 4)  # noqa: {RFFT}"))
-    assert project.codes("old.py") == [SIGMOID]
-    assert project.codes("old.py", "--target", "1.5") == [SIGMOID]
+    assert project.codes("old.py") == [UPSAMPLING]
+    assert project.codes("old.py", "--target", "1.5") == [UPSAMPLING]
 
 
 def test_unused_suppression_is_found_and_removed(project: Project) -> None:
@@ -415,8 +414,8 @@ def test_invalid_suppression(project: Project) -> None:
 
 
 def test_target(project: Project) -> None:
-    assert project.codes("old.py", "--target", "2.0") == [RFFT, SIGMOID]
-    assert project.codes("old.py", "--target", "1.5") == [SIGMOID]
+    assert project.codes("old.py", "--target", "2.0") == [RFFT, UPSAMPLING]
+    assert project.codes("old.py", "--target", "1.5") == [UPSAMPLING]
 
 
 def test_minimum_makes_fixes_unsafe(project: Project) -> None:
@@ -480,7 +479,7 @@ def test_gitignore(project: Project) -> None:
     subprocess.run(["git", "init", "-q"], cwd=project.path, check=True)
     project.write(".gitignore", "old.py\n")
     assert project.codes() == []
-    assert project.codes("--no-respect-gitignore") == [SCALER, RFFT, SIGMOID]
+    assert project.codes("--no-respect-gitignore") == [SCALER, RFFT, UPSAMPLING]
 
 
 @pytest.mark.parametrize(
@@ -512,10 +511,10 @@ def test_missing_path(project: Project) -> None:
 
 def test_configuration_is_found_and_can_be_chosen(project: Project) -> None:
     project.write("pyproject.toml", f'[tool.torchmigrate]\nselect = ["{RFFT}"]\n')
-    chosen = project.write("elsewhere/mine.toml", f'select = ["{SIGMOID}"]\n')
+    chosen = project.write("elsewhere/mine.toml", f'select = ["{UPSAMPLING}"]\n')
     assert project.codes() == [RFFT]
-    assert project.codes("--config", "elsewhere/mine.toml") == [SIGMOID]
-    assert project.codes("--isolated") == [SCALER, RFFT, SIGMOID]
+    assert project.codes("--config", "elsewhere/mine.toml") == [UPSAMPLING]
+    assert project.codes("--isolated") == [SCALER, RFFT, UPSAMPLING]
     assert project.codes("--select", SCALER) == [SCALER]
     done = project.run("check", "--verbose", "--config", chosen, code=1)
     assert f"configuration: {chosen}" in done.stderr
@@ -524,15 +523,15 @@ def test_configuration_is_found_and_can_be_chosen(project: Project) -> None:
 def test_configuration_of_another_directory(project: Project) -> None:
     project.write("a/pyproject.toml", f'[tool.torchmigrate]\nignore = ["{RFFT}"]\n')
     project.write("a/b/old.py", OLD)
-    assert project.codes("a/b") == [SCALER, SIGMOID]
-    assert project.codes("a/b", "old.py") == [SCALER, RFFT, SIGMOID, SCALER, RFFT, SIGMOID]
+    assert project.codes("a/b") == [SCALER, UPSAMPLING]
+    assert project.codes("a/b", "old.py") == [SCALER, RFFT, UPSAMPLING, SCALER, RFFT, UPSAMPLING]
 
 
 def test_per_file_ignores(project: Project) -> None:
     project.write("torchmigrate.toml", f'[per-file-ignores]\n"pkg/*" = ["{RFFT}", "TM4"]\n')
     project.write("pkg/old.py", OLD)
     assert project.codes("pkg") == [SCALER]
-    assert project.codes("old.py") == [SCALER, RFFT, SIGMOID]
+    assert project.codes("old.py") == [SCALER, RFFT, UPSAMPLING]
 
 
 @pytest.mark.parametrize(

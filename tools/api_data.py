@@ -5,7 +5,8 @@ python tools/api_data.py build --sources DIR           all data files, from unpa
 python tools/api_data.py update torch 2.16             one more release, from the wheel on PyPI
 python tools/api_data.py changes torch 2.14 2.15       what changed
 python tools/api_data.py show torch.nn.Linear          the history of a name
-python tools/api_data.py check torch                    what is read against what is installed
+python tools/api_data.py binary torch                  what the compiled part of an installed release has
+python tools/api_data.py check torch                   what is read against what is installed
 python tools/api_data.py read torch 2.13.0 --sources DIR/torch-2.13.0 --json out.json
 """
 
@@ -14,6 +15,7 @@ from __future__ import annotations
 import dataclasses
 import importlib.util
 import json
+import subprocess
 import sys
 import tempfile
 from concurrent.futures import ProcessPoolExecutor
@@ -23,7 +25,7 @@ import click
 
 sys.path.insert(0, str(Path(__file__).parent))  # for the modules beside this one, wherever it is run from
 
-from api import explained, wheels
+from api import binaries, explained, wheels
 from api.changes import changes as compare
 from api.changes import render
 from api.check import check
@@ -32,7 +34,7 @@ from api.sources import package_of, unpacked
 
 from torchmigrate.versions.releases import COMPANIONS, Version, parse_version, show_version
 from torchmigrate.versions.surface import DATA, Surface, surface_of
-from torchmigrate.versions.surface_file import encode, with_release
+from torchmigrate.versions.surface_file import decode, encode, with_release
 from torchmigrate.versions.surface_model import Entry
 
 LIBRARIES = ("torch", *COMPANIONS)
@@ -126,7 +128,7 @@ def build(libraries: tuple[str, ...], sources: Path, jobs: int) -> None:
             for version, entries in zip(places, read, strict=True):
                 click.echo(f"{library} {show_version(version)}: {len(entries)} names")
                 releases.append((version, entries))
-            _write(library, encode(library, releases))
+            _write(library, releases)
 
 
 @main.command()
@@ -158,11 +160,27 @@ def update(library: str, version: Version, sources: Path | None) -> None:
     """Add one release of LIBRARY to its data file and print what changed against the one before it."""
     entries = _read(library, show_version(version), sources)
     data = with_release((DATA / f"{library}.gz").read_bytes(), version, entries)
-    _write(library, data)
-    surface = Surface(data)
+    surface = Surface(_write(library, decode(data)))
     place = surface.versions.index(version)
     if place > 0:
         _print_changes(surface, surface.versions[place - 1], version)
+
+
+@main.command()
+@click.argument("library", type=click.Choice(["torch"]))
+@click.option(
+    "--python", default=sys.executable, help="The Python for which it is installed; default this one."
+)
+def binary(library: str, python: str) -> None:
+    """Ask the installed LIBRARY what its compiled part has, and correct the data by it."""
+    file = DATA / f"{library}.gz"
+    try:
+        version, names, keywords = binaries.ask(python, Surface(file.read_bytes()))
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise click.ClickException(f"{library} could not be asked: {error}") from error
+    binaries.record(library, version, names, keywords)
+    click.echo(f"{library} {show_version(version)}: {sum(map(len, names.values()))} names")
+    _write(library, decode(file.read_bytes()))
 
 
 @main.command()
@@ -223,10 +241,13 @@ def _print_changes(surface: Surface, old: Version, new: Version) -> None:
     click.echo(render(surface.library, old, new, compare(surface, old, new)), nl=False)
 
 
-def _write(library: str, data: bytes) -> None:
+def _write(library: str, releases: binaries.Releases) -> bytes:
+    """Write what was read, corrected by what the releases themselves said; the file's new content."""
+    data = encode(library, binaries.corrected(library, releases))
     DATA.mkdir(exist_ok=True)
     (DATA / f"{library}.gz").write_bytes(data)
     click.echo(f"{library}.gz: {len(data):,} bytes")
+    return data
 
 
 if __name__ == "__main__":

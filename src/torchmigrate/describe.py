@@ -11,6 +11,7 @@ from torchmigrate.model import Applicability
 from torchmigrate.style import Style, printable
 from torchmigrate.torchfix_codes import CODES, RELEASED
 from torchmigrate.versions.range import VersionRange, applicability, severity
+from torchmigrate.versions.releases import Version, parse_version
 
 if TYPE_CHECKING:
     from torchmigrate.catalogue.examples import Example
@@ -40,8 +41,13 @@ def _some(names: Sequence[str]) -> str:
 
 
 def versions(rule: Rule) -> str:
-    """ "deprecated in 1.9, removed in 2.0"."""
-    return ", ".join(f"{status} in {version}" for status in _STATUS if (version := getattr(rule, status)))
+    """ "deprecated in 1.9, removed in 2.0", the oldest first."""
+    known = [(status, version) for status in _STATUS if (version := getattr(rule, status))]
+    return ", ".join(f"{status} in {version}" for status, version in sorted(known, key=_by_version))
+
+
+def _by_version(known: tuple[str, str]) -> Version:
+    return parse_version(known[1])
 
 
 def fix_level(rule: Rule) -> str:

@@ -59,9 +59,11 @@ class Since:
             return Effect.BREAKS
         if self.changes is not None and self.changes <= release:
             return Effect.CHANGES
+        outdated = self.outdated is not None and self.outdated <= release
         if self.warns is not None and self.warns <= release:
-            return Effect.WARNS
-        return Effect.OUTDATED if self.outdated is not None and self.outdated <= release else None
+            # What is outdated in a later release than it was deprecated in has ceased to warn.
+            return Effect.OUTDATED if outdated and self.outdated > self.warns else Effect.WARNS
+        return Effect.OUTDATED if outdated else None
 
     def of(self, effect: Effect) -> Version | None:
         """The first release with an effect."""

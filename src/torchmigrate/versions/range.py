@@ -73,7 +73,10 @@ class VersionRange:
 
 
 def severity(rule: Versioned, versions: VersionRange) -> Severity | None:
-    """How bad a finding of `rule` is at the target; None: nothing happened yet, not to be reported."""
+    """How bad a finding of `rule` is at the target; None: nothing happened yet, not to be reported.
+
+    What is only outdated in a later release than it was deprecated in has ceased to warn.
+    """
     target, _ = versions.of(rule.library)
 
     def reached(version: str | None) -> bool:
@@ -81,9 +84,16 @@ def severity(rule: Versioned, versions: VersionRange) -> Severity | None:
 
     if reached(rule.removed):
         return Severity.ERROR
-    if reached(rule.changed) or reached(rule.deprecated):
+    if reached(rule.changed):
+        return Severity.WARNING
+    if reached(rule.deprecated) and not (reached(rule.outdated) and _ceased(rule.deprecated, rule.outdated)):
         return Severity.WARNING
     return Severity.INFO if reached(rule.outdated) else None
+
+
+def _ceased(deprecated: str | None, outdated: str | None) -> bool:
+    """Whether what once warned does so no more."""
+    return deprecated is not None and outdated is not None and _version(outdated) > _version(deprecated)
 
 
 def applicability(case: Case, rule: Versioned, versions: VersionRange) -> tuple[Applicability, str | None]:

@@ -1,0 +1,78 @@
+"""Whether a finding is as bad as it says, against the releases that are installed; see tools/severity.py."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+from harness.catalogue import ROOT, loaded_rules
+from harness.summary import HAS_TORCH
+
+from torchmigrate.catalogue.model import Rule
+from torchmigrate.model import Severity, Timeline
+from torchmigrate.plan.compute import since
+from torchmigrate.plan.model import Effect
+from torchmigrate.versions.range import VersionRange, severity
+
+TABLES = ROOT / "tests" / "severities"
+
+
+def level(target: str, **releases: str) -> Severity | None:
+    return severity(Rule("TM999", "x", "x", "torch", {}, **releases), VersionRange(target=target))
+
+
+@pytest.mark.parametrize(
+    ("target", "releases", "expected", "effect"),
+    [
+        ("1.13", {"deprecated": "1.0", "outdated": "2.0"}, Severity.WARNING, Effect.WARNS),
+        ("2.0", {"deprecated": "1.0", "outdated": "2.0"}, Severity.INFO, Effect.OUTDATED),
+        ("2.10", {"outdated": "1.5", "deprecated": "2.11"}, Severity.INFO, Effect.OUTDATED),
+        ("2.11", {"outdated": "1.5", "deprecated": "2.11"}, Severity.WARNING, Effect.WARNS),
+        ("2.6", {"outdated": "2.6", "deprecated": "2.6"}, Severity.WARNING, Effect.WARNS),
+        ("1.4", {"outdated": "1.5"}, None, None),
+        ("2.9", {"deprecated": "1.0", "outdated": "2.0", "removed": "2.9"}, Severity.ERROR, Effect.BREAKS),
+        ("2.9", {"deprecated": "1.0", "outdated": "2.0", "changed": "1.2"}, Severity.WARNING, Effect.CHANGES),
+    ],
+)
+def test_what_ceased_to_warn_is_only_outdated(target, releases, expected, effect) -> None:
+    assert level(target, **releases) is expected
+    release = tuple(map(int, target.split(".")))
+    assert since(Timeline("torch", **releases)).effect(release) is effect
+
+
+def test_the_tables_are_about_rules_that_exist() -> None:
+    symbols = {item.rule.code: {*item.rule.symbols, *item.rule.modules} for item in loaded_rules()}
+    for name in ("probes.yaml", "explained.yaml"):
+        for code, entries in yaml.safe_load((TABLES / name).read_text(encoding="utf-8")).items():
+            for entry in entries:
+                assert set(entry.get("symbols", ())) <= symbols[code], (name, code)
+
+
+if HAS_TORCH:
+
+    def test_every_rule_is_as_bad_as_it_says() -> None:
+        from severities.check import verdicts
+
+        found = list(verdicts())
+        assert len(found) > 1000
+        assert [str(verdict) for verdict in found if verdict.problem is not None] == []
+
+    @pytest.mark.parametrize(
+        ("code", "text", "problem"),
+        [
+            ("TM411", 'outdated: "1.0"', "nobody calls it outdated"),
+            ("TM330", 'deprecated: "1.0"', "it does not warn"),
+            ("TM412", 'outdated: "1.0"', "it warns"),
+            ("TM331", 'removed: "1.0"', "nothing shows that it is gone"),
+            ("TM150", 'outdated: "1.7"', "it is gone"),
+        ],
+    )
+    def test_a_wrong_status_is_found(code, text, problem, monkeypatch) -> None:
+        from severities import check
+
+        (item,) = [item for item in loaded_rules() if item.rule.code == code]
+        status, _, release = text.partition(": ")
+        releases = dict.fromkeys(("outdated", "deprecated", "changed", "removed"))
+        rule = item.rule._replace(**{**releases, status: release.strip('"')}, opt_in=False)
+        monkeypatch.setattr(check, "loaded_rules", lambda: [item._replace(rule=rule)])
+        monkeypatch.setattr(check, "reason", lambda *_: None)
+        assert problem in {verdict.problem for verdict in check.verdicts()}

@@ -1,0 +1,41 @@
+"""Whether each rule is as bad as it says, against the torch, torchvision and torchaudio that are installed.
+
+python tools/severity.py [CODE...] [--all]
+
+A finding is an *error* if what it found is gone, a *warning* if it warns or changed its results, an *info* if
+it is only outdated. What can be executed is executed: names are looked up, the old sides of the examples are run
+with all warnings on, and so is the code in `tests/severities/probes.yaml`, for rules whose examples cannot run.
+What cannot is read: what the installed sources say when they are called, or in their documentation.
+`tests/severities/explained.yaml` has the reasons of what neither shows.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+TESTS = Path(__file__).resolve().parent.parent / "tests"
+
+
+@click.command()
+@click.argument("codes", nargs=-1)
+@click.option("--all", "everything", is_flag=True, help="Print the rules that agree too, with the evidence.")
+def main(codes: tuple[str, ...], everything: bool) -> None:
+    """Compare the severities of all rules, or of CODES, with the installed releases."""
+    sys.path[:0] = [str(Path(__file__).parent), str(TESTS)]
+    from severities.check import verdicts  # type: ignore[import-not-found]  # tests are not type-checked
+
+    count = wrong = 0
+    for verdict in verdicts(codes):
+        count += 1
+        wrong += verdict.problem is not None
+        if everything or verdict.problem is not None:
+            click.echo(str(verdict))
+    click.echo(f"{count} symbols of rules compared, {wrong} disagree")
+    raise SystemExit(1 if wrong else 0)
+
+
+if __name__ == "__main__":
+    main()
