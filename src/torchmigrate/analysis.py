@@ -21,14 +21,17 @@ from torchmigrate.catalogue.model import Rule
 from torchmigrate.comments import without_silent_losses
 from torchmigrate.config import Settings
 from torchmigrate.edits import flaw, splice
+from torchmigrate.exports import Exports
 from torchmigrate.failures import Failures
 from torchmigrate.fixes import FixPlanner
+from torchmigrate.held_back import held_back
 from torchmigrate.hits import Hit, HitFinder
 from torchmigrate.imports import ImportPlanner
 from torchmigrate.libraries import LIBRARY_ROOTS
 from torchmigrate.model import Finding, Fix, Release
 from torchmigrate.names.model import Names
 from torchmigrate.names.resolver import resolve
+from torchmigrate.project.index import ProjectIndex
 from torchmigrate.reach import entries, exists
 from torchmigrate.source import Source
 from torchmigrate.suppress import Suppressions
@@ -43,6 +46,7 @@ class Analyser:
         versions: the range of releases that the code is for.
         settings: of the run.
         whole: all rules, also those that are not wanted: the API rules leave their names to them.
+        project: what other files do with the names of a file; None: there are no other files.
     """
 
     def __init__(
@@ -51,8 +55,10 @@ class Analyser:
         versions: VersionRange,
         settings: Settings,
         whole: Catalogue | None = None,
+        project: ProjectIndex | None = None,
     ) -> None:
         self.versions = versions
+        self.project = project or ProjectIndex(None)
         self.settings = settings
         api = Api(versions)
         self.finder = HitFinder(catalogue, versions, api.target.exists)
@@ -94,7 +100,8 @@ class Analyser:
         ]
         found: list[Finding] = []
         if hits or self.may_hold(source.text):
-            planner = FixPlanner(names, source, self.versions, self.settings, failures, is_init=is_init(path))
+            exports = exports_of(names, path, self.project)
+            planner = FixPlanner(names, source, self.versions, self.settings, failures, exports)
             planner.hits = hits
             planner.hides = lambda code, name, offset: suppressions.hides(
                 code, name, source.position(offset)[0]
@@ -109,6 +116,8 @@ class Analyser:
                     with failures.caught(rule.code, "every finding"):
                         found.extend(list(module.find(rule, mine, planner)))
             found = planner.without_withheld(found)
+            if any(finding.fix is not None for finding in found):
+                found = held_back(found, names, source, path, exports, self.project)
         if self.api is not None:
             seen = {id(hit.use) for hit in all_hits if not hit.rule.opt_in}
             with failures.caught(", ".join(sorted(API_CODES & self.settings.codes)), "every finding"):
@@ -159,10 +168,10 @@ def released(source: Source, fixes: Iterable[Fix]) -> set[str]:
     return found
 
 
-def without_unused_imports(source: Source, path: Path, unused: set[str]) -> Source:
+def without_unused_imports(source: Source, path: Path, unused: set[str], project: ProjectIndex) -> Source:
     """The source without those of these imports (as `released` gives them) that have no use left."""
     names: Names = resolve(source.parse(), source)
-    planner = ImportPlanner(names, source, is_init=is_init(path))
+    planner = ImportPlanner(names, source, exports_of(names, path, project))
     releases = [
         Release(binding.id, ())
         for binding in names.imports
@@ -214,6 +223,10 @@ def own_packages(path: Path) -> frozenset[str]:
     return _shadows(directory) | (frozenset([own]) if own in LIBRARY_ROOTS else frozenset())
 
 
-def is_init(path: Path) -> bool:
-    """Whether other modules use what this file imports."""
-    return path.name in ("__init__.py", "__init__.pyi")
+def exports_of(names: Names, path: Path, project: ProjectIndex) -> Exports:
+    """Which names others take from a file."""
+
+    def elsewhere(name: str, starred: bool) -> bool:
+        return project.needed_elsewhere(path, name, starred=starred)
+
+    return Exports(names, is_init=path.name in ("__init__.py", "__init__.pyi"), elsewhere=elsewhere)

@@ -12,6 +12,7 @@ from functools import cached_property
 from torchmigrate.catalogue.model import Case, Rule
 from torchmigrate.comments import COMMENT_LOST
 from torchmigrate.config import Settings
+from torchmigrate.exports import Exports
 from torchmigrate.failures import Failures
 from torchmigrate.hits import Hit
 from torchmigrate.idle import remove_idle
@@ -62,15 +63,14 @@ class FixPlanner:
         versions: VersionRange,
         settings: Settings,
         failures: Failures,
-        *,
-        is_init: bool,
+        exports: Exports,
     ) -> None:
         self.names = names
         self.source = source
         self.versions = versions
         self.settings = settings
         self.failures = failures
-        self._is_init = is_init
+        self.exports = exports
         # For codemods that serve several rules: the hits of all of them, whether a rule (code and name) is
         # suppressed at an offset, and what the codemod has worked out for the first of its rules.
         self.hits: Sequence[Hit] = ()
@@ -82,7 +82,7 @@ class FixPlanner:
     @cached_property
     def imports(self) -> ImportPlanner:
         """The plan of the file's imports, made when the first fix asks for it."""
-        return ImportPlanner(self.names, self.source, is_init=self._is_init)
+        return ImportPlanner(self.names, self.source, self.exports)
 
     def findings(self, hits: Sequence[Hit]) -> list[Finding]:
         """Every hit as a finding, with the fix where there is one."""

@@ -52,11 +52,10 @@ class _Move:
 class Swaps:
     """Swaps import bindings of one file, for one round of fixes."""
 
-    def __init__(self, names: Names, source: SourceText, scopes: ImportScopes, *, is_init: bool) -> None:
+    def __init__(self, names: Names, source: SourceText, scopes: ImportScopes) -> None:
         self.names = names
         self.source = source
         self.scopes = scopes
-        self.is_init = is_init
         self.extended: set[int] = set()  # statements (by id) that were given one more name
         self._replaced: set[int] = set()  # statements that go, or come from another module
 
@@ -129,7 +128,7 @@ class Swaps:
         if not alias.asname:
             root = new.partition(".")[0]
             if root != binding.name:
-                if binding.uses or binding.exported or self.is_init or binding.scope.kind == "class":
+                if binding.uses or binding.scope.kind == "class" or self.scopes.exports.takes(binding):
                     return Refusal(f"`{binding.name}` is still used")
                 if not self.scopes.free(root, root, binding.scope, [], ignore=binding):
                     return Refusal(f"`{root}` means something else here")
@@ -157,12 +156,10 @@ class Swaps:
             keep_name
             or alias.asname is not None
             or bool(others)
-            or binding.exported
             or binding.in_string
-            or self.is_init
-            or old in self.names.all_names
             or old in self.scopes.declared
             or binding.scope.kind == "class"
+            or (name != old and self.scopes.exports.takes(binding))
         )
         local = old
         if not fixed and name != old:
@@ -173,7 +170,7 @@ class Swaps:
 
     def _held(self, binding: Binding, local: str, new: str) -> bool:
         here = start_of(self.source, binding.statement)
-        return not self.is_init and any(
+        return not self.scopes.exports.is_init and any(
             item is not binding
             and item.kind is Kind.FROM_IMPORT
             and item.target == new

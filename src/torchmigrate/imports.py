@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from torchmigrate import import_edits as editing
+from torchmigrate.exports import Exports
 from torchmigrate.import_edits import ImportStatement, SourceText, start_of
 from torchmigrate.import_removal import removals
 from torchmigrate.import_scopes import BUILTINS, ImportScopes, mentions
@@ -54,21 +55,20 @@ class ImportPlanner:
     Args:
         names: what the resolver found in the file.
         source: its text.
-        is_init: the file is an `__init__.py`, whose imports other modules use.
+        exports: which names others take from the file.
     """
 
-    def __init__(self, names: Names, source: SourceText, *, is_init: bool) -> None:
+    def __init__(self, names: Names, source: SourceText, exports: Exports) -> None:
         self.names = names
         self.source = source
-        self.is_init = is_init
-        self.scopes = ImportScopes(names, source)
+        self.scopes = ImportScopes(names, source, exports)
         self._top_imports = [
             statement
             for statement in names.tree.body
             if isinstance(statement, (ast.Import, ast.ImportFrom))
             and not editing.is_header(names.tree.body, statement)
         ]
-        self._swaps = Swaps(names, source, self.scopes, is_init=is_init)
+        self._swaps = Swaps(names, source, self.scopes)
         self._made: dict[tuple[str, int], tuple[Edit, ...]] = {}  # new imports by code and block
         self._places: dict[int, frozenset[int]] = {}  # uses by binding: lists of thousands are slow to search
 
@@ -365,7 +365,7 @@ class ImportPlanner:
 
         A release without places is for a binding that has no uses any more.
         """
-        return removals(self.names, self.source, self.scopes, releases, is_init=self.is_init)
+        return removals(self.names, self.source, self.scopes, releases)
 
 
 def _first_name(node: ast.AST) -> ast.Name | None:
