@@ -140,9 +140,8 @@ def _with_sound_fix(finding: Finding, source: Source, failures: Failures) -> Fin
 def released(source: Source, fixes: Iterable[Fix]) -> set[str]:
     """What fixes no longer use, as `local name=qualified name`: ids change with every round.
 
-    That is what they say themselves, and every import from elsewhere of which a name stands in text that they
-    replace. The libraries' own are left to what fixes say: several imports may bind `torch`, and new text may
-    name it again.
+    That is what they say themselves, and every import of which a name stands in text that they replace. New
+    text may name it again: whether it is used is asked when all fixes are made.
     """
     wanted = {release.binding for fix in fixes for release in fix.releases}
     spans = sorted({(edit.start, edit.end) for fix in fixes for edit in fix.edits if edit.start < edit.end})
@@ -158,11 +157,7 @@ def released(source: Source, fixes: Iterable[Fix]) -> set[str]:
     found = {
         f"{binding.name}={binding.target}"
         for binding in names.imports
-        if binding.id in wanted
-        or (
-            (binding.target or "").partition(".")[0] not in LIBRARY_ROOTS
-            and any(map(is_replaced, binding.uses))
-        )
+        if binding.id in wanted or any(map(is_replaced, binding.uses))
     }
     names.release()
     return found

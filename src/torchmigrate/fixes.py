@@ -21,6 +21,7 @@ from torchmigrate.imports import ImportPlanner, Refusal
 from torchmigrate.model import Applicability, Edit, Finding, Fix, Release, Timeline
 from torchmigrate.names.guards import is_handled
 from torchmigrate.names.model import Binding, Guards, Kind, Names, Role
+from torchmigrate.quotes import requoted
 from torchmigrate.source import Source
 from torchmigrate.versions.range import VersionRange, applicability, requirement, severity
 from torchmigrate.versions.releases import show_version
@@ -224,7 +225,8 @@ class FixPlanner:
         releases: tuple[Release, ...] = (),
         requires: Iterable[str] = (),
     ) -> Fix:
-        """A fix of a rule; the configuration may make it safe or unsafe."""
+        """A fix of a rule; its strings get the file's quotes, the configuration may make it safe or unsafe."""
+        edits = [self._quoted(edit) for edit in edits]
         if level is Applicability.UNSAFE and self.settings.promotes(rule.code):
             level, reason = Applicability.SAFE, None
         elif level is Applicability.SAFE and self.settings.demotes(rule.code):
@@ -232,6 +234,17 @@ class FixPlanner:
         if level is Applicability.SAFE:
             reason = None
         return Fix(title, level, tuple(edits), reason, releases, rule.code, tuple(sorted(requires)))
+
+    def _quoted(self, edit: Edit) -> Edit:
+        if '"' not in edit.text and "'" not in edit.text:
+            return edit
+        if any(start <= edit.start < end for start, end in self._fstrings):
+            return edit  # the quotes may be those that do not end the string
+        return edit._replace(text=requoted(edit.text, self.source.text, self.source.text))
+
+    @cached_property
+    def _fstrings(self) -> list[tuple[int, int]]:
+        return [self.source.span(node) for node in self.names.nodes(ast.JoinedStr)]
 
     # ---- an import and what it binds -----------------------------------------------------------------
 

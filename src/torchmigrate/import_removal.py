@@ -62,6 +62,7 @@ def _removable(binding: Binding, names: Names, scopes: ImportScopes, places: Col
         and binding.name not in scopes.declared
         and binding.scope.kind != "class"  # an attribute of the class
         and not (scopes.in_try(binding) and _alone(binding))
+        and not binding.type_checking
         and not _loads_submodule(binding, names, places)
         and not _in_type_string(names.tree, binding.name)
         and not scopes.exports.takes(binding)

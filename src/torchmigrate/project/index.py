@@ -6,6 +6,7 @@ import functools
 import os
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -198,7 +199,10 @@ class _Project:
         if starred and any(self._is(star, other, path) for star in found.stars):
             return True
         held = False
+        stem = module_parts(path)[-1]
         for item in found.names:
+            if (stem, name) in pairwise(item.parts) and item.parts[0] not in LIBRARY_ROOTS:
+                return True  # `middle.layers.name`
             for size in range(len(item.parts) + 1):
                 if not self._is(Name(item.base, item.parts[:size]), other, path):
                     continue
@@ -256,7 +260,8 @@ class _Project:
         if item.base is None and item.parts[0] in LIBRARY_ROOTS:
             yield ".".join(item.parts)
             return
-        for size in range(1, len(item.parts)):
+        # What is replaced in a module itself is its binding: the name in the library stays as it is.
+        for size in range(1, len(item.parts) - 1):
             module = item._replace(parts=item.parts[:size])
             for path in self.modules.get(item.parts[size - 1], ()):
                 found = self._mentions_of(path) if steps and self._is(module, other, path) else None

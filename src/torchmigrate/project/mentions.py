@@ -81,6 +81,7 @@ class Mentions:
                     self.stars.append(module)
                     continue
                 self.names.add(module.plus(alias.name))
+                self.loads |= alias.name in _LOADS
                 self._bound.setdefault(alias.asname or alias.name, set()).add(module.plus(alias.name))
 
     def _read(self, node: ast.AST, inner: set[int]) -> None:
