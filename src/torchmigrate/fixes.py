@@ -225,7 +225,7 @@ class FixPlanner:
         releases: tuple[Release, ...] = (),
         requires: Iterable[str] = (),
     ) -> Fix:
-        """A fix of a rule; its strings get the file's quotes, the configuration may make it safe or unsafe."""
+        """A fix of a rule; its strings get the file's quotes, the configuration may change how safe it is."""
         edits = [self._quoted(edit) for edit in edits]
         if level is Applicability.UNSAFE and self.settings.promotes(rule.code):
             level, reason = Applicability.SAFE, None

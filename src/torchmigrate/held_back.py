@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from bisect import bisect_left
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -27,12 +28,12 @@ def held_back(
     reasons: dict[int, str] = {}
     patches = _Patches(names, source, path, project)
     fixes = {id(finding.fix): finding.fix for finding in found if finding.fix is not None}
-    bindings = {binding.id: binding for binding in names.imports if binding.scope is names.module}
+    imports = [binding for binding in names.imports if binding.scope is names.module]
+    uses = sorted((offset, binding.name) for binding in imports for offset in binding.uses)
     for key, fix in fixes.items():
         reason = _removes(fix, names, source, exports)
-        for release in fix.releases:
-            if reason is None and release.binding in bindings:
-                reason = patches.of_binding(bindings[release.binding])
+        for name in _written_without(fix, uses):
+            reason = reason or patches.of_binding(name)
         if reason is not None:
             reasons[key] = reason
     for finding in found:
@@ -59,6 +60,16 @@ def _removes(fix: Fix, names: Names, source: Source, exports: Exports) -> str | 
         if gone and len(gone) == len(bound) and exports.takes(gone[0]):
             return f"`{name}` is taken from this file by other code"
     return None
+
+
+def _written_without(fix: Fix, uses: list[tuple[int, str]]) -> list[str]:
+    """The imported names that a fix no longer uses somewhere; `uses` are offsets and names, sorted."""
+    found: dict[str, None] = {}
+    for edit in fix.edits:
+        here = uses[bisect_left(uses, (edit.start, "")) : bisect_left(uses, (edit.end, ""))]
+        words = set(_WORD.findall(edit.text)) if here else set()
+        found.update(dict.fromkeys(name for _, name in here if name not in words))
+    return list(found)
 
 
 def _is_cut(binding: Binding, cuts: Iterable[tuple[int, int, str, bool]], source: Source) -> bool:
@@ -100,10 +111,10 @@ class _Patches:
             )
         return None
 
-    def of_binding(self, binding: Binding) -> str | None:
+    def of_binding(self, name: str) -> str | None:
         """Why a use of an imported name may not be written without it."""
-        if self.project.replaced(self.path, binding.name):
-            return f"another file puts something else in the place of `{binding.name}` of this one"
+        if self.project.replaced(self.path, name):
+            return f"another file puts something else in the place of `{name}` of this one"
         return None
 
     def _may_patch(self, last: str) -> bool:

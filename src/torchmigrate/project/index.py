@@ -32,6 +32,8 @@ _WORDS = bytes(
 )
 _ASSIGNED = re.compile(rb"\.(\w+)[ \t]*(?:,[^=\n]*|:[^=\n]*)?=(?!=)")
 _QUOTED = re.compile(rb"(\w+)['\"]")
+_WORD = re.compile(r"\w+")
+_FILE = re.compile(r"[/\\.]")
 _KEYWORD = re.compile(rb"(\w+)[ \t]*=")
 _PATCHING = (b"patch", b"setattr", b"delattr", b"spy", b"stub")
 
@@ -184,7 +186,7 @@ class _Project:
             return True
         module = module_parts(path)[-1]
         starred = starred and not name.startswith("_")
-        for other in self.mentioned.get(module, ()):
+        for other in self._mentioning(module):
             if other != path and self._takes(other, path, name, starred):
                 return True
         return any(
@@ -192,13 +194,18 @@ class _Project:
             for other in self.files
         )
 
+    def _mentioning(self, module: str) -> list[Path]:
+        if module.isidentifier():
+            return self.mentioned.get(module, [])
+        return [path for path in self.files if module.encode() in _read(path)]
+
     def _takes(self, other: Path, path: Path, name: str, starred: bool) -> bool:
         found = self._mentions_of(other)
         if found is None:  # it does not parse: Python 2
             return _has_word(_read(other), name)
         if starred and any(self._is(star, other, path) for star in found.stars):
             return True
-        held = False
+        held = loaded = False  # whether the module is imported as a whole, or by its name in a string
         stem = module_parts(path)[-1]
         for item in found.names:
             if (stem, name) in pairwise(item.parts) and item.parts[0] not in LIBRARY_ROOTS:
@@ -217,8 +224,17 @@ class _Project:
                 if self._is(Name(None, parts[:size]), other, path):
                     if parts[size : size + 1] == (name,):
                         return True
-                    held |= size == len(parts) and found.loads
-        return held and (name in found.attributes or (name,) in found.strings)
+                    loaded |= size == len(parts) and found.loads
+        for text in found.texts:
+            if stem in text and _FILE.split(text.removesuffix(".py"))[-1] == stem:
+                if name in found.words:  # `exec(open("layers.py").read())` binds them all
+                    return True
+                loaded = True
+            elif stem in text and name in text and {stem, name} <= set(_WORD.findall(text)):
+                return True  # code
+        if loaded and found.dynamic_objects:
+            return True
+        return (held or loaded) and (name in found.attributes or (name,) in found.strings)
 
     def replaces(self, path: Path, name: str) -> bool:
         if self.too_big:

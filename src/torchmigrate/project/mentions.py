@@ -10,6 +10,7 @@ from typing import NamedTuple
 _DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 # Calls that put something else in the place of a name: of unittest.mock, pytest, pytest-mock, the builtins.
 _PATCHES = frozenset(["patch", "multiple", "setattr", "delattr", "spy", "stub"])
+_SHORT = 200  # characters of a string that may be a name
 _LOADS = frozenset(["import_module", "__import__", "modules", "run_module", "find_spec", "reload"])
 _WHOLE = frozenset(["getattr", "hasattr", "vars", "dir", "getmembers"])
 
@@ -39,7 +40,10 @@ class Mentions:
         names: every dotted name that begins with an import, as long as it is written; imports are among them.
         dynamic: those of which any attribute may be read: `getattr(layers, name)`.
         strings: dotted names in strings.
+        texts: other strings that may hold code, or the name of a file.
         attributes: what is read from objects that are no imports.
+        words: all plain names, and `attributes`.
+        dynamic_objects: whether any attribute of such an object may be read.
         loads: whether modules are loaded by names in strings.
         patched: what is replaced by something else.
         patched_anywhere: last parts of such names, where the rest is not known.
@@ -50,7 +54,10 @@ class Mentions:
         self.names: set[Name] = set()
         self.dynamic: set[Name] = set()
         self.strings: set[tuple[str, ...]] = set()
+        self.texts: list[str] = []
         self.attributes: set[str] = set()
+        self.words: set[str] = set()
+        self.dynamic_objects = False
         self.loads = False
         self.patched: set[Name] = set()
         self.patched_anywhere: set[str] = set()
@@ -59,6 +66,11 @@ class Mentions:
         nodes = list(ast.walk(tree))
         for node in nodes:
             self._import(node)
+        for node in nodes:
+            if isinstance(node, ast.Assign):  # `t = torch`
+                for target in node.targets:
+                    if isinstance(target, ast.Name):
+                        self._bound.setdefault(target.id, set()).update(self.meanings(node.value))
         inner = {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}
         for node in nodes:
             self._read(node, inner)
@@ -91,14 +103,23 @@ class Mentions:
             self.loads |= node.attr in _LOADS
             if not self.meanings(node):
                 self.attributes.add(node.attr)
+                self.words.add(node.attr)
         elif isinstance(node, ast.Name):
             self.loads |= node.id in _LOADS
+            self.words.add(node.id)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            if len(node.value) < 200 and _DOTTED.fullmatch(node.value.lstrip(".")):
-                self.strings.add(tuple(node.value.lstrip(".").split(".")))
-        elif isinstance(node, ast.Call) and _last(node.func) in _WHOLE:
-            known = any(isinstance(item, ast.Constant) for item in node.args[1:2])
-            self.dynamic.update(name for item in node.args[:1] if not known for name in self.meanings(item))
+            self._string(node.value)
+        elif isinstance(node, ast.Call) and _last(node.func) in _WHOLE and not _is_constant(node.args[1:2]):
+            meant = [name for item in node.args[:1] for name in self.meanings(item)]
+            self.dynamic.update(meant)
+            self.dynamic_objects |= not meant
+
+    def _string(self, text: str) -> None:
+        short = len(text) < _SHORT
+        if short and not text.endswith(".py") and _DOTTED.fullmatch(text.lstrip(".")):
+            self.strings.add(tuple(text.lstrip(".").split(".")))
+        elif short or "import" in text:
+            self.texts.append(text)
 
     def meanings(self, node: ast.AST) -> list[Name]:
         """What a chain of attributes may mean, if it begins with a name that an import binds."""
@@ -152,6 +173,10 @@ class Mentions:
                 self.patched_anywhere.update(
                     text.rpartition(".")[2] for text in _strings(item) if "." in text
                 )
+
+
+def _is_constant(nodes: list[ast.expr]) -> bool:
+    return any(isinstance(node, ast.Constant) for node in nodes)
 
 
 def _strings(node: ast.AST) -> Iterator[str]:
