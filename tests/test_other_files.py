@@ -166,3 +166,168 @@ def test_what_worked_works(binding: str, way: str, tmp_path: Path, monkeypatch: 
     assert results[0] == results[1], "the same whichever files are given"
     blind = way in MOCKING and binding in SPELLED_ANEW
     assert (results[0] == files[place]) is blind, "the uses in the file itself are rewritten all the same"
+
+
+# ---- strings, doctests and patches ------------------------------------------------------------------------
+
+TEXT = """\
+import torch
+import torch.nn.functional as F
+from torch.nn.init import xavier_uniform
+{top}
+
+def f(x):
+    {body}
+    xavier_uniform(x)
+    return F.sigmoid(x)
+
+
+{end}
+"""
+# The names that have to stay bound.
+STAYS = {
+    "doctest": ({"body": '"""\n    >>> F.relu(xavier_uniform(x))\n    """'}, "F xavier_uniform"),
+    "doctest, further line": ({"body": '"""\n    >>> for x in y:\n    ...     F.relu(x)\n    """'}, "F"),
+    "__all__": ({"top": '__all__ = ["F", "f"]'}, "F"),
+    "__all__ +=": ({"top": '__all__ = []\n__all__ += ["F", "xavier_uniform"]'}, "F xavier_uniform"),
+    "globals": ({"end": 'globals()["F"].relu'}, "F"),
+    "globals().get": ({"end": 'globals().get("xavier_uniform")'}, "xavier_uniform"),
+    "globals by a variable": ({"end": "[globals()[name] for name in names]"}, "F xavier_uniform"),
+    "vars": ({"end": 'vars()["F"]'}, "F"),
+    "eval": ({"end": 'eval("F.relu(x)")'}, "F"),
+    "eval of an f-string": ({"end": 'eval(f"F.{name}(x)")'}, "F"),
+    "timeit": ({"end": 'timeit.timeit("F.relu(x)", globals=globals())'}, "F xavier_uniform"),
+    "getattr of the module": ({"end": 'getattr(sys.modules[__name__], "xavier_uniform")'}, "xavier_uniform"),
+    "getattr by a variable": ({"end": "getattr(sys.modules[__name__], kind)"}, "F xavier_uniform"),
+    "prose": ({"body": '"""F is a Variable of xavier_uniform."""'}, ""),
+    "globals written": ({"end": 'globals()["other"] = 3'}, ""),
+}
+
+
+@pytest.mark.parametrize("case", STAYS)
+def test_names_in_strings_of_the_file_stay(case: str, project: Project) -> None:
+    parts, names = STAYS[case]
+    project.write({".git/HEAD": ""})
+    (project.path / "a.py").write_text(TEXT.format(**{"top": "", "body": "pass", "end": "", **parts}))
+    project.fix()
+    text = project.read("a.py")
+    assert "torch.sigmoid(x)" in text
+    assert ("functional as F" in text) is ("F" in names.split())
+    assert ("xavier_uniform_ as xavier_uniform\n" in text) is ("xavier_uniform" in names.split())
+
+
+# What puts something else in the place of `torch.nn.functional.sigmoid`.
+PATCHES = [
+    "F.sigmoid = wrap(F.sigmoid)",
+    "torch.nn.functional.sigmoid = wrap(F.sigmoid)",
+    "other = F\nother.sigmoid = wrap",
+    "F.tanh, F.sigmoid = a, b",
+    "F.sigmoid: object = a",
+    "with open(x) as F.sigmoid:\n    pass",
+    'setattr(F, "sigmoid", wrap)',
+    'for name in ["sigmoid", "tanh"]:\n    setattr(F, name, wrap(getattr(F, name)))',
+    'with mock.patch.object(F, "sigmoid"):\n    pass',
+    '@mock.patch("torch.nn.functional.sigmoid", autospec=True)\ndef test(m):\n    pass',
+    'with patch("torch.nn.functional.sigmoid") as m, open(x):\n    pass',
+    'with patch.multiple("torch.nn.functional", sigmoid=DEFAULT):\n    pass',
+    "with patch.multiple(F, sigmoid=DEFAULT):\n    pass",
+    'TARGET = "torch.nn.functional.sigmoid"\nwith patch(TARGET):\n    pass',
+    'MODULE = "torch.nn.functional"\nwith patch(f"{MODULE}.sigmoid"):\n    pass',
+    'MODULE = "torch.nn.functional"\nwith patch(MODULE + ".sigmoid"):\n    pass',
+    'def test(monkeypatch):\n    monkeypatch.setattr(F, "sigmoid", 3)',
+    'def test(monkeypatch):\n    monkeypatch.setattr("torch.nn.functional.sigmoid", 3)',
+    'def test(mocker):\n    mocker.patch("torch.nn.functional.sigmoid")',
+    'def test(mocker):\n    mocker.spy(F, "sigmoid")',
+]
+NO_PATCHES = [
+    "x.sigmoid = wrap(x)",
+    "self.sigmoid = F.relu",
+    'with patch("numpy.sigmoid"):\n    pass',
+    'with patch("torch.nn.functional.relu"):\n    pass',
+    'setattr(model, "sigmoid", wrap)',
+    "call(sigmoid=F.relu)",
+    'names = ["torch.nn.functional.sigmoid"]',
+]
+USER = "import torch\nimport torch.nn.functional as F\n\n\ndef f(x):\n    return F.sigmoid(x)\n"
+
+
+@pytest.mark.parametrize("unsafe", [False, True])
+@pytest.mark.parametrize("patch", PATCHES)
+def test_what_is_patched_is_not_written_anew(patch: str, unsafe: bool, project: Project) -> None:
+    here = f"{USER}\n\n{patch}\n"
+    there = f"import torch\nimport torch.nn.functional as F\nimport user\n\n{patch}\n"
+    inside = there.replace("torch.nn.functional", "user.F").replace(
+        "import user.F as F", "from user import F"
+    )
+    files = {"one/here.py": here, "two/user.py": USER, "two/there.py": there}
+    if "torch.nn.functional" in patch:
+        files |= {"three/user.py": USER, "three/inside.py": inside}
+    project.write({f"{name.split('/')[0]}/.git/HEAD": "" for name in files})
+    project.write(files)
+    project.fix(unsafe=unsafe)
+    for name, text in files.items():
+        assert project.read(name) == text
+
+
+@pytest.mark.parametrize("patch", NO_PATCHES)
+def test_other_assignments_and_patches_hold_nothing_back(patch: str, project: Project) -> None:
+    project.write({".git/HEAD": "", "user.py": USER, "here.py": f"{USER}\n\n{patch}\n"})
+    project.fix()
+    for name in ("user.py", "here.py"):
+        assert "return torch.sigmoid(x)" in project.read(name)
+
+
+def test_the_reason_is_said(project: Project) -> None:
+    project.write({".git/HEAD": "", "user.py": USER})
+    project.write(
+        {
+            "test_user.py": 'from unittest.mock import patch\n\nwith patch("torch.nn.functional.sigmoid"):\n    pass\n'
+        }
+    )
+    out = " ".join(project.run("check", "--isolated", "user.py").split())
+    assert "test_user.py puts something else in the place of `torch.nn.functional.sigmoid`" in out
+
+
+# ---- which files are looked at ----------------------------------------------------------------------------
+
+USES_F = "from user import F\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "stays"),
+    [
+        ({".git/HEAD": "", "tools/deep/b.py": USES_F}, True),
+        ({"pyproject.toml": "", "tools/deep/b.py": USES_F}, True),
+        ({"b.py": USES_F}, True),
+        ({".git/HEAD": "", "b.ipynb": '{"cells": [{"source": ["from user import *\\n", "F.relu(x)"]}]}'}, True),
+        ({".git/HEAD": "", "b.ipynb": '{"cells": [{"source": "import user\\nF.relu(x)"}]}'}, True),
+        ({".git/HEAD": "", "b.pyi": USES_F}, True),
+        ({".git/HEAD": "", "b.py": "from user import F\nprint F.x\n"}, True),  # Python 2
+        ({".git/HEAD": "", "b.py": "from user import (\n    f,\n    F,  # why\n)\n"}, True),
+        ({".git/HEAD": "", "b.py": "from user import f, \\\n    F\n"}, True),
+        ({".git/HEAD": "", "b.py": "try:\n    from user import F\nexcept ImportError:\n    pass\n"}, True),
+        ({".git/HEAD": "", "b.py": "import torch.nn.functional as F\nimport user\nuser.f(F.relu)\n"}, False),
+        ({".git/HEAD": "", "b.py": "from user import f\nimport torch\ntorch.F\n"}, False),
+        ({".git/HEAD": "", "tools/b.py": USES_F, "tools/user.py": "F = 3\n"}, False),
+        ({".git/HEAD": "", "build/b.py": USES_F}, False),
+        ({".git/HEAD": "", ".gitignore": "b.py\n", "b.py": USES_F}, False),
+        ({".git/HEAD": "", "b.py": "from .user import *\n", "user.py": '__all__ = ["f"]\n' + USER}, False),
+    ],
+)  # fmt: skip
+def test_files_that_count(
+    files: dict[str, str], stays: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    results = set()
+    for number, arguments in enumerate(
+        (["."], ["user.py"], [".", "--jobs", "2"], ["-", "--stdin-filename", "user.py"])
+    ):
+        project = Project(tmp_path / str(number), monkeypatch)
+        project.write({"user.py": USER, **files})
+        text = project.read("user.py")
+        if "-" in arguments:
+            (project.path / "user.py").unlink()
+        out = project.run("check", "--fix", "--isolated", *arguments, stdin=text.encode())
+        results.add(out if "-" in arguments else project.read("user.py"))
+    (text,) = results
+    assert ("import torch.nn.functional as F" in text) is stays
+    assert "torch.sigmoid(x)" in text

@@ -71,6 +71,8 @@ class Exports:
                     found.update(_WORD.findall(text))
             elif called in _READS and len(call.args) > 1 and self._is_module(call.args[0]):
                 found.update(_strings(call.args[1]))
+            elif isinstance(call.func, ast.Attribute) and self._is_module(call.func.value):
+                found.update(text for argument in call.args[:1] for text in _strings(argument))
         for subscript in self.names.nodes(ast.Subscript):
             if self._is_module(subscript.value):
                 found.update(_strings(subscript.slice))

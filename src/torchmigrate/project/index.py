@@ -30,7 +30,8 @@ _PROJECT_FILES = frozenset(["pyproject.toml", "setup.py", "setup.cfg", "torchmig
 _WORDS = bytes(
     code if code >= 128 or chr(code).isalnum() or chr(code) == "_" else ord(" ") for code in range(256)
 )
-_ASSIGNED = re.compile(rb"\.(\w+)[ \t]*(?:,[^=\n]*|:[^=\n]*)?=(?!=)")
+_ASSIGNED = re.compile(rb"\.(\w+)(?=[ \t]*(?:[,:][^=\n]{0,80})?=(?!=))")
+_BOUND = re.compile(rb"\bas [\w.]+\.(\w+)")
 _QUOTED = re.compile(rb"(\w+)['\"]")
 _WORD = re.compile(r"\w+")
 _FILE = re.compile(r"[/\\.]")
@@ -172,7 +173,7 @@ class _Project:
             if path.suffix == NOTEBOOK:
                 continue
             data = _read(path)
-            words = set(_ASSIGNED.findall(data))
+            words = {*_ASSIGNED.findall(data), *_BOUND.findall(data)}
             if any(word in data for word in _PATCHING):
                 words.update(_QUOTED.findall(data), _KEYWORD.findall(data))
             for item in words:
@@ -195,9 +196,9 @@ class _Project:
         )
 
     def _mentioning(self, module: str) -> list[Path]:
-        if module.isidentifier():
+        if module.isidentifier() and module in self.modules:
             return self.mentioned.get(module, [])
-        return [path for path in self.files if module.encode() in _read(path)]
+        return [path for path in self.files if module.encode() in _read(path)]  # it may come from stdin
 
     def _takes(self, other: Path, path: Path, name: str, starred: bool) -> bool:
         found = self._mentions_of(other)
@@ -208,7 +209,7 @@ class _Project:
         held = loaded = False  # whether the module is imported as a whole, or by its name in a string
         stem = module_parts(path)[-1]
         for item in found.names:
-            if (stem, name) in pairwise(item.parts) and item.parts[0] not in LIBRARY_ROOTS:
+            if (stem, name) in pairwise(item.parts[1:]) and item.parts[0] not in LIBRARY_ROOTS:
                 return True  # `middle.layers.name`
             for size in range(len(item.parts) + 1):
                 if not self._is(Name(item.base, item.parts[:size]), other, path):
