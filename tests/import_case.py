@@ -6,6 +6,7 @@ import ast
 from pathlib import Path
 
 from torchmigrate.edits import apply
+from torchmigrate.exports import Exports
 from torchmigrate.imports import ImportPlanner, Refusal, Spelling, Swap
 from torchmigrate.model import Applicability, Edit, Fix, Release
 from torchmigrate.names.model import Binding, Names, Role, Use
@@ -22,7 +23,7 @@ class Case:
         self.text = code
         self.source = Source.from_text(self.text, Path("case.py"))
         self.names: Names = resolve(ast.parse(self.text), self.source, roots=ROOTS)
-        self.planner = ImportPlanner(self.names, self.source, is_init=is_init)
+        self.planner = ImportPlanner(self.names, self.source, Exports(self.names, is_init=is_init))
 
     def uses(self, name: str) -> list[Use]:
         """The uses written `name`, in order."""

@@ -21,14 +21,17 @@ from torchmigrate.catalogue.model import Rule
 from torchmigrate.comments import without_silent_losses
 from torchmigrate.config import Settings
 from torchmigrate.edits import flaw, splice
+from torchmigrate.exports import Exports
 from torchmigrate.failures import Failures
 from torchmigrate.fixes import FixPlanner
+from torchmigrate.held_back import held_back
 from torchmigrate.hits import Hit, HitFinder
 from torchmigrate.imports import ImportPlanner
 from torchmigrate.libraries import LIBRARY_ROOTS
 from torchmigrate.model import Finding, Fix, Release
 from torchmigrate.names.model import Names
 from torchmigrate.names.resolver import resolve
+from torchmigrate.project.index import ProjectIndex
 from torchmigrate.reach import entries, exists
 from torchmigrate.source import Source
 from torchmigrate.suppress import Suppressions
@@ -43,6 +46,7 @@ class Analyser:
         versions: the range of releases that the code is for.
         settings: of the run.
         whole: all rules, also those that are not wanted: the API rules leave their names to them.
+        project: what other files do with the names of a file; None: there are no other files.
     """
 
     def __init__(
@@ -51,8 +55,10 @@ class Analyser:
         versions: VersionRange,
         settings: Settings,
         whole: Catalogue | None = None,
+        project: ProjectIndex | None = None,
     ) -> None:
         self.versions = versions
+        self.project = project or ProjectIndex(None)
         self.settings = settings
         api = Api(versions)
         self.exists = api.target.exists
@@ -95,7 +101,8 @@ class Analyser:
         ]
         found: list[Finding] = []
         if hits or self.may_hold(source.text):
-            planner = FixPlanner(names, source, self.versions, self.settings, failures, is_init=is_init(path))
+            exports = exports_of(names, path, self.project)
+            planner = FixPlanner(names, source, self.versions, self.settings, failures, exports)
             planner.hits = hits
             if len(hits) < len(all_hits):
                 kept = set(map(id, hits))
@@ -116,6 +123,8 @@ class Analyser:
                     with failures.caught(rule.code, "every finding"):
                         found.extend(list(module.find(rule, mine, planner)))
             found = planner.settled(planner.at_target(found))
+            if any(finding.fix is not None for finding in found):
+                found = held_back(found, names, source, path, exports, self.project)
         if self.api is not None:
             seen = {id(hit.use) for hit in all_hits if not hit.rule.opt_in}
             with failures.caught(", ".join(sorted(API_CODES & self.settings.codes)), "every finding"):
@@ -138,9 +147,8 @@ def _with_sound_fix(finding: Finding, source: Source, failures: Failures) -> Fin
 def released(source: Source, fixes: Iterable[Fix]) -> set[str]:
     """What fixes no longer use, as `local name=qualified name`: ids change with every round.
 
-    That is what they say themselves, and every import from elsewhere of which a name stands in text that they
-    replace. The libraries' own are left to what fixes say: several imports may bind `torch`, and new text may
-    name it again.
+    That is what they say themselves, and every import of which a name stands in text that they replace. New
+    text may name it again: whether it is used is asked when all fixes are made.
     """
     wanted = {release.binding for fix in fixes for release in fix.releases}
     spans = sorted({(edit.start, edit.end) for fix in fixes for edit in fix.edits if edit.start < edit.end})
@@ -156,20 +164,16 @@ def released(source: Source, fixes: Iterable[Fix]) -> set[str]:
     found = {
         f"{binding.name}={binding.target}"
         for binding in names.imports
-        if binding.id in wanted
-        or (
-            (binding.target or "").partition(".")[0] not in LIBRARY_ROOTS
-            and any(map(is_replaced, binding.uses))
-        )
+        if binding.id in wanted or any(map(is_replaced, binding.uses))
     }
     names.release()
     return found
 
 
-def without_unused_imports(source: Source, path: Path, unused: set[str]) -> Source:
+def without_unused_imports(source: Source, path: Path, unused: set[str], project: ProjectIndex) -> Source:
     """The source without those of these imports (as `released` gives them) that have no use left."""
     names: Names = resolve(source.parse(), source)
-    planner = ImportPlanner(names, source, is_init=is_init(path))
+    planner = ImportPlanner(names, source, exports_of(names, path, project))
     releases = [
         Release(binding.id, ())
         for binding in names.imports
@@ -221,6 +225,10 @@ def own_packages(path: Path) -> frozenset[str]:
     return _shadows(directory) | (frozenset([own]) if own in LIBRARY_ROOTS else frozenset())
 
 
-def is_init(path: Path) -> bool:
-    """Whether other modules use what this file imports."""
-    return path.name in ("__init__.py", "__init__.pyi")
+def exports_of(names: Names, path: Path, project: ProjectIndex) -> Exports:
+    """Which names others take from a file."""
+
+    def elsewhere(name: str, starred: bool) -> bool:
+        return project.needed_elsewhere(path, name, starred=starred)
+
+    return Exports(names, is_init=path.name in ("__init__.py", "__init__.pyi"), elsewhere=elsewhere)

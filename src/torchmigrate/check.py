@@ -58,7 +58,7 @@ class Checker:
         self.output = output
         self.console = console
         self.here = here
-        self.engine = Engine(catalogue, settings)
+        self.engine = Engine(catalogue, settings, in_project=True)
         self.tally = Tally(settings.least)
         self.problems: list[Problem] = []
         self.pieces: list[tuple[str, str]] = []  # path, its part of the report
@@ -136,7 +136,9 @@ class Checker:
             write_atomic(result.path, source.encode(result.new_text))
         except SourceError as error:
             problem = Problem(result.path, error.reason, error.line)
-            result = Engine(self.catalogue, self.settings._replace(fix=False)).check(result.path)
+            result = Engine(self.catalogue, self.settings._replace(fix=False), in_project=True).check(
+                result.path
+            )
             result.problems = [
                 problem,
                 *(other for other in result.problems if other.reason != problem.reason),

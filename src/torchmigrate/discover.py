@@ -73,6 +73,7 @@ def discover(
     force_exclude: bool = False,
     respect_gitignore: bool = True,
     root: Path | None = None,
+    suffixes: tuple[str, ...] = SUFFIXES,
 ) -> Discovery:
     """Find the Python files (`*.py`, `*.pyi`) in `paths`; files that are named are taken with any suffix.
 
@@ -81,9 +82,10 @@ def discover(
     force_exclude: apply them to the given paths and the directories that these are in, too.
     respect_gitignore: leave out what the .gitignore files and .git/info/exclude of the repository say.
     root: directory of the project; the current one if not given.
+    suffixes: of the files that are looked for.
     Never raises: missing paths, unreadable directories, bad patterns and broken links become problems.
     """
-    walker = _Walker(root or Path(), respect_gitignore)
+    walker = _Walker(root or Path(), respect_gitignore, suffixes)
     walker.exclude([*exclude, *extend_exclude])
     for path in paths:
         walker.take(path, force_exclude)
@@ -116,7 +118,8 @@ _Chain = tuple[tuple["_Patterns", str], ...]
 
 
 class _Walker:
-    def __init__(self, root: Path, respect_gitignore: bool) -> None:
+    def __init__(self, root: Path, respect_gitignore: bool, suffixes: tuple[str, ...] = SUFFIXES) -> None:
+        self.suffixes = suffixes
         self.root = os.path.realpath(root)
         self.root_as_given = str(root.absolute())
         self.respect_gitignore = respect_gitignore
@@ -235,7 +238,7 @@ class _Walker:
                 name = entry.name
                 try:
                     is_directory = entry.is_dir(follow_symlinks=False)
-                    if not is_directory and not name.endswith(SUFFIXES):
+                    if not is_directory and not name.endswith(self.suffixes):
                         continue
                     if self.excludes(prefix, name, is_directory) or _ignored(chain, name, is_directory):
                         continue

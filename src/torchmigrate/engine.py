@@ -33,10 +33,12 @@ class Engine:
     Args:
         catalogue: all rules; those that are not selected, or say nothing at the target, are left out.
         settings: what to report, what to fix, and for which versions.
+        in_project: whether other files of the project are asked what they need of a file.
     """
 
-    def __init__(self, catalogue: Catalogue, settings: Settings) -> None:
+    def __init__(self, catalogue: Catalogue, settings: Settings, *, in_project: bool = False) -> None:
         self.settings = settings
+        self.in_project = in_project
         self.versions = VersionRange(settings.target, settings.minimum)
         self.whole = catalogue
         self.catalogue = catalogue.where(self._wanted)
@@ -72,8 +74,10 @@ class Engine:
     def analyser(self) -> Analyser:
         """What does the work; loaded when the first file needs it."""
         from torchmigrate.analysis import Analyser
+        from torchmigrate.project.index import ProjectIndex
 
-        return Analyser(self.catalogue, self.versions, self.settings, self.whole)
+        project = ProjectIndex(self.settings if self.in_project else None)
+        return Analyser(self.catalogue, self.versions, self.settings, self.whole, project)
 
     # ---- files ---------------------------------------------------------------------------------------
 
@@ -203,7 +207,7 @@ class Engine:
             source = after
             found = self.analyse(source, path, result)
         if unused:
-            after = without_unused_imports(source, path, unused)
+            after = without_unused_imports(source, path, unused, self.analyser.project)
             source = source if self._breaks(after, original) else after
             found = self.analyse(source, path, result)
         if source.text != original.text:

@@ -17,6 +17,7 @@ from torchmigrate import identity
 from torchmigrate.catalogue.model import Case, Rule
 from torchmigrate.comments import COMMENT_LOST
 from torchmigrate.config import Settings
+from torchmigrate.exports import Exports
 from torchmigrate.failures import Failures
 from torchmigrate.hits import Hit
 from torchmigrate.idle import remove_idle
@@ -28,6 +29,7 @@ from torchmigrate.names.distinctive import DISTINCTIVE_METHODS
 from torchmigrate.names.guards import is_excluded, is_handled
 from torchmigrate.names.model import Binding, Guards, Kind, Names, Role
 from torchmigrate.names.objects import TENSOR
+from torchmigrate.quotes import requoted
 from torchmigrate.source import Source
 from torchmigrate.trees import walk
 from torchmigrate.versions.range import VersionRange, applicability, requirement, severity
@@ -73,15 +75,14 @@ class FixPlanner:
         versions: VersionRange,
         settings: Settings,
         failures: Failures,
-        *,
-        is_init: bool,
+        exports: Exports,
     ) -> None:
         self.names = names
         self.source = source
         self.versions = versions
         self.settings = settings
         self.failures = failures
-        self._is_init = is_init
+        self.exports = exports
         # For codemods that serve several rules: the hits of all of them, whether a rule (code and name) is
         # suppressed at an offset, and what the codemod has worked out for the first of its rules.
         self.hits: Sequence[Hit] = ()
@@ -99,7 +100,7 @@ class FixPlanner:
     @cached_property
     def imports(self) -> ImportPlanner:
         """The plan of the file's imports, made when the first fix asks for it."""
-        return ImportPlanner(self.names, self.source, is_init=self._is_init)
+        return ImportPlanner(self.names, self.source, self.exports)
 
     def findings(self, hits: Sequence[Hit]) -> list[Finding]:
         """Every hit as a finding, with the fix where there is one."""
@@ -358,7 +359,8 @@ class FixPlanner:
         releases: tuple[Release, ...] = (),
         requires: Iterable[str] = (),
     ) -> Fix:
-        """A fix of a rule; the configuration may make it safe or unsafe."""
+        """A fix of a rule; its strings get the file's quotes, the configuration may change how safe it is."""
+        edits = [self._quoted(edit) for edit in edits]
         if level is Applicability.UNSAFE and self.settings.promotes(rule.code):
             level, reason = Applicability.SAFE, None
         elif level is Applicability.SAFE and self.settings.demotes(rule.code):
@@ -366,6 +368,17 @@ class FixPlanner:
         if level is Applicability.SAFE:
             reason = None
         return Fix(title, level, tuple(edits), reason, releases, rule.code, tuple(sorted(requires)))
+
+    def _quoted(self, edit: Edit) -> Edit:
+        if '"' not in edit.text and "'" not in edit.text:
+            return edit
+        if any(start <= edit.start < end for start, end in self._fstrings):
+            return edit  # the quotes may be those that do not end the string
+        return edit._replace(text=requoted(edit.text, self.source.text, self.source.text))
+
+    @cached_property
+    def _fstrings(self) -> list[tuple[int, int]]:
+        return [self.source.span(node) for node in self.names.nodes(ast.JoinedStr)]
 
     # ---- an import and what it binds -----------------------------------------------------------------
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from torchmigrate.model import Edit
+from torchmigrate.submodules import is_standard
 
 COMMENT = re.compile(r"#[^\r\n]*")
 _COMMENT_LINE = re.compile(r"[ \t\f]*#[^\r\n]*(?:\r\n|\r|\n)")
@@ -350,6 +351,39 @@ def remove_statements(
 
 
 # ---- the top of a module --------------------------------------------------------------------------------
+
+
+def roots_of(statement: ast.Import | ast.ImportFrom) -> list[str]:
+    """The top-level packages that an import statement names; none where it is relative."""
+    if isinstance(statement, ast.ImportFrom):
+        return [] if statement.level else [(statement.module or "").partition(".")[0]]
+    return [alias.name.partition(".")[0] for alias in statement.names]
+
+
+def add_among_standard(
+    source: SourceText,
+    body: Sequence[ast.stmt],
+    code: str,
+    imports: Sequence[ast.Import | ast.ImportFrom],
+    user: ast.stmt,
+) -> Edit | None:
+    """Add an import of the standard library to those that a module has, or as a group before the others.
+
+    Args:
+        imports: the module's imports before `user`, the statement that needs the new one; at least one.
+    """
+    standard = [
+        item for item in imports if roots_of(item) and all(is_standard(name) for name in roots_of(item))
+    ]
+    # The plain ones in order, then those with `from`.
+    before = [item for item in standard if _sort_key(source.text[start_of(source, item) :]) < _sort_key(code)]
+    if before:
+        return add_after(source, body, before[-1], code, user)
+    return add_line_before(source, body, (standard or imports)[0], code, "" if standard else source.newline)
+
+
+def _sort_key(code: str) -> tuple[bool, list[str]]:
+    return code.startswith("from"), code.split(maxsplit=2)[1:2]
 
 
 def is_header(body: Sequence[ast.stmt], statement: ast.stmt) -> bool:

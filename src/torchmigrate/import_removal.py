@@ -22,8 +22,6 @@ def removals(
     source: SourceText,
     scopes: ImportScopes,
     releases: Iterable[Release],
-    *,
-    is_init: bool,
 ) -> tuple[Edit, ...]:
     """See `ImportPlanner.removals`."""
     places: dict[int, set[int]] = {}
@@ -33,8 +31,7 @@ def removals(
     for number in sorted(places):
         binding = names.bindings[number]
         unused = set(binding.uses) <= places[number] and number not in scopes.relied_on
-        for_others = is_init and binding.scope is names.module
-        if unused and not for_others and _removable(binding, names, scopes, places[number]):
+        if unused and _removable(binding, names, scopes, places[number]):
             gone.setdefault(id(binding.statement), []).append(binding)
     edits: list[Edit] = []
     whole: dict[int, tuple[list[ast.stmt], list[ast.stmt]]] = {}
@@ -62,13 +59,13 @@ def _removable(binding: Binding, names: Names, scopes: ImportScopes, places: Col
     """Whether nothing but its uses speaks for the import."""
     return (
         binding.is_import
-        and not binding.exported
-        and binding.name not in names.all_names
         and binding.name not in scopes.declared
         and binding.scope.kind != "class"  # an attribute of the class
         and not (scopes.in_try(binding) and _alone(binding))
+        and not binding.type_checking
         and not _loads_submodule(binding, names, places)
         and not _in_type_string(names.tree, binding.name)
+        and not scopes.exports.takes(binding)
     )
 
 

@@ -6,6 +6,7 @@ import ast
 import builtins
 from collections.abc import Collection, Iterable
 
+from torchmigrate.exports import Exports
 from torchmigrate.import_edits import SourceText, end_of, start_of
 from torchmigrate.names.model import Binding, Kind, Names, Scope, Use
 from torchmigrate.submodules import FAMILY, is_standard
@@ -19,8 +20,9 @@ Step = tuple[list[ast.stmt], ast.stmt | None]
 class ImportScopes:
     """Answers for one file; built once, asked for each import that a fix needs."""
 
-    def __init__(self, names: Names, source: SourceText) -> None:
+    def __init__(self, names: Names, source: SourceText, exports: Exports) -> None:
         self.names = names
+        self.exports = exports
         self.source = source
         # Declared `global` or `nonlocal` somewhere: who binds these last is not known.
         self.declared: set[str] = set()

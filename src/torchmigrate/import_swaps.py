@@ -11,7 +11,7 @@ from torchmigrate.import_edits import ImportStatement, SourceText, end_of, spell
 from torchmigrate.import_scopes import ImportScopes
 from torchmigrate.model import Edit
 from torchmigrate.names.model import Binding, Kind, Names
-from torchmigrate.submodules import module_of
+from torchmigrate.submodules import is_standard, module_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +52,10 @@ class _Move:
 class Swaps:
     """Swaps import bindings of one file, for one round of fixes."""
 
-    def __init__(self, names: Names, source: SourceText, scopes: ImportScopes, *, is_init: bool) -> None:
+    def __init__(self, names: Names, source: SourceText, scopes: ImportScopes) -> None:
         self.names = names
         self.source = source
         self.scopes = scopes
-        self.is_init = is_init
         self.extended: set[int] = set()  # statements (by id) that were given one more name
         self._replaced: set[int] = set()  # statements that go, or come from another module
 
@@ -129,7 +128,7 @@ class Swaps:
         if not alias.asname:
             root = new.partition(".")[0]
             if root != binding.name:
-                if binding.uses or binding.exported or self.is_init or binding.scope.kind == "class":
+                if binding.uses or binding.scope.kind == "class" or self.scopes.exports.takes(binding):
                     return Refusal(f"`{binding.name}` is still used")
                 if not self.scopes.free(root, root, binding.scope, [], ignore=binding):
                     return Refusal(f"`{root}` means something else here")
@@ -157,12 +156,10 @@ class Swaps:
             keep_name
             or alias.asname is not None
             or bool(others)
-            or binding.exported
             or binding.in_string
-            or self.is_init
-            or old in self.names.all_names
             or old in self.scopes.declared
             or binding.scope.kind == "class"
+            or (name != old and self.scopes.exports.takes(binding))
         )
         local = old
         if not fixed and name != old:
@@ -173,7 +170,7 @@ class Swaps:
 
     def _held(self, binding: Binding, local: str, new: str) -> bool:
         here = start_of(self.source, binding.statement)
-        return not self.is_init and any(
+        return not self.scopes.exports.is_init and any(
             item is not binding
             and item.kind is Kind.FROM_IMPORT
             and item.target == new
@@ -202,6 +199,11 @@ class Swaps:
                 away.setdefault(move.module, []).append(move)
         leaving = [*gone, *(move.index for group in away.values() for move in group)]
         targets = {module: self._target(block, statement, module, bindings) for module in away}
+        for module, group in list(away.items()):
+            edit = self._among_standard(block, statement, module, group) if not targets[module] else None
+            if edit is not None and not comments:
+                edits.append(edit)
+                del away[module]
         if len(leaving) == len(statement.names):
             if id(statement) in self.extended:
                 return Refusal("another fix adds a name to this import")
@@ -235,6 +237,24 @@ class Swaps:
             edits.append(added)
             lossy = lossy and not kept
         return tuple(dict.fromkeys(edits)), lossy
+
+    def _among_standard(
+        self, block: list[ast.stmt], statement: ast.ImportFrom, module: str, group: Sequence[_Move]
+    ) -> Edit | None:
+        """An import from the standard library where the module has such imports, above those of libraries."""
+        imports: list[ast.Import | ast.ImportFrom] = []
+        for item in block:
+            if item is statement:
+                break
+            if isinstance(item, (ast.Import, ast.ImportFrom)) and not editing.is_header(block, item):
+                imports.append(item)
+        bound = self.names.module.bindings
+        alone = all(len(bound.get(move.local, ())) <= 1 for move in group)
+        stars = any(self.scopes.stars_may_bind(move.local, self.names.module) for move in group)
+        if block is not self.names.tree.body or not imports or not alone or stars or not is_standard(module):
+            return None
+        code = editing.from_import(self.source, module, [spell_alias(m.name, m.local) for m in group], None)
+        return editing.add_among_standard(self.source, block, code, imports, statement)
 
     def _target(
         self, block: list[ast.stmt], statement: ast.ImportFrom, module: str, bindings: Sequence[Binding]

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from torchmigrate import import_edits as editing
+from torchmigrate.exports import Exports
 from torchmigrate.import_edits import ImportStatement, SourceText, start_of
 from torchmigrate.import_removal import removals
 from torchmigrate.import_scopes import BUILTINS, ImportScopes, mentions
@@ -54,21 +55,20 @@ class ImportPlanner:
     Args:
         names: what the resolver found in the file.
         source: its text.
-        is_init: the file is an `__init__.py`, whose imports other modules use.
+        exports: which names others take from the file.
     """
 
-    def __init__(self, names: Names, source: SourceText, *, is_init: bool) -> None:
+    def __init__(self, names: Names, source: SourceText, exports: Exports) -> None:
         self.names = names
         self.source = source
-        self.is_init = is_init
-        self.scopes = ImportScopes(names, source)
+        self.scopes = ImportScopes(names, source, exports)
         self._top_imports = [
             statement
             for statement in names.tree.body
             if isinstance(statement, (ast.Import, ast.ImportFrom))
             and not editing.is_header(names.tree.body, statement)
         ]
-        self._swaps = Swaps(names, source, self.scopes, is_init=is_init)
+        self._swaps = Swaps(names, source, self.scopes)
         self._made: dict[tuple[str, int], tuple[Edit, ...]] = {}  # new imports by code and block
         self._places: dict[int, frozenset[int]] = {}  # uses by binding: lists of thousands are slow to search
 
@@ -269,9 +269,9 @@ class ImportPlanner:
         found = [item for item in self._top_imports if start_of(self.source, item) < limit]
         if not found:
             return editing.add_at_top(self.source, body, code) or self._behind_header(code)
-        related = [statement for statement in found if root in _roots(statement)]
-        if not related and is_standard(root):
-            edit = self._among_standard(code, root, found, user)
+        related = [statement for statement in found if root in editing.roots_of(statement)]
+        if not related and is_standard(root) and not self._stars_may_bind(root):
+            edit = editing.add_among_standard(self.source, body, code, found, user)
             if edit is not None:
                 return edit
         if related and code == f"import {root}" and not self._stars_may_bind(root):
@@ -286,23 +286,6 @@ class ImportPlanner:
             if later and not harmless and any(item is star.statement for item in found):
                 anchor = star.statement
         return editing.add_after(self.source, body, anchor, code, user)
-
-    def _among_standard(
-        self, code: str, root: str, found: Sequence[ast.Import | ast.ImportFrom], user: ast.stmt
-    ) -> Edit | None:
-        """In order among the plain imports of the standard library, or as a group before the others."""
-        body = self.names.tree.body
-        if self._stars_may_bind(root):
-            return None
-        standard = [
-            item for item in found if _roots(item) and all(is_standard(name) for name in _roots(item))
-        ]
-        plain = [item for item in standard if isinstance(item, ast.Import)]
-        before = [item for item in plain if f"import {item.names[0].name}" < code]
-        if before:
-            return editing.add_after(self.source, body, before[-1], code, user)
-        gap = "" if standard else self.source.newline
-        return editing.add_line_before(self.source, body, (standard or found)[0], code, gap)
 
     def _stars_may_bind(self, root: str) -> bool:
         """Whether a star import may bind the name of a package to something else."""
@@ -365,7 +348,7 @@ class ImportPlanner:
 
         A release without places is for a binding that has no uses any more.
         """
-        return removals(self.names, self.source, self.scopes, releases, is_init=self.is_init)
+        return removals(self.names, self.source, self.scopes, releases)
 
 
 def _first_name(node: ast.AST) -> ast.Name | None:
@@ -375,10 +358,3 @@ def _first_name(node: ast.AST) -> ast.Name | None:
     while isinstance(node, ast.Attribute):
         node = node.value
     return node if isinstance(node, ast.Name) else None
-
-
-def _roots(statement: ast.Import | ast.ImportFrom) -> list[str]:
-    """The top-level packages that an import statement names; none where it is relative."""
-    if isinstance(statement, ast.ImportFrom):
-        return [] if statement.level else [(statement.module or "").partition(".")[0]]
-    return [alias.name.partition(".")[0] for alias in statement.names]

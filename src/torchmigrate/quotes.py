@@ -11,27 +11,44 @@ _TOKENS = re.compile(
     r'''|"(?:""[\s\S]*?"""|(?:\\.|[^"\\\n])*(?P<double>"))'''
     r"""|'(?:''[\s\S]*?'''|(?:\\.|[^'\\\n])*(?P<single>'))"""
 )
-_PLAIN = re.compile(r'"[^"\'\\\n]*"')
+_PLAIN = re.compile(r"""(["'])[^"'\\\n]*\1""")
 
 
 @functools.lru_cache(maxsize=4)
-def preferred_quote(text: str) -> str:
-    """The quote that most strings of a source have; the double one if there is no such thing."""
+def _counts(text: str) -> tuple[int, int]:
+    """How many strings of a source have single quotes, and how many double ones."""
     single = double = 0
     for token in _TOKENS.finditer(text):
         single += token.lastgroup == "single"
         double += token.lastgroup == "double"
+    return single, double
+
+
+def preferred_quote(text: str) -> str:
+    """The quote that most strings of a source have; the double one if there is no such thing."""
+    single, double = _counts(text)
     return "'" if single > double else '"'
 
 
 def requoted(new: str, old: str, text: str) -> str:
-    """New code with its strings as the file writes them.
+    """New code with its strings as the file writes them; as they are where that is not known.
 
     Args:
-        new: code in which the strings that are new have double quotes.
+        new: code with strings in quotes of either kind.
         old: the code whose place it takes; a string that is in there stays as it is.
         text: of the whole file.
     """
-    if '"' not in new or preferred_quote(text) == '"':
+    if '"' not in new and "'" not in new:
         return new
-    return _PLAIN.sub(lambda found: found[0] if found[0] in old else f"'{found[0][1:-1]}'", new)
+    single, double = _counts(text)
+    if single == double:
+        return new
+    quote = "'" if single > double else '"'
+
+    def written(found: re.Match[str]) -> str:
+        string = found[0]
+        if not _PLAIN.fullmatch(string) or string in old:
+            return string
+        return f"{quote}{string[1:-1]}{quote}"
+
+    return _TOKENS.sub(written, new)

@@ -46,7 +46,7 @@ class Search:
 
     @cached_property
     def engine(self) -> Engine:
-        return Engine(self.catalogue, self.settings)
+        return Engine(self.catalogue, self.settings, in_project=True)
 
     def check(self, path: Path) -> FileResult:
         """What is found in a file; whatever is wrong with it becomes a problem of the result."""

@@ -1,0 +1,130 @@
+"""Fixes that would break what other code does with a name: they are shown, never applied."""
+
+from __future__ import annotations
+
+import ast
+import re
+from bisect import bisect_left
+from collections.abc import Iterable
+from pathlib import Path
+
+from torchmigrate.canonical import canonical
+from torchmigrate.exports import Exports
+from torchmigrate.model import Applicability, Finding, Fix
+from torchmigrate.names.model import Binding, Kind, Names
+from torchmigrate.project.index import ProjectIndex
+from torchmigrate.project.mentions import Mentions
+from torchmigrate.source import Source
+
+_WORD = re.compile(r"\w+")
+_SETTINGS = "torch.backends."  # what is assigned there is no function
+_PATCHING = re.compile(r"patch|setattr|delattr|spy|stub")
+
+
+def held_back(
+    found: list[Finding], names: Names, source: Source, path: Path, exports: Exports, project: ProjectIndex
+) -> list[Finding]:
+    """The findings, with those fixes as advice only that leave a patch, or another file, without its name."""
+    reasons: dict[int, str] = {}
+    patches = _Patches(names, source, path, project)
+    fixes = {id(finding.fix): finding.fix for finding in found if finding.fix is not None}
+    imports = [binding for binding in names.imports if binding.scope is names.module]
+    uses = sorted((offset, binding.name) for binding in imports for offset in binding.uses)
+    for key, fix in fixes.items():
+        reason = _removes(fix, names, source, exports)
+        for name in _written_without(fix, uses):
+            reason = reason or patches.of_binding(name)
+        if reason is not None:
+            reasons[key] = reason
+    for finding in found:
+        if finding.fix is not None and finding.symbol and id(finding.fix) not in reasons:
+            reason = patches.of_symbol(finding.symbol)
+            if reason is not None:
+                reasons[id(finding.fix)] = reason
+    if not reasons:
+        return found
+    held = {
+        key: fix._replace(applicability=Applicability.DISPLAY, reason=reasons[key])
+        for key, fix in fixes.items()
+        if key in reasons
+    }
+    return [finding._replace(fix=held.get(id(finding.fix), finding.fix)) for finding in found]
+
+
+def _removes(fix: Fix, names: Names, source: Source, exports: Exports) -> str | None:
+    """Why a fix may not unbind a name of the module itself; imports without uses go later, and know it."""
+    cuts = [edit for edit in fix.edits if edit.start < edit.end]
+    words = {word for edit in fix.edits for word in _WORD.findall(edit.text)}
+    for name, bound in names.module.bindings.items():
+        gone = [binding for binding in bound if name not in words and _is_cut(binding, cuts, source)]
+        if gone and len(gone) == len(bound) and exports.takes(gone[0]):
+            return f"`{name}` is taken from this file by other code"
+    return None
+
+
+def _written_without(fix: Fix, uses: list[tuple[int, str]]) -> list[str]:
+    """The imported names that a fix no longer uses somewhere; `uses` are offsets and names, sorted."""
+    found: dict[str, None] = {}
+    for edit in fix.edits:
+        here = uses[bisect_left(uses, (edit.start, "")) : bisect_left(uses, (edit.end, ""))]
+        words = set(_WORD.findall(edit.text)) if here else set()
+        found.update(dict.fromkeys(name for _, name in here if name not in words))
+    return list(found)
+
+
+def _is_cut(binding: Binding, cuts: Iterable[tuple[int, int, str, bool]], source: Source) -> bool:
+    """Whether edits replace the place where a name is bound."""
+    node = binding.statement if binding.kind is Kind.DEFINITION else binding.node
+    if not isinstance(node, (ast.stmt, ast.expr, ast.alias)):
+        return False
+    start = source.offset(node.lineno, node.col_offset)
+    return any(begin <= start < end for begin, end, *_ in cuts)
+
+
+class _Patches:
+    """What the file and its project patch."""
+
+    def __init__(self, names: Names, source: Source, path: Path, project: ProjectIndex) -> None:
+        self.names = names
+        self.source = source
+        self.path = path
+        self.project = project
+        self._own: Mentions | None = None
+        self._known: dict[str, str | None] = {}
+
+    def of_symbol(self, symbol: str) -> str | None:
+        """Why a use of a library's name may not get another one."""
+        if symbol not in self._known:
+            self._known[symbol] = self._symbol(canonical(symbol))
+        return self._known[symbol]
+
+    def _symbol(self, name: str) -> str | None:
+        if name.startswith(_SETTINGS):
+            return None
+        last = name.rpartition(".")[2]
+        if self._may_patch(last) and self._patches_here(name, last):
+            return f"this file puts something else in the place of `{name}`, which the new code would not see"
+        other = self.project.patched(self.path, name)
+        if other is not None:
+            return (
+                f"{other.name} puts something else in the place of `{name}`, which the new code would not see"
+            )
+        return None
+
+    def of_binding(self, name: str) -> str | None:
+        """Why a use of an imported name may not be written without it."""
+        if self.project.replaced(self.path, name):
+            return f"another file puts something else in the place of `{name}` of this one"
+        return None
+
+    def _may_patch(self, last: str) -> bool:
+        text = self.source.text
+        return _PATCHING.search(text) is not None or re.search(rf"\.\s*{last}\b\s*[,:=]", text) is not None
+
+    def _patches_here(self, name: str, last: str) -> bool:
+        if self._own is None:
+            self._own = Mentions(self.names.tree, self.path.absolute().parent.parts)
+        return last in self._own.patched_anywhere or any(
+            item.parts[-1] == last and name in self.project.qualified(item, self.path)
+            for item in self._own.patched
+        )

@@ -1,0 +1,198 @@
+"""What one file takes from other modules, and what it patches, by name."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+_DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
+# Calls that put something else in the place of a name: of unittest.mock, pytest, pytest-mock, the builtins.
+_PATCHES = frozenset(["patch", "multiple", "setattr", "delattr", "spy", "stub"])
+_SHORT = 200  # characters of a string that may be a name
+_LOADS = frozenset(["import_module", "__import__", "modules", "run_module", "find_spec", "reload"])
+_WHOLE = frozenset(["getattr", "hasattr", "vars", "dir", "getmembers"])
+
+
+class Name(NamedTuple):
+    """A dotted name with the imports of its file written out.
+
+    base: the directory in which a relative import looks; None: any that Python looks in.
+    """
+
+    base: tuple[str, ...] | None
+    parts: tuple[str, ...]
+
+    def plus(self, *parts: str) -> Name:
+        return Name(self.base, (*self.parts, *parts))
+
+
+class Mentions:
+    """Names of modules and of what is in them, as a file has them.
+
+    Args:
+        tree: the syntax tree of the file.
+        directory: that it is in, as parts of an absolute path.
+
+    Attributes:
+        stars: modules of star imports.
+        names: every dotted name that begins with an import, as long as it is written; imports are among them.
+        dynamic: those of which any attribute may be read: `getattr(layers, name)`.
+        strings: dotted names in strings.
+        texts: other strings that may hold code, or the name of a file.
+        attributes: what is read from objects that are no imports.
+        words: all plain names, and `attributes`.
+        dynamic_objects: whether any attribute of such an object may be read.
+        loads: whether modules are loaded by names in strings.
+        patched: what is replaced by something else.
+        patched_anywhere: last parts of such names, where the rest is not known.
+    """
+
+    def __init__(self, tree: ast.Module, directory: tuple[str, ...]) -> None:
+        self.stars: list[Name] = []
+        self.names: set[Name] = set()
+        self.dynamic: set[Name] = set()
+        self.strings: set[tuple[str, ...]] = set()
+        self.texts: list[str] = []
+        self.attributes: set[str] = set()
+        self.words: set[str] = set()
+        self.dynamic_objects = False
+        self.loads = False
+        self.patched: set[Name] = set()
+        self.patched_anywhere: set[str] = set()
+        self._directory = directory
+        self._bound: dict[str, set[Name]] = {}
+        nodes = list(ast.walk(tree))
+        for node in nodes:
+            self._import(node)
+        for node in nodes:
+            if isinstance(node, ast.Assign):  # `t = torch`
+                for target in node.targets:
+                    if isinstance(target, ast.Name):
+                        self._bound.setdefault(target.id, set()).update(self.meanings(node.value))
+        inner = {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}
+        for node in nodes:
+            self._read(node, inner)
+        for node in nodes:
+            self._patch(node)
+
+    def _import(self, node: ast.AST) -> None:
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                name = Name(None, tuple(alias.name.split(".")))
+                self.names.add(name)
+                bound = name if alias.asname else Name(None, name.parts[:1])
+                self._bound.setdefault(alias.asname or name.parts[0], set()).add(bound)
+        elif isinstance(node, ast.ImportFrom):
+            above = self._directory[: len(self._directory) - node.level + 1]
+            parts = tuple(node.module.split(".")) if node.module else ()
+            module = Name(above if node.level else None, parts)
+            for alias in node.names:
+                if alias.name == "*":
+                    self.stars.append(module)
+                    continue
+                self.names.add(module.plus(alias.name))
+                self.loads |= alias.name in _LOADS
+                self._bound.setdefault(alias.asname or alias.name, set()).add(module.plus(alias.name))
+
+    def _read(self, node: ast.AST, inner: set[int]) -> None:
+        if isinstance(node, (ast.Attribute, ast.Name)) and id(node) not in inner:
+            self.names.update(self.meanings(node))
+        if isinstance(node, ast.Attribute):
+            self.loads |= node.attr in _LOADS
+            if not self.meanings(node):
+                self.attributes.add(node.attr)
+                self.words.add(node.attr)
+        elif isinstance(node, ast.Name):
+            self.loads |= node.id in _LOADS
+            self.words.add(node.id)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            self._string(node.value)
+        elif isinstance(node, ast.Call) and _last(node.func) in _WHOLE and not _is_constant(node.args[1:2]):
+            meant = [name for item in node.args[:1] for name in self.meanings(item)]
+            self.dynamic.update(meant)
+            self.dynamic_objects |= not meant
+
+    def _string(self, text: str) -> None:
+        short = len(text) < _SHORT
+        if short and not text.endswith(".py") and _DOTTED.fullmatch(text.lstrip(".")):
+            self.strings.add(tuple(text.lstrip(".").split(".")))
+        elif short or "import" in text:
+            self.texts.append(text)
+
+    def meanings(self, node: ast.AST) -> list[Name]:
+        """What a chain of attributes may mean, if it begins with a name that an import binds."""
+        parts: list[str] = []
+        while isinstance(node, ast.Attribute):
+            parts.append(node.attr)
+            node = node.value
+        if not isinstance(node, ast.Name):
+            return []
+        return [name.plus(*reversed(parts)) for name in self._bound.get(node.id, ())]
+
+    def bound(self, name: str) -> set[Name]:
+        """What imports bind a name to."""
+        return self._bound.get(name, set())
+
+    # ---- what is patched -----------------------------------------------------------------------------
+
+    def _patch(self, node: ast.AST) -> None:
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, (ast.Store, ast.Del)):
+            self.patched.update(self.meanings(node))
+        elif isinstance(node, ast.Call) and not _PATCHES.isdisjoint(_parts(node.func)):
+            self._patching_call(node)
+
+    def _patching_call(self, node: ast.Call) -> None:
+        given = [*node.args, *(keyword.value for keyword in node.keywords)]
+        words = [text for item in given for text in _strings(item)]
+        objects = [name for item in node.args[:1] for name in self.meanings(item)]
+        first = node.args[0] if node.args else None
+        if (
+            isinstance(first, ast.Constant)
+            and isinstance(first.value, str)
+            and "multiple" in _parts(node.func)
+        ):
+            objects.append(Name(None, tuple(first.value.split("."))))
+        named = [keyword.arg for keyword in node.keywords if keyword.arg]
+        for text in words:
+            parts = tuple(text.split("."))
+            if len(parts) > 1 and parts[0]:
+                self.patched.add(Name(None, parts))
+        for name in objects:
+            for text in (*words, *named):
+                self.patched.add(name.plus(*text.split(".")))
+        if any(isinstance(item, ast.Name) and not self.meanings(item) for item in node.args[:2]):
+            # The name is a variable's: any string of the file.
+            for parts in self.strings:
+                if len(parts) > 1:
+                    self.patched.add(Name(None, parts))
+                self.patched.update(name.plus(*parts) for name in objects)
+        for item in node.args[:2]:
+            if isinstance(item, (ast.JoinedStr, ast.BinOp)):  # f"{MODULE}.cholesky"
+                self.patched_anywhere.update(
+                    text.rpartition(".")[2] for text in _strings(item) if "." in text
+                )
+
+
+def _is_constant(nodes: list[ast.expr]) -> bool:
+    return any(isinstance(node, ast.Constant) for node in nodes)
+
+
+def _strings(node: ast.AST) -> Iterator[str]:
+    for item in ast.walk(node):
+        if isinstance(item, ast.Constant) and isinstance(item.value, str):
+            yield item.value
+
+
+def _parts(node: ast.AST) -> list[str]:
+    """The names in a chain of attributes."""
+    parts = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    return [*parts, node.id] if isinstance(node, ast.Name) else parts
+
+
+def _last(node: ast.AST) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")

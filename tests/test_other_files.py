@@ -1,0 +1,333 @@
+"""What other files of a project take from a file stays there, whichever files are given."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import sys
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+from harness.fakes import fake_libraries
+
+from torchmigrate import cli
+from torchmigrate.names.resolver import LIBRARY_ROOTS
+
+
+class Project:
+    """Files in an empty directory."""
+
+    def __init__(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.path = path
+        self.monkeypatch = monkeypatch
+
+    def write(self, files: dict[str, str]) -> None:
+        for name, text in files.items():
+            path = self.path / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(dedent(text))
+
+    def read(self, name: str) -> str:
+        return (self.path / name).read_text()
+
+    def run(self, *arguments: str, stdin: bytes = b"") -> str:
+        """Run torchmigrate there; stdout."""
+        streams = [io.TextIOWrapper(io.BytesIO(data), write_through=True) for data in (stdin, b"", b"")]
+        with self.monkeypatch.context() as patch:
+            patch.chdir(self.path)
+            for name, stream in zip(("stdin", "stdout", "stderr"), streams, strict=True):
+                patch.setattr(sys, name, stream)
+            with pytest.raises(SystemExit) as stop:
+                cli.main([*arguments])
+        out, err = (stream.buffer.getvalue().decode() for stream in streams[1:])  # type: ignore[attr-defined]
+        assert stop.value.code in (0, 1), err
+        return out
+
+    def fix(self, *paths: str, unsafe: bool = False) -> None:
+        self.run("check", "--fix", "--isolated", *(["--unsafe-fixes"] if unsafe else []), *paths or ["."])
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    return Project(tmp_path, monkeypatch)
+
+
+# Local name, how layers.py binds it, how it uses it: with nobody else, the fix removes or renames it.
+BINDINGS = {
+    "function": ("xavier_uniform", "from torch.nn.init import xavier_uniform", "xavier_uniform(w)"),
+    "renamed": ("clip_grad_norm", "from torch.nn.utils import clip_grad_norm", "clip_grad_norm(w, 1)"),
+    "other module": ("ger", "from torch import ger", "ger(w, w)"),
+    "module": ("F", "import torch.nn.functional as F", "F.sigmoid(w)"),
+    "library": ("torchvision", "import torchvision", "torchvision.utils.irange(3)"),
+    "from library": ("nn", "from torch import nn", "nn.functional.tanh(w)"),
+    "argument": ("FloatTensor", "from torch import FloatTensor\nimport torch", "torch.set_default_tensor_type(FloatTensor)"),
+}  # fmt: skip
+
+# How main.py, or a module that it imports, takes {name} from layers.py, which may be in a package.
+WAYS = {
+    "from": {"main.py": "from layers import {name}\n"},
+    "from as": {"main.py": "from layers import os, {name} as other\n"},
+    "inside a function": {"main.py": "def f():\n    from layers import {name}\nf()\n"},
+    "star": {"main.py": "from layers import *\nprint({name})\n"},
+    "attribute": {"main.py": "import layers\nlayers.{name}\n"},
+    "attribute of alias": {"main.py": "import os, layers as la\nla.{name}\n"},
+    "attribute of object": {"main.py": "import layers\ndef f(module):\n    return module.{name}\nf(layers)\n"},
+    "getattr": {"main.py": "import layers\ngetattr(layers, '{name}')\n"},
+    "getattr of a variable": {"main.py": "import layers\nfor name in ['{name}']:\n    getattr(layers, name)\n"},
+    "vars": {"main.py": "import layers\nvars(layers)['{name}']\n"},
+    "dict": {"main.py": "import layers\nlayers.__dict__['{name}']\n"},
+    "import_module": {"main.py": "import importlib\nimportlib.import_module('layers').{name}\n"},
+    "import_module as": {"main.py": "from importlib import import_module as load\nload('layers').{name}\n"},
+    "__import__": {"main.py": "__import__('layers').{name}\n"},
+    "sys.modules": {"main.py": "import layers, sys\nsys.modules['layers'].{name}\n"},
+    "patch": {"main.py": "from unittest.mock import patch\nwith patch('layers.{name}'):\n    pass\n"},
+    "patch inside": {"main.py": "from unittest.mock import patch\nwith patch('layers.{name}.x', create=True):\n    pass\n"},
+    "patch.object": {"main.py": "import layers\nfrom unittest.mock import patch\nwith patch.object(layers, '{name}'):\n    pass\n"},
+    "setattr": {"main.py": "import layers\nassert hasattr(layers, '{name}')\nsetattr(layers, '{name}', 3)\n"},
+    "alias": {"main.py": "import layers\nla = layers\nla.{name}\n"},
+    "returned": {"main.py": "import layers\ndef get():\n    return layers\nget().{name}\n"},
+    "kept in an object": {"main.py": "import layers\nclass A:\n    held = layers\nA().held.{name}\n"},
+    "getattr of import_module": {"main.py": "import importlib\ndef get(name):\n    return getattr(importlib.import_module('layers'), name)\nget('{name}')\n"},
+    "exec": {"main.py": "exec('from layers import {name}')\n"},
+    "exec of the file": {"main.py": "exec(open('layers.py').read())\nprint({name})\n"},
+    "run_path": {"main.py": "import runpy\nrunpy.run_path('layers.py')['{name}']\n"},
+    "spec": {"main.py": "from importlib import util\nspec = util.spec_from_file_location('x', './layers.py')\nmodule = util.module_from_spec(spec)\nspec.loader.exec_module(module)\nmodule.{name}\n"},
+    "from package": {"pkg/layers.py": "", "main.py": "from pkg.layers import {name}\n"},
+    "attribute of package": {"pkg/layers.py": "", "main.py": "import pkg.layers\npkg.layers.{name}\n"},
+    "module of package": {"pkg/layers.py": "", "main.py": "from pkg import layers\nlayers.{name}\n"},
+    "relative": {"pkg/__init__.py": "", "pkg/layers.py": "", "pkg/other.py": "from .layers import {name}\n", "main.py": "import pkg.other\n"},
+    "relative module": {"pkg/__init__.py": "", "pkg/layers.py": "", "pkg/other.py": "from . import layers as la\nla.{name}\n", "main.py": "import pkg.other\n"},
+    "relative star": {"pkg/__init__.py": "", "pkg/layers.py": "", "pkg/other.py": "from .layers import *\n{name}\n", "main.py": "import pkg.other\n"},
+    "from above": {"pkg/__init__.py": "", "pkg/layers.py": "", "pkg/sub/__init__.py": "", "pkg/sub/other.py": "from ..layers import {name}\n", "main.py": "import pkg.sub.other\n"},
+    "from further above": {"pkg/__init__.py": "", "pkg/layers.py": "", "pkg/sub/__init__.py": "", "pkg/sub/other.py": "from .. import layers\nlayers.{name}\n", "main.py": "import pkg.sub.other\n"},
+    "re-export": {"pkg/__init__.py": "from .layers import {name}\n", "pkg/layers.py": "", "main.py": "from pkg import {name}\n"},
+    "re-export of all": {"pkg/__init__.py": "from .layers import *\n", "pkg/layers.py": "", "main.py": "from pkg import {name}\n"},
+    "through the package": {"pkg/__init__.py": "from . import layers\n", "pkg/layers.py": "", "main.py": "import pkg\npkg.layers.{name}\n"},
+    "through another module": {"middle.py": "from layers import *\n", "main.py": "import middle\nmiddle.{name}\n"},
+    "through an attribute": {"middle.py": "import layers\n", "main.py": "import middle\nmiddle.layers.{name}\n"},
+    "from the sources": {"src/pkg/layers.py": "", "main.py": "import os, sys\nsys.path.insert(0, os.path.abspath('src'))\nfrom pkg.layers import {name}\n"},
+}  # fmt: skip
+
+# With a mock of the name in its module, only those that keep the old name at their uses are rewritten.
+MOCKING = ("patch", "patch.object", "setattr")
+SPELLED_ANEW = ("module", "library", "from library", "argument")
+
+
+def layers(binding: str) -> str:
+    _, code, use = BINDINGS[binding]
+    return f"import os\n{code}\n\n\ndef f(w):\n    return {use}\n"
+
+
+def files_of(binding: str, way: str) -> tuple[dict[str, str], str]:
+    """The files of a project, and which one is layers.py."""
+    name = BINDINGS[binding][0]
+    files = {path: text.replace("{name}", name) for path, text in WAYS[way].items()}
+    place = next((path for path in files if path.endswith("layers.py")), "layers.py")
+    return {**files, place: layers(binding)}, place
+
+
+def works(directory: Path, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Whether main.py runs with fake libraries."""
+    known = set(sys.modules)
+    with monkeypatch.context() as patch, fake_libraries(LIBRARY_ROOTS):
+        patch.chdir(directory)
+        patch.setattr(sys, "path", [str(directory), *sys.path])
+        patch.setattr(sys, "dont_write_bytecode", True)
+        try:
+            exec(compile((directory / "main.py").read_text(), "main.py", "exec"), {"__name__": "main"})
+        except (ImportError, NameError, AttributeError, KeyError):
+            return False
+        finally:
+            for name in set(sys.modules) - known:
+                del sys.modules[name]
+    return True
+
+
+@pytest.mark.parametrize("binding", BINDINGS)
+def test_without_other_files_the_name_goes(binding: str, project: Project) -> None:
+    project.write({"layers.py": layers(binding), "main.py": "import layers\nlayers.f\nlayers.os\n"})
+    project.fix()
+    project.write({"main.py": f"import layers\nlayers.{BINDINGS[binding][0]}\n"})
+    assert not works(project.path, project.monkeypatch), "or the tests below say nothing"
+
+
+@pytest.mark.parametrize(("binding", "way"), list(itertools.product(BINDINGS, WAYS)))
+def test_what_worked_works(binding: str, way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files, place = files_of(binding, way)
+    results = []
+    for number, paths in enumerate(([], [place])):
+        project = Project(tmp_path / str(number), monkeypatch)
+        project.write({".git/HEAD": "", **files})
+        assert works(project.path, monkeypatch)
+        project.fix(*paths)
+        assert works(project.path, monkeypatch), project.read(place)
+        results.append(project.read(place))
+    assert results[0] == results[1], "the same whichever files are given"
+    blind = way in MOCKING and binding in SPELLED_ANEW
+    assert (results[0] == files[place]) is blind, "the uses in the file itself are rewritten all the same"
+
+
+# ---- strings, doctests and patches ------------------------------------------------------------------------
+
+TEXT = """\
+import torch
+import torch.nn.functional as F
+from torch.nn.init import xavier_uniform
+{top}
+
+def f(x):
+    {body}
+    xavier_uniform(x)
+    return F.sigmoid(x)
+
+
+{end}
+"""
+# The names that have to stay bound.
+STAYS = {
+    "doctest": ({"body": '"""\n    >>> F.relu(xavier_uniform(x))\n    """'}, "F xavier_uniform"),
+    "doctest, further line": ({"body": '"""\n    >>> for x in y:\n    ...     F.relu(x)\n    """'}, "F"),
+    "__all__": ({"top": '__all__ = ["F", "f"]'}, "F"),
+    "__all__ +=": ({"top": '__all__ = []\n__all__ += ["F", "xavier_uniform"]'}, "F xavier_uniform"),
+    "globals": ({"end": 'globals()["F"].relu'}, "F"),
+    "globals().get": ({"end": 'globals().get("xavier_uniform")'}, "xavier_uniform"),
+    "globals by a variable": ({"end": "[globals()[name] for name in names]"}, "F xavier_uniform"),
+    "vars": ({"end": 'vars()["F"]'}, "F"),
+    "eval": ({"end": 'eval("F.relu(x)")'}, "F"),
+    "eval of an f-string": ({"end": 'eval(f"F.{name}(x)")'}, "F"),
+    "timeit": ({"end": 'timeit.timeit("F.relu(x)", globals=globals())'}, "F xavier_uniform"),
+    "getattr of the module": ({"end": 'getattr(sys.modules[__name__], "xavier_uniform")'}, "xavier_uniform"),
+    "getattr by a variable": ({"end": "getattr(sys.modules[__name__], kind)"}, "F xavier_uniform"),
+    "prose": ({"body": '"""F is a Variable of xavier_uniform."""'}, ""),
+    "globals written": ({"end": 'globals()["other"] = 3'}, ""),
+}
+
+
+@pytest.mark.parametrize("case", STAYS)
+def test_names_in_strings_of_the_file_stay(case: str, project: Project) -> None:
+    parts, names = STAYS[case]
+    project.write({".git/HEAD": ""})
+    (project.path / "a.py").write_text(TEXT.format(**{"top": "", "body": "pass", "end": "", **parts}))
+    project.fix()
+    text = project.read("a.py")
+    assert "torch.sigmoid(x)" in text
+    assert ("functional as F" in text) is ("F" in names.split())
+    assert ("xavier_uniform_ as xavier_uniform\n" in text) is ("xavier_uniform" in names.split())
+
+
+# What puts something else in the place of `torch.nn.functional.sigmoid`.
+PATCHES = [
+    "F.sigmoid = wrap(F.sigmoid)",
+    "torch.nn.functional.sigmoid = wrap(F.sigmoid)",
+    "other = F\nother.sigmoid = wrap",
+    "F.tanh, F.sigmoid = a, b",
+    "F.sigmoid: object = a",
+    "with open(x) as F.sigmoid:\n    pass",
+    'setattr(F, "sigmoid", wrap)',
+    'for name in ["sigmoid", "tanh"]:\n    setattr(F, name, wrap(getattr(F, name)))',
+    'with mock.patch.object(F, "sigmoid"):\n    pass',
+    '@mock.patch("torch.nn.functional.sigmoid", autospec=True)\ndef test(m):\n    pass',
+    'with patch("torch.nn.functional.sigmoid") as m, open(x):\n    pass',
+    'with patch.multiple("torch.nn.functional", sigmoid=DEFAULT):\n    pass',
+    "with patch.multiple(F, sigmoid=DEFAULT):\n    pass",
+    'TARGET = "torch.nn.functional.sigmoid"\nwith patch(TARGET):\n    pass',
+    'MODULE = "torch.nn.functional"\nwith patch(f"{MODULE}.sigmoid"):\n    pass',
+    'MODULE = "torch.nn.functional"\nwith patch(MODULE + ".sigmoid"):\n    pass',
+    'def test(monkeypatch):\n    monkeypatch.setattr(F, "sigmoid", 3)',
+    'def test(monkeypatch):\n    monkeypatch.setattr("torch.nn.functional.sigmoid", 3)',
+    'def test(mocker):\n    mocker.patch("torch.nn.functional.sigmoid")',
+    'def test(mocker):\n    mocker.spy(F, "sigmoid")',
+]
+NO_PATCHES = [
+    "x.sigmoid = wrap(x)",
+    "self.sigmoid = F.relu",
+    'with patch("numpy.sigmoid"):\n    pass',
+    'with patch("torch.nn.functional.relu"):\n    pass',
+    'setattr(model, "sigmoid", wrap)',
+    "call(sigmoid=F.relu)",
+    'names = ["torch.nn.functional.sigmoid"]',
+]
+USER = "import torch\nimport torch.nn.functional as F\n\n\ndef f(x):\n    return F.sigmoid(x)\n"
+
+
+@pytest.mark.parametrize("unsafe", [False, True])
+@pytest.mark.parametrize("patch", PATCHES)
+def test_what_is_patched_is_not_written_anew(patch: str, unsafe: bool, project: Project) -> None:
+    here = f"{USER}\n\n{patch}\n"
+    there = f"import torch\nimport torch.nn.functional as F\nimport user\n\n{patch}\n"
+    inside = there.replace("torch.nn.functional", "user.F").replace(
+        "import user.F as F", "from user import F"
+    )
+    files = {"one/here.py": here, "two/user.py": USER, "two/there.py": there}
+    if "torch.nn.functional" in patch:
+        files |= {"three/user.py": USER, "three/inside.py": inside}
+    project.write({f"{name.split('/')[0]}/.git/HEAD": "" for name in files})
+    project.write(files)
+    project.fix(unsafe=unsafe)
+    for name, text in files.items():
+        assert project.read(name) == text
+
+
+@pytest.mark.parametrize("patch", NO_PATCHES)
+def test_other_assignments_and_patches_hold_nothing_back(patch: str, project: Project) -> None:
+    project.write({".git/HEAD": "", "user.py": USER, "here.py": f"{USER}\n\n{patch}\n"})
+    project.fix()
+    for name in ("user.py", "here.py"):
+        assert "return torch.sigmoid(x)" in project.read(name)
+
+
+def test_the_reason_is_said(project: Project) -> None:
+    project.write({".git/HEAD": "", "user.py": USER})
+    project.write(
+        {
+            "test_user.py": 'from unittest.mock import patch\n\nwith patch("torch.nn.functional.sigmoid"):\n    pass\n'
+        }
+    )
+    out = " ".join(project.run("check", "--isolated", "user.py").split())
+    assert "test_user.py puts something else in the place of `torch.nn.functional.sigmoid`" in out
+
+
+# ---- which files are looked at ----------------------------------------------------------------------------
+
+USES_F = "from user import F\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "stays"),
+    [
+        ({".git/HEAD": "", "tools/deep/b.py": USES_F}, True),
+        ({"pyproject.toml": "", "tools/deep/b.py": USES_F}, True),
+        ({"b.py": USES_F}, True),
+        ({".git/HEAD": "", "b.ipynb": '{"cells": [{"source": ["from user import *\\n", "F.relu(x)"]}]}'}, True),
+        ({".git/HEAD": "", "b.ipynb": '{"cells": [{"source": "import user\\nF.relu(x)"}]}'}, True),
+        ({".git/HEAD": "", "b.pyi": USES_F}, True),
+        ({".git/HEAD": "", "b.py": "from user import F\nprint F.x\n"}, True),  # Python 2
+        ({".git/HEAD": "", "b.py": "from user import (\n    f,\n    F,  # why\n)\n"}, True),
+        ({".git/HEAD": "", "b.py": "from user import f, \\\n    F\n"}, True),
+        ({".git/HEAD": "", "b.py": "try:\n    from user import F\nexcept ImportError:\n    pass\n"}, True),
+        ({".git/HEAD": "", "b.py": "import torch.nn.functional as F\nimport user\nuser.f(F.relu)\n"}, False),
+        ({".git/HEAD": "", "b.py": "from user import f\nimport torch\ntorch.F\n"}, False),
+        ({".git/HEAD": "", "tools/b.py": USES_F, "tools/user.py": "F = 3\n"}, False),
+        ({".git/HEAD": "", "build/b.py": USES_F}, False),
+        ({".git/HEAD": "", ".gitignore": "b.py\n", "b.py": USES_F}, False),
+        ({".git/HEAD": "", "b.py": "from .user import *\n", "user.py": '__all__ = ["f"]\n' + USER}, False),
+    ],
+)  # fmt: skip
+def test_files_that_count(
+    files: dict[str, str], stays: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    results = set()
+    for number, arguments in enumerate(
+        (["."], ["user.py"], [".", "--jobs", "2"], ["-", "--stdin-filename", "user.py"])
+    ):
+        project = Project(tmp_path / str(number), monkeypatch)
+        project.write({"user.py": USER, **files})
+        text = project.read("user.py")
+        if "-" in arguments:
+            (project.path / "user.py").unlink()
+        out = project.run("check", "--fix", "--isolated", *arguments, stdin=text.encode())
+        results.add(out if "-" in arguments else project.read("user.py"))
+    (text,) = results
+    assert ("import torch.nn.functional as F" in text) is stays
+    assert "torch.sigmoid(x)" in text
