@@ -25,7 +25,7 @@ import pytest
 
 FIXTURES = sorted(path.parent for path in Path(__file__).with_name("fixtures").glob("*/before.py"))
 SAFE, UNSAFE = ("--fix",), ("--fix", "--unsafe-fixes")
-PLACE = re.compile(r"(.+?)/before\.py:(\d+:\d+): (\w+) .*\n")
+PLACE = re.compile(r"(.+?)\.py:(\d+:\d+): (\w+) .*\n")
 
 
 def selected(directory: Path) -> str:
@@ -53,7 +53,7 @@ def run_all(directory: Path, *options: str) -> dict[str, list[str]]:
     """Run over the copies of all fixtures in a directory; what is found in each, as in findings.txt."""
     found: dict[str, list[str]] = {fixture.name: [] for fixture in FIXTURES}
     for selection in sorted(set(map(selected, FIXTURES))):
-        names = [fixture.name for fixture in FIXTURES if selected(fixture) == selection]
+        names = [f"{fixture.name}.py" for fixture in FIXTURES if selected(fixture) == selection]
         extended = ("--extend-select", selection) if selection else ()
         for line in torchmigrate(directory, names, *extended, *options).splitlines(keepends=True):
             place = PLACE.fullmatch(line)
@@ -68,8 +68,7 @@ def results(options: tuple[str, ...]) -> tuple[dict[str, list[str]], dict[str, b
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
         for fixture in FIXTURES:
-            (directory / fixture.name).mkdir()
-            shutil.copy(fixture / "before.py", directory / fixture.name)
+            shutil.copy(fixture / "before.py", directory / f"{fixture.name}.py")
         found = run_all(directory, *options)
         once = texts(directory)
         if options:
@@ -78,7 +77,7 @@ def results(options: tuple[str, ...]) -> tuple[dict[str, list[str]], dict[str, b
 
 
 def texts(directory: Path) -> dict[str, bytes]:
-    return {fixture.name: (directory / fixture.name / "before.py").read_bytes() for fixture in FIXTURES}
+    return {fixture.name: (directory / f"{fixture.name}.py").read_bytes() for fixture in FIXTURES}
 
 
 def expected(directory: Path, *, unsafe: bool) -> bytes:

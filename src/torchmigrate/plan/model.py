@@ -59,11 +59,11 @@ class Since:
             return Effect.BREAKS
         if self.changes is not None and self.changes <= release:
             return Effect.CHANGES
-        outdated = self.outdated is not None and self.outdated <= release
+        outdated = self.outdated if self.outdated is not None and self.outdated <= release else None
         if self.warns is not None and self.warns <= release:
             # What is outdated in a later release than it was deprecated in has ceased to warn.
-            return Effect.OUTDATED if outdated and self.outdated > self.warns else Effect.WARNS
-        return Effect.OUTDATED if outdated else None
+            return Effect.OUTDATED if outdated is not None and outdated > self.warns else Effect.WARNS
+        return None if outdated is None else Effect.OUTDATED
 
     def of(self, effect: Effect) -> Version | None:
         """The first release with an effect."""
