@@ -1,4 +1,5 @@
 """How the time of a run grows with the length and the depth of a file; see README.md beside this file."""
+# ruff: noqa: E501 (one shape a line)
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ import sys
 import tempfile
 import textwrap
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -82,7 +83,9 @@ def many(shape: Callable[[int], str], times: int = 40) -> Shape:
     return text
 
 
-def nested(head: str, tail: str = "", last: str = "x = torch.ger(x, y)", base: str = "") -> Callable[[int], str]:
+def nested(
+    head: str, tail: str = "", last: str = "x = torch.ger(x, y)", base: str = ""
+) -> Callable[[int], str]:
     """Blocks in blocks."""
 
     def text(depth: int) -> str:
@@ -258,7 +261,7 @@ BLOCKS = {
     "try": ("try:", "except AttributeError:\n x = y", "", ""),
     "functions": "def f{i}(x, z{i}=x):\n y = Variable(x, volatile=True)",
     "classes": "class C{i}(nn.Module):\n f = torch.ger",
-    "match": "match x:\n case [y, x]:".replace("\n case", "\n case"),
+    "match": "",  # see `cases`
 }
 EXPRESSIONS: dict[str, Callable[[int], str]] = {
     "sum": lambda n: "y = " + " + ".join(["torch.ger(x, x)"] * n),
@@ -293,15 +296,20 @@ def cases() -> Iterator[Case]:
         yield Case(name, shape, FIX)
     for name, block in BLOCKS.items():
         if isinstance(block, tuple):
-            head, tail = ("if x.sum() > {i}:", "else:\n x = y") if name.startswith("if") else (block[0], block[1])
+            head, tail = (
+                ("if x.sum() > {i}:", "else:\n x = y") if name.startswith("if") else (block[0], block[1])
+            )
             made = nested(head, tail)
         elif name == "match":
+
             def made(depth: int) -> str:
                 text = "".join(f"{'  ' * i}match x:\n{'  ' * i} case [y, {i}]:\n" for i in range(depth))
                 return text + "  " * depth + "x = torch.ger(x, y)\n"
         else:
             made = nested(block)
-        deepest = 80 if name in ("if", "if with else", "functions", "classes") else 40 if name == "match" else 19
+        deepest = (
+            80 if name in ("if", "if with else", "functions", "classes") else 40 if name == "match" else 19
+        )
         yield Case(f"{name} in {name}", many(made), FIX, (deepest // 4, deepest))
     for name, expression in EXPRESSIONS.items():
         yield Case(f"deep: {name}", many(lambda n, e=expression: e(n) + "\n"), FIX, (20, 80))

@@ -94,7 +94,7 @@ class Suppressions:
             return False
         key = (first, code, name)
         if key not in self._hidden:  # each marks what hides the rule, so all are asked
-            self._hidden[key] = any([comment.hides(code, name) for comment in comments])
+            self._hidden[key] = True in [comment.hides(code, name) for comment in comments]
         return self._hidden[key]
 
     def filter(

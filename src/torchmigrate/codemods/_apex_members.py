@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -38,6 +39,8 @@ _STATE = {
 }
 _HALF = "leave `.half()` out: a scaler takes no weights in half precision, autocast casts what it is good for"
 
+_Scaled = dict[Function, list[ast.stmt]]  # the statements of each function that scale a loss, in order
+
 
 @dataclass(slots=True)
 class Member:
@@ -58,7 +61,12 @@ def members(uses: Sequence[Use], names: Names, functions: Functions) -> list[Mem
         if use.call is not None:
             _note(use, use.call, functions.owners[id(use.statement)], functions)
     _spread(functions)
-    scaled = [use for use in calls if use.candidates[0].endswith(".scale_loss")]
+    scaled: _Scaled = {}
+    for use in calls:
+        if use.candidates[0].endswith(".scale_loss"):
+            scaled.setdefault(functions.owners[id(use.statement)], []).append(use.statement)
+    for statements in scaled.values():
+        statements.sort(key=lambda item: item.lineno)
     found: dict[int, Member] = {}
     steps: list[tuple[ast.Attribute, ast.stmt, Function]] = []
     for function in functions.every:
@@ -125,22 +133,16 @@ def _spread(functions: Functions) -> None:
                     new |= value is not None and functions.note(statement.target.id, function, value)
 
 
-def _elsewhere(statement: ast.stmt, scaled: Sequence[Use], function: Function, functions: Functions) -> bool:
+def _elsewhere(statement: ast.stmt, scaled: _Scaled, function: Function, functions: Functions) -> bool:
     """Whether a statement stands in a branch of its own, where the function scales its loss in another."""
-    apart = False
-    for use in scaled:
-        if functions.owners[id(use.statement)] is function:
-            if not functions.apart(use.statement, statement):
-                return False
-            apart = True
-    return apart
+    mine = scaled.get(function, ())
+    return bool(mine) and all(functions.apart(item, statement) for item in mine)
 
 
-def _before_all(statement: ast.stmt, scaled: Sequence[Use], function: Function, functions: Functions) -> bool:
+def _before_all(statement: ast.stmt, scaled: _Scaled, function: Function, functions: Functions) -> bool:
     """Whether a statement runs before a loss is scaled, and not again."""
-    mine = [use.statement for use in scaled if functions.owners[id(use.statement)] is function]
     loops = any(isinstance(spot.statement, LOOPS) for spot in functions.spots[id(statement)].chain())
-    return bool(mine) and not loops and statement.lineno < min(item.lineno for item in mine)
+    return function in scaled and not loops and statement.lineno < scaled[function][0].lineno
 
 
 def _of_masters(statement: ast.stmt) -> bool:
@@ -155,10 +157,15 @@ def _of_masters(statement: ast.stmt) -> bool:
 def _clipping(
     names: Names,
     functions: Functions,
-    scaled: Sequence[Use],
+    scaled: _Scaled,
     steps: Sequence[tuple[ast.Attribute, ast.stmt, Function]],
 ) -> Iterator[tuple[ast.Call, str]]:
     """The calls that clip gradients before one of the steps, each with the optimizer."""
+    masters = {function: [*filter(_of_masters, function.statements)] for function in functions.every}
+    mine: dict[Function, list[tuple[ast.Attribute, ast.stmt]]] = {}
+    for node, statement, owner in steps:
+        mine.setdefault(owner, []).append((node, statement))
+    lines = {owner: [statement.lineno for _, statement in items] for owner, items in mine.items()}
     for use in names.uses:
         call, name = use.call, use.candidates[0]
         if call is None or name.rpartition(".")[2] not in _CLIPPING or use.role is not Role.CALL:
@@ -168,16 +175,13 @@ def _clipping(
         function = functions.owners.get(id(use.statement))
         if function is None or _elsewhere(use.statement, scaled, function, functions):
             continue
-        if any(_of_masters(item) and functions.apart(item, use.statement) for item in function.statements):
+        if any(functions.apart(item, use.statement) for item in masters[function]):
             continue  # in the branch without apex
-        begin = [
-            item.statement.lineno for item in scaled if functions.owners.get(id(item.statement)) is function
-        ]
-        if begin and call.lineno < min(begin):
+        begin = scaled.get(function, ())
+        if begin and call.lineno < begin[0].lineno:
             continue
-        for node, statement, owner in steps:
-            if owner is not function or statement.lineno < use.statement.lineno:
-                continue
+        later = bisect_left(lines.get(function, []), use.statement.lineno)
+        for node, statement in mine.get(function, [])[later:]:
             common = together([functions.spots[id(use.statement)], functions.spots[id(statement)]])
             if common is not None and common[0].index < common[1].index:
                 yield call, ast.unparse(node.value)

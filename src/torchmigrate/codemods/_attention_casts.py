@@ -100,7 +100,7 @@ class Casts:
 
     def _is_cast_variable(self, name: str) -> bool:
         given = self.reader.assigned(self.site.function).get(name, [])
-        return any([self._is_cast(value) for value in given if not isinstance(value, ast.Name)])
+        return True in [self._is_cast(value) for value in given if not isinstance(value, ast.Name)]
 
     def _of_tensor(self, operation: Operation) -> bool:
         """Whether a cast is to the dtype of a tensor: `x.to(y.dtype)`, `x.type_as(y)`."""

@@ -56,7 +56,7 @@ class Numbers:
         return False
 
     def _all(self, depth: int, *nodes: ast.expr) -> bool:
-        return all([self.is_one(item, depth + 1) for item in nodes])
+        return False not in [self.is_one(item, depth + 1) for item in nodes]
 
     def _is_number_name(self, name: str) -> bool:
         """Whether a local name only ever is a number."""
@@ -86,7 +86,7 @@ class Numbers:
         """Whether a class may give an attribute something that is not computed from numbers alone."""
         assert self.site.owner is not None, "or it is not asked"
         values = self.reader.layers(self.site.owner).values.get(attribute, [])
-        return any([self._is_other(inner) for value in values for inner in walk(value)])
+        return True in [self._is_other(inner) for value in values for inner in walk(value)]
 
     def _is_other(self, node: ast.AST) -> bool:
         if isinstance(node, ast.Call):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
 from torchmigrate.model import Edit
@@ -21,10 +22,12 @@ class ExpressionEdits:
     def __init__(self, source: Source) -> None:
         self.source = source
         self._made: dict[Span, tuple[Piece, ...]] = {}
+        self._order: list[tuple[int, int]] = []  # of those, by start and, the widest first, end (negative)
 
     def put(self, node: ast.expr, *pieces: Piece) -> None:
         """Give an expression a new text; the expression itself among the pieces is its old one."""
         self._made[self.source.span(node)] = pieces
+        self._order = []
 
     def edits(self, without: Sequence[Span] = ()) -> list[Edit]:
         """The changes, except for those inside some stretches."""
@@ -57,11 +60,16 @@ class ExpressionEdits:
         return "".join(parts)
 
     def _outermost(self, start: int, end: int, own: Span | None) -> Iterator[Span]:
+        if len(self._order) != len(self._made):
+            self._order = sorted((first, -last) for first, last in self._made)
         position = start
-        for span in sorted(self._made, key=lambda item: (item[0], -item[1])):
-            if position <= span[0] and span[1] <= end and span != own:
-                yield span
-                position = span[1]
+        for index in range(bisect_left(self._order, (start, -end)), len(self._order)):
+            first, last = self._order[index][0], -self._order[index][1]
+            if first > end:
+                break
+            if position <= first and last <= end and (first, last) != own:
+                yield first, last
+                position = last
 
 
 def as_primary(node: ast.expr) -> tuple[Piece, ...]:

@@ -332,7 +332,7 @@ class Values:
         """Whether a pair is the result of `stft`, which has three or four dimensions."""
         if isinstance(node, ast.Name):
             seen = self.reaching.of(node)
-            return bool(seen) and all([self._stfts(item) for item in seen])
+            return bool(seen) and False not in [self._stfts(item) for item in seen]
         if not isinstance(node, ast.Call):
             return False
         transform = self.transforms.get(id(node))

@@ -19,6 +19,7 @@ from torchmigrate.fixes import FixPlanner
 from torchmigrate.hits import Hit
 from torchmigrate.model import Finding
 from torchmigrate.names.model import Role, Scope
+from torchmigrate.trees import walk
 
 NEEDS_HITS = True
 
@@ -39,6 +40,7 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
     if is_taken_over(names):
         return
     known = uses_by_node(names)
+    compiles: dict[int, dict[str, list[int]]] = {}
     for hit in hits:
         call, use = hit.use.call, hit.use
         if use.role is not Role.CALL or not use.sure or call is None:
@@ -52,7 +54,7 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
         elif hit.name in DATA_PARALLEL and call.args:
             model = call.args[0]
             inside = _called(model, use.statement, use.scope, known) == COMPILE
-            if inside or _in_place(model, use.statement, use.scope):
+            if inside or _in_place(model, use.statement, use.scope, compiles):
                 yield planner.finding(hit, None)._replace(help=_COPIES)
 
 
@@ -63,26 +65,35 @@ def _called(node: ast.expr | None, statement: ast.stmt, scope: Scope, known: dic
     return known.get(id(node.func)) if isinstance(node, ast.Call) else None
 
 
-def _in_place(node: ast.expr, statement: ast.stmt, scope: Scope) -> bool:
-    """Whether `model.compile()` stands above, for the same value of the variable."""
+def _in_place(
+    node: ast.expr, statement: ast.stmt, scope: Scope, compiles: dict[int, dict[str, list[int]]]
+) -> bool:
+    """Whether `model.compile()` stands above, for the same value of the variable.
+
+    compiles: the lines of such calls, by id() of the scope's node and variable; filled when asked for.
+    """
     if not isinstance(node, ast.Name):
+        return False
+    by_name = compiles.get(id(scope.node))
+    if by_name is None:
+        by_name = compiles[id(scope.node)] = {}
+        for inner in walk(scope.node):
+            if (
+                isinstance(inner, ast.Expr)
+                and isinstance(inner.value, ast.Call)
+                and isinstance(inner.value.func, ast.Attribute)
+                and inner.value.func.attr == "compile"
+                and isinstance(inner.value.func.value, ast.Name)
+                and not any(isinstance(item, ast.Constant) for item in inner.value.args)
+                and not {"optimizer", "loss"} & {item.arg for item in inner.value.keywords}
+            ):
+                by_name.setdefault(inner.value.func.value.id, []).append(inner.lineno)
+    lines = [line for line in by_name.get(node.id, ()) if line < statement.lineno]
+    if not lines:
         return False
     bound = [
         binding.statement.lineno
         for binding in scope.bindings.get(node.id, ())
         if binding.statement is not None and binding.statement.lineno < statement.lineno
     ]
-    for inner in ast.walk(scope.node):
-        if (
-            isinstance(inner, ast.Expr)
-            and isinstance(inner.value, ast.Call)
-            and isinstance(inner.value.func, ast.Attribute)
-            and inner.value.func.attr == "compile"
-            and isinstance(inner.value.func.value, ast.Name)
-            and inner.value.func.value.id == node.id
-            and max(bound, default=0) < inner.lineno < statement.lineno
-            and not any(isinstance(item, ast.Constant) for item in inner.value.args)
-            and not {"optimizer", "loss"} & {item.arg for item in inner.value.keywords}
-        ):
-            return True
-    return False
+    return max(bound, default=0) < max(lines)

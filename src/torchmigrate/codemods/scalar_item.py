@@ -129,7 +129,7 @@ class Scalars:
             return self.is_one(node.operand, scope, depth + 1)
         if isinstance(node, ast.BinOp):
             sides = [side for side in (node.left, node.right) if not _is_number(side)]
-            return bool(sides) and all([self.is_one(side, scope, depth + 1) for side in sides])
+            return bool(sides) and False not in [self.is_one(side, scope, depth + 1) for side in sides]
         if not isinstance(node, ast.Call):
             return False
         name = self.around.qualified(node.func) or ""
@@ -155,7 +155,7 @@ class Scalars:
         ]
         if not values or len(values) < len(bindings):
             return False
-        return all([self.is_one(value, scope) for value in values])
+        return False not in [self.is_one(value, scope) for value in values]
 
 
 def _is_number(node: ast.expr) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
 from torchmigrate.catalogue.model import Rule
@@ -16,6 +17,7 @@ from torchmigrate.hits import Hit
 from torchmigrate.import_edits import logical_line
 from torchmigrate.model import Edit, Finding, Fix
 from torchmigrate.names.model import Role
+from torchmigrate.trees import walk
 from torchmigrate.versions.range import applicability
 
 NEEDS_HITS = True  # a file without a hit of the rule has nothing for it
@@ -29,6 +31,7 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
     """A finding for every step that comes first in its loop or function."""
     tree = planner.names.tree
     optimizers = _optimizers(tree)
+    steps: _Steps | None = None
     blocks = {id(node.body): node for node in ast.walk(tree) if isinstance(node, _BODIES)}
     for hit in hits:
         statement, call = hit.use.statement, hit.use.call
@@ -42,7 +45,10 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
         if (call.args or call.keywords) and not (counted_from(call, owner) or 0) > 0:
             continue  # counted from 0, the first value of the schedule is that of the first epoch
         optimizer = optimizers.get(ast.unparse(call.func.value))
-        if optimizer is not None and _comes_first(hit, owner, optimizer, tree):
+        if optimizer is None:
+            continue
+        steps = steps if steps is not None else _steps(tree)
+        if _comes_first(hit, owner, steps.get(optimizer, [])):
             yield planner.finding(hit, _moved(rule, hit, owner, planner))
 
 
@@ -76,25 +82,37 @@ def _optimizer_of(value: ast.expr) -> str | None:
     return ast.unparse(first) if isinstance(first, ast.Name | ast.Attribute) else None
 
 
-def _steps(node: ast.AST, optimizer: str) -> Iterator[ast.Call]:
-    """`optimizer.step(...)`, and `scaler.step(optimizer)`."""
-    for call in ast.walk(node):
+_Steps = dict[str, list[tuple[int, int]]]  # where each optimizer steps, in order
+
+
+def _steps(tree: ast.Module) -> _Steps:
+    """The places of `optimizer.step(...)`, and of `scaler.step(optimizer)`."""
+    found: _Steps = {}
+    for call in walk(tree):
         if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
             continue
-        if call.func.attr == "step" and optimizer in map(ast.unparse, [call.func.value, *call.args]):
-            yield call
+        if call.func.attr == "step":
+            for name in {*map(ast.unparse, [call.func.value, *call.args])}:
+                found.setdefault(name, []).append((call.lineno, call.col_offset))
+    return {name: sorted(places) for name, places in found.items()}
 
 
-def _comes_first(hit: Hit, owner: ast.stmt, optimizer: str, tree: ast.Module) -> bool:
-    """Whether the optimizer steps later in the block, and nowhere before."""
-    place = hit.use.block.index(hit.use.statement)
-    later = [call for node in hit.use.block[place + 1 :] for call in _steps(node, optimizer)]
+def _comes_first(hit: Hit, owner: ast.stmt, steps: list[tuple[int, int]]) -> bool:
+    """Whether the optimizer, which steps there, steps later in the block, and nowhere before."""
+    statement = hit.use.statement
+    begin = bisect_left(steps, _end(statement))
+    later = bisect_left(steps, _end(hit.use.block[-1])) - begin
     if not later:
         return False
     if isinstance(owner, _FUNCTIONS):  # it may be called after any other function
-        return len(list(_steps(tree, optimizer))) == len(later)
-    first = min((call.lineno, call.col_offset) for call in _steps(hit.use.scope.node, optimizer))
-    return first > (hit.use.statement.lineno, hit.use.statement.col_offset)
+        return len(steps) == later
+    scope = hit.use.scope.node
+    top = (getattr(scope, "lineno", 0), getattr(scope, "col_offset", 0))
+    return steps[bisect_left(steps, top)] > (statement.lineno, statement.col_offset)
+
+
+def _end(statement: ast.stmt) -> tuple[int, int]:
+    return statement.end_lineno or statement.lineno, statement.end_col_offset or 0
 
 
 def _moved(rule: Rule, hit: Hit, owner: ast.stmt, planner: FixPlanner) -> Fix | None:
@@ -176,7 +194,7 @@ def at_end(hit: Hit, owner: ast.stmt, planner: FixPlanner) -> tuple[Edit, Edit] 
         return None
     text = source.text[line.start : line.after]
     before = source.text[line.start - 1 : line.start]
-    if not text.endswith("\n") or before != "\n" or not source.text[: end.after].endswith("\n"):
+    if not text.endswith("\n") or before != "\n" or source.text[end.after - 1 : end.after] != "\n":
         return None
     if call.args or call.keywords:
         begin, stop = source.span(call.func)[1] - line.start, source.span(call)[1] - line.start
