@@ -184,9 +184,8 @@ class Forward:
     def _is_covered(self, function: Function) -> bool:
         """Whether a function is only called where a loss is computed, under autocast."""
         calls = self._callers.get(function, [])
-        return bool(calls) and all(
-            [id(statement) in self._lossy or self._covered(caller) for caller, statement in calls]
-        )
+        covered = [id(statement) in self._lossy or self._covered(caller) for caller, statement in calls]
+        return bool(calls) and False not in covered
 
     @cached_property
     def _callers(self) -> dict[Function, list[tuple[Function, ast.stmt]]]:
