@@ -19,8 +19,8 @@ class Answers(Generic[Key, Answer]):
 
     Args:
         work_out: the answer for a key; asks this object for others. It is called again with more of them
-            known, so it must depend on nothing else that changes, and where it needs many it should ask for all
-            at once: `False not in [...]`, not `all(...)`.
+            known, so it must depend on nothing else that changes, and where it needs many it should ask for
+            all at once: `False not in [...]`, not `all(...)`.
         unknown: the answer for what depends on nothing but itself. Others may turn it into something else,
             but not back: then what is answered does not depend on what was asked first.
     """

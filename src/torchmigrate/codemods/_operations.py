@@ -139,7 +139,7 @@ class Reader:
         return found
 
     def assigned(self, function: ast.AST) -> Mapping[str, list[ast.expr]]:
-        """The values that a function gives to variables by themselves (`x = value`), in no particular order."""
+        """The values that a function gives to variables by `x = value`, in no particular order."""
         found = self._given.get(id(function))
         if found is None:
             found = self._given[id(function)] = {}
