@@ -597,3 +597,9 @@ def test_docstrings_of_torch(tmp_path: Path) -> None:
         ":func:`torch.documented` is deprecated in favor of others"
     )
     assert release["torch._C._TensorBase.resized"].signatures == ("(*sizes, memory_format=None)",)
+
+
+def test_a_module_that_only_raises_is_gone(tmp_path: Path) -> None:
+    release = read(tmp_path, {"lib/old.py": 'raise ImportError("use lib.new")', "lib/new.py": "def f(): ..."})
+    assert release["lib.old"].gone
+    assert not release["lib.new"].gone

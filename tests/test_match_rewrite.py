@@ -159,7 +159,7 @@ def test_operations_alone_keep_the_callee() -> None:
     found = first_rewrite("import torch\ntorch.old(a, 1)\n", make_rule(Case(drop=("b",))))
     assert found is not None
     assert found[0].callee == "torch.old"
-    assert found[0].title == "Change the arguments"
+    assert found[0].title == "Drop `b`"
 
 
 def test_callee_of_a_template() -> None:

@@ -3,9 +3,9 @@
 python tools/severity.py [CODE...] [--all]
 
 A finding is an *error* if what it found is gone, a *warning* if it warns or changed its results, an *info* if
-it is only outdated. What can be executed is executed: names are looked up, the old sides of the examples are run
-with all warnings on, and so is the code in `tests/severities/probes.yaml`, for rules whose examples cannot run.
-What cannot is read: what the installed sources say when they are called, or in their documentation.
+it is only outdated. What can be executed is executed: names are looked up, the old sides of the examples are
+run with all warnings on, and so is the code in `tests/severities/probes.yaml`, for rules whose examples can
+not run. What cannot is read: what the installed sources say when they are called, or in their documentation.
 `tests/severities/explained.yaml` has the reasons of what neither shows.
 """
 

@@ -27,6 +27,8 @@ def generic(rule: Rule, text: str) -> str:
     if "{" not in text:
         return text
     values: dict[str, list[str]] = {"name": [*rule.symbols, *rule.modules]}
+    if rule.parameters:
+        values["argument"] = list(rule.parameters)
     moved = [{"new": new} for new in rule.modules.values() if new]
     for variables in (*rule.symbols.values(), *moved):
         for key, value in variables.items():

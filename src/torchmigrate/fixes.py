@@ -232,14 +232,15 @@ class FixPlanner:
                     "that it is a tensor" if cls == TENSOR else "of what class the object is"
                 )
         start, end = hit.match.start, hit.match.end
+        values = {**variables(hit), **({"argument": hit.match.parameter} if hit.match.parameter else {})}
         return Finding(
             code=rule.code,
             name=rule.name,
-            message=fill(rule.summary, hit.name, variables(hit)),
+            message=fill(rule.summary, hit.name, values),
             severity=level,
             start=start,
             end=end,
-            help=fill(rule.advice, hit.name, variables(hit)) if rule.advice else None,
+            help=fill(rule.advice, hit.name, values) if rule.advice else None,
             fix=fix,
             url=rule.references[0] if rule.references else None,
             symbol=hit.name,

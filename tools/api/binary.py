@@ -2,13 +2,12 @@
 
 python tools/api/binary.py torch torch.Tensor < CANDIDATES > ANSWERS
 
-CANDIDATES is a JSON object of functions, `torch.add`, and the keywords that are to be tried on each. ANSWERS is
-one with `release`, `names` (the names of every owner) and `keywords` (those that a compiled function takes).
-Nothing is imported but torch and Python's own modules, since the releases that are asked are older than this
-project.
+CANDIDATES is a JSON object of functions, `torch.add`, and the keywords that are to be tried on each. ANSWERS
+is one with `release`, `names` (of every owner) and `keywords` (those that a compiled function takes). Nothing
+is imported but torch and Python's own modules, since the releases that are asked are older than this project.
 
-Stubs and docstrings leave names and parameters out, above all those of before torch 1.7. A compiled function says
-in its TypeError what it takes, so that no call here ever comes to run.
+Stubs and docstrings leave names and parameters out, above all those of before torch 1.7. A compiled function
+says in its TypeError what it takes, so that no call here ever comes to run.
 """
 
 import json

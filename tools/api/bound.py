@@ -57,12 +57,14 @@ class ModuleNames:
 
     exported: `__all__`, or None if there is none.
     open: it may have more names.
+    gone: an import only raises.
     """
 
     name: str
     names: dict[str, Bound] = field(default_factory=dict)
     exported: list[str] | None = None
     open: bool = False
+    gone: bool = False
     deprecated: str | None = None
 
     def star(self) -> list[str]:

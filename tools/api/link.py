@@ -138,7 +138,8 @@ class Linker:
 
     def _module(self, name: str, module: ModuleNames) -> None:
         # Its package may give the name to something else: then that has it.
-        self.entries.setdefault(name, Entry(EntryKind.MODULE, open=module.open, deprecated=module.deprecated))
+        entry = Entry(EntryKind.MODULE, open=module.open, gone=module.gone, deprecated=module.deprecated)
+        self.entries.setdefault(name, entry)
         for key, bound in module.names.items():
             full = f"{name}.{key}"
             if is_dunder(key) or (bound.kind is EntryKind.ALIAS and bound.target == full):

@@ -68,6 +68,7 @@ class Modules:
         module.open = scope.open
         self.patches += scope.patches
         module.deprecated = marks.from_warnings(tree.body) or _directive(tree)
+        module.gone = any(isinstance(statement, ast.Raise) for statement in tree.body)
         asked = scope.names.pop("__getattr__", None)
         if asked is not None and not scope.stub:
             found = lazy_names(tree, scope)

@@ -264,7 +264,8 @@ def _check_renames(rule: Rule, path: KeyPath, words: Vocabulary) -> None:
 
 def _check_texts(raw: Mapping[str, Any], path: KeyPath, words: Vocabulary) -> None:
     """Report placeholders such as `{new}` that not every symbol can fill in."""
-    allowed = ("name", *sorted(words.variables))
+    argument = ["argument"] if raw.get("parameters") else []
+    allowed = ("name", *argument, *sorted(words.variables))
     texts: list[tuple[KeyPath, str]] = [((key,), raw.get(key, "")) for key in ("summary", "advice")]
     for number, case in enumerate(raw.get("cases", [])):
         texts.append((("cases", number, "title"), case.get("title", "")))

@@ -177,7 +177,10 @@ class Plan:
         direct = self._direct(transforms, values)
         cases = [applicability(hit.rule.cases[0], hit.rule, self.planner.versions) for hit in group.hits]
         group.level, group.reason = min(cases, key=lambda item: item[0])
-        group.edits, group.title = direct, "Keep the real layout around the complex transform"
+        group.edits, group.title = (
+            direct,
+            "Write `torch.view_as_complex` and `torch.view_as_real` around the transform",
+        )
         complex_edits, parts = self._complex(node, transforms, values)
         if group.level is Applicability.UNSAFE and (parts or _surely_real(transforms)):
             cases = [

@@ -85,6 +85,7 @@ class _Rewriting:
         self.place = place
         self.match = match
         self.use = place.use
+        self.given: Given | None = None  # the arguments, once they are known
 
     def run(self) -> Rewrite:
         """Raises DoesNotFit if the case is about something else, CannotFix if there is no fix."""
@@ -100,6 +101,7 @@ class _Rewriting:
                 raise DoesNotFit("another expression")
             root, captures = found
             given = replace(given, captures=captures)
+        self.given = given
         if case.when:
             if use.call is None and use.role is not Role.DECORATOR:
                 raise DoesNotFit("no call")
@@ -246,7 +248,39 @@ class _Rewriting:
         if misplaced:
             losses.append(COMMENT_MOVED)
         title = case.title or (f"Replace with `{callee}`" if callee and callee != self.match.symbol else None)
-        return Rewrite(tuple(edits), tuple(losses), title or "Change the arguments", case, callee)
+        return Rewrite(tuple(edits), tuple(losses), title or self.changes(), case, callee)
+
+    def changes(self) -> str:
+        """What a case does to the arguments, in words."""
+        case = self.case
+
+        def is_given(name: str) -> bool:
+            return self.given is None or self.given.state(name) == "given"
+
+        def value(source: str) -> str:
+            return self.text(source)
+
+        parts: list[str] = []
+        dropped = [f"`{name}`" for name in case.drop if is_given(name)]
+        if dropped:
+            parts.append(f"drop {', '.join(dropped)}")
+        renamed = {old: new for old, new in case.keywords.items() if is_given(old)}
+        set_to = {name: value(source) for name, source in case.set.items() if is_given(name)}
+        for old, new in renamed.items():
+            parts.append(f"write `{new}={set_to.pop(old, '...')}` for `{old}`")
+        written = [*set_to.items(), *((name, value(source)) for name, source in case.add.items())]
+        if written:
+            parts.append(f"write {', '.join(f'`{name}={source}`' for name, source in written)}")
+        if case.insert:
+            parts.append(f"put {', '.join(f'`{value(source)}`' for source in case.insert)} first")
+        mapped = [f"`{name}`" for name in case.map if is_given(name)]
+        if mapped:
+            parts.append(f"write the new value of {', '.join(mapped)}")
+        named = [f"`{name}`" for name in case.to_keyword if is_given(name) and name not in renamed]
+        if named and not parts:
+            parts.append(f"give {', '.join(named)} by name")
+        text = " and ".join(parts) or "rewrite the call"
+        return text[0].upper() + text[1:]
 
     def in_string(self) -> bool:
         """Whether the use is in a string annotation or in an f-string."""
