@@ -29,7 +29,7 @@ from torchmigrate.hits import Hit, HitFinder
 from torchmigrate.imports import ImportPlanner
 from torchmigrate.libraries import LIBRARY_ROOTS
 from torchmigrate.model import Finding, Fix, Release
-from torchmigrate.names.model import Names
+from torchmigrate.names.model import Binding, Names
 from torchmigrate.names.resolver import resolve
 from torchmigrate.project.index import ProjectIndex
 from torchmigrate.reach import entries, exists
@@ -177,11 +177,17 @@ def without_unused_imports(source: Source, path: Path, unused: set[str], project
     releases = [
         Release(binding.id, ())
         for binding in names.imports
-        if f"{binding.name}={binding.target}" in unused and not binding.uses
+        if f"{binding.name}={binding.target}" in unused and not binding.uses and not _bound_again(binding)
     ]
     removals = planner.removals(releases)
     names.release()
     return source.with_text(splice(source.text, removals)) if removals else source
+
+
+def _bound_again(binding: Binding) -> bool:
+    """Whether another import gives the name that is still used: `import torch` beside `import torch.nn`."""
+    others = binding.scope.bindings[binding.name]
+    return any(other.is_import and other.uses for other in others)
 
 
 def codemod(rule: Rule) -> ModuleType:

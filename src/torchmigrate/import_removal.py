@@ -9,11 +9,14 @@ from collections.abc import Collection, Iterable
 from torchmigrate import import_edits as editing
 from torchmigrate.import_edits import ImportStatement, SourceText
 from torchmigrate.import_scopes import ImportScopes
+from torchmigrate.libraries import LIBRARY_ROOTS
 from torchmigrate.model import Edit, Release
-from torchmigrate.names.model import Binding, Names, Role
+from torchmigrate.names.model import Binding, Names, Role, Use
+from torchmigrate.submodules import needed_module
 
 _KEPT_BY_LINTER = re.compile(r"noqa\s*:[^#]*\bF401\b|pylint\s*:\s*disable", re.IGNORECASE)
 _TYPE_NODES = (ast.Expression, ast.expr, ast.expr_context, ast.operator)
+_OPERATORS = ("torch.ops.", "torch.classes.", "torch.jit.load", "torch.export.load")
 _TAKES_TYPE = frozenset(["cast", "ForwardRef", "NewType", "TypeVar"])
 
 
@@ -61,33 +64,42 @@ def _removable(binding: Binding, names: Names, scopes: ImportScopes, places: Col
         binding.is_import
         and binding.name not in scopes.declared
         and binding.scope.kind != "class"  # an attribute of the class
-        and not (scopes.in_try(binding) and _alone(binding))
+        and not scopes.in_try(binding)
         and not binding.type_checking
         and not _loads_submodule(binding, names, places)
+        and not _registers_operators(binding, names)
         and not _in_type_string(names.tree, binding.name)
         and not scopes.exports.takes(binding)
     )
 
 
-def _alone(binding: Binding) -> bool:
-    """Whether an import is the only one of its block: what a try is about."""
-    statement = binding.statement
-    return len(getattr(statement, "names", ())) == 1 and not any(
-        isinstance(other, (ast.Import, ast.ImportFrom)) and other is not statement for other in binding.block
-    )
-
-
 def _loads_submodule(binding: Binding, names: Names, places: Collection[int]) -> bool:
-    """Whether `import a.b` loads a module that is reached through another import of `a`."""
-    module = binding.module or ""
-    if binding.target == module or "." not in module or not isinstance(binding.statement, ast.Import):
-        return False
+    """Whether an import loads a module that is reached through another import of its package."""
+    loaded = {binding.module or "", binding.target or ""}
+    plain = isinstance(binding.statement, ast.Import) and binding.target != binding.module
+    below = f"{binding.module}." if plain and "." in (binding.module or "") else None
+
+    def relies(use: Use, candidate: str) -> bool:
+        if below is not None and candidate.startswith(below):
+            return True
+        needed = needed_module(candidate)
+        own = use.binding is not None and needed in (use.binding.module, use.binding.target)
+        return needed in loaded and not own
+
     return any(
-        candidate.startswith(module + ".")
+        relies(use, candidate)
         for use in names.uses
         if use.role is not Role.IMPORT and use.binding is not binding and use.start not in places
         for candidate in use.candidates
     )
+
+
+def _registers_operators(binding: Binding, names: Names) -> bool:
+    """Whether a library is imported where its operators may be asked for by name."""
+    root = (binding.target or "").partition(".")[0]
+    if root == "torch" or root not in LIBRARY_ROOTS:
+        return False
+    return any(candidate.startswith(_OPERATORS) for use in names.uses for candidate in use.candidates)
 
 
 def _in_type_string(tree: ast.Module, name: str) -> bool:
