@@ -9,6 +9,7 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
+from harness.catalogue import catalogue
 from harness.fakes import fake_libraries
 
 from torchmigrate import cli
@@ -331,3 +332,44 @@ def test_files_that_count(
     (text,) = results
     assert ("import torch.nn.functional as F" in text) is stays
     assert "torch.sigmoid(x)" in text
+
+
+# ---- every rule that renames --------------------------------------------------------------------------------
+
+TAKES = [
+    "from layers_{number} import {name}\n",
+    "from layers_{number} import *\n{name}\n",
+    "import layers_{number} as la\nla.{name}\n",
+    "import importlib\nimportlib.import_module('layers_{number}').{name}\n",
+    "from unittest.mock import patch\nwith patch('layers_{number}.{name}'):\n    pass\n",
+]
+
+
+def renamed() -> list[tuple[str, str]]:
+    """Module and name of all that a rule renames or moves."""
+    found: dict[tuple[str, str], None] = {}
+    for rule in catalogue().rules:
+        for old in (*(symbol for symbol, values in rule.symbols.items() if values.get("new")), *rule.modules):
+            module, _, name = old.rpartition(".")
+            if module and not module.rpartition(".")[2][:1].isupper():
+                found[module, name] = None
+    return list(found)
+
+
+def test_all_that_rules_rename_can_still_be_taken(project: Project) -> None:
+    names = renamed()
+    assert len(names) > 300
+    project.write({".git/HEAD": ""})
+    for number, (module, name) in enumerate(names):
+        project.write(
+            {f"layers_{number}.py": f"from {module} import {name}\n\n\ndef f():\n    return {name}()\n"}
+        )
+        take = TAKES[number % len(TAKES)].format(number=number, name=name)
+        project.write({f"user_{number}.py": take})
+    before = {path.name: path.read_text() for path in project.path.glob("layers_*.py")}
+    project.run("check", "--fix", "--isolated", "--select", "ALL", "--jobs", "1", ".")
+    changed = sum(project.read(name) != text for name, text in before.items())
+    assert changed > 200
+    for number in range(len(names)):
+        project.write({"main.py": f"import user_{number}\n"})
+        assert works(project.path, project.monkeypatch), project.read(f"layers_{number}.py")

@@ -48,7 +48,6 @@ def test_the_import_goes_with_its_last_use(case: str) -> None:
 IRANGE = "x = list(torchvision.utils.irange(3))\n"
 STAYS = [
     "try:\n    import torchvision\nexcept ImportError:\n    torchvision = None\n",
-    "try:\n    import torchvision\n    import torchaudio\nexcept ImportError:\n    pass\n",
     "import torchvision  # noqa: F401\n",
     "import torchvision  # pylint: disable=unused-import\n",
     "import torchvision  # registers the operators\n",

@@ -373,9 +373,10 @@ class FixPlanner:
     def _quoted(self, edit: Edit) -> Edit:
         if '"' not in edit.text and "'" not in edit.text:
             return edit
+        text = self.source.text
         if any(start <= edit.start < end for start, end in self._fstrings):
             return edit  # the quotes may be those that do not end the string
-        return edit._replace(text=requoted(edit.text, self.source.text, self.source.text))
+        return edit._replace(text=requoted(edit.text, text, text, text[edit.start : edit.end]))
 
     @cached_property
     def _fstrings(self) -> list[tuple[int, int]]:

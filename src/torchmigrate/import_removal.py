@@ -64,12 +64,20 @@ def _removable(binding: Binding, names: Names, scopes: ImportScopes, places: Col
         binding.is_import
         and binding.name not in scopes.declared
         and binding.scope.kind != "class"  # an attribute of the class
-        and not scopes.in_try(binding)
+        and not (scopes.in_try(binding) and _alone(binding))
         and not binding.type_checking
         and not _loads_submodule(binding, names, places)
         and not _registers_operators(binding, names)
         and not _in_type_string(names.tree, binding.name)
         and not scopes.exports.takes(binding)
+    )
+
+
+def _alone(binding: Binding) -> bool:
+    """Whether an import is the only one of its block: what a try is about."""
+    statement = binding.statement
+    return len(getattr(statement, "names", ())) == 1 and not any(
+        isinstance(other, (ast.Import, ast.ImportFrom)) and other is not statement for other in binding.block
     )
 
 

@@ -231,7 +231,7 @@ class _Project:
                 if name in found.words:  # `exec(open("layers.py").read())` binds them all
                     return True
                 loaded = True
-            elif stem in text and name in text and {stem, name} <= set(_WORD.findall(text)):
+            elif name in text and name in _WORD.findall(text) and _imports(text, stem):
                 return True  # code
         if loaded and found.dynamic_objects:
             return True
@@ -305,6 +305,14 @@ class _Project:
         if path not in self._mentions:
             self._mentions[path] = _mentions(path)
         return self._mentions[path]
+
+
+def _imports(text: str, module: str) -> bool:
+    """Whether a string holds the code of an import."""
+    return (
+        module in text
+        and re.search(rf"\b(?:from|import)[ \t]+[\w.]*\b{re.escape(module)}\b", text) is not None
+    )
 
 
 def module_parts(path: Path) -> tuple[str, ...]:
