@@ -376,7 +376,7 @@ class FixPlanner:
         text = self.source.text
         if any(start <= edit.start < end for start, end in self._fstrings):
             return edit  # the quotes may be those that do not end the string
-        return edit._replace(text=requoted(edit.text, text, text, text[edit.start : edit.end]))
+        return edit._replace(text=requoted(edit.text, text, text))
 
     @cached_property
     def _fstrings(self) -> list[tuple[int, int]]:

@@ -30,24 +30,20 @@ def preferred_quote(text: str) -> str:
     return "'" if single > double else '"'
 
 
-def requoted(new: str, old: str, text: str, replaced: str = "") -> str:
+def requoted(new: str, old: str, text: str) -> str:
     """New code with its strings as the file writes them; as they are where that is not known.
 
     Args:
         new: code with strings in quotes of either kind.
         old: the code whose place it takes; a string that is in there stays as it is.
         text: of the whole file.
-        replaced: what exactly is replaced; if that is a string, the new one has its quotes.
     """
     if '"' not in new and "'" not in new:
         return new
     single, double = _counts(text)
-    if _PLAIN.fullmatch(replaced):
-        quote = replaced[0]
-    elif single == double:
+    if single == double:
         return new
-    else:
-        quote = "'" if single > double else '"'
+    quote = "'" if single > double else '"'
 
     def written(found: re.Match[str]) -> str:
         string = found[0]

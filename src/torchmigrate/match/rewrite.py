@@ -237,10 +237,7 @@ class _Rewriting:
         if not edits and callee == self.match.symbol:
             raise DoesNotFit("nothing changes")
         edits = tidy(_with_spaces(edits, text, start, end), text)
-        edits = [
-            edit._replace(text=requoted(edit.text, text[start:end], text, text[edit.start : edit.end]))
-            for edit in edits
-        ]
+        edits = [edit._replace(text=requoted(edit.text, text[start:end], text)) for edit in edits]
         if any(PREFIX in edit.text for edit in edits):
             raise CannotFix("a metavariable stands for nothing")
         if self.in_string() and any(_TOUCHY.search(edit.text) for edit in edits):
