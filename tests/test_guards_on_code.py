@@ -786,6 +786,221 @@ CLEAN = {
         p.add_argument("--local_rank", type=int)
         acc = Accelerator()
     """,
+    "any_gen": """
+        import torch
+        if any(torch.__version__.startswith(v) for v in ("1.6", "1.7")):
+            y = torch.rfft(x, 1)
+    """,
+    "any_in": """
+        import torch
+        if any([v in torch.__version__ for v in ["1.6.", "1.7."]]):
+            y = torch.rfft(x, 1)
+    """,
+    "spec": """
+        import torch
+        from packaging.specifiers import SpecifierSet
+        if torch.__version__ in SpecifierSet("<1.8"):
+            y = torch.rfft(x, 1)
+    """,
+    "spec2": """
+        import torch
+        from packaging.specifiers import SpecifierSet
+        if SpecifierSet("<1.8").contains(torch.__version__, prereleases=True):
+            y = torch.rfft(x, 1)
+    """,
+    "table": """
+        from torchvision import models
+        try:
+            m = models.__dict__[arch](weights="DEFAULT")
+        except TypeError:
+            m = models.__dict__[arch](pretrained=True)
+    """,
+    "getattr_model": """
+        from torchvision import models
+        build = getattr(models, arch)
+        try:
+            m = build(weights="DEFAULT")
+        except TypeError:
+            m = build(pretrained=True)
+    """,
+    "sig_weights": """
+        import inspect
+        from torchvision import models
+        if "weights" in inspect.signature(models.resnet18).parameters:
+            m = models.resnet18(weights="DEFAULT")
+        else:
+            m = models.resnet18(pretrained=True)
+    """,
+    "tv_version": """
+        import torchvision
+        from packaging import version
+        if version.parse(torchvision.__version__) >= version.parse("0.13"):
+            m = torchvision.models.resnet18(weights="DEFAULT")
+        else:
+            m = torchvision.models.resnet18(pretrained=True)
+    """,
+    "errors_tuple": """
+        import torch
+        ERRORS = (AttributeError, TypeError)
+        try:
+            y = torch.fft.rfft(x)
+        except ERRORS:
+            y = torch.rfft(x, 1)
+    """,
+    "flag_else": """
+        import torch
+        try:
+            from torch.fft import rfft
+        except ImportError:
+            HAS = False
+        else:
+            HAS = True
+        def f(x):
+            if HAS:
+                return rfft(x)
+            return torch.rfft(x, 1)
+    """,
+    "def_handler": """
+        import torch
+        try:
+            from torch.amp import autocast
+        except ImportError:
+            def autocast(kind, *args):
+                return torch.cuda.amp.autocast(*args)
+    """,
+    "async_deco": """
+        import pytest, torch
+        @pytest.mark.skipif(torch.__version__ >= "1.8", reason="x")
+        async def test():
+            torch.rfft(x, 1)
+    """,
+    "fixture": """
+        import pytest, torch
+        @pytest.mark.skipif(torch.__version__ >= "1.8", reason="x")
+        @pytest.mark.parametrize("a", [1])
+        @torch.no_grad()
+        def test(a):
+            torch.rfft(x, 1)
+    """,
+    "setattr_default": """
+        import torch
+        class A:
+            def __init__(self):
+                if torch.__version__ >= "1.8":
+                    raise RuntimeError("old only")
+            def f(self, x):
+                return torch.rfft(x, 1)
+    """,
+    "setup_pytest": """
+        import pytest, torch
+        class TestA:
+            def setup_method(self):
+                if torch.__version__ >= "1.8":
+                    pytest.skip("old only")
+            def test_f(self, x):
+                return torch.rfft(x, 1)
+    """,
+    "getattr_default": """
+        import torch
+        GradScaler = getattr(torch.amp, "GradScaler", torch.cuda.amp.GradScaler)
+    """,
+    "importlib": """
+        import importlib.util, torch
+        if importlib.util.find_spec("torch.fft") is None:
+            y = torch.rfft(x, 1)
+    """,
+    "cmp_helper_kw": """
+        import torch
+        from packaging.version import Version
+        def torch_at_least(major=0, minor=0):
+            return Version(torch.__version__) >= Version(f"{major}.{minor}")
+        y = torch.fft.rfft(x) if torch_at_least(major=1, minor=8) else torch.rfft(x, 1)
+    """,
+    "global_flag_helper": """
+        import torch
+        from packaging.version import Version
+        def _check():
+            global NEW
+            NEW = Version(torch.__version__) >= Version("1.8")
+        NEW = Version(torch.__version__) >= Version("1.8")
+        if not NEW:
+            y = torch.rfft(x, 1)
+    """,
+    "cached_property": """
+        import functools, torch
+        class A:
+            @functools.cached_property
+            def new(self):
+                return torch.__version__ >= "1.8"
+            def f(self, x):
+                return torch.fft.rfft(x) if self.new else torch.rfft(x, 1)
+    """,
+    "not_implemented": """
+        import torch
+        class A:
+            def f(self, x):
+                if torch.__version__ >= "1.8":
+                    raise NotImplementedError
+                else:
+                    return torch.rfft(x, 1)
+    """,
+    "min_over": """
+        import torch
+        VERSION = tuple(int(v) for v in torch.__version__.split("+")[0].split(".")[:2])
+        OLD = VERSION < (1, 8)
+        rfft = torch.rfft if OLD else torch.fft.rfft
+    """,
+    "try_deep": """
+        import torch
+        def f(x):
+            try:
+                with torch.no_grad():
+                    for i in range(3):
+                        x = torch.fft.rfft(x)
+                return x
+            except AttributeError:
+                pass
+            return torch.rfft(x, 1)
+    """,
+    "wrap_reentrant": """
+        import torch.utils.checkpoint as cp
+        def run(f, *a):
+            try:
+                return cp.checkpoint(f, *a, use_reentrant=False)
+            except TypeError as e:
+                if "use_reentrant" not in str(e):
+                    raise
+                return cp.checkpoint(f, *a)
+    """,
+    "noinit": """
+        import torch
+        try:
+            set_det = torch.use_deterministic_algorithms
+        except AttributeError:
+            try:
+                set_det = torch.set_deterministic
+            except AttributeError:
+                set_det = None
+    """,
+    "TorchVersion": """
+        import torch
+        from torch.torch_version import TorchVersion
+        if TorchVersion(torch.__version__) < (1, 8):
+            y = torch.rfft(x, 1)
+    """,
+    "type_checking_helper": """
+        import torch
+        from packaging import version
+        _TORCH = version.parse(torch.__version__)
+        def is_new(minimum="1.8", /, *, strict=False):
+            'Doc.'
+            required = version.parse(minimum)
+            return _TORCH >= required
+        if is_new():
+            pass
+        else:
+            y = torch.rfft(x, 1)
+    """,
 }
 
 REPORTED = {
@@ -1278,6 +1493,89 @@ REPORTED = {
         isinstance(x, container_abcs.Mapping)
     """,
         ["torch._six.container_abcs"],
+    ),
+    "importorskip_use": (
+        """
+        import pytest
+        torch = pytest.importorskip("torch", minversion="1.8")
+        y = torch.rfft(x, 1)
+    """,
+        ["torch.rfft"],
+    ),
+    "getattr_default_gone": (
+        """
+        import torch
+        f = getattr(torch.fft, "rfft", torch.rfft)
+    """,
+        ["torch.rfft"],
+    ),
+    "any_wrong": (
+        """
+        import torch
+        if any(torch.__version__.startswith(v) for v in ("1.", "2.")):
+            y = torch.rfft(x, 1)
+    """,
+        ["torch.rfft"],
+    ),
+    "any_unknown": (
+        """
+        import torch
+        if any(torch.__version__.startswith(v) for v in OLD):
+            y = torch.rfft(x, 1)
+    """,
+        ["torch.rfft"],
+    ),
+    "init_return": (
+        """
+        import torch
+        class A:
+            def __init__(self):
+                if torch.__version__ >= "1.8":
+                    return
+            def f(self, x):
+                return torch.rfft(x, 1)
+    """,
+        ["torch.rfft"],
+    ),
+    "try_torch_itself": (
+        """
+        try:
+            import torch
+        except ImportError:
+            torch = None
+        y = torch.rfft(x, 1)
+    """,
+        ["torch.rfft"],
+    ),
+    "six_pass": (
+        """
+        try:
+            from torch._six import inf
+        except ImportError:
+            pass
+        print(inf)
+    """,
+        ["torch._six.inf"],
+    ),
+    "string_mark": (
+        """
+        import pytest, torch
+        @pytest.mark.skipif("sys.platform == 'win32'", reason="x")
+        def test():
+            torch.rfft(x, 1)
+    """,
+        ["torch.rfft"],
+    ),
+    "other_skip": (
+        """
+        import torch
+        def f(self, x):
+            if torch.__version__ >= "1.8":
+                skip("?")
+                self.skip()
+            torch.rfft(x, 1)
+    """,
+        ["torch.rfft"],
     ),
 }
 

@@ -269,7 +269,8 @@ class Resolver(Statements):
 
     def _try(self, node: ast.Try) -> bool:
         outer = self.guards
-        guard = TryGuard(node) if catches_missing(node) else None
+        written = self._with_known_errors(node)
+        guard = TryGuard(written) if catches_missing(written) else None
 
         def under(part: str) -> Guards:
             return Guards(attempt=guard, part=part, outer=outer) if guard is not None else outer
@@ -323,6 +324,21 @@ class Resolver(Statements):
             # `try: return new(); except ImportError: pass`: what follows belongs to the handler.
             self.guards = Guards(attempt=guard, part="handler", outer=outer)
         return ended and handlers_ended
+
+    def _with_known_errors(self, node: ast.Try) -> ast.Try:
+        """The statement, with `except ERRORS:` written out where the file says which they are."""
+        handlers = []
+        for handler in node.handlers:
+            bound = self.lookup(handler.type.id)[1] if isinstance(handler.type, ast.Name) else ()
+            statement = bound[0].statement if len(bound) == 1 else None
+            if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Tuple):
+                known = ast.ExceptHandler(statement.value, handler.name, handler.body)
+                handlers.append(ast.copy_location(known, handler))
+            else:
+                handlers.append(handler)
+        if handlers == node.handlers:
+            return node
+        return ast.copy_location(ast.Try(node.body, handlers, node.orelse, node.finalbody), node)
 
     def _match(self, node: ast.Match) -> bool:
         self.eval(node.subject)
