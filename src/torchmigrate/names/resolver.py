@@ -26,6 +26,7 @@ from torchmigrate.names.model import NO_GUARDS, Guards, Kind, Names, Qual, Scope
 from torchmigrate.names.narrowing import narrowed
 from torchmigrate.names.statements import Statements
 
+_MOST_REFUSED = 8  # tests of a class that are kept: each of its methods is under all of them
 _SUPPRESS = Qual("contextlib.suppress")
 
 
@@ -173,7 +174,7 @@ class Resolver(Statements):
             if not ended:
                 ends.append({**env.changed(), **after})
                 all_ended = False
-            else:
+            elif test is not UNKNOWN_TEST:  # functions with a thousand early returns have a short chain
                 rest = Guards(formula=negate(test), outer=rest)
                 self._refuse(branch.body[-1], negate(test) if len(chain) == 1 else UNKNOWN_TEST)
             self.narrow(negative)
@@ -201,7 +202,8 @@ class Resolver(Statements):
         fails = isinstance(last, ast.Raise) or (
             isinstance(last, ast.Expr) and isinstance(last.value, ast.Call) and self.ends(last.value)
         )
-        if fails and node.name in SETUP and self.block is node.body:
+        known = len(owner.refused) < _MOST_REFUSED
+        if fails and known and node.name in SETUP and self.block is node.body:
             owner.refused.append(otherwise)
 
     def _is_type_checking(self, test: ast.expr) -> bool:

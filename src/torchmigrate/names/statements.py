@@ -104,10 +104,9 @@ class Statements(Definitions):
 
     def _mark_all(self, node: ast.expr) -> None:
         """`pytestmark = ...`: the marks of every test of a module or class."""
-        for item in node.elts if isinstance(node, (ast.List, ast.Tuple)) else [node]:
-            test = mark_of(item, self.peek)
-            if test is not UNKNOWN_TEST:
-                self.frame.marks = (*self.frame.marks, test)
+        items = node.elts if isinstance(node, (ast.List, ast.Tuple)) else [node]
+        tests = [mark_of(item, self.peek) for item in items]
+        self.frame.marks = (*self.frame.marks_outside, *(test for test in tests if test is not UNKNOWN_TEST))
 
     def _flag(self, value: bool) -> Value | None:
         """`HAS_X = True` in a branch or a try body, `False` in the other or the handler: a flag of which."""
