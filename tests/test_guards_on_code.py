@@ -1,51 +1,21 @@
-"""Guards in whole files: which outdated names are left to report once the resolver has walked the code."""
+"""Guards in whole files: what the program says of outdated names that the code takes care of, and of others."""
 
 from __future__ import annotations
 
-import ast
 import textwrap
-from dataclasses import dataclass
 
 import pytest
-
-from torchmigrate.names.guards import is_handled
-from torchmigrate.names.resolver import resolve
-
-REPLACED = {
-    "torch.rfft": ("torch.fft.rfft",),
-    "torch.symeig": ("torch.linalg.eigh",),
-    "functorch.vmap": ("torch.func.vmap", "torch.vmap"),
-    "torch._six.container_abcs": (),
-    "torch.distributed._all_gather_base": ("torch.distributed.all_gather_into_tensor",),
-    "torch.cuda.amp.autocast": ("torch.amp.autocast",),
-    "torch.cuda.amp.GradScaler": ("torch.amp.GradScaler",),
-    "torch.optim.lr_scheduler._LRScheduler": ("torch.optim.lr_scheduler.LRScheduler",),
-    "torchaudio.set_audio_backend": (),
-    "torch.meshgrid": (),
-}
+from harness.program import FIX_ALL, fixed, run
 
 
-@dataclass
-class Text:
-    """All that the resolver needs of a source (ASCII only)."""
-
-    text: str
-
-    def offset(self, line: int, column: int) -> int:
-        return sum(len(before) for before in self.text.splitlines(keepends=True)[: line - 1]) + column
+def dedented(code: str) -> str:
+    return textwrap.dedent(code).lstrip("\n")
 
 
-def reported(code: str, torch: tuple[int, ...] = (2, 15)) -> list[str]:
-    """The outdated names that are used and not taken care of."""
-    text = textwrap.dedent(code).lstrip("\n")
-    names = resolve(ast.parse(text), Text(text))
-    target = {"torch": torch, "torchaudio": (2, 9), "torchvision": (0, 30)}.get
-    return [
-        name
-        for use in names.uses
-        for name in use.candidates
-        if name in REPLACED and not is_handled(use.guards, target=target, old=[name], new=REPLACED[name])
-    ]
+def reported(code: str, *options: str) -> list[str]:
+    """The outdated names that a run finds, in source order."""
+    found = run(dedented(code), *options).findings
+    return [item.symbol for item in sorted(found, key=lambda item: item.start)]
 
 
 CLEAN = {
@@ -287,7 +257,7 @@ CLEAN = {
             if torchaudio_major is None:
                 warn()
             elif torchaudio_major >= 2:
-                torchaudio.list_audio_backends()
+                print("nothing to set")
             else:
                 torchaudio.set_audio_backend("soundfile")
     """,
@@ -295,7 +265,7 @@ CLEAN = {
         import torchaudio
         torchaudio_major, torchaudio_minor = result
         if torchaudio_major >= 2 and torchaudio_minor >= 1:
-            torchaudio.list_audio_backends()
+            print("nothing to set")
         else:
             torchaudio.set_audio_backend("soundfile")
     """,
@@ -315,6 +285,721 @@ CLEAN = {
             scaler = torch.cuda.amp.GradScaler()
         else:
             scaler = torch.amp.GradScaler("cuda")
+    """,
+    "pytestmark": """
+        import pytest, torch
+        pytestmark = pytest.mark.skipif(torch.__version__ >= "1.8", reason="old")
+        def test(x):
+            torch.rfft(x, 1)
+    """,
+    "pytestmark_list": """
+        import pytest, torch
+        pytestmark = [pytest.mark.slow, pytest.mark.skipif(torch.__version__ >= "1.8", reason="old")]
+        def test(x):
+            torch.rfft(x, 1)
+    """,
+    "pytestmark_class": """
+        import pytest, torch
+        class TestOld:
+            pytestmark = pytest.mark.skipif(torch.__version__ >= "1.8", reason="old")
+            def test(self, x):
+                torch.rfft(x, 1)
+    """,
+    "skip_module": """
+        import pytest, torch
+        if torch.__version__ >= "1.8":
+            pytest.skip("old", allow_module_level=True)
+        y = torch.rfft(x, 1)
+        def test(x):
+            torch.rfft(x, 1)
+    """,
+    "skip_test": """
+        import unittest, torch
+        class T(unittest.TestCase):
+            def test(self, x):
+                if torch.__version__ >= "1.8":
+                    self.skipTest("old")
+                torch.rfft(x, 1)
+    """,
+    "skip_raise": """
+        import unittest, torch
+        class T(unittest.TestCase):
+            def test(self, x):
+                if torch.__version__ >= "1.8":
+                    raise unittest.SkipTest("old")
+                torch.rfft(x, 1)
+    """,
+    "setup_skip": """
+        import unittest, torch
+        class T(unittest.TestCase):
+            def setUp(self):
+                if torch.__version__ >= "1.8":
+                    self.skipTest("old")
+            def test(self, x):
+                torch.rfft(x, 1)
+    """,
+    "pytest_skip_fn": """
+        import pytest, torch
+        def test(x):
+            if hasattr(torch.fft, "rfft"):
+                pytest.skip("old only")
+            torch.rfft(x, 1)
+    """,
+    "cont": """
+        import torch
+        for x in xs:
+            if torch.__version__ >= "1.8":
+                y = torch.fft.rfft(x)
+                continue
+            y = torch.rfft(x, 1)
+    """,
+    "cont_else": """
+        import torch
+        for x in xs:
+            if torch.__version__ >= "1.8":
+                y = torch.fft.rfft(x)
+            else:
+                y = torch.rfft(x, 1)
+                continue
+            print(y)
+    """,
+    "with_return": """
+        import torch
+        def f(x):
+            if torch.__version__ >= "1.8":
+                with torch.no_grad():
+                    return torch.fft.rfft(x)
+            return torch.rfft(x, 1)
+    """,
+    "exit_": """
+        import sys, os, torch
+        if torch.__version__ >= "1.8":
+            sys.exit("too new")
+        y = torch.rfft(x, 1)
+    """,
+    "raise_": """
+        import torch
+        def f(x):
+            if torch.__version__ >= "1.8":
+                raise RuntimeError("too new")
+            return torch.rfft(x, 1)
+    """,
+    "suppress": """
+        import contextlib, torch
+        with contextlib.suppress(AttributeError):
+            torch.rfft(x, 1)
+    """,
+    "suppress2": """
+        from contextlib import suppress
+        import torch
+        with suppress(AttributeError, RuntimeError), torch.no_grad():
+            torch.onnx.enable_log()
+    """,
+    "caffe2": """
+        try:
+            import caffe2
+            from caffe2.python import core
+        except ImportError:
+            caffe2 = None
+    """,
+    "optional_gone": """
+        try:
+            from torch.onnx import enable_log
+        except ImportError:
+            enable_log = None
+    """,
+    "optional_gone2": """
+        try:
+            import torch._six
+            HAS_SIX = True
+        except ImportError:
+            HAS_SIX = False
+        if HAS_SIX:
+            print(torch._six.inf)
+    """,
+    "type_error_weights": """
+        from torchvision import models
+        try:
+            m = models.resnet18(weights="DEFAULT")
+        except TypeError:
+            m = models.resnet18(pretrained=True)
+    """,
+    "type_error_weights_exc": """
+        import torchvision
+        try:
+            m = torchvision.models.resnet18(weights=torchvision.models.ResNet18_Weights.DEFAULT)
+        except Exception:
+            m = torchvision.models.resnet18(pretrained=True)
+    """,
+    "type_error_old_first": """
+        import torchvision
+        try:
+            m = torchvision.models.resnet18(pretrained=True)
+        except TypeError:
+            m = torchvision.models.resnet18(weights="DEFAULT")
+    """,
+    "reentrant": """
+        from torch.utils.checkpoint import checkpoint
+        try:
+            y = checkpoint(f, x, use_reentrant=False)
+        except TypeError:
+            y = checkpoint(f, x)
+    """,
+    "reentrant_valueerror": """
+        from torch.utils.checkpoint import checkpoint
+        try:
+            y = checkpoint(f, x, use_reentrant=False)
+        except (ValueError, TypeError):
+            y = checkpoint(f, x)
+    """,
+    "indexing": """
+        import torch
+        def grid(*a):
+            try:
+                return torch.meshgrid(*a, indexing="ij")
+            except TypeError:
+                return torch.meshgrid(*a)
+    """,
+    "indexing_kwd": """
+        import torch
+        def grid(*A):
+            if "indexing" in torch.meshgrid.__kwdefaults__:
+                return torch.meshgrid(*A, indexing="ij")
+            else:
+                return torch.meshgrid(*A)
+    """,
+    "indexing_kwd2": """
+        import torch
+        def grid(*A):
+            if "indexing" in torch.meshgrid.__kwdefaults__:
+                return torch.meshgrid(*A, indexing="ij")
+            return torch.meshgrid(*A)
+    """,
+    "indexing_sig": """
+        import inspect, torch
+        HAS = "indexing" in inspect.signature(torch.meshgrid).parameters
+        def grid(*A):
+            return torch.meshgrid(*A, indexing="ij") if HAS else torch.meshgrid(*A)
+    """,
+    "indexing_code": """
+        import torch
+        kw = {}
+        if "indexing" not in torch.functional.meshgrid.__code__.co_varnames:
+            g = torch.meshgrid(a, b)
+        else:
+            g = torch.meshgrid(a, b, indexing="ij")
+    """,
+    "indexing_kwonly": """
+        import inspect, torch
+        if "indexing" in inspect.getfullargspec(torch.meshgrid).kwonlyargs:
+            g = torch.meshgrid(a, b, indexing="ij")
+        else:
+            g = torch.meshgrid(a, b)
+    """,
+    "indexing_sigvar": """
+        import inspect, torch
+        sig = inspect.signature(torch.meshgrid)
+        if "indexing" in sig.parameters:
+            g = torch.meshgrid(a, b, indexing="ij")
+        else:
+            g = torch.meshgrid(a, b)
+    """,
+    "indexing_paramsvar": """
+        import inspect, torch
+        params = inspect.signature(torch.meshgrid).parameters
+        if "indexing" in params:
+            g = torch.meshgrid(a, b, indexing="ij")
+        else:
+            g = torch.meshgrid(a, b)
+    """,
+    "weights_only": """
+        import torch
+        try:
+            d = torch.load(p, weights_only=False)
+        except TypeError:
+            d = torch.load(p)
+    """,
+    "return_complex_bare": """
+        import torch
+        try:
+            s = torch.view_as_real(torch.stft(x, 512, return_complex=True))
+        except:
+            s = torch.stft(x, 512)
+    """,
+    "storages": """
+        import torch
+        def f(t: torch.Tensor):
+            try:
+                return t.untyped_storage().data_ptr()
+            except:
+                return t.storage().data_ptr()
+    """,
+    "storages2": """
+        import torch
+        t = torch.zeros(3)
+        try:
+            s = t.untyped_storage()
+        except AttributeError:
+            s = t.storage()
+    """,
+    "storages3": """
+        import torch
+        t = torch.zeros(3)
+        s = t.untyped_storage() if hasattr(t, "untyped_storage") else t.storage()
+    """,
+    "storages4": """
+        import torch
+        t = torch.zeros(3)
+        if hasattr(torch.Tensor, "untyped_storage"):
+            s = t.untyped_storage()
+        else:
+            s = t.storage()
+    """,
+    "storages5": """
+        def f(param):
+            if hasattr(param, "untyped_storage"):
+                return param.untyped_storage().data_ptr()
+            return param.storage().data_ptr()
+    """,
+    "fairscale": """
+        try:
+            from torch.distributed.pipeline.sync import Pipe
+            from torch.distributed.pipeline.sync.utils import partition_model
+        except ImportError:
+            from fairscale.nn import Pipe
+    """,
+    "old_import_first": """
+        try:
+            from torch.optim.lr_scheduler import _LRScheduler as LRScheduler
+        except ImportError:
+            from torch.optim.lr_scheduler import LRScheduler
+    """,
+    "new_import_first": """
+        try:
+            from torch.optim.lr_scheduler import LRScheduler
+        except ImportError:
+            from torch.optim.lr_scheduler import _LRScheduler as LRScheduler
+    """,
+    "default_override": """
+        import torch.nn as nn
+        wn = nn.utils.weight_norm
+        if hasattr(nn.utils.parametrizations, "weight_norm"):
+            wn = nn.utils.parametrizations.weight_norm
+        class M(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.c = wn(nn.Conv1d(1, 1, 1))
+    """,
+    "default_override_fn": """
+        import torch.nn as nn
+        def f():
+            weight_norm = nn.utils.weight_norm
+            if hasattr(nn.utils.parametrizations, "weight_norm"):
+                weight_norm = nn.utils.parametrizations.weight_norm
+            return weight_norm(nn.Conv1d(1, 1, 1))
+    """,
+    "default_override_import": """
+        import torch
+        from torch.nn.utils import weight_norm
+        if torch.__version__ >= "2.0":
+            from torch.nn.utils.parametrizations import weight_norm
+        c = weight_norm(torch.nn.Conv1d(1, 1, 1))
+    """,
+    "default_override_try": """
+        import torch
+        from torch.nn.utils import weight_norm
+        try:
+            from torch.nn.utils.parametrizations import weight_norm
+        except ImportError:
+            pass
+        c = weight_norm(torch.nn.Conv1d(1, 1, 1))
+    """,
+    "default_override_attr": """
+        import torch.nn as nn
+        class M(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.wn = nn.utils.weight_norm
+                if hasattr(nn.utils.parametrizations, "weight_norm"):
+                    self.wn = nn.utils.parametrizations.weight_norm
+                self.c = self.wn(nn.Conv1d(1, 1, 1))
+    """,
+    "helper_method": """
+        import torch
+        from packaging.version import Version
+        class A:
+            def newer(self, v):
+                return Version(torch.__version__) >= Version(v)
+            @staticmethod
+            def older(v):
+                return Version(torch.__version__) < Version(v)
+            @classmethod
+            def old2(cls, v):
+                return Version(torch.__version__) < Version(v)
+            def f(self, x):
+                if self.newer("1.8"):
+                    return torch.fft.rfft(x)
+                return torch.rfft(x, 1)
+            def g(self, x):
+                if self.older("1.8") or A.older("1.8") or self.old2("1.8"):
+                    return torch.rfft(x, 1)
+    """,
+    "helper_operator": """
+        import operator, torch
+        from packaging import version
+        def check(op, v):
+            return op(version.parse(torch.__version__), version.parse(v))
+        y = torch.fft.rfft(x) if check(operator.ge, "1.8") else torch.rfft(x, 1)
+    """,
+    "helper_operator_text": """
+        import operator, torch
+        from packaging import version
+        OPS = {">=": operator.ge, "<": operator.lt}
+        def check(operation, v):
+            return OPS[operation](version.parse(torch.__version__), version.parse(v))
+        y = torch.fft.rfft(x) if check(">=", "1.8") else torch.rfft(x, 1)
+    """,
+    "helper_kw": """
+        import torch
+        from packaging.version import Version
+        def newer(minimum):
+            return Version(torch.__version__) >= Version(minimum)
+        y = torch.fft.rfft(x) if newer(minimum="1.8") else torch.rfft(x, 1)
+    """,
+    "helper_numbers": """
+        import torch
+        def newer(major, minor):
+            return tuple(int(p) for p in torch.__version__.split(".")[:2]) >= (major, minor)
+        y = torch.fft.rfft(x) if newer(1, 8) else torch.rfft(x, 1)
+    """,
+    "helper_hasattr": """
+        import torch
+        def has(name):
+            return hasattr(torch.fft, name)
+        y = torch.fft.rfft(x) if has("rfft") else torch.rfft(x, 1)
+    """,
+    "helper_flag": """
+        import torch
+        from packaging.version import Version
+        def newer(v):
+            return Version(torch.__version__) >= Version(v)
+        NEW = newer("1.8")
+        y = torch.fft.rfft(x) if NEW else torch.rfft(x, 1)
+    """,
+    "helper_two": """
+        import torch
+        from packaging.version import Version
+        def ge(a, b):
+            return Version(a) >= Version(b)
+        y = torch.fft.rfft(x) if ge(torch.__version__, "1.8") else torch.rfft(x, 1)
+    """,
+    "helper_tuple_range": """
+        import torch
+        from packaging.version import Version
+        def between(low, high):
+            return Version(low) <= Version(torch.__version__) < Version(high)
+        if between("1.0", "1.8"):
+            y = torch.rfft(x, 1)
+    """,
+    "exact_dev": """
+        import torch
+        if torch.__version__ == "1.6.0a0+abc":
+            y = torch.rfft(x, 1)
+    """,
+    "exact_in": """
+        import torch
+        if torch.__version__ in ("1.6.0", "1.7.0a0+abc"):
+            y = torch.rfft(x, 1)
+    """,
+    "exact_slice": """
+        import torch
+        if torch.__version__[:3] == "1.6":
+            y = torch.rfft(x, 1)
+        elif int(torch.__version__.split(".")[0]) >= 2:
+            y = torch.fft.rfft(x)
+    """,
+    "exact_dev_ne": """
+        import torch
+        if torch.__version__ != "1.10.0a0+abc":
+            y = torch.fft.rfft(x)
+        else:
+            y = torch.rfft(x, 1)
+    """,
+    "loose": """
+        import torch
+        from distutils.version import LooseVersion
+        if LooseVersion(torch.__version__) < LooseVersion("1.8"):
+            y = torch.rfft(x, 1)
+    """,
+    "torchversion": """
+        import torch
+        if torch.torch_version.TorchVersion(torch.__version__) < "1.8":
+            y = torch.rfft(x, 1)
+    """,
+    "importlibmeta": """
+        from importlib.metadata import version
+        from packaging.version import parse
+        import torch
+        if parse(version("torch")) < parse("1.8"):
+            y = torch.rfft(x, 1)
+    """,
+    "api_rule_names": """
+        import torch
+        from packaging.version import Version
+        if Version(torch.__version__) < Version("1.8"):
+            a = torch.onnx.enable_log()
+            b = torch._six.string_classes
+            x.cuda(async_=True)
+    """,
+    "activation_eq": """
+        import torch.nn.functional as F
+        def f(a):
+            if a == torch.sigmoid: pass
+    """,
+    "container_abcs": """
+        import collections.abc as container_abcs
+        isinstance(x, container_abcs.Mapping)
+    """,
+    "local_rank_env": """
+        import argparse, os, torch
+        p = argparse.ArgumentParser()
+        p.add_argument("--local_rank", type=int, default=-1)
+        args = p.parse_args()
+        env_local_rank = int(os.environ.get("LOCAL_RANK", -1))
+        if env_local_rank != -1:
+            args.local_rank = env_local_rank
+    """,
+    "local_rank_env2": """
+        import argparse, os, torch
+        p = argparse.ArgumentParser()
+        p.add_argument("--local_rank", type=int, default=int(os.environ["LOCAL_RANK"]))
+    """,
+    "local_rank_getenv": """
+        import argparse, os, torch
+        p = argparse.ArgumentParser()
+        p.add_argument("--local_rank", type=int, default=int(os.getenv("LOCAL_RANK", 0)))
+    """,
+    "local_rank_acc": """
+        import argparse, torch
+        from accelerate import Accelerator
+        p = argparse.ArgumentParser()
+        p.add_argument("--local_rank", type=int)
+        acc = Accelerator()
+    """,
+    "any_gen": """
+        import torch
+        if any(torch.__version__.startswith(v) for v in ("1.6", "1.7")):
+            y = torch.rfft(x, 1)
+    """,
+    "any_in": """
+        import torch
+        if any([v in torch.__version__ for v in ["1.6.", "1.7."]]):
+            y = torch.rfft(x, 1)
+    """,
+    "spec": """
+        import torch
+        from packaging.specifiers import SpecifierSet
+        if torch.__version__ in SpecifierSet("<1.8"):
+            y = torch.rfft(x, 1)
+    """,
+    "spec2": """
+        import torch
+        from packaging.specifiers import SpecifierSet
+        if SpecifierSet("<1.8").contains(torch.__version__, prereleases=True):
+            y = torch.rfft(x, 1)
+    """,
+    "table": """
+        from torchvision import models
+        try:
+            m = models.__dict__[arch](weights="DEFAULT")
+        except TypeError:
+            m = models.__dict__[arch](pretrained=True)
+    """,
+    "getattr_model": """
+        from torchvision import models
+        build = getattr(models, arch)
+        try:
+            m = build(weights="DEFAULT")
+        except TypeError:
+            m = build(pretrained=True)
+    """,
+    "sig_weights": """
+        import inspect
+        from torchvision import models
+        if "weights" in inspect.signature(models.resnet18).parameters:
+            m = models.resnet18(weights="DEFAULT")
+        else:
+            m = models.resnet18(pretrained=True)
+    """,
+    "tv_version": """
+        import torchvision
+        from packaging import version
+        if version.parse(torchvision.__version__) >= version.parse("0.13"):
+            m = torchvision.models.resnet18(weights="DEFAULT")
+        else:
+            m = torchvision.models.resnet18(pretrained=True)
+    """,
+    "errors_tuple": """
+        import torch
+        ERRORS = (AttributeError, TypeError)
+        try:
+            y = torch.fft.rfft(x)
+        except ERRORS:
+            y = torch.rfft(x, 1)
+    """,
+    "flag_else": """
+        import torch
+        try:
+            from torch.fft import rfft
+        except ImportError:
+            HAS = False
+        else:
+            HAS = True
+        def f(x):
+            if HAS:
+                return rfft(x)
+            return torch.rfft(x, 1)
+    """,
+    "def_handler": """
+        import torch
+        try:
+            from torch.amp import autocast
+        except ImportError:
+            def autocast(kind, *args):
+                return torch.cuda.amp.autocast(*args)
+    """,
+    "async_deco": """
+        import pytest, torch
+        @pytest.mark.skipif(torch.__version__ >= "1.8", reason="x")
+        async def test():
+            torch.rfft(x, 1)
+    """,
+    "fixture": """
+        import pytest, torch
+        @pytest.mark.skipif(torch.__version__ >= "1.8", reason="x")
+        @pytest.mark.parametrize("a", [1])
+        @torch.no_grad()
+        def test(a):
+            torch.rfft(x, 1)
+    """,
+    "setattr_default": """
+        import torch
+        class A:
+            def __init__(self):
+                if torch.__version__ >= "1.8":
+                    raise RuntimeError("old only")
+            def f(self, x):
+                return torch.rfft(x, 1)
+    """,
+    "setup_pytest": """
+        import pytest, torch
+        class TestA:
+            def setup_method(self):
+                if torch.__version__ >= "1.8":
+                    pytest.skip("old only")
+            def test_f(self, x):
+                return torch.rfft(x, 1)
+    """,
+    "getattr_default": """
+        import torch
+        GradScaler = getattr(torch.amp, "GradScaler", torch.cuda.amp.GradScaler)
+    """,
+    "importlib": """
+        import importlib.util, torch
+        if importlib.util.find_spec("torch.fft") is None:
+            y = torch.rfft(x, 1)
+    """,
+    "cmp_helper_kw": """
+        import torch
+        from packaging.version import Version
+        def torch_at_least(major=0, minor=0):
+            return Version(torch.__version__) >= Version(f"{major}.{minor}")
+        y = torch.fft.rfft(x) if torch_at_least(major=1, minor=8) else torch.rfft(x, 1)
+    """,
+    "global_flag_helper": """
+        import torch
+        from packaging.version import Version
+        def _check():
+            global NEW
+            NEW = Version(torch.__version__) >= Version("1.8")
+        NEW = Version(torch.__version__) >= Version("1.8")
+        if not NEW:
+            y = torch.rfft(x, 1)
+    """,
+    "cached_property": """
+        import functools, torch
+        class A:
+            @functools.cached_property
+            def new(self):
+                return torch.__version__ >= "1.8"
+            def f(self, x):
+                return torch.fft.rfft(x) if self.new else torch.rfft(x, 1)
+    """,
+    "not_implemented": """
+        import torch
+        class A:
+            def f(self, x):
+                if torch.__version__ >= "1.8":
+                    raise NotImplementedError
+                else:
+                    return torch.rfft(x, 1)
+    """,
+    "min_over": """
+        import torch
+        VERSION = tuple(int(v) for v in torch.__version__.split("+")[0].split(".")[:2])
+        OLD = VERSION < (1, 8)
+        rfft = torch.rfft if OLD else torch.fft.rfft
+    """,
+    "try_deep": """
+        import torch
+        def f(x):
+            try:
+                with torch.no_grad():
+                    for i in range(3):
+                        x = torch.fft.rfft(x)
+                return x
+            except AttributeError:
+                pass
+            return torch.rfft(x, 1)
+    """,
+    "wrap_reentrant": """
+        import torch.utils.checkpoint as cp
+        def run(f, *a):
+            try:
+                return cp.checkpoint(f, *a, use_reentrant=False)
+            except TypeError as e:
+                if "use_reentrant" not in str(e):
+                    raise
+                return cp.checkpoint(f, *a)
+    """,
+    "noinit": """
+        import torch
+        try:
+            set_det = torch.use_deterministic_algorithms
+        except AttributeError:
+            try:
+                set_det = torch.set_deterministic
+            except AttributeError:
+                set_det = None
+    """,
+    "TorchVersion": """
+        import torch
+        from torch.torch_version import TorchVersion
+        if TorchVersion(torch.__version__) < (1, 8):
+            y = torch.rfft(x, 1)
+    """,
+    "type_checking_helper": """
+        import torch
+        from packaging import version
+        _TORCH = version.parse(torch.__version__)
+        def is_new(minimum="1.8", /, *, strict=False):
+            'Doc.'
+            required = version.parse(minimum)
+            return _TORCH >= required
+        if is_new():
+            pass
+        else:
+            y = torch.rfft(x, 1)
     """,
 }
 
@@ -515,12 +1200,391 @@ REPORTED = {
         """,
         ["torch.meshgrid"],
     ),
+    "importorskip": (
+        """
+        import pytest
+        torch = pytest.importorskip("torch", minversion="1.8")
+        def test(x):
+            torch.rfft(x, 1)
+    """,
+        ["torch.rfft"],
+    ),
+    "skip_test_new": (
+        """
+        import unittest, torch
+        class T(unittest.TestCase):
+            def test(self, x):
+                if torch.__version__ < "1.8":
+                    self.skipTest("old")
+                torch.rfft(x, 1)
+    """,
+        ["torch.rfft"],
+    ),
+    "skip_test_other": (
+        """
+        import unittest, torch
+        class T(unittest.TestCase):
+            def test(self, x):
+                if not torch.cuda.is_available():
+                    self.skipTest("old")
+                torch.rfft(x, 1)
+    """,
+        ["torch.rfft"],
+    ),
+    "try_raises": (
+        """
+        import torch
+        try:
+            y = torch.rfft(x, 1)
+        except AttributeError:
+            raise RuntimeError("gone")
+    """,
+        ["torch.rfft"],
+    ),
+    "try_reraise": (
+        """
+        import torch
+        try:
+            y = torch.rfft(x, 1)
+        except AttributeError:
+            raise
+    """,
+        ["torch.rfft"],
+    ),
+    "try_log_exc_whole": (
+        """
+        import torch
+        def main():
+            try:
+                a = load()
+                b = prepare(a)
+                y = torch.rfft(x, 1)
+                z = more(y)
+                report(z)
+            except Exception as e:
+                print("failed", e)
+    """,
+        ["torch.rfft"],
+    ),
+    "handler_of_working": (
+        """
+        import torch
+        try:
+            y = torch.matmul(x, x)
+        except RuntimeError:
+            y = torch.rfft(x, 1)
+    """,
+        ["torch.rfft"],
+    ),
+    "default_override_not": (
+        """
+        import torch.nn as nn
+        wn = nn.utils.weight_norm
+        if use_new:
+            wn = nn.utils.parametrizations.weight_norm
+        c = wn(nn.Conv1d(1, 1, 1))
+    """,
+        ["torch.nn.utils.weight_norm"],
+    ),
+    "default_override_used_between": (
+        """
+        import torch.nn as nn
+        wn = nn.utils.weight_norm
+        c = wn(nn.Conv1d(1, 1, 1))
+        if hasattr(nn.utils.parametrizations, "weight_norm"):
+            wn = nn.utils.parametrizations.weight_norm
+    """,
+        ["torch.nn.utils.weight_norm"],
+    ),
+    "default_override_wrong_way": (
+        """
+        import torch, torch.nn as nn
+        wn = nn.utils.weight_norm
+        if torch.__version__ < "2.0":
+            wn = nn.utils.parametrizations.weight_norm
+        c = wn(nn.Conv1d(1, 1, 1))
+    """,
+        ["torch.nn.utils.weight_norm"],
+    ),
+    "default_override_called": (
+        """
+        import torch
+        y = torch.rfft(x, 1)
+        if hasattr(torch.fft, "rfft"):
+            y = torch.fft.rfft(x)
+    """,
+        ["torch.rfft"],
+    ),
+    "helper_other": (
+        """
+        import torch, numpy
+        from packaging.version import Version
+        def newer(v):
+            return Version(numpy.__version__) >= Version(v)
+        y = torch.fft.rfft(x) if newer("1.8") else torch.rfft(x, 1)
+    """,
+        ["torch.rfft"],
+    ),
+    "helper_unknown_arg": (
+        """
+        import torch
+        from packaging.version import Version
+        def newer(v):
+            return Version(torch.__version__) >= Version(v)
+        y = torch.fft.rfft(x) if newer(args.v) else torch.rfft(x, 1)
+    """,
+        ["torch.rfft"],
+    ),
+    "helper_wrong": (
+        """
+        import torch
+        from packaging.version import Version
+        def newer(v):
+            return Version(torch.__version__) >= Version(v)
+        y = torch.rfft(x, 1) if newer("1.8") else None
+    """,
+        ["torch.rfft"],
+    ),
+    "helper_or": (
+        """
+        import torch
+        from packaging.version import Version
+        def newer(v, force):
+            return Version(torch.__version__) >= Version(v) and not force
+        y = torch.fft.rfft(x) if newer("1.8", args.force) else torch.rfft(x, 1)
+    """,
+        ["torch.rfft"],
+    ),
+    "helper_side_effect_if": (
+        """
+        import torch
+        from packaging.version import Version
+        def newer(v):
+            if args.old:
+                return False
+            return Version(torch.__version__) >= Version(v)
+        y = torch.fft.rfft(x) if newer("1.8") else torch.rfft(x, 1)
+    """,
+        ["torch.rfft"],
+    ),
+    "helper_overwritten": (
+        """
+        import torch
+        from packaging.version import Version
+        def newer(v):
+            v = args.version
+            return Version(torch.__version__) >= Version(v)
+        y = torch.fft.rfft(x) if newer("1.8") else torch.rfft(x, 1)
+    """,
+        ["torch.rfft"],
+    ),
+    "helper_redefined": (
+        """
+        import torch
+        from packaging.version import Version
+        def newer(v):
+            return Version(torch.__version__) >= Version(v)
+        if args.old:
+            def newer(v):
+                return False
+        y = torch.fft.rfft(x) if newer("1.8") else torch.rfft(x, 1)
+    """,
+        ["torch.rfft"],
+    ),
+    "exact_ne": (
+        """
+        import torch
+        if torch.__version__ != "1.10.0a0+abc":
+            y = torch.rfft(x, 1)
+    """,
+        ["torch.rfft"],
+    ),
+    "exact_in_target": (
+        """
+        import torch
+        if torch.__version__.startswith("2."):
+            y = torch.rfft(x, 1)
+    """,
+        ["torch.rfft"],
+    ),
+    "local_rank": (
+        """
+        import argparse, os, torch
+        p = argparse.ArgumentParser()
+        p.add_argument("--local_rank", type=int, default=-1)
+    """,
+        ["torch.distributed.launch(--local_rank)"],
+    ),
+    "local_rank_other_env": (
+        """
+        import argparse, os, torch
+        p = argparse.ArgumentParser()
+        p.add_argument("--local_rank", type=int, default=-1)
+        rank = os.environ["RANK"]
+    """,
+        ["torch.distributed.launch(--local_rank)"],
+    ),
+    "weights_only_reverse": (
+        """
+        import torch
+        try:
+            d = torch.load(p)
+        except FileNotFoundError:
+            d = torch.load(q, weights_only=False)
+    """,
+        ["torch.load"],
+    ),
+    "meshgrid_wrong": (
+        """
+        import torch
+        if "indexing" in torch.meshgrid.__kwdefaults__:
+            g = torch.meshgrid(a, b)
+    """,
+        ["torch.meshgrid"],
+    ),
+    "meshgrid_sig_other": (
+        """
+        import inspect, torch
+        if "indexing" in inspect.signature(torch.stft).parameters:
+            g = torch.meshgrid(a, b)
+        else:
+            g = torch.meshgrid(a, b)
+    """,
+        ["torch.meshgrid"],
+    ),
+    "type_error_other_function": (
+        """
+        import torch
+        from torchvision import models
+        try:
+            m = build(weights="DEFAULT")
+        except TypeError:
+            m = models.resnet18(pretrained=True)
+    """,
+        ["torchvision.models.resnet18"],
+    ),
+    "suppress_other": (
+        """
+        import contextlib, torch
+        with contextlib.suppress(FileNotFoundError):
+            torch.rfft(x, 1)
+    """,
+        ["torch.rfft"],
+    ),
+    "class_body_skipped": (
+        """
+        import pytest, torch
+        @pytest.mark.skipif(torch.__version__ >= "1.8", reason="old")
+        class Test:
+            f = torch.rfft
+    """,
+        ["torch.rfft"],
+    ),
+    "container_full": (
+        """
+        import torch
+        isinstance(x, torch._six.container_abcs.Mapping)
+    """,
+        ["torch._six.container_abcs.Mapping"],
+    ),
+    "container_old": (
+        """
+        from torch._six import container_abcs
+        isinstance(x, container_abcs.Mapping)
+    """,
+        ["torch._six.container_abcs"],
+    ),
+    "importorskip_use": (
+        """
+        import pytest
+        torch = pytest.importorskip("torch", minversion="1.8")
+        y = torch.rfft(x, 1)
+    """,
+        ["torch.rfft"],
+    ),
+    "getattr_default_gone": (
+        """
+        import torch
+        f = getattr(torch.fft, "rfft", torch.rfft)
+    """,
+        ["torch.rfft"],
+    ),
+    "any_wrong": (
+        """
+        import torch
+        if any(torch.__version__.startswith(v) for v in ("1.", "2.")):
+            y = torch.rfft(x, 1)
+    """,
+        ["torch.rfft"],
+    ),
+    "any_unknown": (
+        """
+        import torch
+        if any(torch.__version__.startswith(v) for v in OLD):
+            y = torch.rfft(x, 1)
+    """,
+        ["torch.rfft"],
+    ),
+    "init_return": (
+        """
+        import torch
+        class A:
+            def __init__(self):
+                if torch.__version__ >= "1.8":
+                    return
+            def f(self, x):
+                return torch.rfft(x, 1)
+    """,
+        ["torch.rfft"],
+    ),
+    "try_torch_itself": (
+        """
+        try:
+            import torch
+        except ImportError:
+            torch = None
+        y = torch.rfft(x, 1)
+    """,
+        ["torch.rfft"],
+    ),
+    "six_pass": (
+        """
+        try:
+            from torch._six import inf
+        except ImportError:
+            pass
+        print(inf)
+    """,
+        ["torch._six.inf"],
+    ),
+    "string_mark": (
+        """
+        import pytest, torch
+        @pytest.mark.skipif("sys.platform == 'win32'", reason="x")
+        def test():
+            torch.rfft(x, 1)
+    """,
+        ["torch.rfft"],
+    ),
+    "other_skip": (
+        """
+        import torch
+        def f(self, x):
+            if torch.__version__ >= "1.8":
+                skip("?")
+                self.skip()
+            torch.rfft(x, 1)
+    """,
+        ["torch.rfft"],
+    ),
 }
 
 
 @pytest.mark.parametrize("name", CLEAN)
 def test_clean(name: str) -> None:
-    assert reported(CLEAN[name]) == []
+    code = dedented(CLEAN[name])
+    assert reported(code) == []
+    assert fixed(code, *FIX_ALL) == code
 
 
 @pytest.mark.parametrize("name", REPORTED)
@@ -539,4 +1603,306 @@ def test_a_guard_for_a_later_release_than_the_target() -> None:
             scaler = torch.cuda.amp.GradScaler()
     """
     assert reported(code) == []
-    assert reported(code, torch=(2, 3)) == ["torch.cuda.amp.GradScaler"]
+    assert reported(code, "--target", "2.3", "--ignore", "TM002") == []
+    code = code.replace("2.4", "2.6")
+    assert reported(code, "--target", "2.5") == ["torch.cuda.amp.GradScaler"]
+    assert reported(code, "--target", "2.6") == []
+
+
+# ---- decorators -------------------------------------------------------------------------------------
+
+MARKED = """
+import sys, unittest
+from unittest import skipIf
+import numpy
+import pytest
+import torch
+from packaging.version import Version
+from tensordict.utils import implement_for
+from tests.helpers import RunIf, SkipIfAtLeastPyTorchVersion, SkipIfBeforePyTorchVersion
+from tests.helpers import require_torch_2_0, require_torch_max_version, require_torch_min_version
+from tests.helpers import require_torch_version_greater_equal, skip_if_torch_gt, skip_if_torch_lt
+
+old_only = pytest.mark.skipif(torch.__version__ >= "1.8", reason="old")
+
+def old_torch_only(test):
+    return unittest.skipIf(torch.__version__ >= "1.8", "old")(test)
+
+def up_to(version):
+    return pytest.mark.skipif(Version(torch.__version__) > Version(version), reason="old")
+
+MARK
+def test_old(x):
+    y = torch.rfft(x, 1)
+
+MARK
+class TestOld(unittest.TestCase):
+    def test(self):
+        torch.rfft(x, 1)
+        def inner():
+            return torch.rfft(x, 1)
+"""
+
+
+@pytest.mark.parametrize(
+    "mark",
+    [
+        '@pytest.mark.skipif(hasattr(torch.fft, "rfft"), reason="old torch only")',
+        '@pytest.mark.skipif(not hasattr(torch, "rfft"), reason="needs rfft")',
+        '@pytest.mark.skipif(Version(torch.__version__) >= Version("1.8"), reason="old")',
+        '@pytest.mark.skipif(condition=Version(torch.__version__) >= Version("1.8"), reason="old")',
+        '@pytest.mark.skipif("torch.__version__ >= \'1.8\'", reason="old")',
+        '@pytest.mark.xfail(torch.__version__ >= "1.8", reason="gone", run=False)',
+        '@unittest.skipIf(torch.__version__ >= "1.8", "old")',
+        '@unittest.skipUnless(hasattr(torch, "rfft"), "gone")',
+        '@skipIf(torch.__version__ >= "1.8", "old")',
+        "@old_only",
+        "@old_torch_only",
+        '@up_to("1.7")',
+        '@implement_for("torch", None, "1.8")',
+        '@implement_for("torch", from_version="1.0", to_version="1.8")',
+        '@RunIf(max_torch="1.7")',
+        '@skip_if_torch_gt("1.7")',
+        '@require_torch_max_version("1.8")',
+        "@SkipIfAtLeastPyTorchVersion((1, 8))",
+    ],
+)
+def test_marks_for_old_releases(mark: str) -> None:
+    code = MARKED.replace("MARK", mark)
+    assert reported(code) == []
+    assert fixed(code, *FIX_ALL) == code
+
+
+@pytest.mark.parametrize(
+    "mark",
+    [
+        '@pytest.mark.skipif(not hasattr(torch.fft, "rfft"), reason="new")',
+        '@pytest.mark.skipif(Version(torch.__version__) < Version("1.8"), reason="new")',
+        '@pytest.mark.skipif(Version(numpy.__version__) >= Version("1.8"), reason="numpy")',
+        '@pytest.mark.skipif(sys.version_info >= (3, 8), reason="Python")',
+        '@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")',
+        '@pytest.mark.skipif(True, reason="broken")',
+        '@pytest.mark.skip(reason="broken")',
+        '@pytest.mark.parametrize("old", [True])',
+        '@unittest.skipIf(torch.__version__ < "1.8", "new")',
+        '@unittest.skipUnless(torch.__version__ >= "1.8", "new")',
+        '@up_to("9.0")',
+        '@implement_for("torch", "1.8")',
+        '@implement_for("gym", None, "0.26")',
+        '@RunIf(min_torch="1.8")',
+        "@RunIf(min_cuda_gpus=1)",
+        '@skip_if_torch_lt("1.8")',
+        '@require_torch_min_version("1.8")',
+        '@require_torch_version_greater_equal("2.1")',
+        "@require_torch_2_0",
+        "@SkipIfBeforePyTorchVersion((1, 8))",
+    ],
+)
+def test_marks_that_let_the_target_run(mark: str) -> None:
+    assert reported(MARKED.replace("MARK", mark)) == ["torch.rfft"] * 3
+
+
+# ---- handlers ---------------------------------------------------------------------------------------
+
+ANY_HANDLER = [
+    "except AttributeError:",
+    "except (AttributeError, TypeError):",
+    "except builtins.AttributeError:",
+    "except RuntimeError:",
+    "except NotImplementedError:",
+    "except Exception as error:",
+    "except BaseException:",
+    "except:",
+    "except KeyError:\n    pass\nexcept AttributeError:",
+]
+OTHER_HANDLER = ["except KeyError:", "except (ValueError, IndexError):", "except MyError:"]
+
+
+@pytest.mark.parametrize("handler", [*ANY_HANDLER, "except ImportError:", "except ModuleNotFoundError:"])
+def test_the_old_call_in_a_handler(handler: str) -> None:
+    code = f"import torch\ntry:\n    y = torch.fft.rfft(x)\n{handler}\n    y = torch.rfft(x, 1)\n"
+    assert reported(code) == []
+    assert fixed(code, *FIX_ALL) == code
+
+
+@pytest.mark.parametrize("handler", ANY_HANDLER)
+def test_the_new_call_in_a_handler(handler: str) -> None:
+    code = f"import torch\ntry:\n    y = torch.rfft(x, 1)\n{handler}\n    y = torch.fft.rfft(x)\n"
+    assert reported(code) == []
+    assert fixed(code, *FIX_ALL) == code
+
+
+@pytest.mark.parametrize("handler", ANY_HANDLER)
+def test_code_that_does_without(handler: str) -> None:
+    assert reported(f"import torch\ntry:\n    torch.onnx.enable_log()\n{handler}\n    pass\n") == []
+    gone = f"import torch\ntry:\n    torch.onnx.enable_log()\n{handler}\n    raise Old\n"
+    assert reported(gone) == ["torch.onnx.enable_log"]
+
+
+@pytest.mark.parametrize("handler", OTHER_HANDLER)
+def test_handlers_of_other_errors(handler: str) -> None:
+    old, new = "y = torch.rfft(x, 1)", "y = torch.fft.rfft(x)"
+    for first, second in ((old, new), (new, old), (old, "pass")):
+        code = f"import torch\ntry:\n    {first}\n{handler}\n    {second}\n"
+        assert reported(code) == ["torch.rfft"]
+
+
+def test_an_import_error_is_no_attribute_error() -> None:
+    code = "import torch\ntry:\n    y = torch.rfft(x, 1)\nexcept ImportError:\n    y = torch.fft.rfft(x)\n"
+    assert reported(code) == ["torch.rfft"]
+
+
+# ---- functions of the file --------------------------------------------------------------------------
+
+USED = """
+import functools
+import operator
+import torch
+from packaging.version import Version
+HELPER
+if newer("1.8"):
+    y = torch.fft.rfft(x)
+else:
+    y = torch.rfft(x, 1)
+def f(x):
+    if not newer("1.8"):
+        return torch.rfft(x, 1)
+"""
+
+
+@pytest.mark.parametrize(
+    "helper",
+    [
+        "def newer(v):\n    return Version(torch.__version__) >= Version(v)",
+        "def newer(v: str) -> bool:\n    'Whether.'\n    return Version(torch.__version__) >= Version(v)",
+        "def newer(v='1.8', strict=True):\n    return Version(torch.__version__) >= Version(v)",
+        "def newer(v):\n    now = Version(torch.__version__.split('+')[0])\n    return now >= Version(v)",
+        "newer = lambda v: Version(torch.__version__) >= Version(v)",
+        "@functools.lru_cache(maxsize=None)\ndef newer(v):\n    return Version(torch.__version__) >= Version(v)",
+        "NOW = Version(torch.__version__)\ndef newer(v):\n    return NOW >= Version(v)",
+        "def newer(v):\n    from packaging import version\n    import torch as t\n"
+        "    return version.parse(t.__version__) >= version.parse(v)",
+        "def newer(v):\n    if Version(torch.__version__) >= Version(v):\n        return True\n    return False",
+        "def newer(v):\n    if Version(torch.__version__) < Version(v):\n        return False\n"
+        "    else:\n        return True",
+        "def newer(v):\n    return tuple(map(int, torch.__version__.split('.')[:2])) >= "
+        "tuple(map(int, v.split('.')[:2]))",
+        "def newer(v):\n    return [int(n) for n in torch.__version__.split('.')[:2]] >= "
+        "[int(n) for n in v.split('.')[:2]]",
+        "def newer(v):\n    return digit_version(torch.__version__) >= digit_version(v)",
+        "def newer(v):\n    return Version(torch.__version__).release >= Version(v).release",
+        "def at_least(v):\n    return Version(torch.__version__) >= Version(v)\n"
+        "def newer(v):\n    return at_least(v)",
+        "def newer(v):\n    return bool(Version(torch.__version__) >= Version(v))",
+        "def newer(v):\n    return operator.ge(Version(torch.__version__), Version(v))",
+        "def newer(v):\n    try:\n        return Version(torch.__version__) >= Version(v)\n"
+        "    except Exception:\n        return False",
+    ],
+)
+def test_helpers(helper: str) -> None:
+    code = USED.replace("HELPER", helper)
+    assert reported(code) == []
+    assert fixed(code, *FIX_ALL) == code
+
+
+@pytest.mark.parametrize(
+    "helper",
+    [
+        "def newer(v):\n    return Version(numpy.__version__) >= Version(v)",
+        "def newer(v):\n    return Version(torch.__version__) >= Version(v) and not args.old",
+        "def newer(v):\n    if args.old:\n        return False\n    return Version(torch.__version__) >= Version(v)",
+        "def newer(v):\n    v = args.version\n    return Version(torch.__version__) >= Version(v)",
+        "def newer(v):\n    log(v)\n    return Version(torch.__version__) >= Version(v)",
+        "def newer(v):\n    return newer(v)",
+        "def newer(v):\n    return other(v)\ndef other(v):\n    return newer(v)",
+        "def newer(v):\n    return Version(torch.__version__) >= Version(v)\n"
+        "if args.old:\n    def newer(v):\n        return False",
+    ],
+)
+def test_helpers_that_do_not_answer(helper: str) -> None:
+    assert reported(USED.replace("HELPER", helper)) == ["torch.rfft", "torch.rfft"]
+
+
+# ---- codemods, the API rules, minimum ----------------------------------------------------------------
+
+
+def test_codemods_leave_other_releases_alone() -> None:
+    code = """
+        import torch
+        from packaging.version import Version
+        from torch.autograd import Function
+        if Version(torch.__version__) < Version("1.5"):
+            class Double(Function):
+                def forward(self, x):
+                    return x * 2
+            loss = criterion(y, t).data[0]
+            x.cuda(async_=True)
+        else:
+            class Double(Function):
+                @staticmethod
+                def forward(ctx, x):
+                    return x * 2
+        def arguments(parser):
+            if Version(torch.__version__) >= Version("2.0"):
+                return
+            parser.add_argument("--local_rank", type=int)
+    """
+    assert reported(code, "--ignore", "TM330") == []
+    assert fixed(dedented(code), *FIX_ALL) == dedented(code)
+    assert "torch.distributed.launch(--local_rank)" in reported(code.replace('("2.0")', '("9.0")'))
+
+
+def test_a_release_that_pytest_asks_for_covers_what_is_new() -> None:
+    code = """
+        import torch
+        from tests.helpers import require_torch_min_version
+        @require_torch_min_version("2.0")
+        def test():
+            return torch.compile(f)
+        def other():
+            return torch.compile(f)
+    """
+    assert reported(code, "--minimum", "1.13") == ["torch.compile"]
+
+
+# ---- names that are compared -------------------------------------------------------------------------
+
+SIGMOID = ("--select", "TM411")
+COMPARED = """
+import torch
+import torch.nn.functional as F
+CODE
+y = F.sigmoid(x)
+"""
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "if act == F.sigmoid: pass",
+        "if F.sigmoid is act: pass",
+        "if act not in (F.sigmoid, F.relu): pass",
+        "if act in {F.sigmoid}: pass",
+        "NAMES = {F.sigmoid: 's'}",
+        "name = names[F.sigmoid]",
+        "name = names.get(F.sigmoid)",
+        "self.assertIs(act, F.sigmoid)",
+        "match act:\n    case F.sigmoid: pass",
+        "self.act = F.sigmoid\nif self.act == F.sigmoid: pass",
+    ],
+)
+def test_another_object_is_not_what_it_was_compared_with(code: str) -> None:
+    text = COMPARED.replace("CODE", code)
+    assert fixed(text, *SIGMOID, "--fix") == text.replace("y = F.sigmoid", "y = torch.sigmoid")
+    assert "F.sigmoid" not in fixed(text, *SIGMOID, *FIX_ALL)
+
+
+def test_the_same_object_may_be_compared() -> None:
+    text = "import torch\nif type(m) is torch.nn.quantized.Linear: pass\n"
+    assert "torch.ao.nn.quantized.Linear" in fixed(text, "--fix")
+
+
+def test_an_imported_name_that_is_compared_keeps_its_import() -> None:
+    text = "from torch.nn.functional import tanh\nif act is tanh: pass\ny = tanh(x)\n"
+    assert fixed(text, *SIGMOID, "--fix") == text
+    assert "torch.nn.functional" not in fixed(text, *SIGMOID, *FIX_ALL)

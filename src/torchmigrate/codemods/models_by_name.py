@@ -12,9 +12,11 @@ from torchmigrate.codemods._model_tables import namespace_of
 from torchmigrate.fixes import FixPlanner
 from torchmigrate.hits import Hit
 from torchmigrate.model import Applicability, Finding, Fix
+from torchmigrate.trees import walk
 from torchmigrate.versions.range import applicability
 
 NEEDS_HITS = True
+_NEW = ("weights", "weights_backbone")
 _BEST = '"DEFAULT"'
 _FIRST = '"IMAGENET1K_V1"'  # what `True` stood for in all classification models, and in backbones
 # What it stood for in the others, read in the sources of 0.28; of the optical flow the only weights by one name.
@@ -34,12 +36,13 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
     if not modules:
         return
     builders = _Builders(modules, planner)
+    tried = _tried(planner)
     for node in ast.walk(planner.names.tree):
         if not isinstance(node, ast.Call):
             continue
         hit = builders.module_of(node.func)
         given = _flags(node)
-        if hit is None or not given:
+        if hit is None or not given or id(node) in tried:
             continue
         fix = _fix(given, node, hit, planner) if hit.use.sure or hit.use.via == "self" else None
         for argument in given:
@@ -82,6 +85,25 @@ class _Builders:
         if isinstance(node, ast.Call) and _called(node) == "getattr" and len(node.args) in (2, 3):
             return None if isinstance(node.args[1], ast.Constant) else self._modules.get(id(node.args[0]))
         return None
+
+
+def _tried(planner: FixPlanner) -> set[int]:
+    """The ids of calls of which a `try` has both forms, with `weights` and for releases without it."""
+    found: set[int] = set()
+    for node in planner.names.nodes(ast.Try):
+        sides = [node.body, [statement for handler in node.handlers for statement in handler.body]]
+        calls: list[dict[str, list[ast.Call]]] = []
+        for side in sides:
+            by_function: dict[str, list[ast.Call]] = {}
+            for call in (inner for statement in side for inner in walk(statement)):
+                if isinstance(call, ast.Call):
+                    by_function.setdefault(ast.dump(call.func), []).append(call)
+            calls.append(by_function)
+        for function in calls[0].keys() & calls[1].keys():
+            both = [call for side in calls for call in side[function]]
+            if len({any(keyword.arg in _NEW for keyword in call.keywords) for call in both}) == 2:
+                found.update(map(id, both))
+    return found
 
 
 def _called(call: ast.Call) -> str:

@@ -349,7 +349,9 @@ class Definitions(Expressions):
         outer = self.frame
         scope = Scope("class", node, outer.scope)
         self.scopes.append(scope)
-        self.frame = Frame(scope, Env(), outer, frozenset(), live=True, owner=info, marks=marks)
+        self.frame = Frame(
+            scope, Env(), outer, frozenset(), live=True, owner=info, marks=marks, marks_outside=marks
+        )
         self.visit_block(node.body)
         for name, slot in self.frame.every.items():
             info.attributes.setdefault(name, as_attribute(slot[0]))

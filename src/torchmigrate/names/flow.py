@@ -202,6 +202,7 @@ class Frame:
     owner: ClassInfo | None = None  # the class whose body or method this is
     self_name: str | None = None  # the name of the first parameter of a method
     marks: tuple[Formula, ...] = ()  # under which tests the functions run that are defined here
+    marks_outside: tuple[Formula, ...] = ()  # those without what `pytestmark` says here
     stored: frozenset[str] = frozenset()  # attributes of `self` that it sets; `env` holds them as "self.NAME"
 
 

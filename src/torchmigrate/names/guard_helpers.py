@@ -90,7 +90,7 @@ def helper_call(node: ast.Call, evaluate: Evaluate) -> Formula:
         return UNKNOWN
     text = node.args[1].value if isinstance(node.args[1], ast.Constant) else None
     if isinstance(text, str) and text[:1] in ("<", ">", "=", "!"):
-        return _specifier(version, text)
+        return specifier(version, text)
     return against(version, ">=", version_arguments(node.args[1:], evaluate))
 
 
@@ -124,7 +124,7 @@ def _operator_call(version: VersionOf, arguments: list[ast.expr], evaluate: Eval
     """`is_torch_version(">=", "1.9")`, `compare_version("torch", operator.ge, "1.9")`, `...(">=1.9")`."""
     text = arguments[0].value if isinstance(arguments[0], ast.Constant) else None
     if len(arguments) == 1:
-        return _specifier(version, text) if isinstance(text, str) else UNKNOWN
+        return specifier(version, text) if isinstance(text, str) else UNKNOWN
     if len(arguments) != 2:
         return UNKNOWN
     op = text.strip() if isinstance(text, str) else OPERATOR_FUNCTIONS.get(last_name(arguments[0]))
@@ -157,10 +157,20 @@ def requirement(node: ast.expr) -> Formula:
     library = guard_names.distribution(match[1]) if match else None
     if match is None or library is None:
         return UNKNOWN
-    return _specifier(VersionOf(library), match[2]) if match[2] else HasName(library)
+    return specifier(VersionOf(library), match[2]) if match[2] else HasName(library)
 
 
-def _specifier(version: VersionOf, text: str) -> Formula:
+def demanded(call: ast.Call, evaluate: Evaluate) -> Formula:
+    """What holds after `pytest.importorskip("torch", minversion="2.0")`."""
+    first = call.args[0] if call.args else None
+    library = guard_names.distribution(first.value) if isinstance(first, ast.Constant) else None
+    for keyword in call.keywords:
+        if keyword.arg == "minversion" and library is not None:
+            return against(VersionOf(library), ">=", literal(keyword.value, evaluate))
+    return UNKNOWN
+
+
+def specifier(version: VersionOf, text: str) -> Formula:
     """`>=1.8,<2.0`."""
     clauses = []
     for clause in text.split(","):

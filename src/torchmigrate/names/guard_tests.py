@@ -6,8 +6,8 @@ import ast
 import re
 
 from torchmigrate.names import guard_names
-from torchmigrate.names.guard_functions import entered, is_local, own_test, text_of
-from torchmigrate.names.guard_helpers import OPERATOR_FUNCTIONS, against, helper_call, requirement
+from torchmigrate.names.guard_functions import Inside, entered, is_local, own_test, text_of
+from torchmigrate.names.guard_helpers import OPERATOR_FUNCTIONS, against, helper_call, requirement, specifier
 from torchmigrate.names.guard_marks import mark
 from torchmigrate.names.guards import (
     FALSE,
@@ -210,6 +210,11 @@ def _call(node: ast.Call, evaluate: Evaluate) -> Formula:
         if isinstance(default, ast.Constant) and default.value in (None, False):
             return _member(arguments[0], arguments[1], evaluate)
         return UNKNOWN
+    if name in ("any", "all") and len(arguments) == 1:
+        tests = _each(arguments[0], evaluate)
+        return UNKNOWN if tests is None else any_of(tests) if name == "any" else all_of(tests)
+    if name == "contains" and arguments and isinstance(node.func, ast.Attribute):
+        return _specified(arguments[0], node.func.value, evaluate)
     if name in ("bool", "callable"):
         return parse_test(arguments[0], evaluate) if len(arguments) == 1 else UNKNOWN
     if name == "startswith":
@@ -237,6 +242,24 @@ def _call(node: ast.Call, evaluate: Evaluate) -> Formula:
         asked = arguments[0].value if isinstance(arguments[0], ast.Constant) else None
         return HasName(asked) if isinstance(asked, str) else UNKNOWN
     return UNKNOWN
+
+
+def _each(node: ast.expr, evaluate: Evaluate) -> list[Formula] | None:
+    """The tests in `[v in torch.__version__ for v in ("1.6", "1.7")]`, or in a list; None: not known."""
+    if isinstance(node, (ast.List, ast.Tuple)):
+        return [parse_test(item, evaluate) for item in node.elts]
+    if not isinstance(node, (ast.GeneratorExp, ast.ListComp)) or len(node.generators) != 1:
+        return None
+    loop = node.generators[0]
+    if not isinstance(loop.iter, (ast.List, ast.Tuple, ast.Set)) or not isinstance(loop.target, ast.Name):
+        return None
+    if loop.ifs or len(loop.iter.elts) > _MOST_TESTS:
+        return None
+    name = loop.target.id
+    return [parse_test(node.elt, Inside(evaluate, {name: evaluate(item)})) for item in loop.iter.elts]
+
+
+_MOST_TESTS = 20  # that are written out from one comprehension
 
 
 def _own_test(function: ast.AST, call: ast.Call | None, evaluate: Evaluate) -> Formula:
@@ -298,29 +321,43 @@ def _unlike_a_version(left: ast.expr, sign: str, text: str, evaluate: Evaluate) 
     return Known(sign == "!=") if version and version.part in ("full", "text") else UNKNOWN
 
 
+def _specified(left: ast.expr, right: ast.expr, evaluate: Evaluate) -> Formula:
+    """`torch.__version__ in SpecifierSet("<1.8")`."""
+    if not isinstance(right, ast.Call) or last_name(right.func) != "SpecifierSet" or not right.args:
+        return UNKNOWN
+    text, version = right.args[0], version_of(left, evaluate)
+    if version is None or not isinstance(text, ast.Constant) or not isinstance(text.value, str):
+        return UNKNOWN
+    return specifier(VersionOf(version.library), text.value) if version.part in ("full", "text") else UNKNOWN
+
+
 def _membership(left: ast.expr, right: ast.expr, evaluate: Evaluate) -> Formula:
+    specified = _specified(left, right, evaluate)
+    if specified is not UNKNOWN:
+        return specified
     if isinstance(right, (ast.Tuple, ast.List, ast.Set)):
         version = None if isinstance(left, ast.Constant) else version_of(left, evaluate)
         if version is None:
             return UNKNOWN
         options = [against(version, "==", literal(element, evaluate)) for element in right.elts]
         return UNKNOWN if UNKNOWN in options else any_of(options)
-    if not isinstance(left, ast.Constant) or not isinstance(left.value, str):
+    text = text_of(evaluate(left)) if isinstance(left, (ast.Constant, ast.Name)) else None
+    if text is None:
         return UNKNOWN
     if isinstance(right, ast.Call) and last_name(right.func) in ("dir", "vars") and len(right.args) == 1:
         return _member(right.args[0], left, evaluate)
     if isinstance(right, ast.Attribute) and right.attr in ("__dict__", "__all__"):
         return _member(right.value, left, evaluate)
-    if left.value in _IMPORTED_BY_TORCH and evaluate(right) == (Qual("sys.modules"),):
-        return HasName(left.value)
+    if text in _IMPORTED_BY_TORCH and evaluate(right) == (Qual("sys.modules"),):
+        return HasName(text)
     version = version_of(right, evaluate)
     if version is None:
-        return _parameter(right, left.value, evaluate)
+        return _parameter(right, text, evaluate)
     if version.part not in ("full", "text"):
         return UNKNOWN
-    if left.value.isalpha() and len(left.value) >= _LONGER_THAN_MARKS:
+    if text.isalpha() and len(text) >= _LONGER_THAN_MARKS:
         return FALSE
-    written = version_text(left.value)
+    written = version_text(text)
     if written is None or written.pre or len(written.release) < 2:
         return UNKNOWN
     return VersionTest(version.library, "contains", written.release)
@@ -374,7 +411,7 @@ def _starts_with(node: ast.Call, evaluate: Evaluate) -> Formula:
         return UNKNOWN
     given = node.args[0]
     prefixes = given.elts if isinstance(given, ast.Tuple) else [given]
-    texts = [prefix.value if isinstance(prefix, ast.Constant) else None for prefix in prefixes]
+    texts = [text_of(evaluate(prefix)) for prefix in prefixes]
     matches = [_PREFIX.fullmatch(text) if isinstance(text, str) else None for text in texts]
     if not all(matches):
         return UNKNOWN

@@ -26,6 +26,7 @@ from torchmigrate.names.model import NO_GUARDS, Guards, Kind, Names, Qual, Scope
 from torchmigrate.names.narrowing import narrowed
 from torchmigrate.names.statements import Statements
 
+_MOST_REFUSED = 8  # tests of a class that are kept: each of its methods is under all of them
 _SUPPRESS = Qual("contextlib.suppress")
 
 
@@ -173,7 +174,7 @@ class Resolver(Statements):
             if not ended:
                 ends.append({**env.changed(), **after})
                 all_ended = False
-            else:
+            elif test is not UNKNOWN_TEST:  # functions with a thousand early returns have a short chain
                 rest = Guards(formula=negate(test), outer=rest)
                 self._refuse(branch.body[-1], negate(test) if len(chain) == 1 else UNKNOWN_TEST)
             self.narrow(negative)
@@ -201,7 +202,8 @@ class Resolver(Statements):
         fails = isinstance(last, ast.Raise) or (
             isinstance(last, ast.Expr) and isinstance(last.value, ast.Call) and self.ends(last.value)
         )
-        if fails and node.name in SETUP and self.block is node.body:
+        known = len(owner.refused) < _MOST_REFUSED
+        if fails and known and node.name in SETUP and self.block is node.body:
             owner.refused.append(otherwise)
 
     def _is_type_checking(self, test: ast.expr) -> bool:
@@ -269,7 +271,8 @@ class Resolver(Statements):
 
     def _try(self, node: ast.Try) -> bool:
         outer = self.guards
-        guard = TryGuard(node) if catches_missing(node) else None
+        written = self._with_known_errors(node)
+        guard = TryGuard(written) if catches_missing(written) else None
 
         def under(part: str) -> Guards:
             return Guards(attempt=guard, part=part, outer=outer) if guard is not None else outer
@@ -323,6 +326,21 @@ class Resolver(Statements):
             # `try: return new(); except ImportError: pass`: what follows belongs to the handler.
             self.guards = Guards(attempt=guard, part="handler", outer=outer)
         return ended and handlers_ended
+
+    def _with_known_errors(self, node: ast.Try) -> ast.Try:
+        """The statement, with `except ERRORS:` written out where the file says which they are."""
+        handlers = []
+        for handler in node.handlers:
+            bound = self.lookup(handler.type.id)[1] if isinstance(handler.type, ast.Name) else ()
+            statement = bound[0].statement if len(bound) == 1 else None
+            if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Tuple):
+                known = ast.ExceptHandler(statement.value, handler.name, handler.body)
+                handlers.append(ast.copy_location(known, handler))
+            else:
+                handlers.append(handler)
+        if handlers == node.handlers:
+            return node
+        return ast.copy_location(ast.Try(node.body, handlers, node.orelse, node.finalbody), node)
 
     def _match(self, node: ast.Match) -> bool:
         self.eval(node.subject)

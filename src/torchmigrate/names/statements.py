@@ -6,6 +6,7 @@ import ast
 
 from torchmigrate.names.definitions import Definitions
 from torchmigrate.names.flow import UNKNOWN
+from torchmigrate.names.guard_helpers import demanded
 from torchmigrate.names.guard_tests import mark_of, parse_test
 from torchmigrate.names.guards import UNKNOWN as UNKNOWN_TEST
 from torchmigrate.names.guards import TryWorked, negate
@@ -57,7 +58,17 @@ class Statements(Definitions):
         owner = value.func.value if isinstance(value.func, ast.Attribute) else None
         if isinstance(owner, ast.Name) and owner.id == "__all__" and value.args:
             self._export(value.args[0])
+        self._demand(value)
         return self.ends(value)
+
+    def _demand(self, call: ast.Call) -> None:
+        """What `pytest.importorskip("torch", minversion="2.0")` asks for holds in what follows."""
+        func = call.func
+        name = func.id if isinstance(func, ast.Name) else func.attr if isinstance(func, ast.Attribute) else ""
+        if name == "importorskip":
+            test = demanded(call, self.peek)
+            if test is not UNKNOWN_TEST:
+                self.guards = Guards(formula=test, outer=self.guards)
 
     def ends(self, call: ast.Call) -> bool:
         """Whether nothing runs after a call: `sys.exit()`, `self.skipTest(...)`, `pytest.skip(...)`."""
@@ -72,6 +83,8 @@ class Statements(Definitions):
 
     def _assign(self, node: ast.Assign) -> None:
         value = self.eval(node.value)
+        if isinstance(node.value, ast.Call):
+            self._demand(node.value)
         kind = node.value.__class__
         if kind in _MAY_BE_SPECIAL:
             if not value or value[0].__class__ is not Instance:
@@ -91,10 +104,9 @@ class Statements(Definitions):
 
     def _mark_all(self, node: ast.expr) -> None:
         """`pytestmark = ...`: the marks of every test of a module or class."""
-        for item in node.elts if isinstance(node, (ast.List, ast.Tuple)) else [node]:
-            test = mark_of(item, self.peek)
-            if test is not UNKNOWN_TEST:
-                self.frame.marks = (*self.frame.marks, test)
+        items = node.elts if isinstance(node, (ast.List, ast.Tuple)) else [node]
+        tests = [mark_of(item, self.peek) for item in items]
+        self.frame.marks = (*self.frame.marks_outside, *(test for test in tests if test is not UNKNOWN_TEST))
 
     def _flag(self, value: bool) -> Value | None:
         """`HAS_X = True` in a branch or a try body, `False` in the other or the handler: a flag of which."""

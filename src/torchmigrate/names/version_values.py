@@ -295,6 +295,10 @@ def literal(node: ast.expr, evaluate: Evaluate) -> VersionLiteral | None:
     if isinstance(node, (ast.Tuple, ast.List)):
         values = [_constant(element, evaluate) for element in node.elts]
         return literal_value(tuple(values))
+    if isinstance(node, ast.JoinedStr):  # f"{major}.{minor}"
+        parts = [part.value if isinstance(part, ast.FormattedValue) else part for part in node.values]
+        texts = [_constant(part, evaluate) for part in parts]
+        return None if None in texts else version_text("".join(map(str, texts)))
     if isinstance(node, ast.Call):
         return _literal_call(node, evaluate)
     if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice):
