@@ -112,7 +112,9 @@ def check(
     output = Output(
         output_format, options["diff"], show_fixes, statistics, exit_zero, exit_non_zero_on_fix, jobs
     )
-    checker = Checker(session.catalogue, session.settings, output, session.console, Path.cwd())
+    checker = Checker(
+        session.catalogue, session.settings, output, session.console, Path.cwd(), session.problems
+    )
     if from_stdin:
         if sys.stdin is None:
             raise click.ClickException("stdin is closed.")

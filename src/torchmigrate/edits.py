@@ -11,8 +11,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from torchmigrate.files import explain_os_error
 from torchmigrate.model import Edit, Fix
-from torchmigrate.source import Source, SourceError, explain_os_error
+from torchmigrate.source import Source, SourceError
 
 _Key = tuple[int, int, bool, str]
 

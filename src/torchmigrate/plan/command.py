@@ -10,14 +10,16 @@ from pathlib import Path
 
 import click
 
+from torchmigrate.files import explain_os_error
 from torchmigrate.model import Problem
-from torchmigrate.plan.collect import Search, places_of, repository_of
+from torchmigrate.plan.collect import Search, places_of
 from torchmigrate.plan.compute import make_plan
 from torchmigrate.plan.links import Links
 from torchmigrate.plan.model import Place, Plan
+from torchmigrate.reach import repository_of
 from torchmigrate.report.summary import plural
 from torchmigrate.session import Session, common_directory
-from torchmigrate.source import SourceError, explain_os_error
+from torchmigrate.source import SourceError
 from torchmigrate.style import Style, printable
 from torchmigrate.versions.releases import parse_version
 
@@ -87,7 +89,7 @@ def _look(
     started = time.monotonic()
     settings, console = session.settings, session.console
     found = discover_for(paths, settings)
-    problems = list(found.problems)
+    problems = [*session.problems, *found.problems]
     if not found.files and not problems:
         console.note("warning: no Python files found under the given paths")
     places: list[Place] = []
