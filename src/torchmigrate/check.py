@@ -131,15 +131,12 @@ class Checker:
 
     def _write(self, result: FileResult) -> FileResult:
         """Write the fixed text of a file. If that fails, what is said of the file as it still is."""
-        from torchmigrate.edits import write_atomic
+        from torchmigrate.edits import save
         from torchmigrate.engine import Engine
 
-        assert result.new_text is not None
+        assert result.old_text is not None and result.new_text is not None
         try:
-            source = Source.read(result.path)
-            if source.text != result.old_text:
-                raise SourceError("changed while it was being fixed: not written")
-            write_atomic(result.path, source.encode(result.new_text))
+            save(result.path, result.old_text, result.new_text)
         except SourceError as error:
             problem = Problem(result.path, error.reason, error.line)
             result = Engine(self.catalogue, self.settings._replace(fix=False), in_project=True).check(

@@ -269,9 +269,8 @@ def read_config(path: Path, *, named: bool = True) -> Layer:
     rules = tuple(path.absolute().parent / item for item in layer.rules)
     for item, rule in zip(layer.rules, rules, strict=True):
         if project is not None and not is_below(os.path.realpath(rule), str(project)):
-            raise empty.fail(
-                "rules", f"{str(item)!r} is outside of the project; name this file with `--config`"
-            )
+            what = f"{str(item)!r} is outside of the project; name this file with `--config`"
+            raise empty.fail("rules", what)
     return layer._replace(rules=rules, project=project)
 
 

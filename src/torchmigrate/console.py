@@ -39,7 +39,7 @@ class Console:
         _write(sys.stdout, data)
 
     def diff(self, data: bytes) -> None:
-        """Write a diff to stdout: as it is, so that it can be applied, but to a terminal only what is safe."""
+        """Write a diff to stdout: as it is, so that it can be applied; to a terminal only what is safe."""
         if sys.stdout.isatty():
             data = terminal_text(data.decode("utf-8", "backslashreplace"), colour=False).encode("utf-8")
         _write(sys.stdout, data)

@@ -170,6 +170,9 @@ def _work(pipe: Connection[Any, Any], job: FileJob, others: list[Connection[Any,
 
     # Control-C goes to all processes of the terminal; the first one decides.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    if hasattr(signal, "pthread_sigmask"):  # held while it was started
+        signal.pthread_sigmask(signal.SIG_SETMASK, [])
     for other in others:  # inherited by the fork; open, they would hide from their owners that we ended
         other.close()
     with suppress(EOFError, OSError), _little_collection():  # the first process is gone: nothing to do
@@ -189,21 +192,6 @@ def _work(pipe: Connection[Any, Any], job: FileJob, others: list[Connection[Any,
                 _collect()
 
 
-@contextmanager
-def _no_interrupt() -> Iterator[None]:
-    """Keep Control-C waiting, so that a process that just starts does not die of it with a traceback."""
-    if sys.platform == "win32":
-        yield
-        return
-    import signal
-
-    old = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, old)
-
-
 class _Worker:
     """A process as the first one sees it."""
 
@@ -214,8 +202,10 @@ class _Worker:
         self.process: BaseProcess = context.Process(  # type: ignore[attr-defined]
             target=_work, args=(far, job, [*others, self.pipe] if _is_fork(context) else []), daemon=True
         )
+        from torchmigrate.signals import held
+
         try:
-            with _no_interrupt():
+            with held():
                 self.process.start()
         except BaseException:
             self.pipe.close()

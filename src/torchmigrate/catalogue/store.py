@@ -196,13 +196,16 @@ def _write(path: Path, data: bytes) -> None:
     """Write a file at once or not at all, so that no other run reads half of it."""
     import tempfile  # costs 10 ms, and most runs write nothing
 
+    from torchmigrate.signals import held
+
     temporary = None
-    try:
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f"{path.name}.", delete=False) as file:
-            temporary = Path(file.name)
-            file.write(data)
-        temporary.chmod(0o644)
-        temporary.replace(path)
-    except OSError:
-        if temporary is not None:
-            temporary.unlink(missing_ok=True)
+    with held():
+        try:
+            with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f"{path.name}.", delete=False) as file:
+                temporary = Path(file.name)
+                file.write(data)
+            temporary.chmod(0o644)
+            temporary.replace(path)
+        except OSError:
+            if temporary is not None:
+                temporary.unlink(missing_ok=True)

@@ -19,6 +19,7 @@ from torchmigrate.plan.model import Place, Plan
 from torchmigrate.reach import repository_of
 from torchmigrate.report.summary import plural
 from torchmigrate.session import Session, common_directory
+from torchmigrate.signals import held
 from torchmigrate.source import SourceError
 from torchmigrate.style import Style, printable
 from torchmigrate.versions.releases import parse_version
@@ -137,13 +138,17 @@ def _write(path: Path, data: bytes) -> None:
 
     made = False
     try:
-        if not os.path.lexists(path):
-            with path.open("xb"):
-                made = True
-        write_atomic(path, data)
+        with held():  # a signal must not leave an empty file
+            try:
+                if not os.path.lexists(path):
+                    with path.open("xb"):
+                        made = True
+                write_atomic(path, data)
+            except (OSError, SourceError):
+                if made:
+                    path.unlink(missing_ok=True)
+                raise
     except (OSError, SourceError) as error:
-        if made:
-            path.unlink(missing_ok=True)
         reason = (
             error.reason if isinstance(error, SourceError) else f"cannot write: {explain_os_error(error)}"
         )
