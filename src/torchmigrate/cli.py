@@ -33,7 +33,7 @@ from torchmigrate.options import (
     version_option,
 )
 
-INTERRUPTED, TERMINATED = 130, 143
+INTERRUPTED = 130
 _CANNOT_WRITE = frozenset([errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO])
 
 
@@ -264,26 +264,29 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     arguments: those of the process if not given.
     """
-    from torchmigrate.signals import Terminated, catch_sigterm
-
     _open_streams()
     code: object
     try:
-        catch_sigterm()
         code = commands.main(arguments, prog_name="torchmigrate", standalone_mode=False)
     except click.exceptions.Exit as stop:
         code = stop.exit_code
     except click.ClickException as error:
-        if isinstance(error, click.UsageError) and error.ctx is not None:
+        # Without a command, click's message is the help (and an exception of its own since 8.2).
+        if type(error).__name__ == "NoArgsIsHelpError":
+            _say(error.format_message())
+        elif isinstance(error, click.UsageError) and error.ctx is not None:
             _say(f"{error.ctx.get_usage()}\nTry `{error.ctx.command_path} --help`.\n")
-        _say(f"error: {error.format_message()}")
+            _say(f"error: {error.format_message()}")
+        else:
+            _say(f"error: {error.format_message()}")
         code = 2
     except (click.Abort, KeyboardInterrupt) as error:
+        from torchmigrate.signals import Terminated, end_by_sigterm
+
         if isinstance(error.__cause__ or error, Terminated):
-            code = TERMINATED
-        else:
-            _say("Interrupted.")
-            code = INTERRUPTED
+            end_by_sigterm()
+        _say("Interrupted.")
+        code = INTERRUPTED
         # With `python -m`, CPython ends by the signal instead of the exit code if what was interrupted was an
         # `exec` of text, as in making a dataclass; another one makes it forget that.
         exec("")

@@ -5,7 +5,6 @@ As in `model`, annotations are not text, so that the named tuples are made quick
 
 import functools
 import os
-import re
 import reprlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -16,7 +15,7 @@ from torchmigrate.model import Applicability
 from torchmigrate.reach import exists, is_dir, project_of
 from torchmigrate.selection import Selectable, SelectorError, apply_layer, default_codes, did_you_mean, union
 from torchmigrate.versions.range import VersionRange
-from torchmigrate.versions.releases import NEWEST
+from torchmigrate.versions.releases import NEWEST, RELEASES, parse_version, show_version
 
 if TYPE_CHECKING:
     from torchmigrate.globs import Patterns
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 FILE_NAME = "torchmigrate.toml"
 TABLE = "tool.torchmigrate"
 _NONE: Mapping[str, str] = {}
-_VERSION = r"\d+\.\d+(\.\d+)?"
 
 
 class ConfigError(Exception):
@@ -169,10 +167,23 @@ def _check(layer: Layer, key: str, selectors: Iterable[str], rules: Sequence[Sel
 
 
 def check_version(value: str) -> str:
-    """A release of torch as given by a person. Raises ValueError with what is allowed."""
-    if not re.fullmatch(_VERSION, value):
-        raise ValueError(f'must be a release of torch such as "2.13" or "1.8.1", not {reprlib.repr(value)}')
-    return value
+    """A release of torch as given by a person, such as "2.13", "v2.13.0" or "2.13.0+cu126", as "2.13".
+
+    Raises ValueError, with what is allowed, for what is no release or not one that is known.
+    """
+    try:
+        version = parse_version(value)
+    except ValueError:
+        shown = reprlib.repr(value)
+        raise ValueError(f'must be a release of torch such as "2.13" or "1.8.1", not {shown}') from None
+    shown = show_version(version)
+    if version > RELEASES[-1]:
+        raise ValueError(
+            f"torch {shown} is not known; the newest release that this version knows is {NEWEST}"
+        )
+    if version > RELEASES[0] and version not in RELEASES:
+        raise ValueError(f"there is no torch {shown}")
+    return shown
 
 
 def _relative(path: Path, root: Path) -> str:

@@ -103,13 +103,24 @@ class Session(NamedTuple):
         return [*self.catalogue.rules, *RULES]
 
     def rule(self, key: str) -> Rule:
-        """A rule by code, name or what it finds. Raises click.ClickException with a suggestion."""
+        """A rule by code, name or what it finds, which may be the end of a qualified name.
+
+        Raises click.ClickException with a suggestion.
+        """
         folded = key.lower()
         for rule in self.rules:
             if folded in (rule.code.lower(), rule.name):
                 return rule
         for rule, _ in self.catalogue.for_name(key):
             return rule
+        names = self.catalogue.ending_in(key)
+        rules = {rule.code: rule for name in names for rule, _ in self.catalogue.for_name(name)[:1]}
+        if len(rules) == 1:
+            return rules.popitem()[1]
+        if names:
+            from torchmigrate.catalogue.problems import listed
+
+            raise click.ClickException(f"`{key}` may be {listed(names[:10])}: name one of them")
         from torchmigrate.selection import did_you_mean
         from torchmigrate.torchfix_codes import CODES
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -16,9 +18,16 @@ class Terminated(KeyboardInterrupt):
 
 
 def catch_sigterm() -> None:
-    """Raise Terminated on SIGTERM, so that what was begun is cleared away; unless it is ignored."""
-    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+    """Raise Terminated on SIGTERM, so that processes that were started are ended; unless it is ignored."""
+    in_main_thread = threading.current_thread() is threading.main_thread()
+    if in_main_thread and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
         signal.signal(signal.SIGTERM, _terminate)
+
+
+def end_by_sigterm() -> None:
+    """End the program as SIGTERM does by itself."""
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _terminate(number: int, frame: FrameType | None) -> None:

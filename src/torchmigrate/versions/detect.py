@@ -346,7 +346,7 @@ def _requirement_lines(file: _File, data: bytes) -> Iterator[str]:
                 # One that is gone does not mean harm.
                 missing = not os.path.lexists(other.path) and is_below(real, str(here.project))
                 if missing:
-                    here.tell(f"{include[1]} not read: {error.reason}")
+                    here.tell(f"{include[1]}: {error.reason}")
                 else:
                     here.trouble(here.path, f"`-r` {error.reason}", True)
 
