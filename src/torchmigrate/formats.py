@@ -10,6 +10,8 @@ from torchmigrate.files import UnreadableError
 
 MOST_DEPTH = 50  # of YAML; the library in C that reads it overflows its stack
 
+MOST_DOTS = 10_000_000  # of TOML: the sum of the squares of how many there are in a line
+
 
 class FormatError(Exception):
     """A text that is not what it should be; the reason is one line for a person."""
@@ -30,6 +32,9 @@ def read_toml(data: bytes) -> dict[str, Any]:
         import tomllib
     else:
         import tomli as tomllib
+    # Dotted keys take the standard library quadratic time.
+    if sum(line.count(b".") ** 2 for line in data.splitlines()) > MOST_DOTS:
+        raise UnreadableError("nested too deeply: not read")
     try:
         return tomllib.loads(data.decode("utf-8"))
     except UnicodeDecodeError:
