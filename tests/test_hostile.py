@@ -296,7 +296,9 @@ def test_files_that_state_a_minimum(project: Project, case: str) -> None:
     assert done.returncode == (2 if errors(done) else 1)
 
 
-@pytest.mark.parametrize("case", ["deep flow", "deep blocks", "aliases", "merges", "arrays", "tables", "keys"])
+@pytest.mark.parametrize(
+    "case", ["deep flow", "deep blocks", "aliases", "merges", "arrays", "tables", "keys"]
+)
 def test_what_is_refused_is_said(project: Project, case: str) -> None:
     name, content = FORMATS[case]
     project.write(name, content)
