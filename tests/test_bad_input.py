@@ -115,7 +115,7 @@ def test_unreadable_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     def refuse(*_: object, **__: object) -> None:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
 
-    monkeypatch.setattr("builtins.open", refuse)
+    monkeypatch.setattr("torchmigrate.files.os.open", refuse)
     assert problem(path) == ("cannot read: permission denied", None)
 
 

@@ -776,7 +776,6 @@ HEAVY = (
     "yaml",
     "jsonschema",
     "packaging",
-    "pathspec",
     "multiprocessing",
     "tomllib",
     "json",
@@ -784,6 +783,8 @@ HEAVY = (
     "dataclasses",
     "signal",
     "torchmigrate.catalogue.model",
+    "torchmigrate.globs",
+    "torchmigrate.signals",
 )
 
 

@@ -382,7 +382,7 @@ def test_requirements_that_include_others(repository: Path) -> None:
     notes: list[str] = []
     found = find_minimum(repository, notes.append)
     assert found == Detected("1.9", repository / "requirements.txt")
-    assert notes == [f"{repository / 'requirements.txt'}: gone.txt not read: No such file or directory"]
+    assert notes == [f"{repository / 'requirements.txt'}: gone.txt: cannot read: no such file or directory"]
 
 
 def test_requirements_directory(repository: Path) -> None:
@@ -428,7 +428,10 @@ def test_requirements_as_powershell_writes_them(repository: Path) -> None:
 def test_malformed_files_are_left_out_with_a_note(repository: Path, name: str, data: bytes) -> None:
     (repository / name).write_bytes(data)
     notes: list[str] = []
-    assert find_minimum(repository, notes.append) is None
+    troubles: list[tuple[Path, str, bool]] = []
+    found = find_minimum(repository, notes.append, lambda *trouble: troubles.append(trouble))
+    assert found is None
+    notes += [f"{path}: {reason}" for path, reason, refused in troubles if not refused]
     assert len(notes) == 1
     assert notes[0].startswith(str(repository / name))
     assert "\n" not in notes[0]

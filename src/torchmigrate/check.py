@@ -45,11 +45,17 @@ class Output(NamedTuple):
 class Checker:
     """One run over files or over stdin.
 
-    here: the directory to which messages are relative.
+    here: the directory to which messages are relative. problems: what could not be done before.
     """
 
     def __init__(
-        self, catalogue: Catalogue, settings: Settings, output: Output, console: Console, here: Path
+        self,
+        catalogue: Catalogue,
+        settings: Settings,
+        output: Output,
+        console: Console,
+        here: Path,
+        problems: Iterable[Problem] = (),
     ) -> None:
         from torchmigrate.engine import Engine
 
@@ -60,7 +66,7 @@ class Checker:
         self.here = here
         self.engine = Engine(catalogue, settings, in_project=True)
         self.tally = Tally(settings.least)
-        self.problems: list[Problem] = []
+        self.problems = list(problems)
         self.pieces: list[tuple[str, str]] = []  # path, its part of the report
         self.diffs: list[tuple[str, bytes]] = []
         self.reporter = reporter_for(output.format, console.style)
@@ -88,7 +94,7 @@ class Checker:
         )
         if self.output.diff:
             for _, diff in sorted(self.diffs):
-                self.console.out_bytes(diff)
+                self.console.diff(diff)
         else:
             self.console.out(self._report())
         return self._finish()
@@ -116,7 +122,7 @@ class Checker:
             self.console.err(self._report())
         elif self.output.diff:
             for _, diff in self.diffs:
-                self.console.out_bytes(diff)
+                self.console.diff(diff)
         else:
             self.console.out(self._report())
         return self._finish()
@@ -125,15 +131,12 @@ class Checker:
 
     def _write(self, result: FileResult) -> FileResult:
         """Write the fixed text of a file. If that fails, what is said of the file as it still is."""
-        from torchmigrate.edits import write_atomic
+        from torchmigrate.edits import save
         from torchmigrate.engine import Engine
 
-        assert result.new_text is not None
+        assert result.old_text is not None and result.new_text is not None
         try:
-            source = Source.read(result.path)
-            if source.text != result.old_text:
-                raise SourceError("changed while it was being fixed: not written")
-            write_atomic(result.path, source.encode(result.new_text))
+            save(result.path, result.old_text, result.new_text)
         except SourceError as error:
             problem = Problem(result.path, error.reason, error.line)
             result = Engine(self.catalogue, self.settings._replace(fix=False), in_project=True).check(

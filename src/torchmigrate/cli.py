@@ -6,6 +6,7 @@ import errno
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -112,11 +113,18 @@ def check(
     output = Output(
         output_format, options["diff"], show_fixes, statistics, exit_zero, exit_non_zero_on_fix, jobs
     )
-    checker = Checker(session.catalogue, session.settings, output, session.console, Path.cwd())
+    checker = Checker(
+        session.catalogue, session.settings, output, session.console, Path.cwd(), session.problems
+    )
     if from_stdin:
         if sys.stdin is None:
             raise click.ClickException("stdin is closed.")
-        return checker.check_stdin(sys.stdin.buffer.read(), name)
+        from torchmigrate.files import SOURCE, too_large
+
+        data = sys.stdin.buffer.read(SOURCE + 1)
+        if len(data) > SOURCE:
+            raise click.ClickException(f"stdin {too_large(SOURCE).reason}")
+        return checker.check_stdin(data, name)
     return checker.check(paths)
 
 
@@ -256,18 +264,28 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     arguments: those of the process if not given.
     """
+    _open_streams()
     code: object
     try:
         code = commands.main(arguments, prog_name="torchmigrate", standalone_mode=False)
     except click.exceptions.Exit as stop:
         code = stop.exit_code
     except click.ClickException as error:
-        if isinstance(error, click.UsageError) and error.ctx is not None:
-            click.echo(f"{error.ctx.get_usage()}\nTry `{error.ctx.command_path} --help`.\n", err=True)
-        click.echo(f"error: {error.format_message()}", err=True)
+        # Without a command, click's message is the help (and an exception of its own since 8.2).
+        if type(error).__name__ == "NoArgsIsHelpError":
+            _say(error.format_message())
+        elif isinstance(error, click.UsageError) and error.ctx is not None:
+            _say(f"{error.ctx.get_usage()}\nTry `{error.ctx.command_path} --help`.\n")
+            _say(f"error: {error.format_message()}")
+        else:
+            _say(f"error: {error.format_message()}")
         code = 2
-    except (click.Abort, KeyboardInterrupt):
-        click.echo("Interrupted.", err=True)
+    except (click.Abort, KeyboardInterrupt) as error:
+        from torchmigrate.signals import Terminated, end_by_sigterm
+
+        if isinstance(error.__cause__ or error, Terminated):
+            end_by_sigterm()
+        _say("Interrupted.")
         code = INTERRUPTED
         # With `python -m`, CPython ends by the signal instead of the exit code if what was interrupted was an
         # `exec` of text, as in making a dataclass; another one makes it forget that.
@@ -278,7 +296,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if error.errno not in _CANNOT_WRITE:
             code = _internal_error(error)
         else:
-            click.echo(f"error: cannot write the output: {(error.strerror or '').lower()}", err=True)
+            _say(f"error: cannot write the output: {(error.strerror or '').lower()}")
             code = 2
     except Exception as error:  # a mistake of ours: one line for the user instead of a traceback
         code = _internal_error(error)
@@ -291,11 +309,32 @@ def _internal_error(error: Exception) -> int:
     if os.environ.get("TORCHMIGRATE_TRACEBACK"):
         raise error
     text = " ".join(f"{type(error).__name__}: {error}".split())
-    click.echo(
-        f"error: internal error: {text}; please report it (TORCHMIGRATE_TRACEBACK=1 shows where it is)",
-        err=True,
-    )
+    _say(f"error: internal error: {text}; please report it (TORCHMIGRATE_TRACEBACK=1 shows where it is)")
     return 2
+
+
+def _say(text: str) -> None:
+    """Write to stderr, where that is possible; control characters are escaped."""
+    from torchmigrate.style import terminal_text
+
+    with suppress(OSError):
+        click.echo(terminal_text(text, colour=False), err=True)
+
+
+def _open_streams() -> None:
+    """Put something in the place of stdout and stderr that were closed by whoever started the program.
+
+    Else the next file that is opened would be one of them, and get what is printed.
+    """
+    for number in (0, 1, 2):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest free number
+    if sys.stdout is None:
+        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    if sys.stderr is None:
+        sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
 
 
 def _close_streams() -> None:

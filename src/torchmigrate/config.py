@@ -4,25 +4,25 @@ As in `model`, annotations are not text, so that the named tuples are made quick
 """
 
 import functools
-import re
-import sys
+import os
+import reprlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from torchmigrate.files import UnreadableError, is_below, read
 from torchmigrate.model import Applicability
-from torchmigrate.reach import is_file
+from torchmigrate.reach import exists, is_dir, project_of
 from torchmigrate.selection import Selectable, SelectorError, apply_layer, default_codes, did_you_mean, union
 from torchmigrate.versions.range import VersionRange
-from torchmigrate.versions.releases import NEWEST
+from torchmigrate.versions.releases import NEWEST, RELEASES, parse_version, show_version
 
 if TYPE_CHECKING:
-    from pathspec import GitIgnoreSpec
+    from torchmigrate.globs import Patterns
 
 FILE_NAME = "torchmigrate.toml"
 TABLE = "tool.torchmigrate"
 _NONE: Mapping[str, str] = {}
-_VERSION = r"\d+\.\d+(\.\d+)?"
 
 
 class ConfigError(Exception):
@@ -34,6 +34,7 @@ class Layer(NamedTuple):
 
     origin: how messages name it; option: how they name one of its keys, with `{}` for the key.
     Paths in `rules` are absolute; patterns are as they were written.
+    project: what `rules` hold has to be in this directory; None: the user named them, they may be anywhere.
     """
 
     origin: str = ""
@@ -49,6 +50,7 @@ class Layer(NamedTuple):
     extend_safe_fixes: tuple[str, ...] = ()
     extend_unsafe_fixes: tuple[str, ...] = ()
     rules: tuple[Path, ...] = ()
+    project: Path | None = None
     unsafe_fixes: bool | None = None
     respect_gitignore: bool | None = None
     force_exclude: bool | None = None
@@ -99,7 +101,7 @@ class Settings(NamedTuple):
         inside = _relative(path, self.root)
         ignored: set[str] = set()
         for pattern, codes in self.per_file_ignores:
-            if _spec(pattern.removeprefix("!")).match_file(inside) is not pattern.startswith("!"):
+            if _patterns(pattern.removeprefix("!")).covers(inside) is not pattern.startswith("!"):
                 ignored |= codes
         return frozenset(ignored)
 
@@ -165,10 +167,23 @@ def _check(layer: Layer, key: str, selectors: Iterable[str], rules: Sequence[Sel
 
 
 def check_version(value: str) -> str:
-    """A release of torch as given by a person. Raises ValueError with what is allowed."""
-    if not re.fullmatch(_VERSION, value):
-        raise ValueError(f'must be a release of torch such as "2.13" or "1.8.1", not {value!r}')
-    return value
+    """A release of torch as given by a person, such as "2.13", "v2.13.0" or "2.13.0+cu126", as "2.13".
+
+    Raises ValueError, with what is allowed, for what is no release or not one that is known.
+    """
+    try:
+        version = parse_version(value)
+    except ValueError:
+        shown = reprlib.repr(value)
+        raise ValueError(f'must be a release of torch such as "2.13" or "1.8.1", not {shown}') from None
+    shown = show_version(version)
+    if version > RELEASES[-1]:
+        raise ValueError(
+            f"torch {shown} is not known; the newest release that this version knows is {NEWEST}"
+        )
+    if version > RELEASES[0] and version not in RELEASES:
+        raise ValueError(f"there is no torch {shown}")
+    return shown
 
 
 def _relative(path: Path, root: Path) -> str:
@@ -181,10 +196,10 @@ def _relative(path: Path, root: Path) -> str:
 
 
 @functools.lru_cache(maxsize=256)
-def _spec(pattern: str) -> "GitIgnoreSpec":
-    from pathspec import GitIgnoreSpec
+def _patterns(pattern: str) -> "Patterns":
+    from torchmigrate.globs import Patterns
 
-    return GitIgnoreSpec.from_lines([pattern])
+    return Patterns([pattern])
 
 
 # ---- the configuration file ---------------------------------------------------------------------------
@@ -194,49 +209,57 @@ def find_config(start: Path) -> Path | None:
     """The nearest configuration file at or above a directory.
 
     That is `torchmigrate.toml`, or a `pyproject.toml` with a [tool.torchmigrate] table. Raises ConfigError
-    for a `pyproject.toml` that mentions the table but is not TOML.
+    for one that is no regular file of the project, and for a `pyproject.toml` that mentions the table but is
+    not TOML.
     """
     start = start.absolute()
     for directory in (start, *start.parents):
         own = directory / FILE_NAME
-        if is_file(own):
+        if _is_there(own):
             return own
         project = directory / "pyproject.toml"
-        if is_file(project) and _has_table(project):
+        if _is_there(project) and _has_table(project):
             return project
     return None
 
 
+def _is_there(path: Path) -> bool:
+    return exists(path) and not is_dir(path)
+
+
 def _has_table(path: Path) -> bool:
+    data = _read(path, project_of(path.parent))
+    return b"torchmigrate" in data and _table(path, data) is not None
+
+
+def _read(path: Path, within: Path | None) -> bytes:
     try:
-        mentioned = b"torchmigrate" in path.read_bytes()
-    except OSError:
-        return False
-    return mentioned and _table(path) is not None
+        return read(path, within=within)
+    except UnreadableError as error:
+        raise ConfigError(f"{path}: {error.reason}") from None
 
 
-def _table(path: Path) -> Any:
+def _table(path: Path, data: bytes) -> Any:
     """The table of ours in a TOML file, None without one."""
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
+    from torchmigrate.formats import FormatError, read_toml
+
     try:
-        with path.open("rb") as file:
-            data: Any = tomllib.load(file)
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot read: {error.strerror or error}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: not TOML: {error}") from None
+        content: Any = read_toml(data)
+    except (FormatError, UnreadableError) as error:
+        raise ConfigError(f"{path}: {error.reason}") from None
     if path.name != "pyproject.toml":
-        return data
-    tool = data.get("tool", {})
+        return content
+    tool = content.get("tool", {})
     return tool.get("torchmigrate") if isinstance(tool, dict) else None
 
 
-def read_config(path: Path) -> Layer:
-    """The options in a configuration file. Raises ConfigError that names the file and the key."""
-    table = _table(path)
+def read_config(path: Path, *, named: bool = True) -> Layer:
+    """The options in a configuration file. Raises ConfigError that names the file and the key.
+
+    named: by the user. What is found in a project must be in it, and so must be what it names.
+    """
+    project = None if named else project_of(path.parent)
+    table = _table(path, _read(path, project))
     inside = path.name == "pyproject.toml"
     empty = Layer(origin=str(path), option=f"[{TABLE}] {{}}" if inside else "{}")
     if table is None:
@@ -254,26 +277,31 @@ def read_config(path: Path) -> Layer:
         except ValueError as error:
             raise empty.fail(key, str(error)) from None
     layer = empty._replace(**values)  # type: ignore[arg-type]  # each reader gives its field's type
-    return layer._replace(rules=tuple((path.absolute().parent / item) for item in layer.rules))
+    rules = tuple(path.absolute().parent / item for item in layer.rules)
+    for item, rule in zip(layer.rules, rules, strict=True):
+        if project is not None and not is_below(os.path.realpath(rule), str(project)):
+            what = f"{str(item)!r} is outside of the project; name this file with `--config`"
+            raise empty.fail("rules", what)
+    return layer._replace(rules=rules, project=project)
 
 
 def _read_version(value: object) -> str:
     if isinstance(value, float | int) and not isinstance(value, bool):
         raise ValueError(f'must be quoted, such as "{value}" (unquoted, 1.10 would be the number 1.1)')
     if not isinstance(value, str):
-        raise ValueError(f'must be a release of torch such as "2.13", not {value!r}')
+        raise ValueError(f'must be a release of torch such as "2.13", not {reprlib.repr(value)}')
     return check_version(value)
 
 
 def _read_flag(value: object) -> bool:
     if not isinstance(value, bool):
-        raise ValueError(f"must be true or false, not {value!r}")
+        raise ValueError(f"must be true or false, not {reprlib.repr(value)}")
     return value
 
 
 def _read_strings(value: object) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise ValueError(f"must be a list of strings, not {value!r}")
+        raise ValueError(f"must be a list of strings, not {reprlib.repr(value)}")
     return tuple(value)
 
 
@@ -283,7 +311,7 @@ def _read_paths(value: object) -> tuple[Path, ...]:
 
 def _read_table(value: object) -> tuple[tuple[str, tuple[str, ...]], ...]:
     if not isinstance(value, dict):
-        raise ValueError(f'must be a table such as {{"tests/*" = ["TM131"]}}, not {value!r}')
+        raise ValueError(f'must be a table such as {{"tests/*" = ["TM131"]}}, not {reprlib.repr(value)}')
     entries = []
     for pattern, selectors in value.items():
         try:

@@ -12,7 +12,7 @@ from typing import Any, TextIO
 
 from torchmigrate.model import Problem
 from torchmigrate.report.base import shown_path
-from torchmigrate.style import Style, printable, wants_colour
+from torchmigrate.style import Style, printable, terminal_text, wants_colour
 
 PROGRESS_AFTER = 1.0  # seconds
 
@@ -30,16 +30,25 @@ class Console:
         self.verbose = verbose
 
     def out(self, text: str) -> None:
-        """Write a result to stdout, as it is; characters that its encoding lacks are escaped."""
+        """Write a result to stdout; control characters, and those that its encoding lacks, are escaped."""
+        text = terminal_text(text, colour=self.style.colour)
         self.out_bytes(text.encode(sys.stdout.encoding or "utf-8", "backslashreplace"))
 
     def out_bytes(self, data: bytes) -> None:
-        """Write bytes to stdout."""
+        """Write bytes to stdout, as they are."""
+        _write(sys.stdout, data)
+
+    def diff(self, data: bytes) -> None:
+        """Write a diff to stdout: as it is, so that it can be applied; to a terminal only what is safe."""
+        if sys.stdout.isatty():
+            data = terminal_text(data.decode("utf-8", "backslashreplace"), colour=False).encode("utf-8")
         _write(sys.stdout, data)
 
     def err(self, text: str) -> None:
-        """Write a result to stderr, because stdout is taken."""
-        _write(sys.stderr, text.encode(sys.stderr.encoding or "utf-8", "backslashreplace"))
+        """Write a result to stderr, because stdout is taken. Nobody can be told if that fails."""
+        text = terminal_text(text, colour=self.error_style.colour)
+        with suppress(OSError):
+            _write(sys.stderr, text.encode(sys.stderr.encoding or "utf-8", "backslashreplace"))
 
     def note(self, text: str) -> None:
         """Say something about the run."""
@@ -63,7 +72,7 @@ class Console:
         self.error(f"{where}: {printable(problem.reason)}")
 
     def _say(self, text: str) -> None:
-        with suppress(BrokenPipeError):
+        with suppress(OSError):
             sys.stdout.flush()
         self.err(text + "\n")
 

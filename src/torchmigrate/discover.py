@@ -1,28 +1,28 @@
 """Which files to check: what is named, and what is found in directories.
 
 Exclusion works as in ruff: what is named on the command line is taken, whatever the patterns say, unless
-`force_exclude` is set; below it, excluded and git-ignored directories are not entered. Symbolic links to
-directories are not followed (so there are no loops, and no file outside the tree is rewritten); links to
-files are, and a file that is reachable in several ways is taken once.
+`force_exclude` is set; below it, excluded and git-ignored directories are not entered. What git tracks is not
+ignored, as for git. Symbolic links to directories are not followed (so there are no loops); links to files
+are, unless they lead out of the project, and a file that is reachable in several ways is taken once.
 """
 
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from torchmigrate.files import UnreadableError, explain_os_error, is_below, read
 from torchmigrate.model import Problem
-from torchmigrate.reach import exists, is_file
-from torchmigrate.source import explain_os_error
+from torchmigrate.reach import exists, is_dir, is_file, project_of, repository_of
 
 if TYPE_CHECKING:
-    from pathspec import GitIgnoreSpec
-
     from torchmigrate.config import Settings
+    from torchmigrate.git_index import Tracked
+    from torchmigrate.globs import Patterns
 
 SUFFIXES = (".py", ".pyi")
 OUTSIDE = "../"
@@ -83,10 +83,13 @@ def discover(
     respect_gitignore: leave out what the .gitignore files and .git/info/exclude of the repository say.
     root: directory of the project; the current one if not given.
     suffixes: of the files that are looked for.
-    Never raises: missing paths, unreadable directories, bad patterns and broken links become problems.
+    Never raises: missing paths, unreadable directories, bad patterns, broken links and those that lead out of
+    the project become problems.
     """
     walker = _Walker(root or Path(), respect_gitignore, suffixes)
     walker.exclude([*exclude, *extend_exclude])
+    paths = list(paths)
+    walker.named = [os.path.realpath(path) for path in paths if is_dir(path)]
     for path in paths:
         walker.take(path, force_exclude)
     return walker.result()
@@ -114,7 +117,55 @@ def is_excluded(path: Path, settings: Settings) -> bool:
 
 # A chain of ignore files that hold in a directory, innermost first, each with the directory's path
 # relative to where the file is ("" or with a trailing slash).
-_Chain = tuple[tuple["_Patterns", str], ...]
+_Chain = tuple[tuple["Patterns", str], ...]
+
+
+class _Repository:
+    """A work tree of git, with what it tracks: read when something in it is ignored."""
+
+    def __init__(self, top: Path, walker: _Walker) -> None:
+        from torchmigrate.git_index import git_directory
+
+        self.top = top
+        self.walker = walker
+        self.directories = git_directory(top)
+
+    def excludes(self) -> _Chain:
+        """`.git/info/exclude`."""
+        if self.directories is None:
+            return ()
+        shared = self.directories[1]
+        return self.walker.read_patterns(shared / "info" / "exclude", shared)
+
+    @cached_property
+    def tracked(self) -> Tracked:
+        from torchmigrate.git_index import Tracked, tracked
+
+        if self.directories is None:
+            return Tracked()
+        try:
+            return tracked(self.directories[0], self.walker.suffixes)
+        except UnreadableError as error:
+            self.walker.problem(self.top / ".git", f"what git tracks is not known: its index {error.reason}")
+            return Tracked()
+
+
+class _Place(NamedTuple):
+    """A directory on the way.
+
+    shown, real: its path as messages have it and as it is, with a slash at its end.
+    prefix: the path relative to the root, as patterns of the configuration see it.
+    inside: the path relative to the top of the repository.
+    ignored: of what is in it, only what is tracked is taken.
+    """
+
+    shown: str
+    real: str
+    prefix: str
+    chain: _Chain
+    repository: _Repository | None
+    inside: str
+    ignored: bool = False
 
 
 class _Walker:
@@ -124,7 +175,8 @@ class _Walker:
         self.root_as_given = str(root.absolute())
         self.respect_gitignore = respect_gitignore
         self.names: frozenset[str] = frozenset()
-        self.patterns: _Patterns | None = None
+        self.patterns: Patterns | None = None
+        self.named: list[str] = []  # real paths of the given directories
         self.problems: list[Problem] = []
         self.found: dict[str, tuple[bool, str]] = {}  # real path -> (is a link, path as given)
 
@@ -147,8 +199,14 @@ class _Walker:
                 lines.append(self._relative(pattern))
         self.names = frozenset(names)
         if lines:
-            self.patterns = _Patterns.of(lines)
-            for bad in self.patterns.bad:
+            from torchmigrate.globs import Patterns, TooManyError
+
+            try:
+                self.patterns = Patterns(lines)
+            except TooManyError:
+                self.problem(self.root, "too many exclude patterns with wildcards: none of them is used")
+                return
+            for bad in reversed(self.patterns.bad):
                 self.problem(self.root, f"invalid exclude pattern: {bad}")
 
     def _relative(self, pattern: str) -> str:
@@ -218,42 +276,61 @@ class _Walker:
         start = "" if start == os.curdir else _slash(start)
         below = self._below_root(real)
         prefix = f"{below.rstrip('/')}/" if below else ""
-        chain = self.gitignores_above(real) if self.respect_gitignore else ()
-        stack = [(start, _slash(real), prefix, chain)]
+        project = project_of(Path(real))
+        place = _Place(start, _slash(real), prefix, (), None, "")
+        stack = [self.in_repository(place, project) if self.respect_gitignore else place]
+        inner = {str(project), self.root, *self.named} - {os.sep}
         while stack:
-            shown, directory, prefix, chain = stack.pop()
+            place = stack.pop()
             try:
-                with os.scandir(directory) as listing:
+                with os.scandir(place.real) as listing:
                     entries = list(listing)
             except OSError as error:
-                self.problem(shown or os.curdir, f"cannot read the directory: {explain_os_error(error)}")
+                reason = f"cannot read the directory: {explain_os_error(error)}"
+                self.problem(place.shown or os.curdir, reason)
                 continue
-            if self.respect_gitignore:
+            if self.respect_gitignore and not place.ignored:
                 names = {entry.name for entry in entries}
+                chain, repository, inside = place.chain, place.repository, place.inside
                 if ".git" in names:
-                    chain = self.repository_excludes(directory)
+                    repository, inside = _Repository(Path(place.real), self), ""
+                    chain = repository.excludes()
                 if ".gitignore" in names:
-                    chain = self.read_patterns(directory + ".gitignore") + chain
+                    chain = self.read_patterns(Path(place.real, ".gitignore"), project) + chain
+                place = place._replace(chain=chain, repository=repository, inside=inside)
             for entry in entries:
-                name = entry.name
                 try:
                     is_directory = entry.is_dir(follow_symlinks=False)
-                    if not is_directory and not name.endswith(self.suffixes):
+                    if not is_directory and not entry.name.endswith(self.suffixes):
                         continue
-                    if self.excludes(prefix, name, is_directory) or _ignored(chain, name, is_directory):
+                    ignored = self.ignores(place, entry.name, is_directory)
+                    if ignored is None:
                         continue
                     if is_directory:
-                        inner = tuple((patterns, f"{above}{name}/") for patterns, above in chain)
-                        place = f"{directory}{name}{os.sep}"
-                        stack.append((f"{shown}{name}{os.sep}", place, f"{prefix}{name}/", inner))
+                        stack.append(_entered(place, entry.name, ignored))
                     elif entry.is_symlink():
-                        self.link(directory + name, shown + name)
+                        self.link(place.real + entry.name, place.shown + entry.name, inner)
                     elif entry.is_file():
-                        self.add(directory + name, shown + name, False)
+                        self.add(place.real + entry.name, place.shown + entry.name, False)
+                    else:
+                        self.problem(place.shown + entry.name, "is not a regular file")
                 except OSError as error:  # file systems that do not tell the kind of an entry in advance
-                    self.problem(shown + name, f"cannot read: {explain_os_error(error)}")
+                    self.problem(place.shown + entry.name, f"cannot read: {explain_os_error(error)}")
 
-    def link(self, path: str, shown: str) -> None:
+    def ignores(self, place: _Place, name: str, is_directory: bool) -> bool | None:
+        """None: an entry is left out; True: only what is tracked in it is not; False: it is taken."""
+        if self.excludes(place.prefix, name, is_directory):
+            return None
+        if not (place.ignored or _ignored(place.chain, name, is_directory)):
+            return False
+        if place.repository is None:
+            return None
+        tracked = place.repository.tracked
+        known = tracked.directories if is_directory else tracked.files
+        return True if place.inside + name in known else None
+
+    def link(self, path: str, shown: str, inner: Collection[str]) -> None:
+        """Take what a link leads to. inner: the directories that it may lead into."""
         try:
             real = os.path.realpath(path, strict=True)
         except OSError as error:
@@ -261,60 +338,75 @@ class _Walker:
             if "/.#" not in path.replace(os.sep, "/"):
                 self.problem(shown, f"broken symbolic link: {explain_os_error(error)}")
             return
-        if is_file(Path(real)):
+        if is_dir(Path(real)):
+            return
+        if not is_file(Path(real)):
+            self.problem(shown, "leads to something that is not a regular file")
+        elif any(is_below(real, directory) for directory in inner):
             self.add(real, shown, True)
+        else:
+            self.problem(shown, "leads out of the project: not checked unless it is named")
 
     # ---- git ---------------------------------------------------------------------------------------
 
-    def gitignores_above(self, real: str) -> _Chain:
-        """The ignore files of the repository above a directory, as they hold in it.
+    def in_repository(self, place: _Place, project: Path) -> _Place:
+        """A directory to begin with, with the ignore files of the repository above it, as they hold in it.
 
-        If they ignore the directory itself, then none: it was asked for by name.
+        If they ignore the directory itself, then they do not count: it was asked for by name.
         """
-        parents = [Path(real), *Path(real).parents]
-        top = next((index for index, parent in enumerate(parents) if exists(parent / ".git")), 0)
-        if top == 0:
-            return ()  # the walk sees to it, or there is no repository
-        directories = parents[top::-1]
-        chain = self.repository_excludes(directories[0])
+        real = Path(place.real)
+        top = repository_of(real)
+        if top is None or top == real:
+            return place  # the walk sees to it, or there is no repository
+        parents = [real, *real.parents]
+        directories = parents[parents.index(top) :: -1]
+        repository = _Repository(top, self)
+        chain = repository.excludes()
         for directory, child in pairwise(directories):
-            file = directory / ".gitignore"
-            if is_file(file):
-                chain = self.read_patterns(str(file)) + chain
+            chain = self.read_patterns(directory / ".gitignore", project) + chain
             if _ignored(chain, child.name, True):
                 chain = ()
-            chain = tuple((patterns, f"{above}{child.name}/") for patterns, above in chain)
-        return chain
+            chain = _below(chain, child.name)
+        inside = f"{real.relative_to(top).as_posix()}/"
+        return place._replace(chain=chain, repository=repository, inside=inside)
 
-    def repository_excludes(self, directory: str | Path) -> _Chain:
-        """`.git/info/exclude` of the repository whose top is `directory`."""
-        git = Path(directory) / ".git"
-        if is_file(git):  # a worktree or a submodule: `gitdir: PATH`
-            try:
-                text = git.read_text("utf-8", "surrogateescape")
-                git = git.parent / text.removeprefix("gitdir:").strip()
-                common = git / "commondir"
-                if common.is_file():
-                    git = git / common.read_text("utf-8", "surrogateescape").strip()
-            except OSError:
-                return ()  # a repository that git itself cannot use has no excludes
-        file = git / "info" / "exclude"
-        return self.read_patterns(str(file)) if is_file(file) else ()
-
-    def read_patterns(self, file: str) -> _Chain:
-        try:
-            text = Path(file).read_text("utf-8-sig", "surrogateescape")
-        except OSError as error:
-            if is_file(Path(file)):
-                self.problem(file, f"cannot read: {explain_os_error(error)}")
+    def read_patterns(self, file: Path, within: Path) -> _Chain:
+        """The patterns of a file, which need not be there. within: where it has to be."""
+        if not exists(file) or is_dir(file):
             return ()
-        lines = [line.removesuffix("\r") for line in text.split("\n")]
-        lines = [line for line in lines if line.strip() and not line.startswith("#")]
-        return ((_Patterns.of(lines), ""),) if lines else ()
+        from torchmigrate.globs import Patterns, TooManyError
+
+        try:
+            text = read(file, within=within).decode("utf-8-sig", "surrogateescape")
+            patterns = Patterns([line.removesuffix("\r") for line in text.split("\n")])
+        except UnreadableError as error:
+            self.problem(file, error.reason)
+            return ()
+        except TooManyError:
+            self.problem(file, "has too many patterns with wildcards: not used")
+            return ()
+        return ((patterns, ""),) if patterns else ()
 
 
 def _slash(directory: str) -> str:
     return directory if directory.endswith(os.sep) else directory + os.sep
+
+
+def _entered(place: _Place, name: str, ignored: bool) -> _Place:
+    """A directory in a directory."""
+    return _Place(
+        f"{place.shown}{name}{os.sep}",
+        f"{place.real}{name}{os.sep}",
+        f"{place.prefix}{name}/",
+        _below(place.chain, name),
+        place.repository,
+        f"{place.inside}{name}/",
+        ignored,
+    )
+
+
+def _below(chain: _Chain, name: str) -> _Chain:
+    return tuple((patterns, f"{above}{name}/") for patterns, above in chain)
 
 
 def _ignored(chain: _Chain, name: str, is_directory: bool) -> bool:
@@ -323,78 +415,3 @@ def _ignored(chain: _Chain, name: str, is_directory: bool) -> bool:
         if decision is not None:
             return decision
     return False
-
-
-class _Patterns:
-    """The patterns of one file, made fast.
-
-    Most entries match no pattern at all. All patterns in one regular expression tell that ten times
-    faster than one after the other; only if it matches, pathspec tells which one decides. Patterns without
-    a slash depend on the last part of the path alone, and names repeat.
-    """
-
-    __slots__ = ("_by_name", "_by_path", "_seen", "_spec", "bad")
-
-    def __init__(self, spec: GitIgnoreSpec, bad: list[str]) -> None:
-        names, paths = [], []
-        for pattern in spec.patterns:
-            if pattern.include is None or pattern.regex is None:
-                continue  # a comment
-            text = re.sub(r"\(\?P<\w+>", "(?:", pattern.regex.pattern)
-            rest = text.removeprefix(r"^(?:.+/)?")
-            if rest != text and "/" not in rest.replace("[^/]", "").replace("(?:/)", ""):
-                names.append(rest)
-            else:
-                paths.append(text)
-        self._spec = spec
-        self._by_name = re.compile("|".join(names)) if names else None
-        self._by_path = re.compile("|".join(paths)) if paths else None
-        self._seen: dict[str, bool] = {}
-        self.bad = bad
-
-    @classmethod
-    def of(cls, lines: Sequence[str]) -> _Patterns:
-        """Compile lines of a .gitignore file; invalid ones are left out, as git does."""
-        from pathspec import GitIgnoreSpec
-
-        # `x/**` is what is in x, but pathspec takes x itself for it, and what `!x/y` keeps would be lost.
-        lines = [re.sub(r"/\*\*(/?)\s*\Z", r"/**/*\1", line) for line in lines]
-        try:
-            return cls(GitIgnoreSpec.from_lines(lines), [])
-        except ValueError:
-            bad = []
-            for line in lines:
-                try:
-                    GitIgnoreSpec.from_lines([line])
-                except ValueError:
-                    bad.append(line)
-            return cls(GitIgnoreSpec.from_lines([line for line in lines if line not in bad]), bad)
-
-    def match(self, prefix: str, name: str, is_directory: bool) -> bool | None:
-        """True: ignored; False: `!pattern` keeps it; None: no pattern says anything.
-
-        prefix: the directory it is in, relative to the patterns' own, "" or with a trailing slash.
-        """
-        last = name + "/" if is_directory else name
-        maybe = False
-        if self._by_name is not None:
-            known = self._seen.get(last)
-            if known is None:
-                known = self._seen[last] = self._by_name.match(last) is not None
-            maybe = known
-        if not maybe and (self._by_path is None or self._by_path.search(prefix + last) is None):
-            return None
-        return self._decide(prefix + last)
-
-    def _decide(self, path: str) -> bool | None:
-        # Not `check_file`: that also counts matches of a directory above, which the walk has dealt with,
-        # so that `x/y/` before `!x/` would not ignore x/y.
-        for pattern in reversed(self._spec.patterns):
-            if pattern.include is not None:
-                found = pattern.match_file(path)
-                if found is not None:
-                    mark = found.match.groupdict().get("ps_d") and found.match.end("ps_d")
-                    anywhere = mark and not found.match.re.pattern.startswith("^")  # `*/`: any directory
-                    if not mark or mark == len(path) or (anywhere and path.endswith("/")):
-                        return pattern.include
-        return None

@@ -11,9 +11,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from torchmigrate.files import explain_os_error
 from torchmigrate.model import Edit, Fix
-from torchmigrate.source import Source, SourceError, explain_os_error
+from torchmigrate.source import Source, SourceError
 
+_CHANGED = "changed while it was being checked: not written"
 _Key = tuple[int, int, bool, str]
 
 
@@ -253,25 +255,33 @@ def save(path: Path, old: str, new: str) -> None:
     """
     source = Source.read(path)
     if source.text != old:
-        raise SourceError("changed while it was being checked: not written")
-    write_atomic(path, source.encode(new))
+        raise SourceError(_CHANGED)
+    write_atomic(path, source.encode(new), source.data)
 
 
-def write_atomic(path: Path, data: bytes) -> None:
+def write_atomic(path: Path, data: bytes, old: bytes | None = None) -> None:
     """Replace the content of a file in one step: readers see the old bytes or the new, nothing else.
 
-    Keeps mode and, where the system lets us, owner and group. A symbolic link stays one; the file that it
-    leads to is replaced. Other hard links to the file keep the old content. Raises SourceError, and
-    leaves everything as it was, if the file or its directory is read-only (by its mode, even where the
-    user could write all the same), the disk is full, or anything else fails.
+    Signals that end the program wait until it is done. Keeps mode, extended attributes and access control
+    lists and, where the system lets us, owner, group and security context. A symbolic link stays one; the
+    file that it leads to is replaced. Other hard links to the file keep the old content.
+
+    old: what the file has to hold up to that step; None: that does not matter.
+
+    Raises SourceError, and leaves everything as it was, if the file holds something else, if it or its
+    directory is read-only (by its mode, even where the user could write all the same), the disk is full, or
+    anything else fails.
     """
+    from torchmigrate.signals import held  # only what writes needs it
+
     try:
-        _write(Path(os.path.realpath(path, strict=True)), data)
+        with held():
+            _write(Path(os.path.realpath(path, strict=True)), data, old)
     except OSError as error:
         raise SourceError(f"cannot write: {explain_os_error(error)}") from None
 
 
-def _write(target: Path, data: bytes) -> None:
+def _write(target: Path, data: bytes, old: bytes | None) -> None:
     import tempfile
 
     status = target.stat()
@@ -293,12 +303,37 @@ def _write(target: Path, data: bytes) -> None:
                     os.chown(temporary, status.st_uid, status.st_gid)
             # After chown, which clears some bits.
             temporary.chmod(stat.S_IMODE(status.st_mode))
+            _copy_attributes(target, temporary)
             os.fsync(file.fileno())
+        # As late as can be: an editor may have written the file meanwhile.
+        if old is not None and target.read_bytes() != old:
+            raise SourceError(_CHANGED)
         temporary.replace(target)
     except BaseException:  # an interrupt too must not leave the temporary file behind
         with suppress(OSError):
             temporary.unlink()
         raise
+
+
+def _copy_attributes(source: Path, target: Path) -> None:
+    """Extended attributes; access control lists and security contexts are some of them, on Linux."""
+    if not hasattr(os, "listxattr"):
+        return
+    try:
+        names = os.listxattr(source)
+        # The directory may give its files lists of its own.
+        for name in set(os.listxattr(target)).difference(names):
+            with suppress(OSError):
+                os.removexattr(target, name)
+    except OSError:
+        return  # there are none here
+    for name in names:
+        try:
+            os.setxattr(target, name, os.getxattr(source, name))
+        except OSError:
+            # Of the others, some are only the system's to set.
+            if name.startswith("user.") or name == "system.posix_acl_access":
+                raise
 
 
 def _writable(path: Path, mode: int) -> bool:

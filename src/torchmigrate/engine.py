@@ -24,7 +24,15 @@ if TYPE_CHECKING:
 MAX_ROUNDS = 10
 NOTEBOOK = "notebooks are not read; convert it with `jupyter nbconvert --to script`"
 ENDLESS = "{}: the fixes never come to an end; the file was left alone (please report)"
+PYTHON = frozenset(["", ".py", ".pyi", ".pyw"])  # suffixes of what may be Python
 TOO_DEEP = "nested too deeply to be checked"
+
+
+def _reason(error: SourceError, path: Path) -> str:
+    """Why a text cannot be checked; of one that is not even named as Python, not that it is Python 2."""
+    if path.suffix in PYTHON:
+        return error.reason
+    return f"not a Python file (its name ends in `{path.suffix}`)"
 
 
 class Engine:
@@ -99,7 +107,7 @@ class Engine:
             if self.settings.fix and any(self._applies(finding) for finding in found):
                 found = self._fix(source, path, found, result)
         except SourceError as error:
-            result.problems.append(Problem(path, error.reason, error.line))
+            result.problems.append(Problem(path, _reason(error, path), error.line))
             return result
         except RecursionError:
             result.problems.append(Problem(path, TOO_DEEP))

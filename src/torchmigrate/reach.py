@@ -36,6 +36,20 @@ def is_dir(path: Path) -> bool:
         return False
 
 
+def repository_of(start: Path) -> Path | None:
+    """The root of the repository that a directory is in."""
+    start = start.absolute()
+    return next((directory for directory in (start, *start.parents) if exists(directory / ".git")), None)
+
+
+def project_of(directory: Path) -> Path:
+    """What counts as the project of a directory, as a real path: its repository, or itself.
+
+    What is outside of it is read only where the user named it.
+    """
+    return Path(os.path.realpath(repository_of(Path(os.path.realpath(directory))) or directory))
+
+
 @functools.lru_cache(maxsize=4096)
 def entries(directory: Path) -> Collection[str]:
     """The names in a directory, to be asked for many; links that lead nowhere are among them."""

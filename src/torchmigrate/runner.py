@@ -6,6 +6,7 @@ import gc
 import os
 import sys
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -32,7 +33,7 @@ WORTH_A_SPAWN = 2_000_000
 # A chunk is what a process takes at once: small, so that all finish at the same time.
 CHUNK_FILES = 16
 CHUNKS_PER_JOB = 16
-PATIENCE = 5.0  # seconds for a process to finish its file when the run is given up
+PATIENCE = 1.0  # seconds for all processes to finish their files when the run is given up
 
 
 def default_jobs(files: Sequence[Path]) -> int:
@@ -170,6 +171,9 @@ def _work(pipe: Connection[Any, Any], job: FileJob, others: list[Connection[Any,
 
     # Control-C goes to all processes of the terminal; the first one decides.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    if hasattr(signal, "pthread_sigmask"):  # held while it was started
+        signal.pthread_sigmask(signal.SIG_SETMASK, [])
     for other in others:  # inherited by the fork; open, they would hide from their owners that we ended
         other.close()
     with suppress(EOFError, OSError), _little_collection():  # the first process is gone: nothing to do
@@ -189,21 +193,6 @@ def _work(pipe: Connection[Any, Any], job: FileJob, others: list[Connection[Any,
                 _collect()
 
 
-@contextmanager
-def _no_interrupt() -> Iterator[None]:
-    """Keep Control-C waiting, so that a process that just starts does not die of it with a traceback."""
-    if sys.platform == "win32":
-        yield
-        return
-    import signal
-
-    old = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, old)
-
-
 class _Worker:
     """A process as the first one sees it."""
 
@@ -214,8 +203,10 @@ class _Worker:
         self.process: BaseProcess = context.Process(  # type: ignore[attr-defined]
             target=_work, args=(far, job, [*others, self.pipe] if _is_fork(context) else []), daemon=True
         )
+        from torchmigrate.signals import held
+
         try:
-            with _no_interrupt():
+            with held():
                 self.process.start()
         except BaseException:
             self.pipe.close()
@@ -229,10 +220,10 @@ class _Worker:
         with suppress(OSError):
             self.pipe.send(chunk)
 
-    def end(self) -> str:
-        """Wait for the end of the process and say how it ended."""
+    def end(self, patience: float = PATIENCE) -> str:
+        """Wait for the end of the process, so many seconds, and say how it ended."""
         self.pipe.close()
-        self.process.join(PATIENCE)
+        self.process.join(max(patience, 0.01))
         if self.process.is_alive():
             self.process.kill()
             self.process.join()
@@ -261,6 +252,9 @@ class _Pool:
         import multiprocessing
         from multiprocessing.connection import wait
 
+        from torchmigrate.signals import catch_sigterm
+
+        catch_sigterm()
         context = multiprocessing.get_context("fork" if _forks() else "spawn")
         try:
             for _ in range(self.jobs):
@@ -319,8 +313,9 @@ class _Pool:
         workers = [*self.finished, *self.workers.values()]
         for worker in workers:
             worker.pipe.close()
+        deadline = time.monotonic() + PATIENCE
         for worker in workers:
-            worker.end()
+            worker.end(deadline - time.monotonic())
         self.workers.clear()
         self.finished.clear()
 

@@ -29,6 +29,8 @@ def did_you_mean(word: str, known: Collection[str]) -> str:
     """A suggestion to append to a message: "; did you mean `x`?", or nothing."""
     import difflib
 
+    if len(word) > 100:
+        return ""
     folded = {key.lower(): key for key in known}
     close = difflib.get_close_matches(word.lower(), list(folded), n=1)
     return f"; did you mean `{folded[close[0]]}`?" if close else ""

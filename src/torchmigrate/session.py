@@ -18,8 +18,10 @@ from torchmigrate.config import (
     read_config,
 )
 from torchmigrate.console import Console
+from torchmigrate.model import Problem
 from torchmigrate.options import layer
 from torchmigrate.reach import is_dir
+from torchmigrate.report.base import shown_path
 from torchmigrate.selection import Selectable
 
 if TYPE_CHECKING:
@@ -40,6 +42,7 @@ class Session(NamedTuple):
     catalogue: Catalogue
     settings: Settings
     known: Sequence[Selectable]
+    problems: Sequence[Problem] = ()  # what could not be read on the way here
 
     @classmethod
     def open(
@@ -63,18 +66,20 @@ class Session(NamedTuple):
             if config is not None:
                 layer = read_config(config)
             elif not isolated and (found := find_config(start)) is not None:
-                layer = read_config(found)
+                layer = read_config(found, named=False)
             console.detail(f"configuration: {layer.origin or 'none'}")
             catalogue, known = load_rules(layer)
             root = Path(layer.origin).absolute().parent if layer.origin else project_directory(start)
             settings = combine([layer, command_line or Layer()], known, root=root, fix=fix)
         except ConfigError as error:
             raise click.ClickException(str(error)) from None
+        problems: list[Problem] = []
         if detect and not isolated and settings.minimum is None:
-            settings = settings._replace(minimum=_detect_minimum(start, settings.target, console))
+            minimum = _detect_minimum(start, settings.target, console, problems)
+            settings = settings._replace(minimum=minimum)
         console.detail(f"target: torch {settings.target}; minimum: {settings.minimum or 'unknown'}")
         console.detail(f"{len(settings.codes)} of {len(known)} rules selected")
-        return cls(console, catalogue, settings, known)
+        return cls(console, catalogue, settings, known, problems)
 
     @classmethod
     def from_options(cls, paths: Sequence[Path], options: Mapping[str, Any]) -> Session:
@@ -98,13 +103,24 @@ class Session(NamedTuple):
         return [*self.catalogue.rules, *RULES]
 
     def rule(self, key: str) -> Rule:
-        """A rule by code, name or what it finds. Raises click.ClickException with a suggestion."""
+        """A rule by code, name or what it finds, which may be the end of a qualified name.
+
+        Raises click.ClickException with a suggestion.
+        """
         folded = key.lower()
         for rule in self.rules:
             if folded in (rule.code.lower(), rule.name):
                 return rule
         for rule, _ in self.catalogue.for_name(key):
             return rule
+        names = self.catalogue.ending_in(key)
+        rules = {rule.code: rule for name in names for rule, _ in self.catalogue.for_name(name)[:1]}
+        if len(rules) == 1:
+            return rules.popitem()[1]
+        if names:
+            from torchmigrate.catalogue.problems import listed
+
+            raise click.ClickException(f"`{key}` may be {listed(names[:10])}: name one of them")
         from torchmigrate.selection import did_you_mean
         from torchmigrate.torchfix_codes import CODES
 
@@ -137,7 +153,7 @@ def load_rules(layer: Layer) -> tuple[Catalogue, Sequence[Selectable]]:
     try:
         known, catalogue = own_rules()
         if layer.rules:
-            user_rules = load_user_rules(layer.rules)
+            user_rules = load_user_rules(layer.rules, layer.project)
             catalogue = merge(catalogue, user_rules)
             known = [*known, *(item.rule for item in user_rules)]
     except CatalogueError as error:
@@ -145,12 +161,18 @@ def load_rules(layer: Layer) -> tuple[Catalogue, Sequence[Selectable]]:
     return catalogue, known
 
 
-def _detect_minimum(start: Path, target: str, console: Console) -> str | None:
-    """The oldest release that the project's own dependencies allow."""
+def _detect_minimum(start: Path, target: str, console: Console, problems: list[Problem]) -> str | None:
+    """The oldest release that the project's own dependencies allow. Files that are refused are problems."""
     from torchmigrate.versions.detect import find_minimum
     from torchmigrate.versions.releases import parse_version
 
-    found = find_minimum(start, console.detail)
+    def trouble(path: Path, reason: str, refused: bool) -> None:
+        if refused:
+            problems.append(Problem(path, reason))
+        else:
+            console.note(f"warning: {shown_path(path, Path.cwd())}: {reason}: no minimum is read from it")
+
+    found = find_minimum(start, console.detail, trouble)
     if found is None:
         return None
     if parse_version(found.minimum) > parse_version(target):

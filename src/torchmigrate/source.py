@@ -11,12 +11,13 @@ import ast
 import codecs
 import io
 import re
-import stat
 import warnings
 from bisect import bisect_right
 from itertools import accumulate
 from pathlib import Path
 from typing import Protocol
+
+from torchmigrate.files import SOURCE, UnreadableError, read
 
 # PEP 263: in the first line, or in the second if the first has nothing but white space or a comment.
 _COOKIE = rb"(?:[ \t\f]*(?:#[^\r\n]*)?(?:\r\n|\r|\n))??[ \t\f]*#[^\r\n]*?coding[:=][ \t]*([-_.a-zA-Z0-9]+)"
@@ -73,17 +74,9 @@ class Source:
     def read(cls, path: Path) -> Source:
         """Read and decode a file. Raises SourceError if it is missing, unreadable or no Python text."""
         try:
-            # Opening a named pipe would wait for a writer, perhaps for ever.
-            mode = path.stat().st_mode
-            if stat.S_ISDIR(mode):
-                raise SourceError("is a directory")
-            if not stat.S_ISREG(mode):
-                raise SourceError("is not a regular file")
-            with open(path, "rb") as file:  # noqa: PTH123 (half the time of Path.read_bytes)
-                data = file.read()
-        except OSError as error:
-            raise SourceError(f"cannot read: {explain_os_error(error)}") from None
-        return cls.from_bytes(data, path)
+            return cls.from_bytes(read(path, SOURCE), path)
+        except UnreadableError as error:
+            raise SourceError(error.reason) from None
 
     @classmethod
     def from_bytes(cls, data: bytes, path: Path) -> Source:
@@ -269,13 +262,6 @@ class Source:
                 return ast.parse(mask(self.text, self.async_arguments))
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return None
-
-
-def explain_os_error(error: OSError) -> str:
-    """What went wrong, in the system's words, without number and path."""
-    if isinstance(error, FileNotFoundError):
-        return "no such file or directory"
-    return (error.strerror or type(error).__name__).lower()
 
 
 def _decode(data: bytes, encoding: str) -> str:

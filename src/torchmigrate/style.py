@@ -55,6 +55,23 @@ def wants_colour(choice: str, stream: TextIO) -> bool:
     return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
+def terminal_text(text: str, *, colour: bool) -> str:
+    """Lines that may hold anything, with control characters (but tabs and the ends of lines) made visible.
+
+    colour: the text has colours of our own.
+    """
+    if "\x1b" not in text and text.replace("\n", "").isprintable():
+        return text
+    pattern = rf"\x1b\[[\d;]*m|{_UNSAFE}" if colour else _UNSAFE
+    return re.sub(pattern, lambda match: _visible(match[0]), text)
+
+
+def _visible(text: str) -> str:
+    if text == "\n" or len(text) > 1:  # a colour
+        return text
+    return text.encode("unicode_escape").decode("ascii")
+
+
 def printable(text: str) -> str:
     """The text on one line, with control characters (but tabs) made visible."""
     if text.isprintable():

@@ -2,7 +2,8 @@
 
 `# torchmigrate: ignore[TM131, other-name] reason` hides the listed rules on its logical line: all lines
 of a statement without a body, the header of one with a body. `# torchmigrate: ignore-file[...]` hides
-them in the whole file. `# noqa: TM131` and a bare `# noqa` work as in flake8; a code of TorchFix in it
+them in the whole file. `# noqa: TM131` and a bare `# noqa` work as in flake8, as do `# flake8: noqa` and
+`# flake8: noqa: TM131` on a line of their own, for the whole file; a code of TorchFix in it
 stands for those of ours that find the same.
 """
 
@@ -23,7 +24,8 @@ INVALID, UNUSED = "TM010", "TM011"
 _OURS = r"#\s*torchmigrate:\s*(?P<kind>[\w-]*)\s*(?:\[(?P<items>[^\]#]*)\])?[^#]*"
 # flake8's own form: what does not look like a list of codes makes a bare noqa.
 _NOQA = r"(?i)#\s*noqa(?::\s?(?P<items>[A-Z]+[0-9]+(?:[,\s]+[A-Z]+[0-9]+)*)[^#]*)?(?![\w-])"
-_NOQA_LINE = r"(?i)#\s*noqa:([^\n]*)"
+_NOQA_FILE = r"(?i)#\s*flake8[:=]\s*noqa(?::\s?(?P<items>[A-Z]+[0-9]+(?:[,\s]+[A-Z]+[0-9]+)*))?\s*\Z"
+_NOQA_LINE = r"(?i)noqa:([^\n]*)"
 _CODE = r"(?i)[A-Z]+[0-9]+"
 _ITEM = r"[^\s,]+"
 _TO_NEXT = r"[ \t\f]*(\r\n|\r|\n|\Z)?"  # what follows a comment on its line, and the end of the line
@@ -38,7 +40,7 @@ class _Item:
 class _Comment(NamedTuple):
     """One directive. `noqa` compares codes by prefix and without case, as flake8 does."""
 
-    kind: str  # "ignore" | "ignore-file" | "noqa" | whatever was written
+    kind: str  # "ignore" | "ignore-file" | "noqa" | "noqa-file" | whatever was written
     items: list[_Item] | None  # None: no list was written
     items_span: tuple[int, int]
     start: int
@@ -47,12 +49,20 @@ class _Comment(NamedTuple):
     last: int
     alone: bool  # no code on its logical line
 
+    @property
+    def is_noqa(self) -> bool:
+        return self.kind in ("noqa", "noqa-file")
+
+    @property
+    def is_for_file(self) -> bool:
+        return self.kind in ("ignore-file", "noqa-file")
+
     def hides(self, code: str, name: str) -> bool:
-        if self.kind == "noqa" and self.items is None:
+        if self.is_noqa and self.items is None:
             return True
         hidden = False
         for item in self.items or ():
-            if self.kind == "noqa":
+            if self.is_noqa:
                 fits = code.upper().startswith(item.text.upper()) or _is_torchfix(item.text, code)
             else:
                 fits = item.text in (code, name)
@@ -118,7 +128,7 @@ class Suppressions:
             return []
         found: list[Finding] = []
         for comment in self._read():
-            if comment.kind != "noqa":
+            if not comment.is_noqa:
                 message = _fault(comment, known)
                 if message is not None:
                     if INVALID in enabled:
@@ -138,7 +148,7 @@ class Suppressions:
         gone = set(unused)
         kept = [item for item in items if item not in gone]
         listed = ", ".join(f"`{item.text}`" for item in unused)
-        where = "in this file" if comment.kind == "ignore-file" else "on this line"
+        where = "in this file" if comment.is_for_file else "on this line"
         fix = Fix(
             "Remove the unused suppression", Applicability.SAFE, (self._removal(comment, kept),), code=UNUSED
         )
@@ -180,8 +190,8 @@ class Suppressions:
         if self._comments is None:
             self._comments = list(_comments(self.source))
             for comment in self._comments:
-                if comment.kind in ("ignore", "ignore-file", "noqa"):
-                    row = 0 if comment.kind == "ignore-file" else comment.first
+                if comment.is_noqa or comment.kind in ("ignore", "ignore-file"):
+                    row = 0 if comment.is_for_file else comment.first
                     self._hiding.setdefault(row, []).append(comment)
             self._rows = sorted(row for row in self._hiding if row)
         return self._comments
@@ -197,7 +207,7 @@ def _is_torchfix(text: str, code: str) -> bool:
 
 
 def _key(comment: _Comment, item: _Item) -> str:
-    return item.text.upper() if comment.kind == "noqa" else item.text
+    return item.text.upper() if comment.is_noqa else item.text
 
 
 def _finding(
@@ -220,6 +230,13 @@ def _fault(comment: _Comment, known: Collection[str]) -> str | None:
     if unknown:
         from torchmigrate.selection import did_you_mean
 
+        codes = [code for code in known if code.startswith(unknown[0]) and code[len(unknown[0]) :].isdigit()]
+        if codes:
+            which = f"`{codes[0]}`" if len(codes) == 1 else f"each of the {len(codes)}"
+            return (
+                f"`{unknown[0]}` is the beginning of codes; a suppression names whole ones: name {which}"
+                " that it should hide"
+            )
         return f"unknown rule `{unknown[0]}` in a suppression{did_you_mean(unknown[0], known)}"
     if comment.kind == "ignore" and comment.alone:
         return (
@@ -244,7 +261,9 @@ def _comments(source: Source) -> Iterator[_Comment]:
                 waiting.append((source.line_start(token.start[0]) + token.start[1], token.string))
             elif token.type == tokenize.NEWLINE or (token.type == tokenize.NL and not code_seen):
                 for start, comment in waiting:
-                    yield from _directives(start, comment, first, token.start[0], not code_seen)
+                    for directive in _directives(start, comment, first, token.start[0], not code_seen):
+                        if directive.kind != "noqa-file" or _begins_line(source.text, start):
+                            yield directive
                 waiting, code_seen = [], False
             elif token.type not in skipped and not code_seen:
                 first, code_seen = token.start[0], True
@@ -252,13 +271,19 @@ def _comments(source: Source) -> Iterator[_Comment]:
         return  # not Python, or a form that only the tokenizer minds
 
 
+def _begins_line(text: str, offset: int) -> bool:
+    """Whether there is nothing but white space before a place in its line."""
+    before = text[:offset].rstrip(" \t\f")
+    return not before or before[-1] in "\r\n"
+
+
 def _directives(offset: int, comment: str, first: int, last: int, alone: bool) -> Iterator[_Comment]:
-    for pattern in (_OURS, _NOQA):
+    for pattern, kind in ((_OURS, ""), (_NOQA, "noqa"), (_NOQA_FILE, "noqa-file")):
         for match in re.finditer(pattern, comment):
             written = match.group("items")
             span = (match.start("items"), match.end("items"))
             yield _Comment(
-                kind="noqa" if pattern is _NOQA else match.group("kind"),
+                kind=kind or match.group("kind"),
                 items=None if written is None else [_Item(part) for part in re.findall(_ITEM, written)],
                 items_span=(offset + span[0], offset + span[1]),
                 start=offset + match.start(),

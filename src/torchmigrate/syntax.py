@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -20,6 +21,10 @@ def explain(error: SyntaxError, source: Source) -> str:
     reserved = _async(source, error.lineno or 0, line, column)
     if reserved is not None:
         return reserved
+    newer = _newer(message, line, source)
+    if newer is not None and newer > sys.version_info[:2]:
+        needed, here = (f"Python {major}.{minor}" for major, minor in (newer, sys.version_info[:2]))
+        return f"needs {needed}, and torchmigrate runs on {here}: run it with that one"
     construct = _python2(message, line, column)
     if construct is not None:
         return f"Python 2 code ({construct}): convert it to Python 3 first"
@@ -41,6 +46,25 @@ def _async(source: Source, number: int, line: str, column: int) -> str | None:
         if found.start() == column and re.match(r"async\s+(def|for|with)\b", line[column:]):
             return None
         return "`async` is a keyword since Python 3.7 and cannot be a name: rename it"
+    return None
+
+
+def _newer(message: str, line: str, source: Source) -> tuple[int, int] | None:
+    """The Python that has what the rejected line shows, if it is one of the newer things."""
+    if re.match(r"\s*(?:async\s+)?(?:def|class)\s+\w+\s*\[", line) or re.match(
+        r"\s*type\s+[^\W\d]\w*\s*(?:\[.*\]\s*)?=(?!=)", line
+    ):
+        return 3, 12
+    if re.match(r"\s*except\s*\*", line):
+        return 3, 11
+    if message.startswith("f-string") or re.search(r"\b[rR]?[fF][rR]?['\"]", line):
+        import libcst
+
+        try:  # it knows what f-strings may hold since 3.12, whatever Python it runs on
+            libcst.parse_module(source.text)
+        except (libcst.ParserSyntaxError, RecursionError):
+            return None
+        return 3, 12
     return None
 
 

@@ -146,6 +146,12 @@ class Catalogue:
             head = head.rpartition(".")[0]
         return found
 
+    def ending_in(self, end: str) -> list[str]:
+        """The symbols and modules whose last dotted parts are these, in order."""
+        return sorted(
+            name for names in (self._symbols, self._modules) for name in names if name.endswith(f".{end}")
+        )
+
     @cached_property
     def last_parts(self) -> frozenset[str]:
         """The last dotted part of every symbol and module: one of them is in any file with a finding."""

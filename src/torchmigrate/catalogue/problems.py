@@ -41,5 +41,5 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     """A suggestion to put behind an unknown word, or nothing."""
     import difflib
 
-    close = difflib.get_close_matches(word, list(known), n=1)
+    close = difflib.get_close_matches(word[:100], list(known), n=1)
     return f"; did you mean `{close[0]}`?" if close else ""

@@ -56,6 +56,9 @@ def _report(error: ValidationError, path: KeyPath, file: YamlFile) -> None:
     place = f"`{where(path)}`" if len(path) > 1 else "a rule" if path else "a rule file"
     if error.validator == "additionalProperties":
         known = schema["properties"]
+        if len(path) == 1 and "code" not in instance:
+            file.problem(path, f"{schema.get('title', place)} needs `code`")
+            return
         for key in instance:
             if key not in known:
                 title = schema.get("title", place)
@@ -77,7 +80,9 @@ def _report(error: ValidationError, path: KeyPath, file: YamlFile) -> None:
         problem = "holds something twice" if error.validator == "uniqueItems" else "has the wrong size"
         file.problem(path, f"{place} {problem}; it must be {allowed}")
     else:
-        file.problem(path, f"{place} must be {allowed}, not {_shown(instance)}")
+        # A file that is something else than a rule file is no business of this message.
+        shown = _shown(instance) if len(path) > 1 else "something else"
+        file.problem(path, f"{place} must be {allowed}, not {shown}")
 
 
 def _shown(value: object) -> str:

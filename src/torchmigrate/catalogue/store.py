@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -11,6 +12,7 @@ from torchmigrate.catalogue.compiled_file import CompiledFile, RuleName, StaleEr
 from torchmigrate.catalogue.files import directory_files, rule_paths
 from torchmigrate.catalogue.index import Catalogue, Content
 from torchmigrate.catalogue.problems import CatalogueError, RuleProblem
+from torchmigrate.reach import exists, is_dir
 
 if TYPE_CHECKING:
     from torchmigrate.catalogue.examples import Example
@@ -78,8 +80,10 @@ def compile_own(directory: Path, made_from: str) -> bytes:
     return dump([item.rule for item in load_directory(directory, relative=True)], made_from, RULES)
 
 
-def load_user_rules(paths: Sequence[Path]) -> list[LoadedRule]:
+def load_user_rules(paths: Sequence[Path], within: Path | None = None) -> list[LoadedRule]:
     """The rules in a user's directories (or single files), with their examples.
+
+    within: the directory (a real path) that all files have to be in.
 
     Raises:
         CatalogueError: something in them is wrong, or a directory holds no rules.
@@ -88,8 +92,11 @@ def load_user_rules(paths: Sequence[Path]) -> list[LoadedRule]:
 
     files: dict[Path, Path] = {}  # a file that is reached twice is loaded once
     for path in paths:
-        for file in [path] if path.is_file() else directory_files(path):
-            files.setdefault(file.resolve(), file)
+        for file in [path] if exists(path) and not is_dir(path) else directory_files(path):
+            real = Path(os.path.realpath(file))
+            if within is not None and not real.is_relative_to(within):
+                raise CatalogueError([RuleProblem(file, 0, "leads out of the project: not read")])
+            files.setdefault(real, file)
     return load_files(files.values())
 
 
@@ -189,13 +196,16 @@ def _write(path: Path, data: bytes) -> None:
     """Write a file at once or not at all, so that no other run reads half of it."""
     import tempfile  # costs 10 ms, and most runs write nothing
 
+    from torchmigrate.signals import held
+
     temporary = None
-    try:
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f"{path.name}.", delete=False) as file:
-            temporary = Path(file.name)
-            file.write(data)
-        temporary.chmod(0o644)
-        temporary.replace(path)
-    except OSError:
-        if temporary is not None:
-            temporary.unlink(missing_ok=True)
+    with held():
+        try:
+            with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f"{path.name}.", delete=False) as file:
+                temporary = Path(file.name)
+                file.write(data)
+            temporary.chmod(0o644)
+            temporary.replace(path)
+        except OSError:
+            if temporary is not None:
+                temporary.unlink(missing_ok=True)

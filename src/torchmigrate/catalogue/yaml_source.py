@@ -6,6 +6,7 @@ point keep their spelling, so that a version that was not quoted can be reported
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,12 @@ from typing import Any
 import yaml
 
 from torchmigrate.catalogue.problems import CatalogueError, KeyPath, RuleProblem
+from torchmigrate.files import UnreadableError, read
+from torchmigrate.formats import MOST_DEPTH, check_yaml
 
 _Loader: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # several times faster, where it is there
+MOST_VALUES = 100_000  # in one file; a few aliases can stand for millions
+LONGEST_NUMBER = 100
 _TAG = "tag:yaml.org,2002:"
 _PLAIN = frozenset(_TAG + kind for kind in ("bool", "int", "float", "null", "str"))
 
@@ -49,21 +54,24 @@ def read_yaml(path: Path) -> YamlFile:
         CatalogueError: it cannot be read, or is not YAML.
     """
     try:
-        text = path.read_bytes().decode("utf-8")
-    except OSError as error:
-        raise CatalogueError([RuleProblem(path, 0, f"cannot be read: {error.strerror or error}")]) from None
+        text = read(path).decode("utf-8")
+    except UnreadableError as error:
+        raise CatalogueError([RuleProblem(path, 0, error.reason)]) from None
     except UnicodeDecodeError:
         raise CatalogueError([RuleProblem(path, 0, "is not UTF-8")]) from None
     try:
+        check_yaml(text, aliases=True)
         node = yaml.compose(text, Loader=_Loader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        reason = " ".join(filter(None, (error.context, error.problem))) or "not valid YAML"
+        # What stands in quotes is from the file.
+        reason = re.sub(r"\s*(['\"]).*\1", "", " ".join(filter(None, (error.context, error.problem))))
+        reason = reason or "not valid YAML"
         raise CatalogueError([RuleProblem(path, mark.line + 1 if mark else 0, f"YAML: {reason}")]) from None
-    except yaml.YAMLError as error:
-        raise CatalogueError([RuleProblem(path, 0, f"YAML: {' '.join(str(error).split())}")]) from None
-    except RecursionError:
-        raise CatalogueError([RuleProblem(path, 0, "YAML: nested too deeply")]) from None
+    except yaml.YAMLError:
+        raise CatalogueError([RuleProblem(path, 0, "YAML: not valid YAML")]) from None
+    except UnreadableError as error:
+        raise CatalogueError([RuleProblem(path, 0, error.reason)]) from None
     file = YamlFile(path)
     if node is not None:
         file.data = _Builder(file).build(node, (), ())
@@ -73,10 +81,14 @@ def read_yaml(path: Path) -> YamlFile:
 class _Builder:
     def __init__(self, file: YamlFile) -> None:
         self.file = file
+        self.room = MOST_VALUES
         self.scalars = yaml.constructor.SafeConstructor()
 
     def build(self, node: yaml.Node, path: KeyPath, around: tuple[int, ...]) -> Any:
         self.file.lines.setdefault(path, node.start_mark.line + 1)
+        self.room -= 1
+        if self.room < 0 or len(around) > MOST_DEPTH:
+            raise CatalogueError([RuleProblem(self.file.path, 0, "too much for a rule file: not read")])
         if id(node) in around:
             self.file.problem(path, "an alias that contains itself is not allowed")
             return None
@@ -114,6 +126,9 @@ class _Builder:
             kind = node.tag.removeprefix(_TAG)
             self.file.problem(path, f"`{node.value}` is read as a {kind}: put it in quotes")
             return str(node.value)
+        if node.tag != _TAG + "str" and len(node.value) > LONGEST_NUMBER:
+            self.file.problem(path, "a number has too many digits")
+            return None
         value = self.scalars.construct_object(node)
         if isinstance(value, float):
             self.file.floats[path] = str(node.value)

@@ -14,7 +14,6 @@ from torchmigrate.engine import Engine
 from torchmigrate.model import Applicability, FileResult, Finding
 from torchmigrate.plan.compute import since
 from torchmigrate.plan.model import Effort, Line, Place, Since
-from torchmigrate.reach import exists
 from torchmigrate.report.base import shown_path
 from torchmigrate.source import Source
 from torchmigrate.style import printable
@@ -168,9 +167,3 @@ def inside(path: Path, root: Path) -> str:
         return Path(os.path.relpath(absolute, root)).as_posix()
     except ValueError:  # another drive
         return Path(absolute).as_posix()
-
-
-def repository_of(start: Path) -> Path | None:
-    """The root of the repository that a directory is in."""
-    start = start.absolute()
-    return next((directory for directory in (start, *start.parents) if exists(directory / ".git")), None)

@@ -10,14 +10,17 @@ from pathlib import Path
 
 import click
 
+from torchmigrate.files import explain_os_error
 from torchmigrate.model import Problem
-from torchmigrate.plan.collect import Search, places_of, repository_of
+from torchmigrate.plan.collect import Search, places_of
 from torchmigrate.plan.compute import make_plan
 from torchmigrate.plan.links import Links
 from torchmigrate.plan.model import Place, Plan
+from torchmigrate.reach import repository_of
 from torchmigrate.report.summary import plural
 from torchmigrate.session import Session, common_directory
-from torchmigrate.source import SourceError, explain_os_error
+from torchmigrate.signals import held
+from torchmigrate.source import SourceError
 from torchmigrate.style import Style, printable
 from torchmigrate.versions.releases import parse_version
 
@@ -87,7 +90,7 @@ def _look(
     started = time.monotonic()
     settings, console = session.settings, session.console
     found = discover_for(paths, settings)
-    problems = list(found.problems)
+    problems = [*session.problems, *found.problems]
     if not found.files and not problems:
         console.note("warning: no Python files found under the given paths")
     places: list[Place] = []
@@ -135,13 +138,17 @@ def _write(path: Path, data: bytes) -> None:
 
     made = False
     try:
-        if not os.path.lexists(path):
-            with path.open("xb"):
-                made = True
-        write_atomic(path, data)
+        with held():  # a signal must not leave an empty file
+            try:
+                if not os.path.lexists(path):
+                    with path.open("xb"):
+                        made = True
+                write_atomic(path, data)
+            except (OSError, SourceError):
+                if made:
+                    path.unlink(missing_ok=True)
+                raise
     except (OSError, SourceError) as error:
-        if made:
-            path.unlink(missing_ok=True)
         reason = (
             error.reason if isinstance(error, SourceError) else f"cannot write: {explain_os_error(error)}"
         )

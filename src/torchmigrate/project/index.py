@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.canonical import canonical
 from torchmigrate.discover import DEFAULT_EXCLUDE, discover
+from torchmigrate.files import SOURCE, UnreadableError, read
 from torchmigrate.libraries import LIBRARY_ROOTS
 from torchmigrate.project.mentions import Mentions, Name
 from torchmigrate.reach import entries, exists
@@ -335,9 +336,8 @@ def _mentions(path: Path) -> Mentions | None:
 def _read(path: Path) -> bytes:
     """The content of a file; nothing where it cannot be read."""
     try:
-        with path.open("rb") as file:
-            return file.read(MOST_BYTES)
-    except OSError:
+        return read(path, SOURCE)[:MOST_BYTES]
+    except UnreadableError:
         return b""
 
 

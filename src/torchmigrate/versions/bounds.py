@@ -18,7 +18,7 @@ from torchmigrate.versions.releases import PATCH_RELEASES, RELEASES, Version, sh
 _TORCH = frozenset(["torch", "pytorch", "pytorch-cpu", "pytorch-gpu"])
 _LOWER = frozenset([">=", ">", "==", "===", "~="])
 _LOCAL = re.compile(r"\+[\w.]+")
-_CONDA = re.compile(r"(?:[\w./-]+::)?(?P<name>[\w.-]+?)(?:\[.*\])?\s*(?P<version>[=<>!~\d*].*)?")
+_CONDA = re.compile(r"(?s)(?:[\w./-]+::)?(?P<name>[\w.-]+?)(?:\[.*\])?\s*(?P<version>[=<>!~\d*].*)?")
 
 
 def of_requirement(text: str) -> Version | None:

@@ -5,22 +5,32 @@ from __future__ import annotations
 import ast
 import os
 import re
-import sys
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from torchmigrate.reach import exists, is_dir
+from torchmigrate.files import UnreadableError, is_below, read
+from torchmigrate.formats import FormatError, check_yaml, read_toml
+from torchmigrate.reach import exists, is_dir, project_of
 from torchmigrate.versions.releases import show_version
 
 if TYPE_CHECKING:
     from torchmigrate.versions.releases import Version
 
 Note = Callable[[str], None]  # is told, in a line, what was not understood
+# Is told of a file that was not read at all, or (False) that is not what its name says.
+Trouble = Callable[[Path, str, bool], None]
 
 # Patterns are compiled when they are used: in most directories there is nothing to read.
-_OPTION = r"\s+--?[A-Za-z].*$"  # `torch==1.7 --hash=...`
+_OPTION = r"\s--?[A-Za-z].*$"  # `torch==1.7 --hash=...`
 _INCLUDE = r"(?:-r|--requirement|-c|--constraint)[\s=]*(\S+)"
+LONGEST = 10_000  # characters of one requirement
+MOST_INCLUDED = 100  # files that a requirements file may include
+
+
+def _silent(*_: object) -> None:
+    pass
 
 
 class Detected(NamedTuple):
@@ -30,17 +40,23 @@ class Detected(NamedTuple):
     path: Path
 
 
-def find_minimum(start: Path, note: Note | None = None) -> Detected | None:
+def find_minimum(start: Path, note: Note = _silent, trouble: Trouble = _silent) -> Detected | None:
     """The oldest torch that the project around `start` (a file or directory) allows.
 
     Looks in that directory and those above it, up to the root of the repository, or to below the home
     directory where there is none. The nearest file that states a lower bound wins; in one directory
     pyproject.toml, setup.cfg, setup.py, requirements files and conda environments, in this order. What
-    cannot be read or understood is left out and told to `note`. Nothing is executed.
+    cannot be read or understood is left out and told: a line to `note`, a file to `trouble`. Nothing is
+    executed, and nothing is read that is not in the project (`project_of`).
     """
     for directory in _directories(start):
+        project = project_of(directory)
         for reader, paths in _candidates(directory):
-            bounds = {path: bound for path in paths if (bound := _bound(reader, path, note)) is not None}
+            bounds = {
+                path: bound
+                for path in paths
+                if (bound := _bound(reader, _File(path, project, note, trouble))) is not None
+            }
             if bounds:
                 path = min(bounds, key=lambda item: bounds[item])
                 return Detected(show_version(bounds[path]), path)
@@ -69,7 +85,23 @@ def _home() -> Path | None:
         return None
 
 
-Reader = Callable[[Path, bytes, Note], "Iterable[Version | None]"]
+class _File(NamedTuple):
+    """A file that may state a bound. project: what it may lead to has to be there."""
+
+    path: Path
+    project: Path
+    note: Note
+    trouble: Trouble
+
+    def read(self) -> bytes:
+        return read(self.path, within=self.project)
+
+    def tell(self, text: str) -> None:
+        """Say that something in it is not understood."""
+        self.note(f"{self.path}: {text}")
+
+
+Reader = Callable[[_File, bytes], "Iterable[Version | None]"]
 
 
 def _candidates(directory: Path) -> Iterator[tuple[Reader, list[Path]]]:
@@ -100,34 +132,37 @@ def _candidates(directory: Path) -> Iterator[tuple[Reader, list[Path]]]:
     yield _environment, conda
 
 
-def _bound(reader: Reader, path: Path, note: Note | None) -> Version | None:
+def _bound(reader: Reader, file: _File) -> Version | None:
     from torchmigrate.versions.bounds import lowest
 
-    def tell(text: str) -> None:
-        if note is not None:
-            note(f"{path}: {text}")
-
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        tell(f"not read: {error.strerror or error}")
+    if is_dir(file.path):
         return None
-    if b"torch" not in data.replace(b"\0", b"") and b"-r" not in data:
-        return None  # most files; not worth parsing
-    return lowest(list(reader(path, data, tell)))
+    try:
+        data = file.read()
+        if b"torch" not in data.replace(b"\0", b"") and b"-r" not in data:
+            return None  # most files; not worth parsing
+        return lowest(list(reader(file, data)))
+    except UnreadableError as error:
+        file.trouble(file.path, error.reason, True)
+    except FormatError as error:
+        file.trouble(file.path, error.reason, False)
+    return None
 
 
 def _each(
-    read: Callable[[str], Version | None], texts: Iterable[object], tell: Note
+    read: Callable[[str], Version | None], texts: Iterable[object], file: _File
 ) -> Iterator[Version | None]:
     """The bound of every text; those that are not understood are told."""
     for text in texts:
         if not isinstance(text, str):
             continue
+        if len(text) > LONGEST:
+            file.tell("not understood: a requirement is too long")
+            continue
         try:
             yield read(text)
         except ValueError as error:
-            tell(f"not understood: {error}")
+            file.tell(f"not understood: {error}")
 
 
 def _decode(data: bytes) -> str:
@@ -143,32 +178,24 @@ def _decode(data: bytes) -> str:
 # ---- pyproject.toml ---------------------------------------------------------------------------------
 
 
-def _pyproject(path: Path, data: bytes, tell: Note) -> Iterable[Version | None]:
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
+def _pyproject(file: _File, data: bytes) -> Iterable[Version | None]:
     from torchmigrate.versions.bounds import of_poetry, of_requirement
 
-    try:
-        content = tomllib.loads(data.decode("utf-8"))
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        tell(f"not valid TOML: {error}")
-        return []
+    content = read_toml(data)
     project = _table(content, "project")
     poetry = _table(content, "tool", "poetry")
-    own = [*_each(of_requirement, _items(project.get("dependencies")), tell)]
-    own += _each(of_poetry, _poetry(_table(poetry, "dependencies")), tell)
+    own = [*_each(of_requirement, _items(project.get("dependencies")), file)]
+    own += _each(of_poetry, _poetry(_table(poetry, "dependencies")), file)
     if any(bound is not None for bound in own):
         return own  # what an extra or a group asks for is no bound of the project
     others = [
         *_table(project, "optional-dependencies").values(),
         *_table(content, "dependency-groups").values(),
     ]
-    found = [*_each(of_requirement, (item for group in others for item in _items(group)), tell)]
+    found = [*_each(of_requirement, (item for group in others for item in _items(group)), file)]
     groups = [_table(poetry, "group", name, "dependencies") for name in _table(poetry, "group")]
     for table in (_table(poetry, "dev-dependencies"), *groups):
-        found += _each(of_poetry, _poetry(table), tell)
+        found += _each(of_poetry, _poetry(table), file)
     return found
 
 
@@ -194,34 +221,42 @@ def _items(value: object) -> list[Any]:
 # ---- setup.cfg and setup.py -------------------------------------------------------------------------
 
 
-def _setup_cfg(path: Path, data: bytes, tell: Note) -> Iterable[Version | None]:
+def _setup_cfg(file: _File, data: bytes) -> Iterable[Version | None]:
     import configparser
 
     from torchmigrate.versions.bounds import of_requirement
 
     parser = configparser.ConfigParser(interpolation=None, strict=False)
+    # Its own pattern takes quadratic time for white space within a line.
+    text = re.sub(r"(?<=\S)[^\S\n]{2,}", " ", _decode(data))
     try:
-        parser.read_string(_decode(data))
+        parser.read_string(text)
     except configparser.Error as error:
-        tell(f"not understood: {str(error).splitlines()[0]}")
-        return []
+        errors = getattr(error, "errors", None) or [(getattr(error, "lineno", None), "")]
+        line = errors[0][0]
+        raise FormatError(f"not understood (line {line})" if line else "not understood") from None
     own = parser.get("options", "install_requires", fallback="")
-    bounds = [*_each(of_requirement, re.split(r"[\n]", own), tell)]
+    bounds = [*_each(of_requirement, re.split(r"[\n]", own), file)]
     if any(bound is not None for bound in bounds) or "options.extras_require" not in parser:
         return bounds
     extras = parser["options.extras_require"].values()
-    return _each(of_requirement, (line for text in extras for line in text.splitlines()), tell)
+    return _each(of_requirement, (line for text in extras for line in text.splitlines()), file)
 
 
-def _setup_py(path: Path, data: bytes, tell: Note) -> Iterable[Version | None]:
+def _setup_py(file: _File, data: bytes) -> Iterable[Version | None]:
     """Reads the call of `setup` and the names that are bound to literal lists."""
     from torchmigrate.versions.bounds import of_requirement
 
     try:
-        tree = ast.parse(data)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        tell(f"not understood: {error}")
-        return []
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(data)
+    except SyntaxError as error:
+        raise FormatError(f"not Python 3 (line {error.lineno})" if error.lineno else "not Python 3") from None
+    except ValueError:
+        raise FormatError("not Python 3") from None
+    except (RecursionError, MemoryError):
+        raise UnreadableError("nested too deeply: not read") from None
     values: dict[str, list[ast.expr]] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign):
@@ -242,10 +277,10 @@ def _setup_py(path: Path, data: bytes, tell: Note) -> Iterable[Version | None]:
                     own += _strings(keyword.value, values)
                 elif keyword.arg == "extras_require":
                     extras += _strings(keyword.value, values)
-    bounds = [*_each(of_requirement, own, tell)]
+    bounds = [*_each(of_requirement, own, file)]
     if any(bound is not None for bound in bounds):
         return bounds
-    return _each(of_requirement, extras, tell)
+    return _each(of_requirement, extras, file)
 
 
 def _last_name(node: ast.expr) -> str:
@@ -254,8 +289,8 @@ def _last_name(node: ast.expr) -> str:
 
 def _strings(node: ast.expr, values: dict[str, list[ast.expr]]) -> Iterator[str]:
     """The strings of a literal list, sum of lists or dict of lists; names are looked up once each."""
-    waiting: list[ast.expr] = [node]
-    seen: set[str] = set()
+    seen = set()
+    waiting = [node]
     while waiting:
         node = waiting.pop()
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
@@ -265,7 +300,7 @@ def _strings(node: ast.expr, values: dict[str, list[ast.expr]]) -> Iterator[str]
         elif isinstance(node, ast.Dict):
             waiting += node.values
         elif isinstance(node, ast.BinOp):
-            waiting += (node.left, node.right)
+            waiting += node.left, node.right
         elif isinstance(node, ast.Starred | ast.Subscript):
             waiting.append(node.value)
         elif isinstance(node, ast.Name) and node.id not in seen:
@@ -276,44 +311,61 @@ def _strings(node: ast.expr, values: dict[str, list[ast.expr]]) -> Iterator[str]
 # ---- requirements files and conda environments ------------------------------------------------------
 
 
-def _requirements(path: Path, data: bytes, tell: Note) -> Iterable[Version | None]:
+def _requirements(file: _File, data: bytes) -> Iterable[Version | None]:
     from torchmigrate.versions.bounds import of_requirement
 
-    return _each(of_requirement, _requirement_lines(path, data, set(), tell), tell)
+    return _each(of_requirement, _requirement_lines(file, data), file)
 
 
-def _requirement_lines(path: Path, data: bytes, seen: set[Path], tell: Note) -> Iterator[str]:
+def _requirement_lines(file: _File, data: bytes) -> Iterator[str]:
     """The requirements of a file and of those that it includes."""
-    seen.add(path.resolve())
-    text = re.sub(r"\\\r?\n", "", _decode(data))
-    for line in text.splitlines():
-        line = re.sub(r"(?:^|\s)#.*", "", line).strip()
-        include = re.fullmatch(_INCLUDE, line)
-        if include is not None:
-            other = path.parent / include[1]
-            if other.resolve() in seen:
+    seen = {os.path.realpath(file.path)}
+    waiting = [(file, data)]
+    while waiting:
+        here, data = waiting.pop()
+        text = re.sub(r"\\\r?\n", "", _decode(data))
+        for line in text.splitlines():
+            line = re.sub(r"(?:^|\s)#.*", "", line).strip()
+            include = re.fullmatch(_INCLUDE, line)
+            if include is None:
+                if line and not line.startswith("-"):
+                    yield re.sub(_OPTION, "", line).strip()
                 continue
+            if re.match(r"https?://", include[1]):
+                continue
+            other = here._replace(path=here.path.parent / include[1])
+            real = os.path.realpath(other.path)
+            if real in seen:
+                continue
+            seen.add(real)
+            if len(seen) > MOST_INCLUDED:
+                raise UnreadableError("includes too many files: not read")
             try:
-                yield from _requirement_lines(other, other.read_bytes(), seen, tell)
-            except OSError as error:
-                tell(f"{include[1]} not read: {error.strerror or error}")
-        elif line and not line.startswith("-"):
-            yield re.sub(_OPTION, "", line)
+                waiting.append((other, other.read()))
+            except UnreadableError as error:
+                # One that is gone does not mean harm.
+                missing = not os.path.lexists(other.path) and is_below(real, str(here.project))
+                if missing:
+                    here.tell(f"{include[1]}: {error.reason}")
+                else:
+                    here.trouble(here.path, f"`-r` {error.reason}", True)
 
 
-def _environment(path: Path, data: bytes, tell: Note) -> Iterable[Version | None]:
+def _environment(file: _File, data: bytes) -> Iterable[Version | None]:
     import yaml
 
     from torchmigrate.versions.bounds import of_conda, of_requirement
 
+    text = _decode(data)
     try:
-        content = yaml.load(_decode(data), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        tell(f"not valid YAML: {str(error).splitlines()[0]}")
-        return []
+        check_yaml(text, aliases=False)
+        content = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except (yaml.YAMLError, ValueError) as error:
+        mark = getattr(error, "problem_mark", None)
+        raise FormatError(f"not YAML (line {mark.line + 1})" if mark else "not YAML") from None
     items = _items(content.get("dependencies")) if isinstance(content, dict) else []
-    bounds = [*_each(of_conda, items, tell)]
+    bounds = [*_each(of_conda, items, file)]
     for item in items:
         if isinstance(item, dict):
-            bounds += _each(of_requirement, _items(item.get("pip")), tell)
+            bounds += _each(of_requirement, _items(item.get("pip")), file)
     return bounds
