@@ -10,8 +10,9 @@ from collections.abc import Iterator
 
 from torchmigrate.catalogue.model import Case, Rule
 from torchmigrate.catalogue.variants import at
-from torchmigrate.hits import dotted_names, new_names
+from torchmigrate.hits import new_names
 from torchmigrate.match.signature import parse_signature
+from torchmigrate.moves import dotted_names
 from torchmigrate.versions.range import requirement
 from torchmigrate.versions.releases import COUNTED_AS_TORCH, Version, parse_version, show_version
 from torchmigrate.versions.surface import Surface, surface_of
