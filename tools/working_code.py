@@ -3,10 +3,11 @@
     python tools/working_code.py --command torchmigrate [--select ALL] [--every 50]
 
 Writes a line of code for every way to reach every public name of torch, functorch, torchvision and
-torchaudio, as far as they are installed and can be imported: `import M as a`, `from M import N as b`, `c = M.N`,
-`d = M.C.attribute`, `from M import C as e; f = e.attribute`. The program fixes them, and what changed is run:
-it has to give the same object as before. What may differ stands in `working/allowed.yaml` with its reason.
-The attributes of a class are tried under the shortest of its names. Exit code 1 if something works no more.
+torchaudio, as far as they are installed and can be imported: `import M as a`, `from M import N as b`,
+`c = M.N`, `d = M.C.attribute`, `from M import C as e; f = e.attribute`. The program fixes them, and what
+changed is run: it has to give the same object as before. What is another one on purpose stands in
+`working/meant.yaml` with its reason. The attributes of a class are tried under the shortest of its names.
+Exit code 1 if something works no more.
 """
 
 from __future__ import annotations
@@ -19,11 +20,7 @@ from pathlib import Path
 
 import click
 from working.lines import lines, sampled
-from working.run import check, read_library
-
-from torchmigrate.catalogue.store import default_catalogue
-from torchmigrate.hits import HitFinder
-from torchmigrate.versions.range import VersionRange
+from working.run import check, named_by_rules, read_library
 
 
 @click.command()
@@ -40,10 +37,9 @@ def main(
     started = time.monotonic()
     options = {"--select": select, "--minimum": minimum, "--target": target}
     given = [part for key, value in options.items() if value for part in (key, value)]
-    finder = HitFinder(default_catalogue(), VersionRange())
     found = [line for line in lines(read_library()) if match in line.name]
     if every > 1:
-        found = list(sampled(found, every, lambda name: bool(finder.rules_for(name))))
+        found = list(sampled(found, every, named_by_rules()))
     with tempfile.TemporaryDirectory() as directory:
         program = [*shlex.split(command), "check", "--isolated", "--fix", *given]
         outcome = check(found, program, Path(directory))

@@ -167,13 +167,11 @@ def dotted_names(text: str) -> tuple[str, ...]:
 def _is_there(
     surface: Surface, old: str, new: str, moved: tuple[str, str], version: Version, trusted: bool
 ) -> bool:
-    status = surface.status(new, version)
-    if status is Status.ABSENT:
+    if surface.status(new, version) is Status.ABSENT:
         return False
-    if status is Status.UNKNOWN:  # an attribute of something: it goes where that goes
-        while status is not Status.PRESENT and len(new) > len(moved[1]):
+    if surface.status(new, version) is Status.UNKNOWN:  # an attribute of something: it goes where that goes
+        while surface.status(new, version) is not Status.PRESENT and len(new) > len(moved[1]):
             old, new = old.rpartition(".")[0], new.rpartition(".")[0]
-            status = surface.status(new, version)
         entry = surface.entry(new, version)
         if entry is None or entry.kind in (EntryKind.MODULE, EntryKind.FUNCTION):
             return False

@@ -1,1 +1,1 @@
-"""Whether working code still works after its safe fixes: every name of the installed libraries, used and run."""
+"""Whether working code still works after its safe fixes: names of the installed libraries, used and run."""

@@ -3,7 +3,7 @@
 Runs in a process of its own, since some modules end the process that imports them:
 
     python -m working.library names    < JSON list of modules to leave out    > a JSON line for each module
-    python -m working.library compare  < a JSON line for each pair            > a JSON line for each result
+    python -m working.library compare  < a JSON line of what is meant, then one for each pair
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import os
 import sys
 import types
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 from unittest import mock
@@ -132,25 +132,28 @@ def value_of(function: str, imports: str) -> Any:
 
 
 def same(old: Any, new: Any) -> bool:
-    """Whether two values are the same thing.
+    """Whether two values are the same thing; what is bound to an object is made anew at every access."""
+    bound = (types.MethodType, types.BuiltinMethodType, types.MethodWrapperType)
+    return old is new or (isinstance(old, bound) and isinstance(new, bound) and bool(old == new))
 
-    A module may be another one that has everything of the old one, for that is what it is imported for.
+
+def object_of(name: str) -> Any:
+    """What a qualified name is; None where it is not there."""
+    parts = name.split(".")
+    for number in range(len(parts), 0, -1):
+        value: Any = imported(".".join(parts[:number]))
+        if value is not None:
+            for part in parts[number:]:
+                value = getattr(value, part, None)
+            return value
+    return None
+
+
+def difference(pair: Pair, meant: Sequence[Sequence[str]]) -> str | None:
+    """What is wrong with the new code; None where it gives what the old one gives, or that does not work.
+
+    meant: old and new names of what is another object on purpose.
     """
-    if old is new:
-        return True
-    if isinstance(old, types.ModuleType) and isinstance(new, types.ModuleType):
-        mine = [name for name in dir(old) if name[:1] != "_"]
-        return all(
-            hasattr(new, name)
-            and (getattr(new, name) is getattr(old, name) or isinstance(getattr(old, name), types.ModuleType))
-            for name in mine
-        )
-    bound = (types.MethodType, types.BuiltinMethodType, types.MethodWrapperType)  # made anew at every access
-    return isinstance(old, bound) and isinstance(new, bound) and bool(old == new)
-
-
-def difference(pair: Pair) -> str | None:
-    """What is wrong with the new code; None where it gives what the old one gives, or that does not work."""
     try:
         new = value_of(pair.new, pair.imports)
     except Exception as error:
@@ -163,11 +166,13 @@ def difference(pair: Pair) -> str | None:
         old = value_of(pair.old, "")
     except Exception:
         return None
-    return None if same(old, new) else f"{old!r:.80} is not {new!r:.80}"
+    if same(old, new) or any(object_of(first) is old and object_of(second) is new for first, second in meant):
+        return None
+    return f"{old!r:.80} is not {new!r:.80}"
 
 
 def needs(pair: Pair) -> tuple[str, ...]:
-    """What new code imports, and the modules that it names without that: two that need the same fail alike."""
+    """What new code imports, and what it takes attributes of: two that need the same fail alike."""
     tree = ast.parse(f"{pair.imports}\n{pair.new}")
     found = []
     for node in ast.walk(tree):
@@ -180,14 +185,14 @@ def needs(pair: Pair) -> tuple[str, ...]:
     return tuple(sorted(set(found)))
 
 
-def in_child(pairs: list[Pair]) -> dict[int, str | None] | None:
+def in_child(pairs: list[Pair], meant: Sequence[Sequence[str]]) -> dict[int, str | None] | None:
     """The differences, by number, as a child process sees them; None if it did not live to the end."""
     reader, writer = os.pipe()
     child = os.fork()
     if not child:
         os.close(reader)
         with os.fdopen(writer, "w") as out, contextlib.redirect_stdout(io.StringIO()):
-            json.dump([difference(pair) for pair in pairs], out)
+            json.dump([difference(pair, meant) for pair in pairs], out)
         os._exit(0)
     os.close(writer)
     with os.fdopen(reader) as answer:
@@ -196,7 +201,7 @@ def in_child(pairs: list[Pair]) -> dict[int, str | None] | None:
     return dict(enumerate(json.loads(text))) if text.endswith("]") else None
 
 
-def print_differences(pairs: list[Pair], out: TextIO) -> None:
+def print_differences(pairs: list[Pair], meant: Sequence[Sequence[str]], out: TextIO) -> None:
     """Print label and difference of the pairs that differ.
 
     The first of those with the same needs runs in a process that has imported nothing else, since another
@@ -208,10 +213,10 @@ def print_differences(pairs: list[Pair], out: TextIO) -> None:
         groups.setdefault(needs(pair), []).append(pair)
     alone = [group[0] for group in groups.values()]
     together = [pair for group in groups.values() for pair in group[1:]]
-    answers = (in_child(together) if together else {}) or dict.fromkeys(range(len(together)), "died")
+    answers = (in_child(together, meant) if together else {}) or dict.fromkeys(range(len(together)), "died")
     alone += [together[number] for number, said in answers.items() if said is not None]
     for pair in alone:
-        said = (in_child([pair]) or {0: "the process ended"})[0]
+        said = (in_child([pair], meant) or {0: "the process ended"})[0]
         if said is not None:
             print(json.dumps({"label": pair.label, "difference": said}), file=out)
 
@@ -222,7 +227,8 @@ def main() -> None:
     if sys.argv[1] == "names":
         print_names(set(json.load(sys.stdin)), sys.stdout)
     else:
-        print_differences([Pair(*json.loads(line)) for line in sys.stdin], sys.stdout)
+        meant = json.loads(sys.stdin.readline())
+        print_differences([Pair(*json.loads(line)) for line in sys.stdin], meant, sys.stdout)
 
 
 if __name__ == "__main__":

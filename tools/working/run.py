@@ -7,17 +7,19 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import yaml
 
+from torchmigrate.canonical import canonical
+from torchmigrate.catalogue.store import default_catalogue
 from working.library import Pair
 from working.lines import Library, Line, files
 
 TOOLS = Path(__file__).parents[1]
-ALLOWED = Path(__file__).with_name("allowed.yaml")
+MEANT = Path(__file__).with_name("meant.yaml")
 _CRASHES = 20  # modules that may end the process that imports them
 
 
@@ -46,7 +48,14 @@ def read_library() -> Library:
     return {item["module"]: item["names"] for item in found if item["names"] is not None}
 
 
-def check(lines: Iterable[Line], command: Sequence[str], directory: Path) -> Outcome:
+def named_by_rules() -> Callable[[str], bool]:
+    """Whether a rule names a qualified name, in one of its spellings."""
+    rules = default_catalogue()
+    named = rules.by_symbol.keys() | rules.by_module.keys()
+    return lambda name: name in named or canonical(name) in named
+
+
+def check(lines: Sequence[Line], command: Sequence[str], directory: Path) -> Outcome:
     """Fix lines by a program (`torchmigrate check --fix` and what else it is given), and run what changed.
 
     directory: an empty one, for the files.
@@ -55,8 +64,6 @@ def check(lines: Iterable[Line], command: Sequence[str], directory: Path) -> Out
         RuntimeError: the program failed.
     """
     old: dict[Path, str] = {}
-    count = 0
-    lines = list(lines)
     for number, text in enumerate(files(lines)):
         path = directory / f"lines{number}.py"
         path.write_text(text, encoding="utf-8")
@@ -70,19 +77,18 @@ def check(lines: Iterable[Line], command: Sequence[str], directory: Path) -> Out
     for path, text in old.items():
         new = path.read_text(encoding="utf-8")
         pairs += _changed(path.stem, text, new) if new != text else ()
-        count += 1
-    answers = _worker("compare", "".join(f"{json.dumps(pair)}\n" for pair in pairs))
+    meant = [(item["old"], item["new"]) for item in yaml.safe_load(MEANT.read_text(encoding="utf-8"))]
+    answers = _worker("compare", "".join(f"{json.dumps(item)}\n" for item in (meant, *pairs)))
     if answers.returncode:
         raise RuntimeError(answers.stderr)
-    allowed = {item["was"] for item in yaml.safe_load(ALLOWED.read_text(encoding="utf-8")) or ()}
     by_label = {pair.label: pair for pair in pairs}
     differences = []
     for line in answers.stdout.splitlines():
         answer = json.loads(line)
         pair = by_label[answer["label"]]
-        was = _shown(pair.old)
-        if was not in allowed:
-            differences.append(f"{was}  ->  {_shown(pair.new, pair.imports)}  {answer['difference']}")
+        differences.append(
+            f"{_shown(pair.old)}  ->  {_shown(pair.new, pair.imports)}  {answer['difference']}"
+        )
     return Outcome(len(lines), len(pairs), sorted(differences))
 
 
