@@ -427,8 +427,10 @@ class FixPlanner:
             return None
         move = _Move(first, users, binding, new, plain, whole)
         if plain is not None:
-            move.lower(*applicability(plain, first.rule, self.versions))
-            move.requires |= required(plain, first.rule)
+            for hit in found:  # each member of a moved module has its own release
+                case = self._plain_case(hit.rule) or plain
+                move.lower(*applicability(case, hit.rule, self.versions))
+                move.requires |= required(case, hit.rule)
             move.title = plain.title or f"Import `{new}`"
             if any(self._is_another(hit, move.target(hit, "")[0]) for hit in users):
                 move.lower(Applicability.UNSAFE, identity.REASON)
@@ -527,18 +529,21 @@ class FixPlanner:
         if self._others(first, users):
             return {}
         edits: dict[Edit, None] = {Edit(first.use.start, first.use.end, new): None}
+        level, reason = applicability(plain, first.rule, self.versions)
+        requires = required(plain, first.rule)
         for hit in users:
             target = new + hit.name[len(first.name) :]
             made = self._rewrite(hit, target, target)
             if made is None:
                 return {}
             edits.update(dict.fromkeys(made[0]))
-        level, reason = applicability(plain, first.rule, self.versions)
+            requires |= made[5]
+            if made[1] < level:
+                level, reason = made[1], made[2]
         if level is Applicability.SAFE and any(
             self._is_another(hit, new + hit.name[len(first.name) :]) for hit in users
         ):
             level, reason = Applicability.UNSAFE, identity.REASON
-        requires = required(plain, first.rule)
         fix = self.fix(first.rule, f"Import `{new}`", level, reason, edits, requires=requires)
         return {id(hit): fix for hit in (first, *users)}
 

@@ -84,11 +84,14 @@ class Moves:
     def leads_on(self, old: str, new: str, attributes: int) -> bool:
         """Whether a use of an old name can become one of the new name, its last parts as attributes.
 
-        A module that is a value, whole, is not what another module is; and a function that has the name of
-        the submodule that it is from hides that from attributes.
+        A module that is a value, whole, is not what another module is; a function that has the name of the
+        submodule that it is from hides that from attributes; and what objects have, their class may lack.
         """
-        if self.kind(new) is EntryKind.MODULE:
+        kind, owner = self.kind(new), self.kind(new.rpartition(".")[0])
+        if kind is EntryKind.MODULE:
             return self.kind(old) is None
+        if kind is EntryKind.VALUE and owner is EntryKind.CLASS and attributes:
+            return False
         for _ in range(attributes - 1):
             new = new.rpartition(".")[0]
             if self.kind(new) is EntryKind.FUNCTION:
@@ -96,17 +99,8 @@ class Moves:
         return True
 
     def is_module(self, name: str) -> bool:
-        """Whether `import name` works at the target, as far as the data tells."""
-        surface = surface_of(name)
-        if surface is None:
-            return True
-        target, _ = self.versions.of(surface.library)
-        entry = surface.entry(name, target)
-        # A function may have the name of the submodule that it is from: then both are listed there.
-        return entry is not None and (
-            entry.kind is EntryKind.MODULE
-            or (entry.kind is EntryKind.FUNCTION and bool(surface.members(name, target)))
-        )
+        """Whether `import name` works at the target, and gives a module: as far as the data tells."""
+        return surface_of(name) is None or self.kind(name) is EntryKind.MODULE
 
     def is_outdated(self, name: str) -> bool:
         """Whether a name is deprecated at the target."""

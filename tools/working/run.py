@@ -77,7 +77,8 @@ def check(lines: Sequence[Line], command: Sequence[str], directory: Path) -> Out
     for path, text in old.items():
         new = path.read_text(encoding="utf-8")
         pairs += _changed(path.stem, text, new) if new != text else ()
-    meant = [(item["old"], item["new"]) for item in yaml.safe_load(MEANT.read_text(encoding="utf-8"))]
+    listed = yaml.safe_load(MEANT.read_text(encoding="utf-8"))
+    meant = [pair for item in listed for pair in item["names"].items()]
     answers = _worker("compare", "".join(f"{json.dumps(item)}\n" for item in (meant, *pairs)))
     if answers.returncode:
         raise RuntimeError(answers.stderr)
