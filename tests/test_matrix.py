@@ -51,12 +51,27 @@ def renames():
             continue
         for symbol, variables in rule.symbols.items():
             new = variables.get("new") if case.rename == "$new" else case.rename
-            if new and not symbol.startswith("torch.Tensor."):
+            if new and not symbol.startswith("torch.Tensor.") and not is_of_objects(symbol, new):
                 yield item, symbol, new
         for module, new in rule.modules.items():
             if new and case.rename == "$new":
                 member = moved_member(rule, module, new)
                 yield item, f"{module}.{member}", f"{new}.{member}"
+
+
+def is_of_objects(old, new):
+    """Whether objects have it, and the class need not: reached through that, it is not rewritten."""
+    surface = surface_of(new)
+    if surface is None:
+        return False
+    entries = [surface.entry(name, surface.versions[-1]) for name in (new, new.rpartition(".")[0])]
+    return [entry and entry.kind for entry in entries] == [EntryKind.VALUE, EntryKind.CLASS] and is_class(
+        old.rpartition(".")[0]
+    )
+
+
+def is_class(name):
+    return name.rpartition(".")[2][:1].isupper()
 
 
 def moved_member(rule, module, new):

@@ -117,11 +117,14 @@ def test_what_works_no_more_is_said(tmp_path: Path) -> None:
         "from torch.distributed._composable.fsdp.fully_shard import FSDPModule\n",
         "import torch.distributed._composable.fsdp.fully_shard as module\n",
         # There, the function hides the submodule.
-        "import torch.quantization.fx.convert as module\nx = module.convert\n",
+        "import torch.quantization.fx.convert as module\nx = vars(module)\n",
         # A module that is used as a value is not the same as another module.
         "import torch.quantization as q\nx = vars(q)\n",
         "import torch\nx = torch.quantization\n",
         "from torch import quantization\n__all__ = ['quantization']\n",
+        # Objects have the new name, the class does not.
+        "from torchvision.datasets import MNIST\nx = MNIST.train_data\n",
+        "import torch\nx = torch.utils.data.ConcatDataset.cummulative_sizes\n",
         # What a name in a module is called does not say that it moved with the others.
         "import torch.quantization as q\nx = q.__file__\n",
     ],
@@ -161,6 +164,10 @@ def test_what_did_not_move_stays(code: str, tmp_path: Path) -> None:
         (
             "from torch.quantization.fx.convert import convert\n",
             "from torch.ao.quantization.fx.convert import convert\n",
+        ),
+        (  # as an attribute of the package, it would be the function
+            "import torch.quantization.fx.convert as module\nx = module.convert\n",
+            "from torch.ao.quantization.fx.convert import convert\nx = convert\n",
         ),
         (
             "from torch.distributed._tensor.placement_types import DTensorSpec, Shard\n",

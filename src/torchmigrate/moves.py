@@ -87,10 +87,11 @@ class Moves:
         A module that is a value, whole, is not what another module is; a function that has the name of the
         submodule that it is from hides that from attributes; and what objects have, their class may lack.
         """
-        kind, owner = self.kind(new), self.kind(new.rpartition(".")[0])
+        kind = self.kind(new)
+        owner, theirs = (self.kind(name.rpartition(".")[0]) for name in (new, old))
         if kind is EntryKind.MODULE:
             return self.kind(old) is None
-        if kind is EntryKind.VALUE and owner is EntryKind.CLASS and attributes:
+        if attributes and kind is EntryKind.VALUE and owner is theirs is EntryKind.CLASS:
             return False
         for _ in range(attributes - 1):
             new = new.rpartition(".")[0]
