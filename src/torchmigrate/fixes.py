@@ -323,6 +323,9 @@ class FixPlanner:
         new, use = variables(hit).get("new"), hit.use
         if not new or use.method or use.role is Role.IMPORT:
             return True
+        binding = use.binding
+        if binding is not None and binding.kind is Kind.IMPORT and binding.module == hit.name:
+            return self.moves.kind(hit.name) is None  # a module for sure, and used as a value
         return self.moves.leads_on(hit.name, new, use.rest.count(".") + 1 if use.rest else 0)
 
     def _rewrite(
