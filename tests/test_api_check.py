@@ -46,6 +46,10 @@ def test_nothing_is_held_against_what_is_right(rule: Rule) -> None:
             "replaced by `torch.linalg.symeig`, which does not exist in torch 2.15",
         ),
         (
+            SYMEIG._replace(symbols={"torch.symeig": {"new": "torch.jit.fork"}}),
+            "replaced by `torch.jit.fork`, which is deprecated in torch 2.15",
+        ),
+        (
             SYMEIG._replace(cases=(Case(rename="torch.linalg.eigh", requires="1.6"),)),
             "`torch.linalg.eigh` does not exist in torch 1.6, which is required",
         ),

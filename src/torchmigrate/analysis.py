@@ -225,10 +225,17 @@ def _shadows(directory: Path) -> frozenset[str]:
 
 
 def own_packages(path: Path) -> frozenset[str]:
-    """Library roots that mean something else in this file: its own package, or a module beside it."""
+    """Library roots that mean something else in this file: its own package, or a module beside it.
+
+    Not the file itself: nobody imports a module into itself, so that a `functorch.py` with `import functorch`
+    means the library, though Python would find the file first if that was run as a script.
+    """
     directory = path.absolute().parent
     own = _package_of(directory)
-    return _shadows(directory) | (frozenset([own]) if own in LIBRARY_ROOTS else frozenset())
+    shadows = _shadows(directory)
+    if path.stem in shadows and not exists(directory / path.stem / "__init__.py"):
+        shadows -= {path.stem}
+    return shadows | (frozenset([own]) if own in LIBRARY_ROOTS else frozenset())
 
 
 def exports_of(names: Names, path: Path, project: ProjectIndex) -> Exports:

@@ -25,6 +25,7 @@ from torchmigrate.import_edits import remove_statements
 from torchmigrate.imports import ImportPlanner, Refusal
 from torchmigrate.match.conditions import has_effects
 from torchmigrate.model import Applicability, Edit, Finding, Fix, Release, Severity, Timeline
+from torchmigrate.moves import Moves
 from torchmigrate.names.distinctive import DISTINCTIVE_METHODS
 from torchmigrate.names.guards import is_excluded, is_handled
 from torchmigrate.names.model import Binding, Guards, Kind, Names, Role
@@ -80,6 +81,7 @@ class FixPlanner:
         self.names = names
         self.source = source
         self.versions = versions
+        self.moves = Moves(versions)
         self.settings = settings
         self.failures = failures
         self.exports = exports
@@ -313,7 +315,18 @@ class FixPlanner:
             and not (use.via == "alias" and not use.rest)
             and not use.in_fstring
             and use.role is not Role.STRING
+            and self._leads_on(hit)
         )
+
+    def _leads_on(self, hit: Hit) -> bool:
+        """Whether the new name, if there is one, can stand where the old one does."""
+        new, use = variables(hit).get("new"), hit.use
+        if not new or use.method or use.role is Role.IMPORT:
+            return True
+        binding = use.binding
+        if binding is not None and binding.kind is Kind.IMPORT and binding.module == hit.name:
+            return self.moves.kind(hit.name) is None  # a module for sure, and used as a value
+        return self.moves.leads_on(hit.name, new, use.rest.count(".") + 1 if use.rest else 0)
 
     def _rewrite(
         self, hit: Hit, new: str | None, local: str
@@ -408,6 +421,8 @@ class FixPlanner:
         new = self._new_name(first, found)
         if binding is None or new is None:
             return None
+        if not self._follows(binding, first.name, new):
+            return None
         users = [hit for hit in found if hit is not first]
         plain = self._plain_case(first.rule)
         whole = set(binding.uses) <= {hit.use.start for hit in users if self.may_fix(hit)}
@@ -415,8 +430,10 @@ class FixPlanner:
             return None
         move = _Move(first, users, binding, new, plain, whole)
         if plain is not None:
-            move.lower(*applicability(plain, first.rule, self.versions))
-            move.requires |= required(plain, first.rule)
+            for hit in found:  # each member of a moved module has its own release
+                case = self._plain_case(hit.rule) or plain
+                move.lower(*applicability(case, hit.rule, self.versions))
+                move.requires |= required(case, hit.rule)
             move.title = plain.title or f"Import `{new}`"
             if any(self._is_another(hit, move.target(hit, "")[0]) for hit in users):
                 move.lower(Applicability.UNSAFE, identity.REASON)
@@ -464,6 +481,21 @@ class FixPlanner:
         fix = self.fix(rule, strictest.title, strictest.level, strictest.reason, edits, requires=requires)
         return [(move, fix, silent) for move, silent in done]
 
+    def _follows(self, binding: Binding, old: str, new: str) -> bool:
+        """Whether everything that is reached through an import is there under the new name, too."""
+        if binding.kind is Kind.IMPORT and not self.moves.is_module(new):
+            return False
+        if binding.exported and not self.moves.leads_on(old, new, 0):
+            return False  # for others, who may want anything
+        for use in self.names.uses:
+            if binding not in use.origins or use.role is Role.IMPORT:
+                continue
+            attributes = use.rest.count(".") + 1 if use.rest else 0
+            for name in use.candidates:
+                if f"{name}.".startswith(f"{old}.") and not self.moves.holds(old, new, name, attributes):
+                    return False
+        return True
+
     # ---- `import old.module`, which binds only the root ----------------------------------------------
 
     def _imports_moved_module(self, hit: Hit) -> bool:
@@ -481,6 +513,8 @@ class FixPlanner:
         plain, new, binding = self._plain_case(first.rule), variables(first).get("new"), first.use.binding
         if plain is None or not new or binding is None or new.partition(".")[0] != binding.name:
             return {}
+        if not self.moves.is_module(new):
+            return {}
         users: list[Hit] = []
         for hit in hits:
             if (
@@ -495,21 +529,38 @@ class FixPlanner:
             if not self.may_fix(hit) or hit.use.role is Role.IMPORT:
                 return {}
             users.append(hit)
+        if self._others(first, users):
+            return {}
         edits: dict[Edit, None] = {Edit(first.use.start, first.use.end, new): None}
+        level, reason = applicability(plain, first.rule, self.versions)
+        requires = required(plain, first.rule)
         for hit in users:
             target = new + hit.name[len(first.name) :]
             made = self._rewrite(hit, target, target)
             if made is None:
                 return {}
             edits.update(dict.fromkeys(made[0]))
-        level, reason = applicability(plain, first.rule, self.versions)
+            requires |= made[5]
+            if made[1] < level:
+                level, reason = made[1], made[2]
         if level is Applicability.SAFE and any(
             self._is_another(hit, new + hit.name[len(first.name) :]) for hit in users
         ):
             level, reason = Applicability.UNSAFE, identity.REASON
-        requires = required(plain, first.rule)
         fix = self.fix(first.rule, f"Import `{new}`", level, reason, edits, requires=requires)
         return {id(hit): fix for hit in (first, *users)}
+
+    def _others(self, first: Hit, users: Sequence[Hit]) -> bool:
+        """Whether the module of an `import old.module` is reached where nothing will be changed."""
+        changed = {hit.use.start for hit in users}
+        root = first.name.partition(".")[0]
+        return any(
+            use.role not in (Role.IMPORT, Role.STRING)
+            and use.start not in changed
+            and (use.binding is None or use.binding.target == root)
+            and any(f"{name}.".startswith(f"{first.name}.") for name in use.candidates)
+            for use in self.names.uses
+        )
 
     def _plain_case(self, rule: Rule) -> Case | None:
         """The case that makes a rule a plain rename, whatever the arguments are."""

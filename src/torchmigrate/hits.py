@@ -19,6 +19,7 @@ from torchmigrate.libraries import LIBRARY_ROOTS
 from torchmigrate.match.matching import Match, matches
 from torchmigrate.match.place import Place
 from torchmigrate.model import Severity
+from torchmigrate.moves import Moves, dotted_names
 from torchmigrate.names import distinctive
 from torchmigrate.names.guards import (
     MISSING_ARGUMENT,
@@ -76,10 +77,15 @@ class HitFinder:
         self.catalogue = catalogue
         self.versions = versions
         self.exists = exists
+        self.moves = Moves(versions)
         self._rules: dict[str, list[tuple[Rule, str]]] = {}
 
     def rules_for(self, name: str) -> list[tuple[Rule, str]]:
-        """The rules for a name in any of its spellings, with the symbol of each."""
+        """The rules for a name in any of its spellings, with the symbol of each, as they stand for it.
+
+        A rule on a module is about what is spelt as a member of it. What a class of another module inherits
+        from one of its classes is no such member.
+        """
         found = self._rules.get(name)
         if found is None:
             found = list(self.catalogue.for_name(name))
@@ -87,10 +93,20 @@ class HitFinder:
             for other in (public, *inherited(public)):
                 if other != name:
                     known = {id(rule) for rule, _ in found}
-                    found += [item for item in self.catalogue.for_name(other) if id(item[0]) not in known]
-            found = [(at(rule, symbol), symbol) for rule, symbol in _most_specific(found)]
-            self._rules[name] = found
+                    found += [
+                        (rule, symbol)
+                        for rule, symbol in self.catalogue.for_name(other)
+                        if id(rule) not in known and symbol == other
+                    ]
+            stand = [(self._standing(rule, symbol, name), symbol) for rule, symbol in _most_specific(found)]
+            found = self._rules[name] = [(rule, symbol) for rule, symbol in stand if rule is not None]
         return found
+
+    def _standing(self, rule: Rule, symbol: str, name: str) -> Rule | None:
+        """The rule with what its symbol and the releases say of it; None: it is not about this name."""
+        if symbol in rule.symbols:
+            return self.moves.without_outdated(at(rule, symbol), symbol)
+        return self.moves.member(rule, symbol, name) if f"{name}.".startswith(f"{symbol}.") else None
 
     def find(self, names: Names, source: Source, failures: Failures) -> list[Hit]:
         """Every hit of a file, in source order; what a rule fails at is named in `failures`."""
@@ -130,6 +146,10 @@ class HitFinder:
         calls_only = about_arguments(rule)
         if use.method and symbol not in rule.symbols:
             return None  # an object of a class that moved: its import says so, its attributes did not change
+        if isinstance(use.statement, ast.Import) and use.role is Role.IMPORT and symbol in rule.modules:
+            home = rule.modules[symbol]
+            if home is not None and not self.moves.is_module(home + name[len(symbol) :]):
+                return None  # a module of the name of a function: only that moved
         if not calls_only and (
             (use.via == "alias" and not use.rest) or (use.via == "self" and _is_attribute_of_name(use.node))
         ):
@@ -377,19 +397,6 @@ def _methods(text: str) -> tuple[str, ...]:
         and isinstance(node.value, ast.Name)
         and node.value.id.startswith("__")
     )
-
-
-@lru_cache(maxsize=1024)  # of the templates of all rules
-def dotted_names(text: str) -> tuple[str, ...]:
-    """Dotted names in a template: `torch.linalg.solve($A, $B)` holds `torch.linalg.solve`."""
-    found = []
-    for node in _nodes(text):
-        if isinstance(node, ast.Attribute):
-            dotted = ast.unparse(node)
-            plain = dotted.replace(".", "").isidentifier()  # not `torch.linalg.lstsq(a, b).solution`
-            if plain and dotted.partition(".")[0] in LIBRARY_ROOTS:
-                found.append(dotted)
-    return tuple(found)
 
 
 def make_place(use: Use, source: Source, kinds: Kinds, spell: Callable[[str], str | None]) -> Place:

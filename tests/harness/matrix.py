@@ -54,7 +54,8 @@ def _shapes(old: str, new: str, moved: bool) -> Iterator[Shape]:
     if above:
         yield Shape("module from its parent", f"from {above} import {below}\n\n{below}.{last}(1)\n")
         yield Shape("aliased module from its parent", f"from {above} import {below} as m\n\nm.{last}(1)\n")
-    yield Shape("assigned module", f"import {module}\n\nm = {module}\nm.{last}(1)\n")
+    if not moved:  # the module itself, as a value, is not what another module is
+        yield Shape("assigned module", f"import {module}\n\nm = {module}\nm.{last}(1)\n")
     yield Shape("from import", f"from {module} import {last}\n\n{last}(1)\n")
     yield Shape("from import as", f"from {module} import {last} as used\n\nused(1)\n")
     yield Shape("from import, two uses", f"from {module} import {last}\n\n{last}(1)\n{last}({last}(2))\n")

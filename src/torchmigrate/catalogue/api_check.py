@@ -6,12 +6,13 @@ code, libraries that are not in it), nothing is held against a rule.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from torchmigrate.catalogue.model import Case, Rule
 from torchmigrate.catalogue.variants import at
-from torchmigrate.hits import dotted_names, new_names
+from torchmigrate.hits import new_names
 from torchmigrate.match.signature import parse_signature
+from torchmigrate.moves import dotted_names
 from torchmigrate.versions.range import requirement
 from torchmigrate.versions.releases import COUNTED_AS_TORCH, Version, parse_version, show_version
 from torchmigrate.versions.surface import Surface, surface_of
@@ -27,7 +28,7 @@ def contradictions(rule: Rule) -> list[str]:
         if rule.members is None:
             found += _name(rule, module)
         if new is not None:
-            found += _replacement(new)
+            found += _replacement(new, module)
     found += _members(rule)
     return list(dict.fromkeys(found))
 
@@ -37,7 +38,7 @@ def _symbol(rule: Rule, symbol: str) -> Iterator[str]:
     if not (rule.parameters or rule.missing or rule.match):
         yield from _name(rule, symbol)
     for name in new_names(rule, symbol):
-        yield from _replacement(name)
+        yield from _replacement(name, symbol, {*rule.replaced_by, *rule.symbols})
     for case in rule.cases:
         yield from _requirement(rule, symbol, case)
 
@@ -161,12 +162,20 @@ def _requirement(rule: Rule, symbol: str, case: Case) -> Iterator[str]:
                 yield f"`{name}` does not exist in {library} {show_version(version)}, which is required"
 
 
-def _replacement(name: str) -> Iterator[str]:
-    """Whether a replacement exists in the newest release."""
+def _replacement(name: str, old: str, advised: Collection[str] = ()) -> Iterator[str]:
+    """Whether a replacement exists in the newest release, and is not deprecated there itself.
+
+    advised: names that are only spoken of, or looked at by the rule themselves.
+    """
     surface = surface_of(name)
-    if surface is not None and surface.status(name, surface.versions[-1]) is Status.ABSENT:
-        newest = f"{surface.library} {show_version(surface.versions[-1])}"
+    if surface is None:
+        return
+    newest = f"{surface.library} {show_version(surface.versions[-1])}"
+    if surface.status(name, surface.versions[-1]) is Status.ABSENT:
         yield f"replaced by `{name}`, which does not exist in {newest}"
+    entry = surface.entry(name, surface.versions[-1])
+    if entry is not None and entry.deprecated is not None and name != old and name not in advised:
+        yield f"replaced by `{name}`, which is deprecated in {newest}"
 
 
 def _surface(rule: Rule, name: str) -> Surface | None:

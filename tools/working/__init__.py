@@ -1,0 +1,1 @@
+"""Whether working code still works after its safe fixes: names of the installed libraries, used and run."""
