@@ -285,7 +285,7 @@ def test_github() -> None:
     )
 
 
-@pytest.mark.parametrize("output_format", set(FORMATS) - {"json"})
+@pytest.mark.parametrize("output_format", sorted(set(FORMATS) - {"json"}))
 def test_nothing_found_prints_nothing(output_format: str) -> None:
     assert report(output_format) == ""
 
