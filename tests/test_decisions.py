@@ -25,7 +25,7 @@ from torch import nn
 class Block(nn.Module):
     def __init__(self):
         self.a = nn.utils.weight_norm(nn.Conv1d(1, 2, 3))
-        self.b = nn.utils.weight_norm(nn.Conv1d(2, 2, 3))  # torchmigrate: ignore[TM497] old checkpoints
+        self.b = nn.utils.weight_norm(nn.Conv1d(2, 2, 3))
 
         def more():
             return nn.utils.weight_norm(nn.Conv1d(2, 4, 3))
@@ -58,9 +58,9 @@ def test_suppressed_places_are_none() -> None:
 
 
 def test_in_a_function_all_places_are_fixed_together() -> None:
-    assert rows(CONVOLUTIONS, *only(["TM497"])) == [[6, 10], [13, 13]]
+    assert rows(CONVOLUTIONS, *only(["TM497"])) == [[6, 7, 10], [13, 13]]
     new = fixed(CONVOLUTIONS, *only(["TM497"]), *FIX_ALL)
-    assert new.count("parametrizations.weight_norm(") == 4
+    assert new.count("parametrizations.weight_norm(") == 5
 
 
 def test_in_every_format(tmp_path: Path) -> None:
@@ -79,3 +79,32 @@ def test_in_every_format(tmp_path: Path) -> None:
     assert out("concise").rstrip().endswith(f"({listed})")
     assert f"= note: {listed}\n" in out("full")
     assert f"%0A  note: {listed}%0A" in out("github")
+
+
+NEW = """\
+import torch
+
+a = torch.float8_e5m2
+b = torch.float8_e4m3fn
+c = torch.compile(f)
+"""
+
+
+def test_what_needs_a_release_is_one_finding_of_a_file() -> None:
+    (finding,) = run(NEW, *only(["TM005"]), "--minimum", "2.0").findings
+    assert finding.help == "raise the minimum to torch 2.1, or test for the release"
+    assert [finding.start, *(start for start, _ in finding.places)] == [18, 40]
+    assert len(run(NEW, *only(["TM005"]), "--minimum", "1.13").findings) == 2
+
+
+def test_what_is_beside_the_code_need_not_run_on_the_minimum() -> None:
+    for name in (
+        "tests/a.py",
+        "examples/a.py",
+        "test_a.py",
+        "a_test.py",
+        "docs/b/a.py",
+        "test-data/conftest.py",
+    ):
+        assert run(NEW, *only(["TM005"]), "--minimum", "2.0", path=Path(name)).findings == [], name
+    assert run(NEW, *only(["TM005"]), "--minimum", "2.0", path=Path("latest/attest.py")).findings

@@ -128,7 +128,7 @@ class Analyser:
         if self.api is not None:
             seen = {id(hit.use) for hit in all_hits if not hit.rule.opt_in}
             with failures.caught(", ".join(sorted(API_CODES & self.settings.codes)), "every finding"):
-                found.extend(self.api.findings(names, source, path, seen))
+                found.extend(self.api.findings(names, source, path, seen, self.settings.root.absolute()))
         names.release()
         return [_with_sound_fix(finding, source, failures) for finding in found]
 

@@ -19,7 +19,7 @@ from torchmigrate.versions.range import VersionRange, severity
 if TYPE_CHECKING:
     from torchmigrate.analysis import Analyser
     from torchmigrate.catalogue.index import Catalogue
-    from torchmigrate.catalogue.model import RuleHead
+    from torchmigrate.catalogue.model import Rule, RuleHead
 
 MAX_ROUNDS = 10
 NOTEBOOK = "notebooks are not read; convert it with `jupyter nbconvert --to script`"
@@ -146,9 +146,15 @@ class Engine:
         if len(found) > 1:
             from torchmigrate.decisions import decided_once
 
-            found = decided_once(found, self.catalogue.find, source)
+            found = decided_once(found, self._rule, source)
         found.sort(key=lambda item: (item.start, item.end, item.code))
         return found
+
+    def _rule(self, code: str) -> Rule | None:
+        from torchmigrate.builtin import RULES
+
+        own = next((rule for rule in RULES if rule.code == code), None)
+        return own or self.catalogue.find(code)
 
     def screen(self, text: str) -> bool:
         """Whether a text that mentions a library may hold anything for the rules.

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from torchmigrate.api_rules import rules, suggest
 from torchmigrate.api_rules.api import Api
 from torchmigrate.api_rules.places import NAME_ERRORS, Surrounding, base_of, imports_from, is_handled_at
-from torchmigrate.api_rules.wording import finding, library_of, release
+from torchmigrate.api_rules.wording import finding, library_of, needs, release
 from torchmigrate.model import Finding, Severity, Timeline
 from torchmigrate.names.model import Role, Use
 from torchmigrate.versions.releases import show_version
@@ -148,6 +148,7 @@ class AbsentNames:
             self.surrounding.span(use, name, prefix),
             prefix,
             Timeline(library_of(prefix), added=show_version(since)),
+            needs(prefix, since),
         )
 
 

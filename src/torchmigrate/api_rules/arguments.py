@@ -9,7 +9,7 @@ from torchmigrate.api_rules import rules
 from torchmigrate.api_rules.api import Api, signatures
 from torchmigrate.api_rules.functions import Function, Move
 from torchmigrate.api_rules.places import ARGUMENT_ERRORS, Surrounding, is_handled_at
-from torchmigrate.api_rules.wording import finding, library_of, release
+from torchmigrate.api_rules.wording import finding, library_of, needs, release
 from torchmigrate.match.signature import Parameter
 from torchmigrate.model import Finding, Severity, Timeline
 from torchmigrate.names.model import Use
@@ -178,6 +178,7 @@ class Arguments:
             f"supports {show_version(floor.version(function.name))}",
             node,
             Timeline(library_of(function.name), added=show_version(since)),
+            needs(function.name, since),
         )
 
     # ---- common --------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from pathlib import Path
 
@@ -16,6 +17,11 @@ from torchmigrate.hits import HitFinder, about_arguments
 from torchmigrate.model import Finding
 from torchmigrate.names.model import Names, Role
 from torchmigrate.source import Source
+
+_BESIDE = frozenset(
+    "test tests testing example examples benchmark benchmarks doc docs tutorial tutorials".split()
+)
+_BETWEEN_WORDS = re.compile(r"[^a-z]+")
 
 
 class ApiFinder:
@@ -35,15 +41,28 @@ class ApiFinder:
         self.functions = Functions(api)
 
     def findings(
-        self, names: Names, source: Source, path: Path, reported: Collection[int] = ()
+        self,
+        names: Names,
+        source: Source,
+        path: Path,
+        reported: Collection[int] = (),
+        root: Path | None = None,
     ) -> list[Finding]:
-        """The findings of one file. reported: ids of the uses about which the catalogue says something."""
+        """The findings of one file.
+
+        Args:
+            reported: ids of the uses about which the catalogue says something.
+            root: of the project; the parts of a path below it tell what the file is for.
+        """
         if not names.uses:
             return []
+        codes = self.codes
+        if rules.NEEDS_NEWER in codes and is_beside_the_code(path, root):
+            codes -= {rules.NEEDS_NEWER}
         own = held_libraries(path.absolute().parent)
         surrounding = Surrounding(names, source)
-        absent = AbsentNames(self.api, self.codes, self._owns, surrounding)
-        arguments = Arguments(self.functions, self.codes, self._owns_parameter, surrounding)
+        absent = AbsentNames(self.api, codes, self._owns, surrounding)
+        arguments = Arguments(self.functions, codes, self._owns_parameter, surrounding)
         found: list[Finding] = []
         for use in names.uses:
             name = name_of(use)
@@ -67,6 +86,20 @@ class ApiFinder:
             for rule, _ in self.catalogue.rules_for(name)
             if not rule.opt_in
         )
+
+
+def is_beside_the_code(path: Path, root: Path | None) -> bool:
+    """Whether a file is a test, an example, a benchmark or documentation, by its name and directories."""
+    absolute = path.absolute()
+    inside = absolute.relative_to(root) if root is not None and absolute.is_relative_to(root) else path
+    words = {word for part in inside.parts[:-1] for word in _BETWEEN_WORDS.split(part.lower())}
+    stem = path.stem.lower()
+    return (
+        not words.isdisjoint(_BESIDE)
+        or stem == "conftest"
+        or stem.startswith("test_")
+        or stem.endswith("_test")
+    )
 
 
 def _parameters(rule: Rule) -> set[str]:

@@ -20,6 +20,11 @@ def release(name: str, version: Version) -> str:
     return f"{library_of(name)} {show_version(version)}"
 
 
+def needs(name: str, since: Version) -> str:
+    """What to do about a name that is newer than the minimum: the same for all of a release."""
+    return f"raise the minimum to {release(name, since)}, or test for the release"
+
+
 def finding(
     code: str,
     message: str,
