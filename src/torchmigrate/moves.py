@@ -13,6 +13,7 @@ from functools import lru_cache
 from torchmigrate.catalogue.model import Case, Rule
 from torchmigrate.libraries import LIBRARY_ROOTS
 from torchmigrate.match.pattern import METAVARIABLE
+from torchmigrate.model import Applicability
 from torchmigrate.versions.range import VersionRange, requirement
 from torchmigrate.versions.releases import Version, show_version
 from torchmigrate.versions.surface import Surface, surface_of
@@ -92,12 +93,18 @@ class Moves:
         if kind is EntryKind.MODULE:
             return self.kind(old) is None
         if attributes and kind is EntryKind.VALUE and owner is theirs is EntryKind.CLASS:
-            return False
+            return self._has_no_objects(new.rpartition(".")[0])
         for _ in range(attributes - 1):
             new = new.rpartition(".")[0]
             if self.kind(new) is EntryKind.FUNCTION:
                 return False
         return True
+
+    def _has_no_objects(self, name: str) -> bool:
+        """Whether a class only holds constants, as far as the data tells: nothing makes objects of it."""
+        surface = surface_of(name)
+        entry = surface.entry(name, self.versions.of(surface.library)[0]) if surface is not None else None
+        return entry is not None and not entry.signatures and not entry.bases
 
     def is_module(self, name: str) -> bool:
         """Whether `import name` works at the target, and gives a module: as far as the data tells."""
@@ -114,13 +121,14 @@ class Moves:
     def without_outdated(self, rule: Rule, symbol: str) -> Rule:
         """The rule without the cases that write a name that is deprecated at the target itself.
 
-        Where it is the same thing as the old name, it is no worse than that.
+        Where it is the same thing as the old name, it is no worse than that; and advice is not applied.
         """
         variables = rule.symbols.get(symbol, {})
         cases = tuple(
             case
             for case in rule.cases
-            if not any(
+            if case.applicability is Applicability.DISPLAY
+            or not any(
                 self.is_outdated(name) and not self._is_one(symbol, name)
                 for name in written_names(case, variables)
             )
