@@ -26,7 +26,7 @@ from torchmigrate.codemods._removal import removals
 from torchmigrate.codemods._unclear import Unclear
 from torchmigrate.fixes import FixPlanner, required
 from torchmigrate.hits import Hit
-from torchmigrate.import_edits import logical_line
+from torchmigrate.import_edits import logical_line, remove_statements
 from torchmigrate.imports import Refusal
 from torchmigrate.model import Applicability, Edit, Finding, Fix, Release
 from torchmigrate.names.model import Binding, Role, Scope
@@ -314,11 +314,12 @@ class Plan:
         edits: list[Edit] = []
         spans: list[tuple[int, int]] = []
         for block, gone in blocks.values():
-            lines = [logical_line(source, block, item) for item in gone]
-            alone = all(line.indent is not None and len(line.statements) == 1 for line in lines)
-            if not alone or len(gone) == len(block):
+            if len(gone) == len(block):
                 return [], []  # one of them may read what another one makes
-            edits += removals(gone, block, source)
+            alone = [item for item in gone if len(logical_line(source, block, item).statements) == 1]
+            shared = [item for item in gone if item not in alone]
+            edits += removals(alone, block, source)
+            edits += remove_statements(source, block, shared, module=False)
             spans += [source.span(item) for item in gone]
         return edits, spans
 

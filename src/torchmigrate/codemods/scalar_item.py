@@ -28,6 +28,10 @@ TITLE = "Replace with `.item()`"
 REASON = "only its name says that it holds one number; with more, `item()` raises"
 FACTOR = "it holds one number, but may have a dimension, in which case `x.data[0]` is a tensor"
 _DEEPEST = 8
+_GAP = r"(?:[^\S]|\\|#[^\r\n]*)*"  # white space, backslashes before newlines, comments
+_SUFFIX = re.compile(  # behind a tensor, in parentheses or not
+    rf"(?:{_GAP}\))*{_GAP}(?P<dot>\.){_GAP}data{_GAP}\[{_GAP}0{_GAP}\]"
+)
 SCREEN = re.compile(r"data\s*\[\s*0\s*\]")
 _REDUCTIONS = frozenset("sum mean prod norm max min std var".split())
 _LOSSES = re.compile(r"torch\.nn\.functional\.\w*(?:loss|entropy\w*|kl_div|l1_loss)\Z")
@@ -76,8 +80,9 @@ def _finding(
         place = _in_text(item.fstring, item.node, source)
         span, end = place or (source.span(item.fstring), source.span(item.fstring)[1])
     fix = None
-    if re.fullmatch(r"\s*\)*\s*\.\s*data\s*\[\s*0\s*\]", source.text[end : span[1]]):
-        edit = Edit(source.text.index(".", end), span[1], ".item()")
+    suffix = _SUFFIX.fullmatch(source.text, end, span[1])
+    if suffix is not None:
+        edit = Edit(suffix.start("dot"), span[1], ".item()")
         fix = fix_by(rule, planner, TITLE, edit)
         if reason is not None:
             fix = planner.fix(rule, TITLE, Applicability.UNSAFE, reason, (edit,))

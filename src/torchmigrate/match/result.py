@@ -181,10 +181,12 @@ def _adjusted_targets(
         return []
     text = place.source.text
     start, end = place.span(context.outer)
+    if context.outer is not place.use.statement:
+        raise CannotFix("the statement is a part of another one")
     first = max(text.rfind("\n", 0, start), text.rfind("\r", 0, start)) + 1
     rest = _LINE_REST.match(text, end)
-    if text[first:start].strip() or rest is None or context.outer is not place.use.statement:
-        raise CannotFix("the statement does not stand alone on its lines")
+    if text[first:start].strip() or rest is None:  # other statements are on its lines
+        return [Edit(end, end, "".join(f"; {line}" for line in lines))]
     newline = _NEWLINE.search(text, end) or _NEWLINE.search(text)
     line_break = (newline[0] if newline else "\n") + text[first:start]
     return [Edit(rest.end(), rest.end(), "".join(line_break + line for line in lines))]
