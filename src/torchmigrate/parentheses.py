@@ -1,4 +1,4 @@
-"""Where the parentheses are that `ast` does not tell of: around an argument, and behind the function of a call."""
+"""Where the parentheses are that `ast` does not tell of: around arguments, and behind what is called."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ import re
 
 from torchmigrate.source import Source
 
-_GAP = re.compile(r"(?:[^\S]|\\|#[^\r\n]*)*")  # white space, comments, backslashes before newlines
+# White space, comments, backslashes before newlines: what may stand between two tokens inside of parentheses.
+GAP = r"(?:\s|\\|#[^\r\n]*(?![^\r\n]))*"
+_GAP = re.compile(GAP)
+_CLOSERS = re.compile(rf"(?:{GAP}\))*")
 
 
 def arguments_start(call: ast.Call, source: Source) -> int:
@@ -19,11 +22,17 @@ def arguments_start(call: ast.Call, source: Source) -> int:
             return offset
 
 
+def behind_closers(offset: int, stop: int, text: str) -> int:
+    """Behind all parentheses that close between an offset and `stop`, before anything else comes."""
+    found = _CLOSERS.match(text, offset, stop)
+    return found.end() if found else offset
+
+
 def argument_span(argument: ast.expr | ast.keyword, call: ast.Call, source: Source) -> tuple[int, int]:
     """Start and end of an argument of a call, with the parentheses around it."""
     start, end = source.span(argument)
-    others = [source.span(other)[1] for other in (*call.args, *call.keywords)]
-    since = max((offset for offset in others if offset <= start), default=arguments_start(call, source))
+    ends = [*map(source.span, call.args), *map(source.span, call.keywords)]
+    since = max((offset for _, offset in ends if offset <= start), default=arguments_start(call, source))
     return with_parentheses(start, end, since, source.text)
 
 
@@ -32,7 +41,7 @@ def with_parentheses(start: int, end: int, since: int, text: str) -> tuple[int, 
 
     Args:
         start, end: of an expression.
-        since: no parenthesis of it is before this offset, behind which are only parentheses, commas and names.
+        since: an offset before all of them, behind which no strings are.
         text: of the file.
     """
     opened: list[int] = []

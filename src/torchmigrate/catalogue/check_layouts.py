@@ -147,7 +147,9 @@ class _Variations:
 
 def _in_one_statement(fix: Fix, code: layouts.Code) -> bool:
     """Whether a fix changes one statement, but for imports: then it is right without the others."""
-    spans = [code.source.span(item) for item in code.tree.body if not isinstance(item, ast.Import | ast.ImportFrom)]
+    spans = [
+        code.source.span(item) for item in code.tree.body if not isinstance(item, ast.Import | ast.ImportFrom)
+    ]
     touched = {span for edit in fix.edits for span in spans if edit.start < span[1] and span[0] < edit.end}
     return len(touched) < 2
 
@@ -167,12 +169,12 @@ def _means(before: str, after: str | None, parts: bool, new: str) -> bool:
 def _is_mixed(one: list[str], other: list[str], found: list[str]) -> bool:
     """Whether every place where two lists differ is in a third as in one of them."""
     position = 0
-    for kind, start, end, first, last in SequenceMatcher(None, one, other, autojunk=False).get_opcodes():
+    for _, start, end, first, last in SequenceMatcher(None, one, other, autojunk=False).get_opcodes():
         was, now = one[start:end], other[first:last]
         size = len(was)
         here = found[position : position + size]
-        if kind == "equal" or len(was) == len(now):
-            if not len(here) == size or any(item not in pair for item, *pair in zip(here, was, now, strict=True)):
+        if size == len(now):
+            if len(here) != size or any(map(_is_other, here, was, now)):
                 return False
         elif here != was:
             size = len(now)
@@ -180,6 +182,10 @@ def _is_mixed(one: list[str], other: list[str], found: list[str]) -> bool:
                 return False
         position += size
     return position == len(found)
+
+
+def _is_other(found: str, was: str, now: str) -> bool:
+    return found not in (was, now)
 
 
 def _run(engine: Engine, text: str) -> FileResult:

@@ -321,7 +321,7 @@ def same_meaning(one: str, other: str) -> bool:
 
 
 def dumped(text: str, leave_out: Collection[str] = ()) -> list[str]:
-    """The statements of a text as trees, without what layouts add and what does nothing. Raises SyntaxError.
+    """The statements of a text as trees, without what layouts add or does nothing. Raises SyntaxError.
 
     Names that imports bind are written as what they stand for: it does not matter how that is imported.
     leave_out: imports, as `imported` gives them, that do not count where nothing uses what they bind.
@@ -380,7 +380,8 @@ class _Meaning(ast.NodeTransformer):
 
     def visit_Assign(self, node: ast.Assign) -> ast.AST | None:
         target = node.targets[0]
-        if isinstance(target, ast.Name) and target.id == MARK or ast.unparse(target) == ast.unparse(node.value):
+        is_mark = isinstance(target, ast.Name) and target.id == MARK
+        if is_mark or ast.unparse(target) == ast.unparse(node.value):
             return None
         return self.generic_visit(node)
 

@@ -142,14 +142,16 @@ def new_call(
         pieces += value
         bare = False
     else:
-        keyword = transform.arguments[transform.given["input"]].keyword
-        change.arguments[transform.given["input"]] = (f"{keyword}=" if keyword else "", *value)
+        change.arguments[transform.given["input"]] = tuple(value)
     for index, argument in enumerate(transform.arguments):
         assert argument.node is not None, "it is in the source"
         first, last = source.span(argument.node)  # type: ignore[arg-type]
         first, last = with_parentheses(first, last, position, source.text)
         glue = _glue(source, first, last, end)
         new = change.arguments.get(index, ((first, last),))
+        if new is not None and not transform.method and index == transform.given["input"]:
+            inner, outer = source.span(transform.input)  # its keyword and parentheses stay
+            new = ((first, inner), *new, (outer, last))
         if new is not None:
             gap: Piece = (position, first)
             if bare and index:
@@ -158,7 +160,7 @@ def new_call(
                 gap = ", "
             pieces += (gap, *new)
             bare = False
-        elif "#" in source.text[position:first]:
+        elif "#" in source.text[position:last]:
             raise Unclear("a comment stands between its arguments")
         position = last
     for added in change.added:

@@ -19,7 +19,7 @@ from torchmigrate.codemods._fft_helpers import Helpers
 from torchmigrate.codemods._fft_inputs import as_complex, measure
 from torchmigrate.codemods._fft_model import Escapes, Layout
 from torchmigrate.codemods._fft_shapes import last_part
-from torchmigrate.codemods._fft_values import Values
+from torchmigrate.codemods._fft_values import Values, only_argument
 from torchmigrate.codemods._fft_variables import idle, mixed, unread
 from torchmigrate.codemods._reaching import reaching
 from torchmigrate.codemods._removal import removals
@@ -254,8 +254,9 @@ class Plan:
         value: tuple[Piece, ...] = (node,)
         if transform.takes_pairs and id(node) not in inner:
             real = isinstance(node, ast.Call) and self.around.qualified(node.func) == "torch.view_as_real"
-            if real and isinstance(node, ast.Call) and len(node.args) == 1:
-                value = (node.args[0],)
+            given = only_argument(node) if real and isinstance(node, ast.Call) else None
+            if given is not None:
+                value = (given,)
             else:
                 value = as_complex(node, values, spell("torch.view_as_complex"))
         call = new_call(transform, value, measure(node, values, 1), spell, self.planner.source)

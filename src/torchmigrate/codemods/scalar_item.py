@@ -21,6 +21,7 @@ from torchmigrate.fixes import FixPlanner
 from torchmigrate.hits import Hit
 from torchmigrate.model import Applicability, Edit, Finding
 from torchmigrate.names.model import Kind, Operation, Scope
+from torchmigrate.parentheses import GAP
 from torchmigrate.places import Surroundings
 from torchmigrate.source import Source
 
@@ -28,9 +29,8 @@ TITLE = "Replace with `.item()`"
 REASON = "only its name says that it holds one number; with more, `item()` raises"
 FACTOR = "it holds one number, but may have a dimension, in which case `x.data[0]` is a tensor"
 _DEEPEST = 8
-_GAP = r"(?:[^\S]|\\|#[^\r\n]*)*"  # white space, backslashes before newlines, comments
 _SUFFIX = re.compile(  # behind a tensor, in parentheses or not
-    rf"(?:{_GAP}\))*{_GAP}(?P<dot>\.){_GAP}data{_GAP}\[{_GAP}0{_GAP}\]"
+    rf"(?:{GAP}\))*{GAP}(?P<dot>\.){GAP}data{GAP}\[{GAP}0{GAP}\]"
 )
 SCREEN = re.compile(r"data\s*\[\s*0\s*\]")
 _REDUCTIONS = frozenset("sum mean prod norm max min std var".split())

@@ -16,13 +16,15 @@ from torchmigrate.fixes import FixPlanner
 from torchmigrate.hits import Hit
 from torchmigrate.model import Edit, Finding
 from torchmigrate.names.model import Kind, Scope
+from torchmigrate.parentheses import GAP
 from torchmigrate.places import Surroundings
 
 NEEDS_HITS = True
 _FACTORIES = frozenset("zeros ones empty rand randn".split())
 _SHAPED = frozenset("view reshape permute".split())
-_GAP = r"(?:[^\S]|\\|#[^\r\n]*)*"  # white space, backslashes before newlines, comments
-_SUFFIX = re.compile(rf"(?P<closing>(?:{_GAP}\))*){_GAP}(?P<dot>\.){_GAP}T")  # behind a tensor, in parentheses or not
+_SUFFIX = re.compile(
+    rf"(?P<closing>(?:{GAP}\))*){GAP}(?P<dot>\.){GAP}T"
+)  # behind a tensor, in parentheses or not
 _DEEPEST = 20  # calls and variables on the way
 _SAME = frozenset("contiguous clone detach float double half long int bool byte cuda cpu".split())
 

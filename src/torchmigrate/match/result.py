@@ -13,11 +13,11 @@ from torchmigrate.match.place import CannotFix, Place
 from torchmigrate.match.precedence import outer_needs, tightness
 from torchmigrate.match.template import Spell, code_of, parse_template
 from torchmigrate.model import Edit
+from torchmigrate.parentheses import behind_closers
 
 _FIELD = re.compile(r"\$(?![A-Za-z_])")
 _LINE_REST = re.compile(r"[ \t\f]*(?:#[^\r\n]*)?(?=[\r\n]|\Z)")
 _NEWLINE = re.compile(r"\r\n|\n|\r")
-_CLOSING = re.compile(r"(?:\s|#[^\r\n]*|\\\r?\n)*\)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,10 +124,7 @@ def result_edits(
 
 def _suffix_start(context: Context, root: ast.AST, place: Place) -> int:
     """Where the index or field after a call begins; parentheses around the call are before it."""
-    position, end = place.span(root)[1], place.span(context.outer)[1]
-    while found := _CLOSING.match(place.source.text, position, end):
-        position = found.end()
-    return position
+    return behind_closers(place.span(root)[1], place.span(context.outer)[1], place.source.text)
 
 
 def _field_edits(result: ResultUse, context: Context, place: Place, spell: Spell) -> list[Edit]:
