@@ -58,7 +58,7 @@ class CallSites:
         outer = self.local.parent(maker)
         if isinstance(outer, ast.Call) and outer.func is maker:
             given = self._given(maker)
-            return [self._apply(node, maker), *self._extended(outer, given)]
+            return [*self._apply(node, maker), *self._extended(outer, given)]
         if isinstance(outer, ast.Assign) and outer.value is maker and len(outer.targets) == 1:
             check_fresh(self.found)
             target = outer.targets[0]
@@ -68,11 +68,16 @@ class CallSites:
                 return self._attribute(node, maker, outer, target)
         raise Unclear(f"an object of `{name}` is handed on")
 
-    def _apply(self, node: ast.Name, maker: ast.Call) -> Edit:
+    def _apply(self, node: ast.Name, maker: ast.Call) -> Iterator[Edit]:
         end, stop = self.source.span(node)[1], self.source.span(maker)[1]
         if "#" in self.source.text[end:stop]:
             raise Unclear("a comment between arguments would be lost")
-        return Edit(end, stop, ".apply")
+        opening = arguments_start(maker, self.source) - 1
+        if self.source.text[end:opening].strip():  # the name is in parentheses
+            yield Edit(end, end, ".apply")
+            yield Edit(opening, stop, "")
+        else:
+            yield Edit(end, stop, ".apply")
 
     def _given(self, maker: ast.Call) -> list[ast.expr | Parameter]:
         """What the settings are in a call of the class; a parameter stands for its default."""
@@ -148,7 +153,7 @@ class CallSites:
                 raise Unclear(
                     f"an argument of `{self.found.node.name}(...)` may change before `{name}` is called"
                 )
-        edits = [self._apply(node, maker)]
+        edits = list(self._apply(node, maker))
         for mention in self.local.named(name):
             if mention is target:
                 continue
@@ -198,7 +203,7 @@ class CallSites:
                     raise Unclear(f"there is no name for an argument of `{self.found.node.name}(...)`")
                 before.append(f"{kept} = {self._text(item)}")
             values.append(kept)
-        edits = [self._apply(node, maker)]
+        edits = list(self._apply(node, maker))
         if before:
             line = logical_line(self.source, block or [statement], statement)
             if line.indent is None or len(line.statements) > 1:
