@@ -82,11 +82,19 @@ ARGUMENTS = "import torch\nimport argparse\nparser = argparse.ArgumentParser()\n
     ("code", "before", "after"),
     [
         # Parentheses around an argument, with comments in which there are others.
-        ("TM332", f"{SCALE}y = Scale(0.1)((a\n    + b  # (\n))\n", "y = Scale.apply((a\n    + b  # (\n), 0.1)\n"),
+        (
+            "TM332",
+            f"{SCALE}y = Scale(0.1)((a\n    + b  # (\n))\n",
+            "y = Scale.apply((a\n    + b  # (\n), 0.1)\n",
+        ),
         ("TM332", f"{SCALE}y = (Scale)(0.1)(a)\n", "y = (Scale.apply)(a, 0.1)\n"),
         ("TM220", f"{APEX}    train(model, optimizer, (args  # )\n    ))\n", "(args  # )\n    ), scaler)\n"),
         ("TM220", f"{APEX}    train(model, optimizer, args  # (\n    )\n", "args, scaler  # (\n    )\n"),
-        ("TM573", f'{ARGUMENTS}parser.add_argument(("--local_rank"))\n', '(("--local_rank"), "--local-rank")\n'),
+        (
+            "TM573",
+            f'{ARGUMENTS}parser.add_argument(("--local_rank"))\n',
+            '(("--local_rank"), "--local-rank")\n',
+        ),
         (
             "TM573",
             f'{ARGUMENTS}parser.add_argument(  # (\n    "--local_rank"  # )\n)\n',
@@ -103,7 +111,7 @@ ARGUMENTS = "import torch\nimport argparse\nparser = argparse.ArgumentParser()\n
             "stft((x  # (x\n    ), (512), window=(w), return_complex=True  # )\n))\n",
         ),
         (
-            "TM153",
+            "TM149",
             "import torch\ndef f(z, w):\n    return torch.istft(torch.view_as_real(input=z), 8, window=w)\n",
             "    return torch.istft(z, 8, window=w)\n",
         ),
@@ -155,7 +163,10 @@ def test_mended(code, before, after):
 @pytest.mark.parametrize(
     ("code", "before"),
     [
-        ("TM799", 'from torchvision.models import resnet\nprint(f"{resnet.__dict__[name](pretrained=flag)}")\n'),
+        (
+            "TM799",
+            'from torchvision.models import resnet\nprint(f"{resnet.__dict__[name](pretrained=flag)}")\n',
+        ),
         ("TM721", "from torchvision.models.resnet import (  # urls\n    model_urls\n)\n"),
     ],
 )

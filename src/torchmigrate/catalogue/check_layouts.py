@@ -11,7 +11,7 @@ import ast
 import io
 import tokenize
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from difflib import SequenceMatcher
 from functools import partial
 
@@ -71,6 +71,7 @@ class _Variations:
 
     def __init__(self, item: LoadedRule, example: Example, engines: _Engines) -> None:
         self.example = example
+        self.codemod = bool(item.rule.codemod)
         self.engines = engines
 
     def failures(self) -> Iterator[tuple[str, str]]:
@@ -100,7 +101,10 @@ class _Variations:
         if self.example.applicability is Applicability.SAFE:
             engines.insert(0, self.engines.safe)
         seen = {text}
+        result: FileResult | None = None
         for engine in engines:
+            if result is not None and not self._leaves_fixes(result):
+                break
             result = _run(engine, text)
             for problem in result.problems:
                 yield problem.reason
@@ -109,6 +113,10 @@ class _Variations:
                 continue
             seen.add(new)
             yield from self._wrong_result(engine, text, new, right)
+
+    def _leaves_fixes(self, result: FileResult) -> bool:
+        """Whether another fix may be made of what is left; codemods may offer what is wanted."""
+        return self.codemod or any(finding.fix is not None for finding in result.findings)
 
     def _wrong_result(
         self, engine: Engine, text: str, new: str, right: Callable[[str], bool]
@@ -166,7 +174,7 @@ def _means(before: str, after: str | None, parts: bool, new: str) -> bool:
     return found in (one, other) or (parts and _is_mixed(one, other, found))
 
 
-def _is_mixed(one: list[str], other: list[str], found: list[str]) -> bool:
+def _is_mixed(one: Sequence[str], other: Sequence[str], found: Sequence[str]) -> bool:
     """Whether every place where two lists differ is in a third as in one of them."""
     position = 0
     for _, start, end, first, last in SequenceMatcher(None, one, other, autojunk=False).get_opcodes():

@@ -12,6 +12,7 @@ import re
 import tokenize
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 
@@ -320,7 +321,8 @@ def same_meaning(one: str, other: str) -> bool:
         return False
 
 
-def dumped(text: str, leave_out: Collection[str] = ()) -> list[str]:
+@lru_cache(maxsize=64)  # every variation is compared with the same texts
+def dumped(text: str, leave_out: frozenset[str] = frozenset()) -> tuple[str, ...]:
     """The statements of a text as trees, without what layouts add or does nothing. Raises SyntaxError.
 
     Names that imports bind are written as what they stand for: it does not matter how that is imported.
@@ -337,11 +339,11 @@ def dumped(text: str, leave_out: Collection[str] = ()) -> list[str]:
         if local not in used and _single(node, name) not in leave_out:
             unused.append(f"{local} is {module}{name.name}")
     full = {local: " or ".join(sorted(targets)) for local, targets in bound.items()}
-    return [*_statements(_Meaning(full).visit(tree)), *sorted(unused)]
+    return (*_statements(_Meaning(full).visit(tree)), *sorted(unused))
 
 
 def _statements(tree: ast.AST) -> Iterator[str]:
-    """Every statement below a node as a tree, in order; a compound one without its blocks, which follow it."""
+    """Every statement below a node as a tree, in order; blocks follow the statement that they are of."""
     for name in _BLOCKS:
         block = getattr(tree, name, None)
         if not isinstance(block, list):
@@ -354,9 +356,10 @@ def _statements(tree: ast.AST) -> Iterator[str]:
             yield from inner
 
 
-def imported(text: str) -> set[str]:
+@lru_cache(maxsize=64)
+def imported(text: str) -> frozenset[str]:
     """What a text imports, as statements with one name each."""
-    return {_single(node, name) for node, name in _imports(ast.parse(text))}
+    return frozenset(_single(node, name) for node, name in _imports(ast.parse(text)))
 
 
 def _imports(tree: ast.AST) -> Iterator[tuple[ast.Import | ast.ImportFrom, ast.alias]]:
