@@ -197,7 +197,7 @@ BODIES: dict[str, tuple[str, str | None]] = {
             x = torch.irfft(torch.stack((real, imag), -1), 1, signal_sizes=[5])
         return x
         """,
-        "a, b = f.real, f.imag\n    if x.dim() > 1:\n        real = a * a - b * b; imag = a * b + b * a\n",
+        "    if x.dim() > 1:\n        x = torch.fft.irfft(f * f, n=5)\n",
     ),
     "named results in a branch": (
         """

@@ -16,7 +16,7 @@ COMMENT = re.compile(r"#[^\r\n]*")
 _COMMENT_LINE = re.compile(r"[ \t\f]*#[^\r\n]*(?:\r\n|\r|\n)")
 _BLANK_LINES = re.compile(r"(?:[ \t\f]*(?:\r\n|\r|\n))+")
 _REST_OF_LINE = re.compile(r"(?:[ \t\f;]|\\(?:\r\n|\r|\n))*(#[^\r\n]*)?(\r\n|\r|\n|\Z)")
-_AFTER_LAST_ALIAS = re.compile(r"(?:\s|\\|#[^\r\n]*)*,")
+_COMMA_AFTER_ALIAS = re.compile(r"(?:\s|\\|#[^\r\n]*(?![^\r\n]))*,")
 _AFTER_LONE_ALIAS = re.compile(r"[ \t\f]*,?[ \t\f]*(#[^\r\n]*)?(?=[\r\n])")
 _DOTTED = r"[^\s\\.]+(?:[\s\\]*\.[\s\\]*[^\s\\.]+)*"
 _DOTTED_NAME = re.compile(_DOTTED)
@@ -233,11 +233,13 @@ class ImportStatement:
             return (Edit(end, end, f", {alias}", mergeable=True),)
         start = self.spans[last][0]
         begin = line_start(text, start)
-        newline = text[lone[0] : begin]
-        edits = [Edit(lone[1], lone[1], f"{newline}{text[begin:start]}{alias},", mergeable=True)]
-        if _AFTER_LAST_ALIAS.match(text, end, self.end) is None:
-            edits.insert(0, Edit(end, end, ",", mergeable=True))
-        return tuple(edits)
+        line = f"{text[lone[0] : begin]}{text[begin:start]}{alias}"
+        if _COMMA_AFTER_ALIAS.match(text, end, self.end):
+            return (Edit(lone[1], lone[1], f"{line},", mergeable=True),)
+        if lone[1] == end:  # one edit, since those at one place have no order
+            return (Edit(end, end, f",{line}", mergeable=True),)
+        comma = Edit(end, end, ",", mergeable=True)
+        return comma, Edit(lone[1], lone[1], f"{line},", mergeable=True)
 
     def cut(self, indices: Iterable[int]) -> Cut:
         """Remove some of the names; at least one must stay."""
@@ -279,7 +281,8 @@ class ImportStatement:
         if not self.parenthesised or begin <= self.start or text[begin:start].strip():
             return None
         rest = _AFTER_LONE_ALIAS.match(text, end)
-        if rest is None:
+        comma = _COMMA_AFTER_ALIAS.match(text, end, self.end)
+        if rest is None or (comma is not None and comma.end() > rest.end()):  # a comma on a line of its own
             return None
         before = begin - (2 if text[begin - 2 : begin] == "\r\n" else 1)
         return before, rest.end(), rest[1] or ""

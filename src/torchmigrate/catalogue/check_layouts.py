@@ -11,7 +11,8 @@ import ast
 import io
 import tokenize
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from difflib import SequenceMatcher
 from functools import partial
 
 from torchmigrate.catalogue import layouts
@@ -23,7 +24,7 @@ from torchmigrate.comments import COMMENT_LOST
 from torchmigrate.config import Settings
 from torchmigrate.engine import Engine
 from torchmigrate.fstrings import fit_old_python
-from torchmigrate.model import Applicability, FileResult
+from torchmigrate.model import Applicability, FileResult, Fix
 from torchmigrate.source import Source
 from torchmigrate.versions.releases import NEWEST
 
@@ -70,26 +71,24 @@ class _Variations:
 
     def __init__(self, item: LoadedRule, example: Example, engines: _Engines) -> None:
         self.example = example
-        self.parts = not item.rule.codemod  # each fix is right without the others
+        self.codemod = bool(item.rule.codemod)
         self.engines = engines
 
     def failures(self) -> Iterator[tuple[str, str]]:
         """Variation and what is wrong."""
         before, after = self.example.before, self.example.after or ""
         code, fixed = layouts.Code(before), layouts.Code(after)
+        found = _run(self.engines.look, before).findings
+        parts = all(_in_one_statement(finding.fix, code) for finding in found if finding.fix is not None)
         for name in layouts.LAYOUTS:
             text = layouts.laid_out(name, code)
             if text is not None:
-                for detail in self._wrong(text, partial(_means, before, after, self.parts)):
+                for detail in self._wrong(text, partial(_means, before, after, parts)):
                     yield name, detail
-        lines = {
-            code.source.position(finding.start)[0] for finding in _run(self.engines.look, before).findings
-        }
+        lines = {code.source.position(finding.start)[0] for finding in found}
         paths = layouts.statements(code, lines)
         # The fix of the example may change whole statements; what it is in other surroundings is not known.
-        same = not self.example.by_use and all(
-            type(layouts.at(code.tree, path)) is type(layouts.at(fixed.tree, path)) for path in paths
-        )
+        same = not self.example.by_use and all(layouts.alike(code.tree, fixed.tree, path) for path in paths)
         for name in layouts.SURROUNDINGS:
             text = layouts.surrounded(name, code, paths)
             wrapped = layouts.surrounded(name, fixed, paths) if same else None
@@ -102,7 +101,10 @@ class _Variations:
         if self.example.applicability is Applicability.SAFE:
             engines.insert(0, self.engines.safe)
         seen = {text}
+        result: FileResult | None = None
         for engine in engines:
+            if result is not None and not self._leaves_fixes(result):
+                break
             result = _run(engine, text)
             for problem in result.problems:
                 yield problem.reason
@@ -111,6 +113,10 @@ class _Variations:
                 continue
             seen.add(new)
             yield from self._wrong_result(engine, text, new, right)
+
+    def _leaves_fixes(self, result: FileResult) -> bool:
+        """Whether another fix may be made of what is left; codemods may offer what is wanted."""
+        return self.codemod or any(finding.fix is not None for finding in result.findings)
 
     def _wrong_result(
         self, engine: Engine, text: str, new: str, right: Callable[[str], bool]
@@ -147,6 +153,15 @@ class _Variations:
         )
 
 
+def _in_one_statement(fix: Fix, code: layouts.Code) -> bool:
+    """Whether a fix changes one statement, but for imports: then it is right without the others."""
+    spans = [
+        code.source.span(item) for item in code.tree.body if not isinstance(item, ast.Import | ast.ImportFrom)
+    ]
+    touched = {span for edit in fix.edits for span in spans if edit.start < span[1] and span[0] < edit.end}
+    return len(touched) < 2
+
+
 def _means(before: str, after: str | None, parts: bool, new: str) -> bool:
     """Whether a text means the same as one of two, but for imports that stay for their comments.
 
@@ -156,11 +171,29 @@ def _means(before: str, after: str | None, parts: bool, new: str) -> bool:
         return True
     stays = layouts.imported(before) - layouts.imported(after)
     one, other, found = (layouts.dumped(text, stays) for text in (before, after, new))
-    if found in (one, other):
-        return True
-    if not parts or not len(one) == len(other) == len(found):
-        return False
-    return all(here in (was, now) for was, now, here in zip(one, other, found, strict=True))
+    return found in (one, other) or (parts and _is_mixed(one, other, found))
+
+
+def _is_mixed(one: Sequence[str], other: Sequence[str], found: Sequence[str]) -> bool:
+    """Whether every place where two lists differ is in a third as in one of them."""
+    position = 0
+    for _, start, end, first, last in SequenceMatcher(None, one, other, autojunk=False).get_opcodes():
+        was, now = one[start:end], other[first:last]
+        size = len(was)
+        here = found[position : position + size]
+        if size == len(now):
+            if len(here) != size or any(map(_is_other, here, was, now)):
+                return False
+        elif here != was:
+            size = len(now)
+            if found[position : position + size] != now:
+                return False
+        position += size
+    return position == len(found)
+
+
+def _is_other(found: str, was: str, now: str) -> bool:
+    return found not in (was, now)
 
 
 def _run(engine: Engine, text: str) -> FileResult:

@@ -12,6 +12,7 @@ import re
 import tokenize
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from torchmigrate.source import Source
 MARK = "beside_it"  # what added statements and bindings are called
 INDENT = "    "
 
+_BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 _COMPOUND = (
     ast.FunctionDef,
     ast.AsyncFunctionDef,
@@ -243,7 +245,8 @@ def _semicolons(before: str, after: str) -> Callable[[Code], list[Edit]]:
         found = []
         for block, index, start, end in code.own_lines():
             if not _is_header(block[index]):
-                found += [Edit(start, start, before), Edit(end, end, after)]
+                leaves = isinstance(block[index], ast.Return | ast.Raise | ast.Break | ast.Continue)
+                found += [Edit(start, start, before), Edit(end, end, after[:1] if leaves else after)]
         return found
 
     return edits
@@ -318,8 +321,9 @@ def same_meaning(one: str, other: str) -> bool:
         return False
 
 
-def dumped(text: str, leave_out: Collection[str] = ()) -> list[str]:
-    """The statements of a text as trees, without what layouts add. Raises SyntaxError.
+@lru_cache(maxsize=64)  # every variation is compared with the same texts
+def dumped(text: str, leave_out: frozenset[str] = frozenset()) -> tuple[str, ...]:
+    """The statements of a text as trees, without what layouts add or does nothing. Raises SyntaxError.
 
     Names that imports bind are written as what they stand for: it does not matter how that is imported.
     leave_out: imports, as `imported` gives them, that do not count where nothing uses what they bind.
@@ -335,12 +339,27 @@ def dumped(text: str, leave_out: Collection[str] = ()) -> list[str]:
         if local not in used and _single(node, name) not in leave_out:
             unused.append(f"{local} is {module}{name.name}")
     full = {local: " or ".join(sorted(targets)) for local, targets in bound.items()}
-    return [*map(ast.dump, _Meaning(full).visit(tree).body), *sorted(unused)]
+    return (*_statements(_Meaning(full).visit(tree)), *sorted(unused))
 
 
-def imported(text: str) -> set[str]:
+def _statements(tree: ast.AST) -> Iterator[str]:
+    """Every statement below a node as a tree, in order; blocks follow the statement that they are of."""
+    for name in _BLOCKS:
+        block = getattr(tree, name, None)
+        if not isinstance(block, list):
+            continue
+        setattr(tree, name, [])
+        yield name
+        for node in block:
+            inner = list(_statements(node))
+            yield ast.dump(node)
+            yield from inner
+
+
+@lru_cache(maxsize=64)
+def imported(text: str) -> frozenset[str]:
     """What a text imports, as statements with one name each."""
-    return {_single(node, name) for node, name in _imports(ast.parse(text))}
+    return frozenset(_single(node, name) for node, name in _imports(ast.parse(text)))
 
 
 def _imports(tree: ast.AST) -> Iterator[tuple[ast.Import | ast.ImportFrom, ast.alias]]:
@@ -357,14 +376,20 @@ def _single(node: ast.Import | ast.ImportFrom, name: ast.alias) -> str:
 
 
 class _Meaning(ast.NodeTransformer):
-    """Takes out imports and what layouts add, and writes names in full."""
+    """Takes out imports, what layouts add and what does nothing, and writes names in full."""
 
     def __init__(self, full: dict[str, str]) -> None:
         self.full = full
 
     def visit_Assign(self, node: ast.Assign) -> ast.AST | None:
         target = node.targets[0]
-        return None if isinstance(target, ast.Name) and target.id == MARK else self.generic_visit(node)
+        is_mark = isinstance(target, ast.Name) and target.id == MARK
+        if is_mark or ast.unparse(target) == ast.unparse(node.value):
+            return None
+        return self.generic_visit(node)
+
+    def visit_Pass(self, node: ast.Pass) -> None:
+        return None
 
     def visit_Import(self, node: ast.Import) -> None:
         return None
@@ -425,7 +450,7 @@ STATEMENTS = {
 SURROUNDINGS = [*EXPRESSIONS, *STATEMENTS]
 
 
-Way = tuple[tuple[str, int], ...]  # to a statement: field and index, from the module on
+Way = tuple[tuple[str, int], ...]  # to a statement: field and index without imports, from the module on
 
 
 def surrounded(name: str, code: Code, paths: Collection[Way]) -> str | None:
@@ -459,7 +484,7 @@ def statements(code: Code, lines: Collection[int]) -> list[Way]:
     """The paths of the statements with a value that are on some lines."""
 
     def walk(node: ast.AST, path: Way) -> Iterator[Way]:
-        for field in ("body", "orelse", "finalbody", "handlers"):
+        for field in _BLOCKS:
             for index, child in enumerate(_block(node, field)):
                 here = (*path, (field, index))
                 if isinstance(child, ast.Assign | ast.Expr):
@@ -473,7 +498,9 @@ def statements(code: Code, lines: Collection[int]) -> list[Way]:
 
 def _block(node: ast.AST, field: str) -> list[ast.AST]:
     block = getattr(node, field, [])
-    return block if isinstance(block, list) else []
+    if not isinstance(block, list):
+        return []
+    return [item for item in block if not isinstance(item, ast.Import | ast.ImportFrom)]
 
 
 def at(tree: ast.AST, path: Way) -> ast.AST | None:
@@ -485,3 +512,11 @@ def at(tree: ast.AST, path: Way) -> ast.AST | None:
             return None
         node = block[index]
     return node
+
+
+def alike(one: ast.AST, other: ast.AST, path: Way) -> bool:
+    """Whether two trees have the same kind of statement at a path, with as many beside it."""
+    *above, (field, _) = path
+    outer = at(one, tuple(above)), at(other, tuple(above))
+    sizes = {len(_block(node, field)) for node in outer if node is not None}
+    return len(sizes) == 1 and None not in outer and type(at(one, path)) is type(at(other, path))

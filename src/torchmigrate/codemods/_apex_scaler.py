@@ -14,6 +14,7 @@ from torchmigrate.codemods._truth import is_bool
 from torchmigrate.codemods._unclear import Unclear
 from torchmigrate.import_edits import end_of
 from torchmigrate.match.conditions import binds_or_waits
+from torchmigrate.parentheses import behind_closers
 
 _NAMES = ("scaler", "grad_scaler", "amp_scaler", "torch_scaler")
 ELSEWHERE = (
@@ -177,8 +178,7 @@ class Scaler:
         if any(item.arg is None for item in call.keywords):
             raise Unclear(f"line {call.lineno}: the arguments of `{function.name}` are not plain")
         end = max(rewriting.source.span(item)[1] for item in every)
-        while rewriting.text[end : end + 1] == ")" and end < rewriting.source.span(call)[1] - 1:
-            end += 1  # parentheses around the last argument
+        end = behind_closers(end, rewriting.source.span(call)[1] - 1, rewriting.text)
         rewriting.replace(end, end, f", {self.name}={text}" if by_name else f", {text}")
 
     # ---- where it is made -----------------------------------------------------------------------------

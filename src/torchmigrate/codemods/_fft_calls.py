@@ -19,6 +19,7 @@ from torchmigrate.codemods._unclear import Unclear
 from torchmigrate.hits import Hit
 from torchmigrate.match.conditions import has_effects
 from torchmigrate.match.signature import RECEIVER, Argument, arguments_of, bind, parse_signature
+from torchmigrate.parentheses import with_parentheses
 from torchmigrate.source import Source
 
 SIGNATURES = {
@@ -141,14 +142,16 @@ def new_call(
         pieces += value
         bare = False
     else:
-        keyword = transform.arguments[transform.given["input"]].keyword
-        change.arguments[transform.given["input"]] = (f"{keyword}=" if keyword else "", *value)
+        change.arguments[transform.given["input"]] = tuple(value)
     for index, argument in enumerate(transform.arguments):
         assert argument.node is not None, "it is in the source"
         first, last = source.span(argument.node)  # type: ignore[arg-type]
-        first, last = _with_parentheses(source, first, last, position)
+        first, last = with_parentheses(first, last, position, source.text)
         glue = _glue(source, first, last, end)
         new = change.arguments.get(index, ((first, last),))
+        if new is not None and not transform.method and index == transform.given["input"]:
+            inner, outer = source.span(transform.input)  # its keyword and parentheses stay
+            new = ((first, inner), *new, (outer, last))
         if new is not None:
             gap: Piece = (position, first)
             if bare and index:
@@ -157,7 +160,7 @@ def new_call(
                 gap = ", "
             pieces += (gap, *new)
             bare = False
-        elif "#" in source.text[position:first]:
+        elif "#" in source.text[position:last]:
             raise Unclear("a comment stands between its arguments")
         position = last
     for added in change.added:
@@ -171,15 +174,6 @@ def _glue(source: Source, first: int, last: int, end: int) -> str:
     if indent.strip() or not indent or "#" in source.text[last:end]:
         return ", "
     return f",{source.newline}{indent}"
-
-
-def _with_parentheses(source: Source, first: int, last: int, position: int) -> tuple[int, int]:
-    """The stretch of an argument with the parentheses around it; those of a keyword's value are in it."""
-    text = source.text
-    while (before := text[position:first].rstrip()).endswith("("):
-        first = position + len(before) - 1
-        last = text.index(")", last) + 1
-    return first, last
 
 
 def _short_time(transform: Transform) -> _Change:

@@ -16,7 +16,7 @@ from torchmigrate.codemods._fft_inputs import as_complex, measure, real_only
 from torchmigrate.codemods._fft_model import Escapes, Helper, Layout
 from torchmigrate.codemods._fft_products import Product, product
 from torchmigrate.codemods._fft_shapes import adds_dimension, inside_column, is_ellipsis, sliced
-from torchmigrate.codemods._fft_values import Values
+from torchmigrate.codemods._fft_values import Values, only_argument
 from torchmigrate.codemods._operations import number
 from torchmigrate.codemods._reaching import Definition
 
@@ -266,8 +266,11 @@ class ComplexForm:
         elif (helper := self.values.helped(node)) is not None:
             self._multiplied(node, helper)
         elif self.values.qualified(node.func) == "torch.view_as_real":
-            self.visit(node.args[0])
-            self.rewriting.put(node, *as_primary(node.args[0]))
+            real = only_argument(node)
+            if real is None:
+                raise Escapes(node, frozenset())
+            self.visit(real)
+            self.rewriting.put(node, *as_primary(real))
         elif isinstance(node.func, ast.Attribute) and self.values.layout(node.func.value) is Layout.PAIR:
             self._method(node, node.func)
         else:

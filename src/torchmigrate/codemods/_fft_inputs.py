@@ -6,7 +6,7 @@ import ast
 
 from torchmigrate.codemods._expression_edits import Piece, as_primary
 from torchmigrate.codemods._fft_calls import Measure
-from torchmigrate.codemods._fft_values import FILLED, Values
+from torchmigrate.codemods._fft_values import FILLED, Values, only_argument
 
 _LAID_OUT = FILLED | {"torch.stack", "torch.view_as_real"}  # `cat` may keep another order of dimensions
 
@@ -57,7 +57,7 @@ def measure(node: ast.expr, values: Values, behind: int) -> Measure | None:
     if isinstance(node, ast.Name | ast.Attribute):
         return Measure(node, behind)
     if isinstance(node, ast.Call) and values.qualified(node.func) == "torch.view_as_real":
-        inner = node.args[0] if len(node.args) == 1 else None
+        inner = only_argument(node)
         return Measure(inner, 0) if isinstance(inner, ast.Name | ast.Attribute) else None
     stacked = values.stacked(node)
     if stacked is None:

@@ -378,3 +378,10 @@ class Values:
                 return len(node.args)
             return self.rank(node.func.value) if name in _KEEP | {"flip"} else None
         return None
+
+
+def only_argument(node: ast.Call) -> ast.expr | None:
+    """What a call of a function with one parameter is given, by keyword or not; None: that is not plain."""
+    given = [*node.args, *(keyword.value for keyword in node.keywords if keyword.arg)]
+    plain = len(given) == len(node.args) + len(node.keywords) == 1
+    return given[0] if plain and not isinstance(given[0], ast.Starred) else None

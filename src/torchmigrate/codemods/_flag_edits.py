@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from torchmigrate.model import Edit
+from torchmigrate.parentheses import argument_span
 from torchmigrate.quotes import requoted
 from torchmigrate.source import Source
 
@@ -20,7 +21,7 @@ _NEEDS_NO_PARENTHESES = (
 
 
 def weights_for(flag: ast.expr, weights: str, source: Source) -> str | None:
-    """The code for the weights that a flag asks for; None where it is no flag, or a comment may be lost.
+    """The code for the weights that a flag asks for; None where it is no flag.
 
     Args:
         weights: the code for what `True` stood for.
@@ -31,19 +32,34 @@ def weights_for(flag: ast.expr, weights: str, source: Source) -> str | None:
             return "None"
         is_true = flag.value is True or (type(flag.value) is int and flag.value == 1)
         return weights if is_true else None
-    if "\n" in text or isinstance(flag, ast.Starred):
+    if isinstance(flag, ast.Starred):
         return None
     return f"{weights} if {text if isinstance(flag, _NEEDS_NO_PARENTHESES) else f'({text})'} else None"
 
 
-def argument_edit(argument: ast.keyword | ast.expr, new: str, weights: str, source: Source) -> Edit | None:
-    """Give `new=` weights in place of a flag, by keyword or position; None where that cannot be written."""
+def argument_edit(
+    argument: ast.keyword | ast.expr, new: str, weights: str, source: Source, call: ast.Call | None = None
+) -> Edit | None:
+    """Give `new=` weights in place of a flag, by keyword or position; None where that cannot be written.
+
+    Parentheses around the flag stay, with the comments in them.
+
+    Args:
+        call: whose argument it is; may be None for one that has a keyword.
+    """
+    text = source.text
     flag = argument.value if isinstance(argument, ast.keyword) else argument
     code = weights_for(flag, weights, source)
-    start, end = source.span(argument)
-    if code is None or "\n" in source.text[start:end]:
+    if code is None:
         return None
-    return Edit(start, end, requoted(f"{new}={code}", source.text[start:end], source.text))
+    start, end = source.span(argument) if call is None else argument_span(argument, call, source)
+    first, last = source.span(flag)
+    before = text[start:first]
+    if isinstance(argument, ast.keyword):
+        before = new + before.removeprefix(argument.arg or "")
+    else:
+        before = f"{new}={before}"
+    return Edit(start, end, requoted(f"{before}{code}{text[last:end]}", text[start:end], text))
 
 
 def entry_edits(key: ast.expr, flag: ast.expr, new: str, weights: str, source: Source) -> list[Edit] | None:

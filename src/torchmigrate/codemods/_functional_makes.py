@@ -55,8 +55,9 @@ class MakeText:
             item and (item if not number else f"{line.indent}{item}") for number, item in enumerate(lines)
         )
         if defines and lines[-1].startswith(STEP):
-            if line.comment:
-                raise Unclear("a comment would move", make.call)
+            if line.comment:  # it stays with the first line
+                first, rest = code[: len(lines[0])], code[len(lines[0]) :]
+                code, end = f"{first}  {line.comment}{rest}", line.end
             following = source.text[line.after :]
             if following.strip() and not following.startswith(("\n", "\r\n")):
                 code += newline

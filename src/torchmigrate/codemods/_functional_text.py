@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ast
-import re
 
 from torchmigrate.codemods._local_names import LocalNames
 from torchmigrate.model import Edit
+from torchmigrate.parentheses import argument_span, arguments_start, behind_closers, with_parentheses
 from torchmigrate.source import Source
 
-_CLOSERS = re.compile(r"(?:\s*\))*")
 _KEYS = ("name", "key", "parameter_name", "name_of_parameter")
 _PRIMARY = (ast.Name, ast.Attribute, ast.Call, ast.Subscript)
 
@@ -120,10 +119,8 @@ class StateText:
         if "\n" in self.source.segment(value):
             self.add(holder, self.source.span(call.func)[1], f"[{key}] = ")
             return
-        opening = text.index("(", self.source.span(call.func)[1]) + 1
-        self.add(holder, opening, f"[{key}] = ")
-        closers = _CLOSERS.match(text, self.source.span(value)[1], end - 1)
-        self.add(closers.end() if closers else self.source.span(value)[1], end, "")
+        self.add(holder, arguments_start(call, self.source), f"[{key}] = ")
+        self.add(behind_closers(self.source.span(value)[1], end - 1, text), end, "")
 
     def is_append(self, call: ast.Call) -> bool:
         return id(call) in self._appends
@@ -132,14 +129,14 @@ class StateText:
 
     def functional_call(self, call: ast.Call, function: str, states: int) -> str | None:
         """`f(params, x, k=v)` as `functional_call(f, params, (x,), {"k": v})`; or what is in the way."""
-        source, text = self.source, self.source.text
+        source = self.source
         given = call.args[:states]
         if len(given) < states or any(isinstance(item, ast.Starred) for item in given):
             return "gives the state by keyword or star"
         if any(isinstance(item, ast.GeneratorExp) for item in call.args):
             return "has a generator among its arguments"
         start, end = source.span(call)
-        opening = text.index("(", source.span(call.func)[1])
+        opening = arguments_start(call, source) - 1
         self.add(start, start, f"{function}(")
         self.add(opening, opening + 1, ", (" if states > 1 else ", ")
         inputs, keywords = call.args[states:], sorted(call.keywords, key=lambda item: source.span(item)[0])
@@ -173,22 +170,12 @@ class StateText:
 
     def _behind(self, node: ast.expr, end: int) -> int:
         """Behind an argument and the parentheses around it."""
-        stop = self.source.span(node)[1]
-        closers = _CLOSERS.match(self.source.text, stop, end - 1)
-        return closers.end() if closers else stop
+        return behind_closers(self.source.span(node)[1], end - 1, self.source.text)
 
     def _before(self, node: ast.expr) -> int:
         """Before an argument and the parentheses around it."""
-        start = self.source.span(node)[0]
-        text = self.source.text
+        start, end = self.source.span(node)
         outer = self.local.parent(node)
-        limit = start
         if isinstance(outer, ast.keyword):
-            limit = self.source.span(outer)[0]
-        elif isinstance(outer, ast.Call):
-            limit = text.index("(", self.source.span(outer.func)[1]) + 1
-        while True:
-            before = text[limit:start].rstrip()
-            if not before.endswith("("):
-                return start
-            start = limit + len(before) - 1
+            return with_parentheses(start, end, self.source.span(outer)[0], self.source.text)[0]
+        return argument_span(node, outer, self.source)[0] if isinstance(outer, ast.Call) else start

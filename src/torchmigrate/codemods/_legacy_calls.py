@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator, Sequence
 
 from torchmigrate.codemods._legacy_class import LegacyClass, Parameter, is_literal
@@ -11,9 +10,8 @@ from torchmigrate.codemods._local_names import LocalNames
 from torchmigrate.codemods._unclear import Unclear
 from torchmigrate.import_edits import line_start, logical_line
 from torchmigrate.model import Edit
+from torchmigrate.parentheses import arguments_start, behind_closers
 from torchmigrate.source import Source
-
-_CLOSERS = re.compile(r"(?:\s*\))*")
 
 
 class CallSites:
@@ -60,7 +58,7 @@ class CallSites:
         outer = self.local.parent(maker)
         if isinstance(outer, ast.Call) and outer.func is maker:
             given = self._given(maker)
-            return [self._apply(node, maker), *self._extended(outer, maker, given)]
+            return [*self._apply(node, maker), *self._extended(outer, given)]
         if isinstance(outer, ast.Assign) and outer.value is maker and len(outer.targets) == 1:
             check_fresh(self.found)
             target = outer.targets[0]
@@ -70,11 +68,16 @@ class CallSites:
                 return self._attribute(node, maker, outer, target)
         raise Unclear(f"an object of `{name}` is handed on")
 
-    def _apply(self, node: ast.Name, maker: ast.Call) -> Edit:
+    def _apply(self, node: ast.Name, maker: ast.Call) -> Iterator[Edit]:
         end, stop = self.source.span(node)[1], self.source.span(maker)[1]
         if "#" in self.source.text[end:stop]:
             raise Unclear("a comment between arguments would be lost")
-        return Edit(end, stop, ".apply")
+        opening = arguments_start(maker, self.source) - 1
+        if self.source.text[end:opening].strip():  # the name is in parentheses
+            yield Edit(end, end, ".apply")
+            yield Edit(opening, stop, "")
+        else:
+            yield Edit(end, stop, ".apply")
 
     def _given(self, maker: ast.Call) -> list[ast.expr | Parameter]:
         """What the settings are in a call of the class; a parameter stands for its default."""
@@ -110,9 +113,7 @@ class CallSites:
         text = self.source.segment(item)
         return f"({text})" if isinstance(item, ast.NamedExpr | ast.GeneratorExp) and text[0] != "(" else text
 
-    def _extended(
-        self, call: ast.Call, callee: ast.expr, given: Sequence[ast.expr | Parameter]
-    ) -> Iterator[Edit]:
+    def _extended(self, call: ast.Call, given: Sequence[ast.expr | Parameter]) -> Iterator[Edit]:
         """The settings as further arguments of a call."""
         count = len(call.args)
         if call.keywords:
@@ -129,15 +130,12 @@ class CallSites:
         code = ", ".join(map(self._text, given))
         text = self.source.text
         if self.found.first or not call.args:
-            at = text.index("(", self.source.span(callee)[1]) + 1
-            if text[self.source.span(callee)[1] : at - 1].strip(" \t\r\n)"):
-                raise Unclear("there is something between a callee and its arguments")
+            at = arguments_start(call, self.source)
             gap = "" if text[at].isspace() else " "
             yield Edit(at, at, f"{code},{gap}" if call.args else code)
             return
         last = call.args[-1]
-        closers = _CLOSERS.match(text, self.source.span(last)[1], self.source.span(call)[1] - 1)
-        at = closers.end() if closers else self.source.span(last)[1]
+        at = behind_closers(self.source.span(last)[1], self.source.span(call)[1] - 1, text)
         yield Edit(at, at, f", {code}")
 
     # ---- objects in variables ------------------------------------------------------------------------
@@ -155,7 +153,7 @@ class CallSites:
                 raise Unclear(
                     f"an argument of `{self.found.node.name}(...)` may change before `{name}` is called"
                 )
-        edits = [self._apply(node, maker)]
+        edits = list(self._apply(node, maker))
         for mention in self.local.named(name):
             if mention is target:
                 continue
@@ -167,7 +165,7 @@ class CallSites:
         if not isinstance(call, ast.Call) or call.func is not mention:
             raise Unclear(f"{what} is handed on")
         self.places.append(call)
-        return list(self._extended(call, mention, given))
+        return list(self._extended(call, given))
 
     def _lasts(self, item: ast.expr, maker: ast.Call) -> bool:
         """Whether an expression means the same wherever the object is called."""
@@ -205,7 +203,7 @@ class CallSites:
                     raise Unclear(f"there is no name for an argument of `{self.found.node.name}(...)`")
                 before.append(f"{kept} = {self._text(item)}")
             values.append(kept)
-        edits = [self._apply(node, maker)]
+        edits = list(self._apply(node, maker))
         if before:
             line = logical_line(self.source, block or [statement], statement)
             if line.indent is None or len(line.statements) > 1:

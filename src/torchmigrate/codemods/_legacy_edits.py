@@ -12,9 +12,9 @@ from torchmigrate.codemods._unclear import Unclear
 from torchmigrate.edits import splice
 from torchmigrate.import_edits import logical_line
 from torchmigrate.model import Edit
+from torchmigrate.parentheses import arguments_start, behind_closers, with_parentheses
 from torchmigrate.source import Source
 
-_CLOSERS = re.compile(r"(?:\s*\))*")
 _BLANK_LINES = re.compile(r"(?:[ \t]*\r?\n)*")
 
 
@@ -91,7 +91,7 @@ class ClassEdits:
         if outer.attr in found.helpers:
             yield Edit(start, end, found.node.name)
             assert isinstance(around, ast.Call), "checked before"
-            opening = self.source.text.index("(", self.source.span(outer)[1]) + 1
+            opening = arguments_start(around, self.source)
             given = bool(around.args or around.keywords)
             yield Edit(opening, opening, f"{context}, " if given else context)
             return
@@ -168,8 +168,7 @@ class ClassEdits:
                 return
             inner = self.source.span(value)[1] - self._is_wrapped(value)
             at = self.source.span(value.elts[-1])[1]
-            closers = _CLOSERS.match(text, at, inner)
-            at = closers.end() if closers else at
+            at = behind_closers(at, inner, text)
             yield Edit(at, at, f", {nones}")
             return
         assert self.found.backward is not None, "it has a return statement"
@@ -180,7 +179,7 @@ class ClassEdits:
             raise Unclear("`backward` returns one gradient for several inputs")
         if many and sure is None and self.found.varargs:
             raise Unclear("nobody knows whether `backward` returns a tuple")
-        begin, stop = self.source.span(value)
+        begin, stop = with_parentheses(*self.source.span(value), start, text)
         if sure or (many and sure is None):
             if isinstance(value, (ast.Name, ast.Call, ast.Attribute, ast.Subscript)):
                 yield Edit(begin, begin, f"{nones}, *" if first else "*")

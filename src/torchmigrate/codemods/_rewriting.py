@@ -59,8 +59,10 @@ class Rewriting:
         self._insertions: list[_Insertion] = []
         self._unwrapped: dict[int, ast.stmt] = {}
         self._done: set[int] = set()
-        self._less: dict[int, str] = {}  # line start -> indentation to take away
-        self._more: dict[int, str] = {}  # line start -> indentation to add
+        # Changes of indentation by the start of the line: how much of it stays in front, how many characters
+        # go behind that, and what comes in their place. A block may be indented by tabs, and what is in it by
+        # spaces, so that it matters where.
+        self._moved: dict[int, list[tuple[int, int, str]]] = {}
 
     # ---- asking ---------------------------------------------------------------------------------------
 
@@ -111,7 +113,7 @@ class Rewriting:
     @property
     def wraps(self) -> bool:
         """Whether something is put in a block."""
-        return bool(self._more)
+        return any(more for moves in self._moved.values() for _, _, more in moves)
 
     # ---- recording ------------------------------------------------------------------------------------
 
@@ -138,8 +140,9 @@ class Rewriting:
         for statement in statements:
             self.first_line(statement)
         self._insert(first, header, first, self.step)
+        front = len(self.indent(statements[0]))
         for line in self._lines(first, self.after(statements[-1])):
-            self._more[line] = self._more.get(line, "") + self.step
+            self._move(line, front, 0, self.step)
 
     def unwrap(self, statement: ast.stmt, body: Sequence[ast.stmt]) -> None:
         """Leave one block of a compound statement in its place; the header and other blocks go."""
@@ -156,10 +159,12 @@ class Rewriting:
         self._drop(begin, self._comment_start(begin, first))
         if last < end:
             self._drop(last, end)
+        less = len(inner) - len(outer)
         for line in self._lines(first, last):
-            self._less[line] = self._less.get(line, "") + inner[len(outer) :]
+            self._move(line, len(outer), less, "")
         for line in self._comment_lines(begin, first):
-            self._less[line] = inner[len(outer) :]
+            self._moved.pop(line, None)
+            self._move(line, len(outer), less, "")
 
     def remove(self, statement: ast.stmt, *, remarks: bool = True) -> None:
         """Take a statement away with its lines.
@@ -193,16 +198,16 @@ class Rewriting:
             if not any(begin <= start and end <= stop for begin, stop in cut):
                 found[start, end] = code
         solid = [*cut, *(item for item in found if item[0] < item[1])]
-        for line in sorted({*self._less, *self._more}):
+        for line in sorted(self._moved):
             if any(
                 begin <= line < stop if (begin, stop) in cut else begin < line < stop for begin, stop in solid
             ):
                 continue
-            less, more = self._less.get(line, ""), self._more.get(line, "")
-            have = _INDENT.match(self.text, line)
-            size = min(len(less), len(have[0]) if have else 0)
-            if size or more:
-                found[line, line + size] = found.get((line, line + size), "") + more
+            have = self._indent_of(line)
+            start, end, more = self._indentation(line, have)
+            if start < end or more:
+                key = line + start, line + end
+                found[key] = more + found.get(key, "")
         for begin, stop in cut:
             found[begin, stop] = ""
         at: dict[int, str] = {}
@@ -235,14 +240,35 @@ class Rewriting:
                         break
 
     def _new_line(self, item: _Insertion) -> str:
-        have = _INDENT.match(self.text, item.like)
-        indent = have[0] if have else ""
-        indent = indent[: len(indent) - len(self._less.get(item.like, ""))] + self._more.get(item.like, "")
+        indent = self._indent_of(item.like)
+        start, end, more = self._indentation(item.like, indent)
+        indent = indent[:start] + more + indent[end:]
         indent = indent[: len(indent) - len(item.minus)] if item.minus else indent
         newline = self.source.newline
         if item.offset == len(self.text) and not self.text.endswith(("\n", "\r")):
             return f"{newline}{indent}{item.code}"
         return f"{indent}{item.code}{newline}"
+
+    def _move(self, line: int, front: int, less: int, more: str) -> None:
+        self._moved.setdefault(line, []).append((front, less, more))
+
+    def _indent_of(self, line: int) -> str:
+        found = _INDENT.match(self.text, line)
+        return found[0] if found else ""
+
+    def _indentation(self, line: int, have: str) -> tuple[int, int, str]:
+        """The part of a line's indentation that goes, by start and end, and what comes in its place."""
+        new = have
+        # From the innermost block outwards, so that what is in front has not moved yet.
+        for front, less, more in sorted(self._moved.get(line, ()), reverse=True):
+            new = new[:front] + more + new[front + less :]
+        start = 0
+        while start < min(len(have), len(new)) and have[start] == new[start] and len(set(have + new)) > 1:
+            start += 1
+        rest = 0
+        while rest < min(len(have), len(new)) - start and have[-1 - rest] == new[-1 - rest]:
+            rest += 1
+        return start, len(have) - rest, new[start : len(new) - rest]
 
     def _insert(self, offset: int, code: str, like: int, minus: str = "") -> None:
         self._insertions.append(_Insertion(offset, code, like, minus, len(self._insertions)))

@@ -19,14 +19,14 @@ from torchmigrate.codemods._fft_helpers import Helpers
 from torchmigrate.codemods._fft_inputs import as_complex, measure
 from torchmigrate.codemods._fft_model import Escapes, Layout
 from torchmigrate.codemods._fft_shapes import last_part
-from torchmigrate.codemods._fft_values import Values
+from torchmigrate.codemods._fft_values import Values, only_argument
 from torchmigrate.codemods._fft_variables import idle, mixed, unread
 from torchmigrate.codemods._reaching import reaching
 from torchmigrate.codemods._removal import removals
 from torchmigrate.codemods._unclear import Unclear
 from torchmigrate.fixes import FixPlanner, required
 from torchmigrate.hits import Hit
-from torchmigrate.import_edits import logical_line
+from torchmigrate.import_edits import logical_line, remove_statements
 from torchmigrate.imports import Refusal
 from torchmigrate.model import Applicability, Edit, Finding, Fix, Release
 from torchmigrate.names.model import Binding, Role, Scope
@@ -254,8 +254,9 @@ class Plan:
         value: tuple[Piece, ...] = (node,)
         if transform.takes_pairs and id(node) not in inner:
             real = isinstance(node, ast.Call) and self.around.qualified(node.func) == "torch.view_as_real"
-            if real and isinstance(node, ast.Call) and len(node.args) == 1:
-                value = (node.args[0],)
+            given = only_argument(node) if real and isinstance(node, ast.Call) else None
+            if given is not None:
+                value = (given,)
             else:
                 value = as_complex(node, values, spell("torch.view_as_complex"))
         call = new_call(transform, value, measure(node, values, 1), spell, self.planner.source)
@@ -314,11 +315,12 @@ class Plan:
         edits: list[Edit] = []
         spans: list[tuple[int, int]] = []
         for block, gone in blocks.values():
-            lines = [logical_line(source, block, item) for item in gone]
-            alone = all(line.indent is not None and len(line.statements) == 1 for line in lines)
-            if not alone or len(gone) == len(block):
+            if len(gone) == len(block):
                 return [], []  # one of them may read what another one makes
-            edits += removals(gone, block, source)
+            alone = [item for item in gone if len(logical_line(source, block, item).statements) == 1]
+            shared = [item for item in gone if item not in alone]
+            edits += removals(alone, block, source)
+            edits += remove_statements(source, block, shared, module=False)
             spans += [source.span(item) for item in gone]
         return edits, spans
 

@@ -17,6 +17,7 @@ from torchmigrate.codemods._screens import Words
 from torchmigrate.fixes import FixPlanner
 from torchmigrate.hits import Hit
 from torchmigrate.model import Edit, Finding
+from torchmigrate.parentheses import argument_span
 
 _OLD, _NEW = "--local_rank", "--local-rank"
 _LAUNCH = "torch.distributed.launch"
@@ -48,11 +49,14 @@ def _arguments(rule: Rule, planner: FixPlanner) -> Iterator[Finding]:
         old = flags.get(_OLD)
         if old is None or _NEW in flags:
             continue
-        start, end = planner.source.span(old)
-        quote = planner.source.text[end - 1]
+        source = planner.source
+        start, end = source.span(old)
+        quote = source.text[end - 1]
         fix = None
         if not any(isinstance(item, ast.Starred) for item in node.args):
-            fix = fix_by(rule, planner, f"Also take `{_NEW}`", Edit(end, end, f", {quote}{_NEW}{quote}"))
+            _, behind = argument_span(old, node, source)
+            edit = Edit(behind, behind, f", {quote}{_NEW}{quote}")
+            fix = fix_by(rule, planner, f"Also take `{_NEW}`", edit)
         symbol = f"{_LAUNCH}({_OLD})"
         yield finding_at(rule, planner, (start, end), symbol=symbol, fix=fix)
 

@@ -52,9 +52,11 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
     yield from found.values()
 
 
-def _removal(rule: Rule, binding: Binding, planner: FixPlanner) -> Fix:
-    """The end of an import that nothing in the file uses."""
+def _removal(rule: Rule, binding: Binding, planner: FixPlanner) -> Fix | None:
+    """The end of an import that nothing in the file uses; None where it stays, as for its comments."""
     edits = planner.imports.removals([Release(binding.id, ())])
+    if not edits:
+        return None
     return planner.fix(rule, "Remove the import", Applicability.UNSAFE, _REEXPORTED, edits)
 
 

@@ -37,6 +37,7 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
         return
     builders = _Builders(modules, planner)
     tried = _tried(planner)
+    in_strings = {id(node) for string in planner.names.nodes(ast.JoinedStr) for node in ast.walk(string)}
     for node in ast.walk(planner.names.tree):
         if not isinstance(node, ast.Call):
             continue
@@ -44,7 +45,8 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
         given = _flags(node)
         if hit is None or not given or id(node) in tried:
             continue
-        fix = _fix(given, node, hit, planner) if hit.use.sure or hit.use.via == "self" else None
+        sure = (hit.use.sure or hit.use.via == "self") and id(node) not in in_strings
+        fix = _fix(given, node, hit, planner) if sure else None
         for argument in given:
             span = planner.source.span(argument)
             yield finding_at(rule, planner, span, symbol=hit.name.removesuffix(".__dict__"), fix=fix)
@@ -124,6 +126,12 @@ def _flags(call: ast.Call) -> dict[ast.keyword | ast.expr, str]:
     return found
 
 
+def _is_off(argument: ast.keyword | ast.expr) -> bool:
+    """Whether a flag is a literal that asks for no weights."""
+    flag = argument.value if isinstance(argument, ast.keyword) else argument
+    return isinstance(flag, ast.Constant) and not flag.value
+
+
 def _fix(
     flags: dict[ast.keyword | ast.expr, str], call: ast.Call, hit: Hit, planner: FixPlanner
 ) -> Fix | None:
@@ -133,14 +141,14 @@ def _fix(
     edits = []
     for argument, new in flags.items():
         weights = _FIRST_OF.get(file, _FIRST) if new == "weights" else _FIRST
-        edits.append(argument_edit(argument, new, weights, planner.source))
+        edits.append(argument_edit(argument, new, weights, planner.source, call))
     positional = any(not isinstance(argument, ast.keyword) for argument in flags)
     if positional and len(call.args) > 1:
         return None
     case = rule.cases[0]
     if hit.use.via == "self":
         case = case._replace(reason="the attribute may be something else")
-    elif one_file or all(edit is not None and edit.text.endswith("=None") for edit in edits):
+    elif one_file or all(map(_is_off, flags)):
         case = case._replace(applicability=Applicability.SAFE, reason=None)
     elif file == "quantization":
         case = case._replace(reason=_OTHERS)

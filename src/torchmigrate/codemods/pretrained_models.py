@@ -137,7 +137,7 @@ class _Search:
                 f"`{self.new}={weights}` where it is a builder of torchvision"
             )
         elif isinstance(given, ast.keyword) or (len(node.args) == 1 and not choice.by_keyword):
-            edit = argument_edit(given, self.new, weights, self.planner.source)
+            edit = argument_edit(given, self.new, weights, self.planner.source, node)
             place.edits = (edit,) if edit is not None else None
 
     def _place(self, node: ast.keyword | ast.expr, symbol: str) -> _Place:
@@ -197,7 +197,7 @@ class _Search:
                 f"`{self.new}={weights}` where it is a builder of torchvision"
             )
         elif isinstance(given, ast.keyword) or len(node.args) == 2:
-            edit = argument_edit(given, self.new, code, self.planner.source)
+            edit = argument_edit(given, self.new, code, self.planner.source, node)
             place.edits = (edit, *needed) if edit is not None else None
         if not self._only_called(node):
             place.reason = place.reason or _PASSED_ON.format(old=self.old)

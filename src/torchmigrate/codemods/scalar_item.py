@@ -21,6 +21,7 @@ from torchmigrate.fixes import FixPlanner
 from torchmigrate.hits import Hit
 from torchmigrate.model import Applicability, Edit, Finding
 from torchmigrate.names.model import Kind, Operation, Scope
+from torchmigrate.parentheses import GAP
 from torchmigrate.places import Surroundings
 from torchmigrate.source import Source
 
@@ -28,6 +29,9 @@ TITLE = "Replace with `.item()`"
 REASON = "only its name says that it holds one number; with more, `item()` raises"
 FACTOR = "it holds one number, but may have a dimension, in which case `x.data[0]` is a tensor"
 _DEEPEST = 8
+_SUFFIX = re.compile(  # behind a tensor, in parentheses or not
+    rf"(?:{GAP}\))*{GAP}(?P<dot>\.){GAP}data{GAP}\[{GAP}0{GAP}\]"
+)
 SCREEN = re.compile(r"data\s*\[\s*0\s*\]")
 _REDUCTIONS = frozenset("sum mean prod norm max min std var".split())
 _LOSSES = re.compile(r"torch\.nn\.functional\.\w*(?:loss|entropy\w*|kl_div|l1_loss)\Z")
@@ -76,8 +80,9 @@ def _finding(
         place = _in_text(item.fstring, item.node, source)
         span, end = place or (source.span(item.fstring), source.span(item.fstring)[1])
     fix = None
-    if re.fullmatch(r"\s*\)*\s*\.\s*data\s*\[\s*0\s*\]", source.text[end : span[1]]):
-        edit = Edit(source.text.index(".", end), span[1], ".item()")
+    suffix = _SUFFIX.fullmatch(source.text, end, span[1])
+    if suffix is not None:
+        edit = Edit(suffix.start("dot"), span[1], ".item()")
         fix = fix_by(rule, planner, TITLE, edit)
         if reason is not None:
             fix = planner.fix(rule, TITLE, Applicability.UNSAFE, reason, (edit,))

@@ -16,11 +16,15 @@ from torchmigrate.fixes import FixPlanner
 from torchmigrate.hits import Hit
 from torchmigrate.model import Edit, Finding
 from torchmigrate.names.model import Kind, Scope
+from torchmigrate.parentheses import GAP
 from torchmigrate.places import Surroundings
 
 NEEDS_HITS = True
 _FACTORIES = frozenset("zeros ones empty rand randn".split())
 _SHAPED = frozenset("view reshape permute".split())
+_SUFFIX = re.compile(
+    rf"(?P<closing>(?:{GAP}\))*){GAP}(?P<dot>\.){GAP}T"
+)  # behind a tensor, in parentheses or not
 _DEEPEST = 20  # calls and variables on the way
 _SAME = frozenset("contiguous clone detach float double half long int bool byte cuda cpu".split())
 
@@ -40,11 +44,13 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
             continue
         fix = None
         end, last = planner.source.span(node.value)[1], planner.source.span(node)[1]
-        if not hit.use.in_fstring and re.fullmatch(r"\)*\.T", planner.source.text[end:last]):
+        suffix = _SUFFIX.fullmatch(planner.source.text, end, last)
+        if not hit.use.in_fstring and suffix is not None:
             order = ", ".join(str(number) for number in reversed(range(rank)))
             text = f".permute({order})" if rank > 2 else ""
             title = f"Replace with `{text}`" if text else "Remove `.T`"
-            fix = fix_by(rule, planner, title, Edit(last - len(".T"), last, text))
+            start = suffix.start("dot") if text else suffix.end("closing")
+            fix = fix_by(rule, planner, title, Edit(start, last, text))
         yield planner.finding(hit, fix)
 
 

@@ -149,8 +149,8 @@ def _kept(
 
 
 def _summed(text: str) -> str:
-    """`255 + 1` as `256`: what a template adds to a literal that is given."""
-    terms = re.fullmatch(r"(-?\d+) ([+-]) (\d+)", text)
+    """`255 + 1` as `256`: what a template adds to a literal that is given, also in parentheses."""
+    terms = re.fullmatch(r"[( ]*(-?\d+)[) ]* ([+-]) (\d+)", text)
     if terms is None:
         return text
     first, second = int(terms[1]), int(terms[3])

@@ -13,11 +13,11 @@ from torchmigrate.match.place import CannotFix, Place
 from torchmigrate.match.precedence import outer_needs, tightness
 from torchmigrate.match.template import Spell, code_of, parse_template
 from torchmigrate.model import Edit
+from torchmigrate.parentheses import behind_closers
 
 _FIELD = re.compile(r"\$(?![A-Za-z_])")
 _LINE_REST = re.compile(r"[ \t\f]*(?:#[^\r\n]*)?(?=[\r\n]|\Z)")
 _NEWLINE = re.compile(r"\r\n|\n|\r")
-_CLOSING = re.compile(r"(?:\s|#[^\r\n]*|\\\r?\n)*\)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,10 +124,7 @@ def result_edits(
 
 def _suffix_start(context: Context, root: ast.AST, place: Place) -> int:
     """Where the index or field after a call begins; parentheses around the call are before it."""
-    position, end = place.span(root)[1], place.span(context.outer)[1]
-    while found := _CLOSING.match(place.source.text, position, end):
-        position = found.end()
-    return position
+    return behind_closers(place.span(root)[1], place.span(context.outer)[1], place.source.text)
 
 
 def _field_edits(result: ResultUse, context: Context, place: Place, spell: Spell) -> list[Edit]:
@@ -181,10 +178,12 @@ def _adjusted_targets(
         return []
     text = place.source.text
     start, end = place.span(context.outer)
+    if context.outer is not place.use.statement:
+        raise CannotFix("the statement is a part of another one")
     first = max(text.rfind("\n", 0, start), text.rfind("\r", 0, start)) + 1
     rest = _LINE_REST.match(text, end)
-    if text[first:start].strip() or rest is None or context.outer is not place.use.statement:
-        raise CannotFix("the statement does not stand alone on its lines")
+    if text[first:start].strip() or rest is None:  # other statements are on its lines
+        return [Edit(end, end, "".join(f"; {line}" for line in lines))]
     newline = _NEWLINE.search(text, end) or _NEWLINE.search(text)
     line_break = (newline[0] if newline else "\n") + text[first:start]
     return [Edit(rest.end(), rest.end(), "".join(line_break + line for line in lines))]
