@@ -39,7 +39,9 @@ def plain_case(rule):
     )
     if case.rename is None or case.template or case.to_keyword or any(changes):
         return None
-    return case if {"call", "import", "reference"} <= set(case.roles) & set(rule.roles or case.roles) else None
+    return (
+        case if {"call", "import", "reference"} <= set(case.roles) & set(rule.roles or case.roles) else None
+    )
 
 
 def renames():

@@ -110,3 +110,10 @@ def test_what_the_same_function_wrote(name: str, head: str) -> None:
 )
 def test_settled_otherwise(code: str) -> None:
     assert run(f"import functools, os, dill\nimport torch\n{code}\n", *ONLY).findings == []
+
+
+def test_a_state_dict_that_the_same_function_wrote() -> None:
+    text = "import torch\ntorch.save(net.state_dict(), path)\nnet.load_state_dict(torch.load(path))\n"
+    (finding,) = run(text, *ONLY).findings
+    assert finding.severity.label == "info"
+    assert fixed(text, *ONLY, "--fix") == text.replace("load(path)", "load(path, weights_only=True)")

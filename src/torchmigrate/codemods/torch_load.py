@@ -34,8 +34,9 @@ class _Case(IntEnum):
     """The cases of the rule, in their order."""
 
     STATE = 0
-    OWN_FILE = 1
-    UNKNOWN = 2
+    OWN_STATE = 1
+    OWN_FILE = 2
+    UNKNOWN = 3
 
 
 class _Held(IntEnum):
@@ -61,7 +62,7 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
                 body = scopes[id(hit.use.scope)] = _Body(hit.use.scope, planner)
             case = body.case(hit.use.call)
         one = rule._replace(cases=(rule.cases[case],))
-        if case is _Case.STATE:
+        if case in (_Case.STATE, _Case.OWN_STATE):
             one = one._replace(outdated=rule.changed, deprecated=None, changed=None)
         chosen.append(replace(hit, rule=one))
     yield from planner.findings(chosen)
@@ -96,7 +97,7 @@ class _Body:
             if definition.value is not None:
                 self._definitions.setdefault(definition.value, []).append(definition)
         self._saved = [
-            (use.start, _path(use.call))
+            (use.start, _path(use.call), _what(use.call))
             for use in planner.names.uses
             if use.call is not None and use.scope is scope and use.sure and use.candidates == ("torch.save",)
         ]
@@ -107,10 +108,13 @@ class _Body:
         """Which case of the rule a call of `torch.load` is."""
         start = self._planner.source.span(call)[0]
         path = call.args[0] if call.args else _keyword(call, "f")
-        if path is not None and any(
-            saved is not None and at < start and self._same(saved, path) for at, saved in self._saved
-        ):
-            return _Case.OWN_FILE
+        written = [
+            what
+            for at, saved, what in self._saved
+            if path is not None and saved is not None and at < start and self._same(saved, path)
+        ]
+        if written:
+            return _Case.OWN_STATE if all(map(_is_state_dict, written)) else _Case.OWN_FILE
         self._open.clear()
         return _Case.STATE if self._held(call) is _Held.STATE else _Case.UNKNOWN
 
@@ -210,6 +214,17 @@ def _loads_state(call: ast.Call) -> bool:
 def _path(call: ast.Call) -> ast.expr | None:
     """Where `torch.save` writes to."""
     return call.args[1] if len(call.args) > 1 else _keyword(call, "f")
+
+
+def _what(call: ast.Call) -> ast.expr | None:
+    """What `torch.save` writes."""
+    return call.args[0] if call.args else _keyword(call, "obj")
+
+
+def _is_state_dict(node: ast.expr | None) -> bool:
+    return (
+        isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "state_dict"
+    )
 
 
 def _keyword(call: ast.Call, name: str) -> ast.expr | None:
