@@ -374,3 +374,28 @@ def test_all_that_rules_rename_can_still_be_taken(project: Project) -> None:
     for number in range(len(names)):
         project.write({"main.py": f"import user_{number}\n"})
         assert works(project.path, project.monkeypatch), project.read(f"layers_{number}.py")
+
+
+LAYERS = """\
+from torch.cuda.amp import autocast
+from torch.nn.init import xavier_uniform
+
+
+def f(m, x):
+    with autocast():
+        xavier_uniform(x)
+        return m(x)
+"""
+
+
+def test_a_name_that_is_called_in_another_way_now_is_no_alias(project: Project) -> None:
+    """`autocast` of `torch.amp` wants the device: who imports the name from here does not give it."""
+    train = "from layers import autocast, xavier_uniform\n\nwith autocast(enabled=False):\n    xavier_uniform(w)\n"
+    project.write({"layers.py": LAYERS, "train.py": train})
+    project.fix(unsafe=True)
+    assert project.read("layers.py") == (
+        LAYERS.replace("from torch.cuda.amp", "import torch\nfrom torch.cuda.amp")
+        .replace("import xavier_uniform", "import xavier_uniform_ as xavier_uniform")
+        .replace("with autocast()", 'with torch.amp.autocast("cuda")')
+    )
+    assert project.read("train.py") == train

@@ -426,8 +426,8 @@ class FixPlanner:
         users = [hit for hit in found if hit is not first]
         plain = self._plain_case(first.rule)
         whole = set(binding.uses) <= {hit.use.start for hit in users if self.may_fix(hit)}
-        if plain is None and not (whole and users):
-            return None
+        if plain is None and (not (whole and users) or self.exports.takes(binding)):
+            return None  # who takes the name from here would get what is called in another way
         move = _Move(first, users, binding, new, plain, whole)
         if plain is not None:
             for hit in found:  # each member of a moved module has its own release
