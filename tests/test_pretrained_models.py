@@ -384,3 +384,9 @@ def test_a_place_that_is_hidden_keeps_the_others():
 def test_nothing_is_done_inside_of_f_strings():
     body = "f = models.vgg11\nprint(f'{f(pretrained=True)}')\n"
     assert check(body)[1] == body
+
+
+def test_weights_in_the_place_of_the_flag_get_their_name() -> None:
+    text = "from torchvision import models\nnet = models.vgg16(models.VGG16_Weights.IMAGENET1K_V1, False)\n"
+    _, new = checked_and_fixed(text, CODES)
+    assert new.endswith("models.vgg16(weights=models.VGG16_Weights.IMAGENET1K_V1, progress=False)\n")

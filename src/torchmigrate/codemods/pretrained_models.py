@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods._findings import finding_at
@@ -36,6 +36,7 @@ _IMPORTED = "other files may use `{name}`"
 
 def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
     """The findings of one of the rules about a flag of builders."""
+    hits = [_with_weights_by_name(hit) for hit in hits]
     if not SCREEN.search(planner.source.text):
         yield from planner.findings(hits)
         return
@@ -46,6 +47,19 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
     search.run()
     yield from planner.findings([hit for hit in hits if hit.use.call not in search.seen])
     yield from search.findings()
+
+
+def _with_weights_by_name(hit: Hit) -> Hit:
+    """The hit; where weights are in the place of the flag already, only their name is missing."""
+    given = hit.use.call.args[0] if hit.use.call is not None and hit.use.call.args else None
+    if not isinstance(given, ast.Attribute) or not isinstance(given.value, ast.Name | ast.Attribute):
+        return hit
+    owner = given.value.id if isinstance(given.value, ast.Name) else given.value.attr
+    named = [case for case in hit.rule.cases if "first" in case.when and "first" in case.keywords]
+    if not owner.endswith("_Weights") or not named:
+        return hit
+    case = named[-1]._replace(set={}, applicability=Applicability.SAFE, reason=None)
+    return replace(hit, rule=hit.rule._replace(cases=(case,)))
 
 
 @dataclass(slots=True)
