@@ -8,7 +8,7 @@ from harness.program import FIX, FIX_ALL, only, run
 REMOVED = {
     "two in one block": (
         "import torchaudio\nif windows:\n    torchaudio.initialize_sox()\n    torchaudio.shutdown_sox()\nrun()\n",
-        "if windows:\n    pass\nrun()\n",
+        "run()\n",
     ),
     "between others": (
         "import torchaudio\ntorchaudio.set_audio_backend('sox_io')\nx, r = torchaudio.load(p)\n",

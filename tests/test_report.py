@@ -233,6 +233,7 @@ def test_json() -> None:
         "filename": str(Path.cwd() / PATH),
         "location": {"row": 1, "column": 10},
         "end_location": {"row": 2, "column": 2},
+        "places": [],
         "url": "https://a.b/",
         "symbol": "torch.symeig",
         "help": "h",

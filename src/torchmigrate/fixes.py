@@ -109,12 +109,14 @@ class FixPlanner:
         self._compared = {hit.symbol for hit in hits if identity.is_compared(hit.use, hit.place.parents)}
         fixes: dict[int, Fix] = {}
         unchanged: set[int] = set()
+        uses: dict[int, tuple[tuple[int, int], ...]] = {}  # at which nothing changes when their import does
         for bundle in self._bundles(hits):
             with self._caught(bundle[0].first):
                 for move, fix, silent in self._swap(bundle):
                     for hit in (move.first, *move.users):
                         fixes[id(hit)] = fix
                     unchanged.update(id(hit) for hit in silent)
+                    uses[id(move.first)] = tuple((hit.match.start, hit.match.end) for hit in silent)
         for first in hits:
             if self._imports_moved_module(first):
                 with self._caught(first):
@@ -129,7 +131,7 @@ class FixPlanner:
                     single = self._single_fix(hit)
             found.append((hit, single))
         remove_idle(found, self.source, self.remove)
-        return [self.finding(hit, fix) for hit, fix in found]
+        return [self.finding(hit, fix)._replace(places=uses.get(id(hit), ())) for hit, fix in found]
 
     def _caught(self, hit: Hit) -> AbstractContextManager[None]:
         return self.failures.caught(hit.rule.code, "the fix", hit.match.start)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -32,8 +33,20 @@ class FileFindings(NamedTuple):
         return "[*]" if fixable(finding, self.least) else ""
 
     def also(self, finding: Finding) -> str:
-        """The lines of the other places that a finding is about, in words; empty if there are none."""
-        rows = list(dict.fromkeys(self.source.position(start)[0] for start, _ in finding.places))
+        """The lines of the other places where there is something to do, in words; empty if there are none.
+
+        Where an import is fixed, its uses may stay as they are.
+        """
+        places = finding.places
+        if finding.fix is not None:
+            changed = sorted((edit.start, edit.end) for edit in finding.fix.edits)
+            starts = [start for start, _ in changed]
+            places = tuple(
+                place
+                for place in places
+                if (index := bisect_right(starts, place[1])) and changed[index - 1][1] >= place[0]
+            )
+        rows = list(dict.fromkeys(self.source.position(start)[0] for start, _ in places))
         if not rows:
             return ""
         shown = ", ".join(map(str, rows[:_MOST_PLACES]))
