@@ -38,6 +38,36 @@ def _limits() -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
 
 
+# It has everything imported, and forks for each run: what a run adds is limited, and tests are quick.
+LAUNCHER = """
+import json, os, resource, sys
+import yaml, tomllib
+import torchmigrate.cli, torchmigrate.analysis, torchmigrate.match.rewrite, torchmigrate.globs
+from torchmigrate.__main__ import main
+for line in sys.stdin:
+    order = json.loads(line)
+    child = os.fork()
+    if not child:
+        os.chdir(order["cwd"])
+        os.environ.update(order["env"])
+        for target, name in enumerate((os.devnull, order["out"], order["err"])):
+            os.dup2(os.open(name, os.O_RDONLY if target == 0 else os.O_WRONLY | os.O_CREAT | os.O_TRUNC), target)
+        resource.setrlimit(resource.RLIMIT_DATA, (order["memory"],) * 2)
+        resource.setrlimit(resource.RLIMIT_CPU, (order["seconds"],) * 2)
+        sys.argv = ["torchmigrate", *order["arguments"]]
+        main()
+        os._exit(0)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
+
+
+@cache
+def _launcher() -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", LAUNCHER]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, env=environment(), stdin=pipe, stdout=pipe, text=True)
+
+
 class Project:
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -205,12 +235,16 @@ def test_patterns_in_ignore_files(project: Project, pattern: str, isolated: bool
 def test_patterns_in_a_configuration(project: Project, pattern: str) -> None:
     project.write("a" * 200 + ".py", OLD)
     text = pattern.replace("\\", "\\\\")
-    project.write(
-        "torchmigrate.toml", f'extend-exclude = ["{text}"]\nper-file-ignores = {{ "{text}" = ["TM110"] }}\n'
-    )
+    project.write("torchmigrate.toml", f'extend-exclude = ["{text}"]\n')
     done = project.check()
     assert all("invalid exclude pattern" in line for line in errors(done))
     assert found(done)[-1] == "old.py"
+    project.write("torchmigrate.toml", f'per-file-ignores = {{ "{text}" = ["TM110"] }}\n')
+    ignoring = project.check()
+    if errors(done):
+        assert ignoring.stdout == "" and "is not a pattern" in errors(ignoring)[0]
+    else:
+        assert found(ignoring)[-1] == "old.py"
 
 
 @pytest.mark.parametrize(
@@ -510,6 +544,9 @@ def test_git_is_not_told_what_to_run(project: Project) -> None:
 
 def test_large_and_long_sources(project: Project) -> None:
     project.write("large.py", b"import torch\n" + b"x = 1\n" * 2_000_000)
+    project.write("dense.py", b"import torch\n" + b"x = 1\n" * 500_000)
+    project.write("half.py", b"x = (\n")
+    project.write("unrelated.py", b"x = 1\n" * 500_000)
     with (project.path / "sparse.py").open("wb") as file:
         file.truncate(10**12)
     project.write("null.py", b"import torch\n\0")
@@ -517,6 +554,8 @@ def test_large_and_long_sources(project: Project) -> None:
     done = project.check()
     assert done.returncode == 2 and found(done) == ["old.py"]
     assert errors(done) == [
+        "error: dense.py: is larger than 2 MB: not checked",
+        "error: half.py:1: syntax error: '(' was never closed",
         "error: large.py: is larger than 10 MB: not read",
         "error: null.py:2: contains NUL bytes: not Python source",
         "error: sparse.py: is larger than 10 MB: not read",

@@ -136,6 +136,8 @@ def combine(
         )
         for pattern, selectors in layer.per_file_ignores:
             _check(layer, "per_file_ignores", selectors, rules)
+            if not _patterns(pattern.removeprefix("!")):
+                raise layer.fail("per-file-ignores", f"{reprlib.repr(pattern)} is not a pattern")
             per_file.append((pattern, union(selectors, rules)))
         safe |= union(layer.extend_safe_fixes, rules)
         unsafe |= union(layer.extend_unsafe_fixes, rules)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from torchmigrate import async_argument
 from torchmigrate.config import Settings
 from torchmigrate.failures import Failures
+from torchmigrate.files import PARSED, UNRELATED, too_large
 from torchmigrate.libraries import mentions_library
 from torchmigrate.model import Applicability, FileResult, Finding, Fix, Problem
 from torchmigrate.source import Source, SourceError
@@ -129,6 +130,8 @@ class Engine:
         found: list[Finding] = []
         suppressions = Suppressions.of(source)
         if mentions_library(source.text):
+            if len(source.text) > PARSED:
+                raise SourceError(too_large(PARSED, "not checked").reason)
             if self.screen(source.text):
                 failures = Failures(source, path)
                 found = self.analyser.findings(source, path, suppressions, failures)
@@ -138,6 +141,8 @@ class Engine:
                 source.parse()  # without a name that is looked for; Python 2 and half a file are not clean
             if self.settings.selects(async_argument.CODE):
                 found += async_argument.findings(source.async_arguments)
+        elif len(source.text) <= UNRELATED:
+            source.parse()
         ignored = self.settings.ignored_in(path)
         found = [item for item in found if item.code not in ignored]
         known = self.settings.known

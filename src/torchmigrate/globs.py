@@ -1,9 +1,9 @@
 """Patterns as in .gitignore, matched in a time that no pattern can blow up.
 
-They mean what they mean to git (`wildmatch.c`). The libraries for this make of `*a*a*a*b` a regular
-expression that takes exponential time, and it is strangers who write the patterns. So here each star but the
-last of a part takes the first place where what follows it fits, and never another one: if the rest fits
-anywhere, it fits behind that place as well. `fnmatch` does so too, but has neither `\\` nor `[[:alpha:]]`.
+They mean what they mean to git (`wildmatch.c`). It is strangers who write the patterns, and `*a*a*a*b` must not
+take exponential time. So here each star but the last of a part takes the first place where what follows it
+fits, and never another one: if the rest fits anywhere, it fits behind that place as well. CONTRIBUTING.md
+("Dependencies") says why no library does this.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 import string
 import sys
 from collections.abc import Sequence
-from itertools import count
+from itertools import count, pairwise
 from typing import NamedTuple
 
 # Characters of all patterns in one file that need a regular expression: each is tried on every name.
@@ -101,7 +101,7 @@ class Patterns:
                     room -= len(text)
                     if room < 0:
                         raise TooManyError
-                globs[written] = _Glob(number, regex + ("/" if written.endswith("/") else "/?"))
+                globs[written] = _Glob(number, regex)
             else:
                 plain[text + "/"] = number
                 if not written.endswith("/"):
@@ -154,8 +154,9 @@ def _trimmed(line: str) -> str:
 def _together(globs: dict[str, _Glob]) -> re.Pattern[str] | None:
     if not globs:
         return None
-    ordered = sorted(globs.values(), reverse=True)
-    return re.compile("|".join(rf"(?P<p{number}>{regex}\Z)" for number, regex in ordered), re.DOTALL)
+    ordered = sorted(((glob, written.endswith("/")) for written, glob in globs.items()), reverse=True)
+    parts = (rf"(?P<p{number}>{regex}{'/' if only else '/?'}\Z)" for (number, regex), only in ordered)
+    return re.compile("|".join(parts), re.DOTALL)
 
 
 def _last(globs: re.Pattern[str] | None, text: str) -> int:
@@ -173,7 +174,7 @@ def _regex(text: str, is_path: bool, unique: count[int]) -> str:
     if not is_path:
         return _part(text, unique)
     runs: list[list[str]] = [[]]  # of parts, between each `**`
-    for part in text.split("/"):
+    for part in _parts(text):
         if len(part) > 1 and not part.strip("*"):
             runs.append([])
         else:
@@ -184,6 +185,22 @@ def _regex(text: str, is_path: bool, unique: count[int]) -> str:
     *middle, last = others
     between = "".join(_once(f"(?:[^/]+/)*?{run}", unique) for run in middle if run)
     return first + between + (f"(?:[^/]+/)*{last[:-1]}" if last else ".+")
+
+
+def _parts(text: str) -> list[str]:
+    """What is between slashes; one in brackets is none."""
+    ends = [-1]
+    index = 0
+    while index < len(text):
+        character = text[index]
+        index += 1
+        if character == "/":
+            ends.append(index - 1)
+        elif character == "\\":
+            index += 1
+        elif character == "[":
+            _, index = _bracket(text, index)
+    return [text[before + 1 : end] for before, end in pairwise([*ends, len(text)])]
 
 
 def _part(text: str, unique: count[int]) -> str:
