@@ -1,8 +1,8 @@
 """Patterns as in .gitignore, matched in a time that no pattern can blow up.
 
-They mean what they mean to git (`wildmatch.c`). It is strangers who write the patterns, and `*a*a*a*b` must not
-take exponential time. So here each star but the last of a part takes the first place where what follows it
-fits, and never another one: if the rest fits anywhere, it fits behind that place as well. CONTRIBUTING.md
+They mean what they mean to git (`wildmatch.c`). It is strangers who write the patterns, and `*a*a*a*b` must
+not take exponential time. So here each star but the last of a part takes the first place where what follows
+it fits, and never another one: if the rest fits anywhere, it fits behind that place as well. CONTRIBUTING.md
 ("Dependencies") says why no library does this.
 """
 
