@@ -11,13 +11,12 @@ from torchmigrate.canonical import canonical
 from torchmigrate.exports import Exports
 from torchmigrate.model import Applicability, Finding, Fix
 from torchmigrate.names.model import Binding, Kind, Names
-from torchmigrate.project.index import ProjectIndex
+from torchmigrate.project.index import ProjectIndex, may_patch
 from torchmigrate.project.mentions import Mentions
 from torchmigrate.source import Source
 
 _WORD = re.compile(r"\w+")
 _SETTINGS = "torch.backends."  # what is assigned there is no function
-_PATCHING = re.compile(r"\b(?:patch|multiple|setattr|delattr|spy|stub)\b")
 
 
 def held_back(
@@ -103,7 +102,7 @@ class _Patches:
 
     def __init__(self, names: Names, source: Source, path: Path, project: ProjectIndex) -> None:
         self.names = names
-        self.source = source
+        self.data = source.text.encode("utf-8", "surrogatepass")
         self.path = path
         self.project = project
         self._own: Mentions | None = None
@@ -119,7 +118,7 @@ class _Patches:
         if name.startswith(_SETTINGS):
             return None
         last = name.rpartition(".")[2]
-        if self._may_patch(last) and self._patches_here(name, last):
+        if may_patch(self.data, last.encode()) and self._patches_here(name, last):
             return f"this file puts something else in the place of `{name}`, which the new code would not see"
         other = self.project.patched(self.path, name)
         if other is not None:
@@ -133,10 +132,6 @@ class _Patches:
         if self.project.replaced(self.path, name):
             return f"another file puts something else in the place of `{name}` of this one"
         return None
-
-    def _may_patch(self, last: str) -> bool:
-        text = self.source.text
-        return _PATCHING.search(text) is not None or re.search(rf"\.\s*{last}\b\s*[,:=]", text) is not None
 
     def _patches_here(self, name: str, last: str) -> bool:
         if self._own is None:

@@ -194,7 +194,7 @@ class _Project:
             self._patching[name] = [
                 path
                 for path, data in self.contents.items()
-                if path.suffix != NOTEBOOK and _may_patch(data, name.encode())
+                if path.suffix != NOTEBOOK and may_patch(data, name.encode())
             ]
         return self._patching[name]
 
@@ -354,7 +354,7 @@ def _read(path: Path) -> bytes:
         return b""
 
 
-def _may_patch(data: bytes, name: bytes) -> bool:
+def may_patch(data: bytes, name: bytes) -> bool:
     """Whether a text may put something else in the place of what ends with this name."""
     start = data.find(name)
     patches: bool | None = None
