@@ -8,7 +8,9 @@ computed from two others, and has no end where they go in a circle.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from types import MethodType
 from typing import Generic, TypeVar
+from weakref import WeakMethod
 
 Key = TypeVar("Key", bound=Hashable)
 Answer = TypeVar("Answer")
@@ -20,13 +22,15 @@ class Answers(Generic[Key, Answer]):
     Args:
         work_out: the answer for a key; asks this object for others. It is called again with more of them
             known, so it must depend on nothing else that changes, and where it needs many it should ask for
-            all at once: `False not in [...]`, not `all(...)`.
+            all at once: `False not in [...]`, not `all(...)`. A method of the object that holds this one.
         unknown: the answer for what depends on nothing but itself. Others may turn it into something else,
             but not back: then what is answered does not depend on what was asked first.
     """
 
     def __init__(self, work_out: Callable[[Key], Answer], unknown: Answer) -> None:
-        self._work_out = work_out
+        # The object holds this one: in a circle of the two, all that it knows of a file would wait for the
+        # garbage collector.
+        self._work_out = WeakMethod(work_out) if isinstance(work_out, MethodType) else lambda: work_out
         self._unknown = unknown
         self._known: dict[Key, Answer] = {}
         self._asked: list[Key] | None = None  # by the work under way
@@ -77,6 +81,8 @@ class Answers(Generic[Key, Answer]):
         asked: list[Key] = []
         self._asked = asked
         try:
-            return self._work_out(key), list(dict.fromkeys(asked))
+            work_out = self._work_out()
+            assert work_out is not None, "the object that asks is there"
+            return work_out(key), list(dict.fromkeys(asked))
         finally:
             self._asked = None

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".py", ".pyi")
 OUTSIDE = "../"
+ENTRIES_A_FILE = 20  # of a directory are looked at, for each file that a bounded walk may take
 _SPECIAL = frozenset("*?[]!\\/#")  # what a plain name does not have
 
 DEFAULT_EXCLUDE = (
@@ -107,6 +108,23 @@ def discover_for(paths: Iterable[Path], settings: Settings) -> Discovery:
     )
 
 
+def discover_real(
+    directory: Path, settings: Settings, suffixes: tuple[str, ...], most: int
+) -> list[Path] | None:
+    """The real paths of the files below a directory, sorted.
+
+    most: files; None for a directory with more of them, or with so much else that to look at it takes long.
+    """
+    walker = _Walker(settings.root, settings.respect_gitignore, suffixes)
+    exclude = DEFAULT_EXCLUDE if settings.exclude is None else settings.exclude
+    walker.exclude([*exclude, *settings.extend_exclude])
+    walker.most = most
+    real = os.path.realpath(directory)
+    walker.named = [real]
+    walker.walk(real, real)
+    return None if walker.gave_up else [*map(Path, sorted(walker.found))]
+
+
 def is_excluded(path: Path, settings: Settings) -> bool:
     """Whether `force_exclude` leaves out a file, which need not exist (the text may come from stdin)."""
     walker = _Walker(settings.root, settings.respect_gitignore)
@@ -179,6 +197,8 @@ class _Walker:
         self.named: list[str] = []  # real paths of the given directories
         self.problems: list[Problem] = []
         self.found: dict[str, tuple[bool, str]] = {}  # real path -> (is a link, path as given)
+        self.most: int | None = None  # files after which a walk gives up; None: all are taken
+        self.gave_up = False
 
     def result(self) -> Discovery:
         files = sorted((Path(path) for _, path in self.found.values()), key=lambda path: path.parts)
@@ -280,7 +300,11 @@ class _Walker:
         place = _Place(start, _slash(real), prefix, (), None, "")
         stack = [self.in_repository(place, project) if self.respect_gitignore else place]
         inner = {str(project), self.root, *self.named} - {os.sep}
+        seen = 0
         while stack:
+            if self.most is not None and (len(self.found) > self.most or seen > ENTRIES_A_FILE * self.most):
+                self.gave_up = True
+                return
             place = stack.pop()
             try:
                 with os.scandir(place.real) as listing:
@@ -289,6 +313,7 @@ class _Walker:
                 reason = f"cannot read the directory: {explain_os_error(error)}"
                 self.problem(place.shown or os.curdir, reason)
                 continue
+            seen += len(entries)
             if self.respect_gitignore and not place.ignored:
                 names = {entry.name for entry in entries}
                 chain, repository, inside = place.chain, place.repository, place.inside

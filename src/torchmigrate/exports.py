@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 
 from torchmigrate.names.model import Binding, Names
+from torchmigrate.trees import walk
 
 # Whether another file takes a name; the flag says whether a star import takes it.
 Elsewhere = Callable[[str, bool], bool]
@@ -128,6 +129,6 @@ def _last(node: ast.AST) -> str:
 
 
 def _strings(node: ast.AST) -> Iterator[str]:
-    for item in ast.walk(node):
+    for item in walk(node):
         if isinstance(item, ast.Constant) and isinstance(item.value, str):
             yield item.value

@@ -5,20 +5,18 @@ from __future__ import annotations
 import ast
 import re
 from bisect import bisect_left
-from collections.abc import Iterable
 from pathlib import Path
 
 from torchmigrate.canonical import canonical
 from torchmigrate.exports import Exports
 from torchmigrate.model import Applicability, Finding, Fix
 from torchmigrate.names.model import Binding, Kind, Names
-from torchmigrate.project.index import ProjectIndex
+from torchmigrate.project.index import ProjectIndex, may_patch
 from torchmigrate.project.mentions import Mentions
 from torchmigrate.source import Source
 
 _WORD = re.compile(r"\w+")
 _SETTINGS = "torch.backends."  # what is assigned there is no function
-_PATCHING = re.compile(r"patch|setattr|delattr|spy|stub")
 
 
 def held_back(
@@ -30,8 +28,9 @@ def held_back(
     fixes = {id(finding.fix): finding.fix for finding in found if finding.fix is not None}
     imports = [binding for binding in names.imports if binding.scope is names.module]
     uses = sorted((offset, binding.name) for binding in imports for offset in binding.uses)
+    bound = _Bound(names, source)
     for key, fix in fixes.items():
-        reason = _removes(fix, names, source, exports)
+        reason = bound.removed(fix, exports)
         for name in _written_without(fix, uses):
             reason = reason or patches.of_binding(name)
         if reason is not None:
@@ -51,15 +50,41 @@ def held_back(
     return [finding._replace(fix=held.get(id(finding.fix), finding.fix)) for finding in found]
 
 
-def _removes(fix: Fix, names: Names, source: Source, exports: Exports) -> str | None:
-    """Why a fix may not unbind a name of the module itself; imports without uses go later, and know it."""
-    cuts = [edit for edit in fix.edits if edit.start < edit.end]
-    words = {word for edit in fix.edits for word in _WORD.findall(edit.text)}
-    for name, bound in names.module.bindings.items():
-        gone = [binding for binding in bound if name not in words and _is_cut(binding, cuts, source)]
-        if gone and len(gone) == len(bound) and exports.takes(gone[0]):
-            return f"`{name}` is taken from this file by other code"
-    return None
+class _Bound:
+    """Where the module itself binds its names."""
+
+    def __init__(self, names: Names, source: Source) -> None:
+        self.names = names
+        places: list[tuple[int, int]] = []  # offset, number of the binding
+        self.bindings = [binding for bound in names.module.bindings.values() for binding in bound]
+        for number, binding in enumerate(self.bindings):
+            node = binding.statement if binding.kind is Kind.DEFINITION else binding.node
+            if isinstance(node, (ast.stmt, ast.expr, ast.alias)):
+                places.append((source.offset(node.lineno, node.col_offset), number))
+        self.places = sorted(places)
+
+    def removed(self, fix: Fix, exports: Exports) -> str | None:
+        """Why a fix may not unbind a name; imports without uses go later, and know it."""
+        cut = sorted(
+            {
+                number
+                for edit in fix.edits
+                for _, number in self.places[
+                    bisect_left(self.places, (edit.start, 0)) : bisect_left(self.places, (edit.end, 0))
+                ]
+            }
+        )
+        if not cut:
+            return None
+        words = {word for edit in fix.edits for word in _WORD.findall(edit.text)}
+        gone: dict[str, list[Binding]] = {}
+        for number in cut:
+            gone.setdefault(self.bindings[number].name, []).append(self.bindings[number])
+        for name, bound in gone.items():
+            every = len(bound) == len(self.names.module.bindings[name])
+            if every and name not in words and exports.takes(bound[0]):
+                return f"`{name}` is taken from this file by other code"
+        return None
 
 
 def _written_without(fix: Fix, uses: list[tuple[int, str]]) -> list[str]:
@@ -72,21 +97,12 @@ def _written_without(fix: Fix, uses: list[tuple[int, str]]) -> list[str]:
     return list(found)
 
 
-def _is_cut(binding: Binding, cuts: Iterable[tuple[int, int, str, bool]], source: Source) -> bool:
-    """Whether edits replace the place where a name is bound."""
-    node = binding.statement if binding.kind is Kind.DEFINITION else binding.node
-    if not isinstance(node, (ast.stmt, ast.expr, ast.alias)):
-        return False
-    start = source.offset(node.lineno, node.col_offset)
-    return any(begin <= start < end for begin, end, *_ in cuts)
-
-
 class _Patches:
     """What the file and its project patch."""
 
     def __init__(self, names: Names, source: Source, path: Path, project: ProjectIndex) -> None:
         self.names = names
-        self.source = source
+        self.data = source.text.encode("utf-8", "surrogatepass")
         self.path = path
         self.project = project
         self._own: Mentions | None = None
@@ -102,7 +118,7 @@ class _Patches:
         if name.startswith(_SETTINGS):
             return None
         last = name.rpartition(".")[2]
-        if self._may_patch(last) and self._patches_here(name, last):
+        if may_patch(self.data, last.encode()) and self._patches_here(name, last):
             return f"this file puts something else in the place of `{name}`, which the new code would not see"
         other = self.project.patched(self.path, name)
         if other is not None:
@@ -116,10 +132,6 @@ class _Patches:
         if self.project.replaced(self.path, name):
             return f"another file puts something else in the place of `{name}` of this one"
         return None
-
-    def _may_patch(self, last: str) -> bool:
-        text = self.source.text
-        return _PATCHING.search(text) is not None or re.search(rf"\.\s*{last}\b\s*[,:=]", text) is not None
 
     def _patches_here(self, name: str, last: str) -> bool:
         if self._own is None:

@@ -19,7 +19,7 @@ NEEDS_HITS = True
 _NEW = ("weights", "weights_backbone")
 _BEST = '"DEFAULT"'
 _FIRST = '"IMAGENET1K_V1"'  # what `True` stood for in all classification models, and in backbones
-# What it stood for in the others, read in the sources of 0.28; of the optical flow the only weights by one name.
+# What it stood for in the others, read in the sources of 0.28; of optical flow: the only weights of a name.
 _FIRST_OF = {
     "detection": '"COCO_V1"',
     "optical_flow": _BEST,
@@ -38,7 +38,7 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
     builders = _Builders(modules, planner)
     tried = _tried(planner)
     in_strings = {id(node) for string in planner.names.nodes(ast.JoinedStr) for node in ast.walk(string)}
-    for node in ast.walk(planner.names.tree):
+    for node in walk(planner.names.tree):
         if not isinstance(node, ast.Call):
             continue
         hit = builders.module_of(node.func)

@@ -32,7 +32,7 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
     tree = planner.names.tree
     optimizers = _optimizers(tree)
     steps: _Steps | None = None
-    blocks = {id(node.body): node for node in ast.walk(tree) if isinstance(node, _BODIES)}
+    blocks = {id(node.body): node for node in walk(tree) if isinstance(node, _BODIES)}
     for hit in hits:
         statement, call = hit.use.statement, hit.use.call
         owner = blocks.get(id(hit.use.block))
@@ -55,7 +55,7 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
 def _optimizers(tree: ast.Module) -> dict[str, str]:
     """Of every scheduler that the file makes in one place: its optimizer, as it is written there."""
     found: dict[str, set[str | None]] = {}
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if not isinstance(node, ast.Assign):
             continue
         for target in node.targets:
@@ -129,7 +129,7 @@ def _moved(rule: Rule, hit: Hit, owner: ast.stmt, planner: FixPlanner) -> Fix | 
 
 def loops_by_block(tree: ast.Module) -> dict[int, ast.stmt]:
     """Loops by the id() of their body."""
-    return {id(node.body): node for node in ast.walk(tree) if isinstance(node, _LOOPS)}
+    return {id(node.body): node for node in walk(tree) if isinstance(node, _LOOPS)}
 
 
 def counted_from(call: ast.Call, loop: ast.stmt | None) -> int | None:
@@ -156,7 +156,7 @@ def counted_from(call: ast.Call, loop: ast.stmt | None) -> int | None:
     rebound = any(
         isinstance(inner, ast.Name) and inner.id == name and not isinstance(inner.ctx, ast.Load)
         for statement in loop.body
-        for inner in ast.walk(statement)
+        for inner in walk(statement)
     )
     return None if rebound else start + more
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable
 
+from torchmigrate.trees import walk
+
 
 def bound_names(statements: Iterable[ast.stmt], into: set[str] | None = None) -> set[str]:
     """Names bound by the statements themselves (not by functions, classes and lambdas inside them).
@@ -25,7 +27,7 @@ def walrus_names(node: ast.AST) -> set[str]:
     """Names bound by `:=` anywhere below `node`; slow, so only for sources that hold one."""
     return {
         inner.target.id
-        for inner in ast.walk(node)
+        for inner in walk(node)
         if isinstance(inner, ast.NamedExpr) and isinstance(inner.target, ast.Name)
     }
 
@@ -120,7 +122,7 @@ def _match(node: ast.Match, into: set[str]) -> None:
 def pattern_names(pattern: ast.pattern) -> list[str]:
     """Names captured by a match pattern, in source order."""
     names: list[str] = []
-    for node in ast.walk(pattern):
+    for node in walk(pattern):
         if isinstance(node, (ast.MatchAs, ast.MatchStar)):
             if node.name:
                 names.append(node.name)

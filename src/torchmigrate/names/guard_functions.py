@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
-from itertools import islice
 
 from torchmigrate.names.guards import FALSE, UNKNOWN, Formula, Known, any_of, both, negate
 from torchmigrate.names.model import OPAQUE, Const, Local, Qual, Value
 from torchmigrate.names.version_values import Evaluate
+from torchmigrate.trees import children
 
 Parse = Callable[[ast.expr, Evaluate], Formula]  # what a test says
 Function = ast.FunctionDef | ast.Lambda
@@ -19,6 +19,7 @@ Function = ast.FunctionDef | ast.Lambda
 # A function that answers a test is short; and what is followed must end.
 _MOST_NODES = 200
 _DEEPEST = 3
+_BEFORE = (ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign)
 
 
 class Inside:
@@ -53,7 +54,7 @@ def entered(function: ast.AST, call: ast.Call | None, evaluate: Evaluate, value:
     """
     if not isinstance(function, Function) or getattr(evaluate, "depth", 0) >= _DEEPEST:
         return None
-    if sum(1 for _ in islice(ast.walk(function), _MOST_NODES)) == _MOST_NODES:
+    if not _may_answer(function):
         return None
     parameters = function.args
     names = [item.arg for item in (*parameters.posonlyargs, *parameters.args)]
@@ -83,6 +84,20 @@ def entered(function: ast.AST, call: ast.Call | None, evaluate: Evaluate, value:
             return None
         held[keyword.arg] = value(keyword.value)
     return Inside(evaluate, held)
+
+
+def _may_answer(function: Function) -> bool:
+    """Whether a function is short, and begins as one that only answers a test does."""
+    body = function.body if isinstance(function, ast.FunctionDef) else []
+    first = next((node for node in body if not isinstance(node, _BEFORE) and not _is_silent(node)), None)
+    if first is not None and not isinstance(first, ast.Return | ast.If | ast.Try):
+        return False
+    nodes: list[ast.AST] = [function]
+    for node in nodes:
+        nodes += children(node)
+        if len(nodes) > _MOST_NODES:
+            return False
+    return True
 
 
 def own_test(function: ast.AST, inside: Inside, parse: Parse, value: Callable[[ast.expr], Value]) -> Formula:

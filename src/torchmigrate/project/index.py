@@ -11,33 +11,32 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from torchmigrate.canonical import canonical
-from torchmigrate.discover import DEFAULT_EXCLUDE, discover
+from torchmigrate.discover import discover_real
 from torchmigrate.files import SOURCE, UnreadableError, read
 from torchmigrate.libraries import LIBRARY_ROOTS
 from torchmigrate.project.mentions import Mentions, Name
-from torchmigrate.reach import entries, exists
+from torchmigrate.reach import entries, exists, is_file
 from torchmigrate.source import Source, SourceError
 
 if TYPE_CHECKING:
     from torchmigrate.config import Settings
 
 NOTEBOOK = ".ipynb"
-MOST_FILES = 30_000  # of a project that is searched; in a bigger one nothing is known, and every name stays
+# Of a project that is searched; in a bigger one nothing is known, and every name stays.
+MOST_FILES = 10_000
+MOST_BYTES = 100_000_000
 STEPS = 4  # from module to module on the way to what a name means
-MOST_BYTES = 8_000_000  # of a file; a notebook may hold pictures
 _VERSION_CONTROL = (".git", ".hg", ".svn")
 _PROJECT_FILES = frozenset(["pyproject.toml", "setup.py", "setup.cfg", "torchmigrate.toml"])
-# Every byte that is in no identifier becomes a space.
-_WORDS = bytes(
-    code if code >= 128 or chr(code).isalnum() or chr(code) == "_" else ord(" ") for code in range(256)
-)
-_ASSIGNED = re.compile(rb"\.(\w+)(?=[ \t]*(?:[,:][^=\n]{0,80})?=(?!=))")
-_BOUND = re.compile(rb"\bas [\w.]+\.(\w+)")
-_QUOTED = re.compile(rb"(\w+)['\"]")
+# What stands around a name where something else is put in its place: `.name =`, `.name: T =`, `.name, x =`;
+# `as thing.name`; and in calls such as `patch("torch.name")` and `patch.multiple(torch, name=mine)`.
+_ASSIGNED = re.compile(rb"[ \t]*(?:[,:][^=\n]{0,80})?=(?!=)")
+_BOUND = re.compile(rb"\bas [\w.]+\.\Z")
+_LONGEST = 200  # bytes between `as` and such a name
+_GIVEN = re.compile(rb"['\"]|[ \t]*=")
+_PATCHING = re.compile(rb"\b(?:patch|setattr|delattr|spy|stub)\b")
 _WORD = re.compile(r"\w+")
 _FILE = re.compile(r"[/\\.]")
-_KEYWORD = re.compile(rb"(\w+)[ \t]*=")
-_PATCHING = (b"patch", b"setattr", b"delattr", b"spy", b"stub")
 
 
 class ProjectIndex:
@@ -103,19 +102,28 @@ def project_root(directory: Path, root: Path) -> Path:
         # A submodule, which has a file of that name, belongs to the repository around it.
         for place in [item for item in held if (item / marker).is_dir()] or held:
             return place
-    import tempfile  # takes long to load, and is seldom asked
-
-    outside = {Path.home(), Path(tempfile.gettempdir()), Path(directory.anchor)}
+    outside = _no_projects()
     inside = [place for place in above if place not in outside]
     found = [directory]
     found += [place for place in inside if not _PROJECT_FILES.isdisjoint(entries(place))]
-    if root in above:
+    if root in above and root not in outside:
         found.append(root)
     for place in inside:
         if place != directory and not any(name.endswith(".py") for name in entries(place)):
             break
         found.append(place)
     return min(found, key=lambda place: len(place.parts))
+
+
+@functools.lru_cache(maxsize=1)
+def _no_projects() -> frozenset[Path]:
+    """Directories that hold everything: what is below them does not belong together."""
+    # Not by `tempfile`, which takes long to load.
+    named = [os.environ.get(name, "") for name in ("TMPDIR", "TEMP", "TMP")]
+    found = [
+        Path(os.path.realpath(path)) for path in (str(Path.home()), "/tmp", "/var/tmp", *filter(None, named))
+    ]
+    return frozenset([*found, Path(found[0].anchor)])
 
 
 class _Project:
@@ -125,86 +133,90 @@ class _Project:
         self.root = root
         self.settings = settings
         self._mentions: dict[Path, Mentions | None] = {}
+        self._mentioning: dict[str, list[Path]] = {}
+        self._patching: dict[str, list[Path]] = {}
 
     @functools.cached_property
-    def files(self) -> list[Path]:
-        """Python files and notebooks that are not excluded, by their real paths."""
+    def contents(self) -> dict[Path, bytes]:
+        """Python files and notebooks that are not excluded, by their real paths.
+
+        Each is read once; every name that is asked for is looked for in that.
+        """
+        found: dict[Path, bytes] = {}
+        left = MOST_BYTES
+        for path in self._listed or ():
+            found[path] = _read(path)
+            left -= len(found[path])
+            if left < 0:
+                self._listed = None
+                return {}
+        return found
+
+    @functools.cached_property
+    def _listed(self) -> list[Path] | None:
+        """The paths of the files; None: there is too much to look at."""
         settings = self.settings
         if settings is None:
             return []
-        found = discover(
-            [self.root],
-            exclude=DEFAULT_EXCLUDE if settings.exclude is None else settings.exclude,
-            extend_exclude=settings.extend_exclude,
-            respect_gitignore=settings.respect_gitignore,
-            root=settings.root,
-            suffixes=(".py", ".pyi", NOTEBOOK),
-        )
-        return [Path(os.path.realpath(path)) for path in found.files]
+        suffixes = (".py", ".pyi", NOTEBOOK)
+        if self.root in _no_projects():  # only what is beside each other belongs together
+            beside = [self.root / name for name in entries(self.root) if name.endswith(suffixes)]
+            return sorted(path for path in beside if is_file(path))
+        return discover_real(self.root, settings, suffixes, MOST_FILES)
 
-    @functools.cached_property
+    @property
     def too_big(self) -> bool:
-        return len(self.files) > MOST_FILES
+        """Whether nothing is known of the files, since to look at them would take too long."""
+        return not self.contents and self._listed is None
 
     @functools.cached_property
     def modules(self) -> dict[str, list[Path]]:
         """Last name of a module -> its files."""
         found: dict[str, list[Path]] = {}
-        for path in self.files:
+        for path in self.contents:
             if path.suffix != NOTEBOOK:
                 found.setdefault(module_parts(path)[-1], []).append(path)
         return found
 
-    @functools.cached_property
-    def mentioned(self) -> dict[str, list[Path]]:
-        """Last name of a module -> the files with that word in them."""
-        names = {name.encode(): name for name in self.modules}
-        found: dict[str, list[Path]] = {}
-        for path in self.files:
-            if path.suffix != NOTEBOOK:
-                for word in names.keys() & set(_read(path).translate(_WORDS).split()):
-                    found.setdefault(names[word], []).append(path)
-        return found
+    def mentioning(self, module: str) -> list[Path]:
+        """The files, notebooks included, that have the last name of a module in them."""
+        if module not in self._mentioning:
+            word = os.fsencode(module)
+            found = [path for path, data in self.contents.items() if word in data]
+            if module in self.modules:  # else it may come from stdin
+                found = [path for path in found if _has_word(self.contents[path], module)]
+            self._mentioning[module] = found
+        return self._mentioning[module]
 
-    @functools.cached_property
-    def patching(self) -> dict[str, list[Path]]:
-        """Last part of a name -> the files that may put something else in its place."""
-        found: dict[str, list[Path]] = {}
-        for path in self.files:
-            if path.suffix == NOTEBOOK:
-                continue
-            data = _read(path)
-            words = {*_ASSIGNED.findall(data), *_BOUND.findall(data)}
-            if any(word in data for word in _PATCHING):
-                words.update(_QUOTED.findall(data), _KEYWORD.findall(data))
-            for item in words:
-                found.setdefault(item.decode("utf-8", "replace"), []).append(path)
-        return found
+    def patching(self, name: str) -> list[Path]:
+        """The files that may put something else in the place of what has this last part in its name."""
+        if name not in self._patching:
+            self._patching[name] = [
+                path
+                for path, data in self.contents.items()
+                if path.suffix != NOTEBOOK and may_patch(data, name.encode())
+            ]
+        return self._patching[name]
 
     # ---- questions -----------------------------------------------------------------------------------
 
     def needed(self, path: Path, name: str, starred: bool) -> bool:
-        if self.too_big:
-            return True
         module = module_parts(path)[-1]
         starred = starred and not name.startswith("_")
-        for other in self._mentioning(module):
-            if other != path and self._takes(other, path, name, starred):
+        if self.too_big:
+            return True
+        for other in self.mentioning(module):
+            if other.suffix == NOTEBOOK:
+                if _has_word(self.contents[other], module) and _has_word(self.contents[other], name):
+                    return True
+            elif other != path and self._takes(other, path, name, starred):
                 return True
-        return any(
-            other.suffix == NOTEBOOK and _has_word(_read(other), module) and _has_word(_read(other), name)
-            for other in self.files
-        )
-
-    def _mentioning(self, module: str) -> list[Path]:
-        if module.isidentifier() and module in self.modules:
-            return self.mentioned.get(module, [])
-        return [path for path in self.files if module.encode() in _read(path)]  # it may come from stdin
+        return False
 
     def _takes(self, other: Path, path: Path, name: str, starred: bool) -> bool:
         found = self._mentions_of(other)
         if found is None:  # it does not parse: Python 2
-            return _has_word(_read(other), name)
+            return _has_word(self.contents[other], name)
         if starred and any(self._is(star, other, path) for star in found.stars):
             return True
         held = loaded = False  # whether the module is imported as a whole, or by its name in a string
@@ -241,7 +253,7 @@ class _Project:
     def replaces(self, path: Path, name: str) -> bool:
         if self.too_big:
             return False
-        for other in self.patching.get(name, ()):
+        for other in self.patching(name):
             found = self._mentions_of(other)
             if other == path or found is None:
                 continue
@@ -254,7 +266,7 @@ class _Project:
         if self.too_big:
             return None
         last = qualified.rpartition(".")[2]
-        for other in self.patching.get(last, ()):
+        for other in self.patching(last):
             if other != path and self._patches(other, qualified, last):
                 return other
         return None
@@ -304,7 +316,7 @@ class _Project:
 
     def _mentions_of(self, path: Path) -> Mentions | None:
         if path not in self._mentions:
-            self._mentions[path] = _mentions(path)
+            self._mentions[path] = _mentions(path, self.contents.get(path))
         return self._mentions[path]
 
 
@@ -325,10 +337,11 @@ def _is_package(directory: Path, name: str) -> bool:
     return name in entries(directory) and exists(directory / name / "__init__.py")
 
 
-def _mentions(path: Path) -> Mentions | None:
+def _mentions(path: Path, data: bytes | None) -> Mentions | None:
     """What a file takes and patches; None: it cannot be parsed."""
     try:
-        return Mentions(Source.read(path).parse(), path.parent.parts)
+        source = Source.read(path) if data is None else Source.from_bytes(data, path)
+        return Mentions(source.parse(), path.parent.parts)
     except (SourceError, RecursionError):
         return None
 
@@ -336,12 +349,38 @@ def _mentions(path: Path) -> Mentions | None:
 def _read(path: Path) -> bytes:
     """The content of a file; nothing where it cannot be read."""
     try:
-        return read(path, SOURCE)[:MOST_BYTES]
+        return read(path, SOURCE)
     except UnreadableError:
         return b""
 
 
+def may_patch(data: bytes, name: bytes) -> bool:
+    """Whether a text may put something else in the place of what ends with this name."""
+    start = data.find(name)
+    patches: bool | None = None
+    while start >= 0:
+        end = start + len(name)
+        if not _in_word(data[end : end + 1]) and not _in_word(data[start - 1 : start] if start else b""):
+            if data[start - 1 : start] == b"." and (
+                _ASSIGNED.match(data, end) or _BOUND.search(data, max(0, start - _LONGEST), start)
+            ):
+                return True
+            if patches is not False and _GIVEN.match(data, end):
+                patches = patches or _PATCHING.search(data) is not None
+                if patches:
+                    return True
+        start = data.find(name, end)
+    return False
+
+
+def _in_word(character: bytes) -> bool:
+    """Whether a byte may be part of an identifier."""
+    return character.isalnum() or character == b"_" or character >= b"\x80"
+
+
 def _has_word(data: bytes, name: str) -> bool:
     """Whether an identifier is in a text, also after a newline as JSON writes it."""
-    word = name.encode()
-    return word in data and re.search(rb"(?:\b|\\[nt])" + re.escape(word) + rb"\b", data) is not None
+    word = os.fsencode(name)
+    return word in data and (
+        not name.isascii() or re.search(rb"(?:\b|\\[nt])" + re.escape(word) + rb"\b", data) is not None
+    )

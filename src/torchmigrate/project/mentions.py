@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from torchmigrate.trees import walk
+
 _DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 # Calls that put something else in the place of a name: of unittest.mock, pytest, pytest-mock, the builtins.
 _PATCHES = frozenset(["patch", "multiple", "setattr", "delattr", "spy", "stub"])
@@ -63,7 +65,7 @@ class Mentions:
         self.patched_anywhere: set[str] = set()
         self._directory = directory
         self._bound: dict[str, set[Name]] = {}
-        nodes = list(ast.walk(tree))
+        nodes = walk(tree)
         for node in nodes:
             self._import(node)
         for node in nodes:
@@ -180,7 +182,7 @@ def _is_constant(nodes: list[ast.expr]) -> bool:
 
 
 def _strings(node: ast.AST) -> Iterator[str]:
-    for item in ast.walk(node):
+    for item in walk(node):
         if isinstance(item, ast.Constant) and isinstance(item.value, str):
             yield item.value
 
