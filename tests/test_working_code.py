@@ -227,17 +227,24 @@ def test_a_member_is_in_the_new_place_since_its_own_release(code: str, since: st
 
 
 @pytest.mark.parametrize(
-    ("target", "new"),
+    ("minimum", "target", "new"),
     [
-        ("2.12", "all_gather_into_tensor"),
-        ("2.13", "_all_gather_base"),
-        ("2.14", "_all_gather_base"),
-        ("2.15", "all_gather_into_tensor"),
+        (None, "2.12", "all_gather_into_tensor"),
+        (None, "2.13", "_all_gather_base"),
+        (None, "2.14", "_all_gather_base"),
+        (None, "2.15", "all_gather_into_tensor"),
+        ("2.12", "2.15", "_all_gather_base"),
+        ("2.14", "2.15", "_all_gather_base"),
+        ("2.15", "2.15", "all_gather_into_tensor"),
+        ("2.1", "2.12", "all_gather_into_tensor"),
     ],
 )
-def test_a_new_name_that_warns_at_the_target_is_no_fix(target: str, new: str, tmp_path: Path) -> None:
+def test_a_new_name_that_warns_in_the_range_is_no_fix(
+    minimum: str | None, target: str, new: str, tmp_path: Path
+) -> None:
     code = "import torch.distributed as dist\ndist._all_gather_base(out, x)\n"
-    assert fixed(code, tmp_path, "--target", target)[0] == code.replace("_all_gather_base", new)
+    options = ["--target", target, *(["--minimum", minimum] if minimum else [])]
+    assert fixed(code, tmp_path, *options)[0] == code.replace("_all_gather_base", new)
 
 
 # ---- a file of the library's name --------------------------------------------------------------------------

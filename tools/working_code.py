@@ -4,9 +4,9 @@
 
 Writes a line of code for every way to reach every public name of torch, functorch, torchvision and
 torchaudio, as far as they are installed and can be imported: `import M as a`, `from M import N as b`,
-`c = M.N`, `d = M.C.attribute`, `from M import C as e; f = e.attribute`, `from M import *`. The program fixes them, and what
-changed is run: it has to give the same object as before. What is another one on purpose stands in
-`working/meant.yaml` with its reason. The attributes of a class are tried under the shortest of its names,
+`c = M.N`, `d = M.C.attribute`, `from M import C as e; f = e.attribute`, `from M import *`. The program fixes
+them, and what changed is run: it has to give the same object as before. What is another one on purpose stands
+in `working/meant.yaml` with its reason. The attributes of a class are tried under the shortest of its names,
 those that it inherits in one form; what it has from Python itself is left out.
 Exit code 1 if something works no more.
 """

@@ -229,8 +229,9 @@ def in_child(pairs: list[Pair], meant: Sequence[Sequence[str]]) -> dict[int, str
 def print_differences(pairs: list[Pair], meant: Sequence[Sequence[str]], out: TextIO) -> None:
     """Print label and difference of the pairs that differ.
 
-    Of those that need the same module which is not imported yet, the first runs in a process of its own, since
-    another line may have imported what this one lacks; so does what fails, since another may have done harm.
+    Of those that need the same module which is not imported yet, the first runs in a process of its own,
+    since another line may have imported what this one lacks; so does what fails, since another line may have
+    done harm.
     """
     libraries = import_libraries()
     later = {name for library in libraries for name in modules_of(library)} - sys.modules.keys()
