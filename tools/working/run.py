@@ -49,10 +49,16 @@ def read_library(python: str = sys.executable) -> Library:
 
 
 def named_by_rules() -> Callable[[str], bool]:
-    """Whether a rule names a qualified name, in one of its spellings."""
+    """Whether a rule names a qualified name, in one of its spellings, or a module that it is in."""
     rules = default_catalogue()
-    named = rules.by_symbol.keys() | rules.by_module.keys()
-    return lambda name: name in named or canonical(name) in named
+
+    def named(name: str) -> bool:
+        if name in rules.by_symbol or canonical(name) in rules.by_symbol:
+            return True
+        parts = name.split(".")
+        return any(".".join(parts[:end]) in rules.by_module for end in range(1, len(parts) + 1))
+
+    return named
 
 
 def check(
