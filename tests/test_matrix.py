@@ -204,6 +204,9 @@ def test_the_new_name_is_reached_by_the_imports(item, old, new):
     module = old.rpartition(".")[0]
     module = module if module in item.rule.modules else old.partition(".")[0]
     code = f"import {module}\nf = {old}\n"
+    if "reference" not in (item.rule.roles or plain_case(item.rule).roles):
+        module, _, last = old.rpartition(".")
+        code = f"from {module} import {last} as f\n"
     text = run(code, *only([item.rule.code]), *FIX_ALL, path=EXAMPLE_PATH).new_text
     assert text is not None
     space = {}

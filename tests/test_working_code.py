@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from harness.summary import HAS_TORCH
-from working.lines import Library, Line, files, lines, sampled
+from working.lines import Library, Line, Members, files, lines, sampled
 from working.run import check, named_by_rules, read_library
 
 ROOT = Path(__file__).parents[1]
@@ -45,23 +45,35 @@ def library() -> Library:
 
 
 @pytest.mark.skipif(not HAS_TORCH, reason="compares with the installed torch")
-@pytest.mark.parametrize("options", [(), ("--select", "ALL"), ("--target", "2.13")], ids=" ".join)
-def test_what_works_still_works(options: tuple[str, ...], tmp_path: Path) -> None:
-    found = list(sampled(lines(library()), EVERY, named_by_rules()))
+@pytest.mark.parametrize(
+    ("third", "options"),
+    [(0, ()), (1, ("--select", "ALL")), (2, ("--target", "2.13", "--minimum", "1.13"))],
+)
+def test_what_works_still_works(third: int, options: tuple[str, ...], tmp_path: Path) -> None:
+    found = list(sampled(lines(library()), EVERY, named_by_rules()))[third::3]
     outcome = check(found, [*PROGRAM, "--fix", *options], tmp_path)
     assert outcome.changed > 200
     assert outcome.differences == []
 
 
 def test_a_sample_is_always_the_same() -> None:
-    some = {f"torch.m{number}": {"f": [], "C": ["a", "b"]} for number in range(50)}
+    some = {
+        f"torch.m{number}": Members({"f": None, "C": number // 2}, ["f"], {})
+        if number % 2
+        else Members({"f": None, "C": number // 2}, ["f"], {str(number // 2): (["a", "b"], ["c"])})
+        for number in range(50)
+    }
     every = list(lines(some))
-    assert len(every) == 50 * (3 + 2 * 4) + 2 * 2 * 8  # `C` under eight of its names
+    # Each class has two names, and its attributes are tried under the first.
+    assert len(every) == 50 * (3 + 2 * 2 + 1) + 25 * (2 * 2 + 1)
     assert list(sampled(every, 1, lambda _: False)) == every
     part = list(sampled(every, 7, lambda name: name == "torch.m3.f"))
     assert part == list(sampled(iter(every), 7, lambda name: name == "torch.m3.f"))
-    assert len(part) < len(every) / 4 and Line("torch.m3.f", ("from torch.m3 import f", "return f")) in part
-    assert "".join(files(part)).count("def f") == len(part)
+    assert len(part) < len(every) / 4
+    assert Line("torch.m3.f", ("from torch.m3 import f as b@", "return b@")) in part
+    texts = list(files(part))
+    assert "".join(texts).count("def f") == len(part)
+    assert "from torch.m3 import *\n\n\ndef f0():\n    return f\n" in texts
 
 
 @pytest.mark.skipif(not HAS_TORCH, reason="runs code on torch")
@@ -83,9 +95,10 @@ def test_what_works_no_more_is_said(tmp_path: Path) -> None:
     right = [
         Line("torch.gone", ("from torch import gone", "return gone")),
         Line("torch.Tensor", ("import torch", "d = torch.Tensor.new_tensor", "return d")),
+        Line("torch.cos", ("return cos",), "from torch import *"),
     ]
     outcome = check([*wrong, *right], [sys.executable, str(program)], tmp_path)
-    assert (outcome.lines, outcome.changed) == (5, 4)
+    assert (outcome.lines, outcome.changed) == (6, 4)
     assert [line.partition("  ->  ")[0] for line in outcome.differences] == [
         "from torch import add; return add",
         "import torch.fft as a; return a",
@@ -217,17 +230,24 @@ def test_a_member_is_in_the_new_place_since_its_own_release(code: str, since: st
 
 
 @pytest.mark.parametrize(
-    ("target", "new"),
+    ("minimum", "target", "new"),
     [
-        ("2.12", "all_gather_into_tensor"),
-        ("2.13", "_all_gather_base"),
-        ("2.14", "_all_gather_base"),
-        ("2.15", "all_gather_into_tensor"),
+        (None, "2.12", "all_gather_into_tensor"),
+        (None, "2.13", "_all_gather_base"),
+        (None, "2.14", "_all_gather_base"),
+        (None, "2.15", "all_gather_into_tensor"),
+        ("2.12", "2.15", "_all_gather_base"),
+        ("2.14", "2.15", "_all_gather_base"),
+        ("2.15", "2.15", "all_gather_into_tensor"),
+        ("2.1", "2.12", "all_gather_into_tensor"),
     ],
 )
-def test_a_new_name_that_warns_at_the_target_is_no_fix(target: str, new: str, tmp_path: Path) -> None:
+def test_a_new_name_that_warns_in_the_range_is_no_fix(
+    minimum: str | None, target: str, new: str, tmp_path: Path
+) -> None:
     code = "import torch.distributed as dist\ndist._all_gather_base(out, x)\n"
-    assert fixed(code, tmp_path, "--target", target)[0] == code.replace("_all_gather_base", new)
+    options = ["--target", target, *(["--minimum", minimum] if minimum else [])]
+    assert fixed(code, tmp_path, *options)[0] == code.replace("_all_gather_base", new)
 
 
 # ---- a file of the library's name --------------------------------------------------------------------------

@@ -111,15 +111,20 @@ class Moves:
         return surface_of(name) is None or self.kind(name) is EntryKind.MODULE
 
     def is_outdated(self, name: str) -> bool:
-        """Whether a name is deprecated at the target."""
+        """Whether a name is deprecated at the target, or at a release before that which the code is for.
+
+        A deprecation can be withdrawn again.
+        """
         surface = surface_of(name)
         if surface is None:
             return False
-        entry = surface.entry(name, self.versions.of(surface.library)[0])
-        return entry is not None and entry.deprecated is not None
+        target, minimum = self.versions.of(surface.library)
+        oldest = target if minimum is None else minimum
+        entries = [surface.entry(name, item) for item in surface.versions if oldest <= item <= target]
+        return any(entry is not None and entry.deprecated is not None for entry in entries)
 
     def without_outdated(self, rule: Rule, symbol: str) -> Rule:
-        """The rule without the cases that write a name that is deprecated at the target itself.
+        """The rule without the cases that write a name that is deprecated itself, somewhere in the range.
 
         Where it is the same thing as the old name, it is no worse than that; and advice is not applied.
         """

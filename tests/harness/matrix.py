@@ -79,7 +79,7 @@ def _shapes(old: str, new: str, moved: bool) -> Iterator[Shape]:
     yield Shape("annotation", f"import {root}\n\ndef f(x: {old}):\n    return x\n", role="annotation")
     yield Shape("star arguments", f"import {root}\n\nargs, kw = [1], {{}}\n{old}(*args, **kw)\n")
     yield Shape("comment and spaces", f"# keep\nimport {root}\n\n{old} ( 1 ,)  # keep\n")
-    yield Shape("getattr", f"import {module}\n\ngetattr({module}, '{last}')(1)\n", FOUND)
+    yield Shape("getattr", f"import {module}\n\ngetattr({module}, '{last}')(1)\n", FOUND, "reference")
     yield Shape("string", f"from unittest import mock\n\nmock.patch('{old}')\n", REPORTED, role="string")
     yield Shape(
         "version guard",

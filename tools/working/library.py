@@ -29,12 +29,13 @@ LIBRARIES = ("torch", "functorch", "torchvision", "torchaudio")
 class Pair(NamedTuple):
     """A function before and after its fix.
 
-    imports: the lines at the top of the fixed file whose names the new function uses.
+    before, imports: the lines at the top of the file and of the fixed file whose names the function uses.
     """
 
     label: str
     old: str
     new: str
+    before: str
     imports: str
 
 
@@ -90,24 +91,48 @@ def modules_of(library: str) -> list[str]:
 # ---- names ---------------------------------------------------------------------------------------------
 
 
-def names_of(module: types.ModuleType) -> dict[str, list[str]]:
-    """The public names of a module, with the public attributes of those that are classes of the libraries."""
-    found: dict[str, list[str]] = {}
-    for name in dir(module):
-        if name.startswith("_") or not name.isidentifier():
-            continue
-        try:
-            value = getattr(module, name)
-            root = str(getattr(value, "__module__", "")).partition(".")[0]
-        except Exception:  # lazy ones whose own import fails
-            continue
-        own = isinstance(value, type) and root in LIBRARIES
-        found[name] = [item for item in dir(value) if item[:1] != "_" and item.isidentifier()] if own else []
-    return found
+class Reader:
+    """Reads the names of modules; gives every class of the libraries a number."""
+
+    def __init__(self) -> None:
+        self._classes: dict[int, tuple[type, int]] = {}  # with the class, so that no other gets its id
+
+    def names_of(self, module: types.ModuleType) -> tuple[dict[str, int | None], list[str], dict[int, Any]]:
+        """What `lines.Members` holds: public names, those of `import *`, attributes of new classes."""
+        names: dict[str, int | None] = {}
+        classes: dict[int, Any] = {}
+        for name in dir(module):
+            if name.startswith("_") or not name.isidentifier():
+                continue
+            try:
+                value = getattr(module, name)
+                own = isinstance(value, type) and _is_own(value)
+            except Exception:  # lazy ones whose own import fails
+                continue
+            names[name] = None
+            if own:
+                known = len(self._classes)
+                _, names[name] = self._classes.setdefault(id(value), (value, known))
+                if len(self._classes) > known:
+                    classes[known] = attributes_of(value)
+        stars = getattr(module, "__all__", names)
+        return names, sorted(name for name in names if name in stars), classes
+
+
+def attributes_of(value: type) -> tuple[list[str], list[str]]:
+    """Public attributes of a class: its own, and inherited ones of other classes of the libraries."""
+    own = {name for name in vars(value) if name[0] != "_" and name.isidentifier()}
+    inherited = {name for base in value.__mro__[1:] if _is_own(base) for name in vars(base)}
+    return sorted(own), sorted(name for name in inherited - own if name[0] != "_" and name.isidentifier())
+
+
+def _is_own(value: type) -> bool:
+    return str(value.__module__).partition(".")[0] in LIBRARIES
 
 
 def print_names(left_out: set[str], out: TextIO) -> None:
     """Begin a line before a module is imported, and end it with its names: the last one may be the end."""
+    reader = Reader()
     for library in import_libraries():
         for name in modules_of(library):
             if name in left_out:
@@ -115,7 +140,7 @@ def print_names(left_out: set[str], out: TextIO) -> None:
             out.write(f'{{"module": "{name}", ')
             out.flush()
             module = imported(name)
-            out.write(f'"names": {json.dumps(names_of(module) if module else None)}}}\n')
+            out.write(f'"names": {json.dumps(reader.names_of(module) if module else None)}}}\n')
             out.flush()
 
 
@@ -158,12 +183,12 @@ def difference(pair: Pair, meant: Sequence[Sequence[str]]) -> str | None:
         new = value_of(pair.new, pair.imports)
     except Exception as error:
         try:
-            value_of(pair.old, "")
+            value_of(pair.old, pair.before)
         except Exception:
             return None
         return f"{type(error).__name__}: {error}"
     try:
-        old = value_of(pair.old, "")
+        old = value_of(pair.old, pair.before)
     except Exception:
         return None
     if same(old, new) or any(object_of(first) is old and object_of(second) is new for first, second in meant):
@@ -179,7 +204,7 @@ def needs(pair: Pair) -> tuple[str, ...]:
         if isinstance(node, ast.Import):
             found += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            found.append(f"{node.module}.")
+            found += [f"{node.module}.", *(f"{node.module}.{alias.name}" for alias in node.names)]
         elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
             found.append(ast.unparse(node.value))
     return tuple(sorted(set(found)))
@@ -204,15 +229,18 @@ def in_child(pairs: list[Pair], meant: Sequence[Sequence[str]]) -> dict[int, str
 def print_differences(pairs: list[Pair], meant: Sequence[Sequence[str]], out: TextIO) -> None:
     """Print label and difference of the pairs that differ.
 
-    The first of those with the same needs runs in a process that has imported nothing else, since another
-    line may have imported what this one lacks; so does what fails, since another line may have done harm.
+    Of those that need the same module which is not imported yet, the first runs in a process of its own,
+    since another line may have imported what this one lacks; so does what fails, since another line may have
+    done harm.
     """
-    import_libraries()
+    libraries = import_libraries()
+    later = {name for library in libraries for name in modules_of(library)} - sys.modules.keys()
     groups: dict[tuple[str, ...], list[Pair]] = {}
     for pair in pairs:
-        groups.setdefault(needs(pair), []).append(pair)
+        groups.setdefault(tuple(name for name in needs(pair) if name.rstrip(".") in later), []).append(pair)
+    together = groups.pop((), [])
     alone = [group[0] for group in groups.values()]
-    together = [pair for group in groups.values() for pair in group[1:]]
+    together += [pair for group in groups.values() for pair in group[1:]]
     answers = (in_child(together, meant) if together else {}) or dict.fromkeys(range(len(together)), "died")
     alone += [together[number] for number, said in answers.items() if said is not None]
     for pair in alone:

@@ -16,7 +16,7 @@ import yaml
 from torchmigrate.canonical import canonical
 from torchmigrate.catalogue.store import default_catalogue
 from working.library import Pair
-from working.lines import Library, Line, files
+from working.lines import Library, Line, Members, files
 
 TOOLS = Path(__file__).parents[1]
 MEANT = Path(__file__).with_name("meant.yaml")
@@ -31,12 +31,12 @@ class Outcome(NamedTuple):
     differences: list[str]
 
 
-def read_library() -> Library:
-    """Every module that can be imported, by a process of its own."""
+def read_library(python: str = sys.executable) -> Library:
+    """Every module that an interpreter can import."""
     left_out: list[str] = []
     text = ""
     for _ in range(_CRASHES):
-        done = _worker("names", json.dumps(left_out))
+        done = _worker(python, "names", json.dumps(left_out))
         text = done.stdout
         begun = text.rpartition("\n")[2]
         if not begun and not done.returncode:
@@ -45,17 +45,25 @@ def read_library() -> Library:
     else:
         raise RuntimeError(f"importing ends the process: {', '.join(left_out)}")
     found = [json.loads(line) for line in text.splitlines()]
-    return {item["module"]: item["names"] for item in found if item["names"] is not None}
+    return {item["module"]: Members(*item["names"]) for item in found if item["names"] is not None}
 
 
 def named_by_rules() -> Callable[[str], bool]:
-    """Whether a rule names a qualified name, in one of its spellings."""
+    """Whether a rule names a qualified name, in one of its spellings, or a module that it is in."""
     rules = default_catalogue()
-    named = rules.by_symbol.keys() | rules.by_module.keys()
-    return lambda name: name in named or canonical(name) in named
+
+    def named(name: str) -> bool:
+        if name in rules.by_symbol or canonical(name) in rules.by_symbol:
+            return True
+        parts = name.split(".")
+        return any(".".join(parts[:end]) in rules.by_module for end in range(1, len(parts) + 1))
+
+    return named
 
 
-def check(lines: Sequence[Line], command: Sequence[str], directory: Path) -> Outcome:
+def check(
+    lines: Sequence[Line], command: Sequence[str], directory: Path, python: str = sys.executable
+) -> Outcome:
     """Fix lines by a program (`torchmigrate check --fix` and what else it is given), and run what changed.
 
     directory: an empty one, for the files.
@@ -79,7 +87,7 @@ def check(lines: Sequence[Line], command: Sequence[str], directory: Path) -> Out
         pairs += _changed(path.stem, text, new) if new != text else ()
     listed = yaml.safe_load(MEANT.read_text(encoding="utf-8"))
     meant = [pair for item in listed for pair in item["names"].items()]
-    answers = _worker("compare", "".join(f"{json.dumps(item)}\n" for item in (meant, *pairs)))
+    answers = _worker(python, "compare", "".join(f"{json.dumps(item)}\n" for item in (meant, *pairs)))
     if answers.returncode:
         raise RuntimeError(answers.stderr)
     by_label = {pair.label: pair for pair in pairs}
@@ -88,16 +96,16 @@ def check(lines: Sequence[Line], command: Sequence[str], directory: Path) -> Out
         answer = json.loads(line)
         pair = by_label[answer["label"]]
         differences.append(
-            f"{_shown(pair.old)}  ->  {_shown(pair.new, pair.imports)}  {answer['difference']}"
+            f"{_shown(pair.old, pair.before)}  ->  {_shown(pair.new, pair.imports)}  {answer['difference']}"
         )
     return Outcome(len(lines), len(pairs), sorted(differences))
 
 
-def _worker(task: str, given: str) -> subprocess.CompletedProcess[str]:
+def _worker(python: str, task: str, given: str) -> subprocess.CompletedProcess[str]:
     path = os.pathsep.join([str(TOOLS), *filter(None, [os.environ.get("PYTHONPATH")])])
     environment = {**os.environ, "PYTHONPATH": path, "PYTHONWARNINGS": "ignore"}
     return subprocess.run(
-        [sys.executable, "-m", "working.library", task],
+        [python, "-m", "working.library", task],
         input=given,
         capture_output=True,
         text=True,
@@ -108,19 +116,35 @@ def _worker(task: str, given: str) -> subprocess.CompletedProcess[str]:
 
 def _changed(label: str, old: str, new: str) -> Iterator[Pair]:
     """The functions that are not what they were."""
-    before = {node.name: node for node in ast.parse(old).body if isinstance(node, ast.FunctionDef)}
-    top = [node for node in ast.parse(new).body if isinstance(node, ast.Import | ast.ImportFrom)]
-    for node in ast.parse(new).body:
-        if isinstance(node, ast.FunctionDef) and ast.dump(node) != ast.dump(before[node.name]):
-            used = {name.id for name in ast.walk(node) if isinstance(name, ast.Name)}
-            imports = [
-                ast.unparse(statement)
-                for statement in top
-                if any((alias.asname or alias.name.partition(".")[0]) in used for alias in statement.names)
-            ]
-            yield Pair(
-                f"{label}.{node.name}", ast.unparse(before[node.name]), ast.unparse(node), "\n".join(imports)
+    first, second = ast.parse(old), ast.parse(new)
+    before = {node.name: node for node in first.body if isinstance(node, ast.FunctionDef)}
+    changed_top = _imports(first, None) != [item for item in _imports(second, None) if "*" in item]
+    for node in second.body:
+        if not isinstance(node, ast.FunctionDef):
+            continue
+        old_node = before[node.name]
+        new_code, old_code = ast.unparse(node), ast.unparse(old_node)
+        if changed_top or new_code != old_code:
+            label_of = f"{label}.{node.name}"
+            tops = ("\n".join(_imports(tree, item)) for tree, item in ((first, old_node), (second, node)))
+            yield Pair(label_of, old_code, new_code, *tops)
+
+
+def _imports(tree: ast.Module, function: ast.FunctionDef | None) -> list[str]:
+    """The imports at the top of a file; those that a function uses, if one is given."""
+    used = {name.id for name in ast.walk(function) if isinstance(name, ast.Name)} if function else set()
+    return [
+        ast.unparse(node)
+        for node in tree.body
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        and (
+            function is None
+            or any(
+                alias.name == "*" or (alias.asname or alias.name.partition(".")[0]) in used
+                for alias in node.names
             )
+        )
+    ]
 
 
 def _shown(function: str, imports: str = "") -> str:
