@@ -19,6 +19,94 @@ def reported(code: str, *options: str) -> list[str]:
 
 
 CLEAN = {
+    "choice_of_the_project_for_a_method": """
+        import torch
+        import project.typing
+        def f(value: torch.Tensor):
+            if project.typing.WITH_PT20:
+                storage = value.untyped_storage().nbytes()
+            else:  # pragma: no cover
+                storage = value.storage().nbytes()
+            return storage
+    """,
+    "choice_of_the_project_for_a_function": """
+        import torch
+        from .compat import NEW, is_new, VERSION
+        OLD = not NEW
+        def f(x):
+            if not NEW:
+                return torch.rfft(x, 1)
+            return torch.fft.rfft(x)
+        def g(x):
+            if is_new():
+                return torch.fft.rfft(x)
+            y = x + 1
+            return torch.rfft(y + x, 1)
+        def h(x):
+            return torch.rfft(x, 1) if OLD else torch.fft.rfft(x)
+        def i(x):
+            if x is None:
+                return None
+            elif VERSION >= (1, 8) and is_new("torch"):
+                y = torch.fft.rfft(x)
+            else:
+                y = torch.rfft(x, 1)
+            return y
+        def j(items):
+            for x in items:
+                if NEW:
+                    yield torch.fft.rfft(x)
+                    continue
+                yield torch.rfft(x, 1)
+    """,
+    "choice_of_the_project_for_an_import": """
+        import compat
+        if compat.NEW:
+            from torch.optim.lr_scheduler import LRScheduler
+        else:
+            from torch.optim.lr_scheduler import _LRScheduler as LRScheduler
+        class Warm(LRScheduler):
+            pass
+    """,
+    "choice_of_the_project_for_functions_and_classes": """
+        import torch
+        from compat import NEW
+        if NEW:
+            def rfft(x):
+                return torch.fft.rfft(x)
+        else:
+            def rfft(x):
+                return torch.rfft(x, 1)
+        rfft2 = torch.fft.rfft if NEW else torch.rfft
+    """,
+    "choice_of_the_project_for_arguments": """
+        import torch
+        from compat import NEW
+        def f(path):
+            if NEW:
+                return torch.load(path, weights_only=False)
+            else:
+                return torch.load(path)
+        def g(path):
+            if not NEW:
+                return torch.load(path, "cpu")
+            return torch.load(path, map_location="cpu", weights_only=False)
+    """,
+    "either_name_in_one_condition": """
+        import torch
+        def f(x):
+            return (
+                hasattr(torch.optim.lr_scheduler, "_LRScheduler")
+                and isinstance(x, torch.optim.lr_scheduler._LRScheduler)
+                or hasattr(torch.optim.lr_scheduler, "LRScheduler")
+                and isinstance(x, torch.optim.lr_scheduler.LRScheduler)
+                or isinstance(x, torch.optim.lr_scheduler.ReduceLROnPlateau)
+            )
+        if hasattr(torch.optim.lr_scheduler, "_LRScheduler"):
+            from torch.optim.lr_scheduler import _LRScheduler as Base
+        else:
+            from torch.optim.lr_scheduler import LRScheduler as Base
+    """,
     "flag_in_both_branches": """
         import torch
         from packaging import version
@@ -1004,6 +1092,91 @@ CLEAN = {
 }
 
 REPORTED = {
+    "new_name_that_is_no_alternative": (
+        """
+            import torch
+            from compat import NEW
+            def f(x):
+                if NEW:
+                    print(torch.fft.rfft(x))
+                return torch.rfft(x, 1)
+            def g(x):
+                if NEW:
+                    y = torch.fft.rfft(x)
+                    y = torch.rfft(x, 1)
+                else:
+                    y = x
+                return y
+            def h(x):
+                if torch.fft.rfft(x):
+                    return torch.rfft(x, 1)
+            def i(x):
+                if NEW:
+                    return torch.fft.rfft(x)
+            def j(x):
+                return torch.rfft(x, 1)
+        """,
+        ["torch.rfft", "torch.rfft", "torch.rfft", "torch.rfft"],
+    ),
+    "new_name_for_another_object": (
+        """
+            import torch
+            from compat import NEW
+            def f(x: torch.Tensor, y: torch.Tensor):
+                if NEW:
+                    return torch.fft.rfft(y)
+                else:
+                    return torch.rfft(x, 1)
+            def g(x: torch.Tensor, y: torch.Tensor):
+                return y.untyped_storage() if NEW else x.storage()
+            def h(x, y):
+                if NEW:
+                    return torch.load(x, weights_only=False)
+                return torch.load(y)
+        """,
+        ["torch.rfft", "torch.Tensor.storage", "torch.load"],
+    ),
+    "choice_that_is_about_no_release": (
+        """
+            import torch
+            import config
+            from config import USE_CUDA
+            def f(x, new, layer):
+                if x.is_cuda:
+                    return torch.fft.rfft(x)
+                y = torch.rfft(x, 1) if new else torch.fft.rfft(x)
+                if USE_CUDA:
+                    y = torch.rfft(x, 1)
+                elif config.mode == "new":
+                    y = torch.fft.rfft(x)
+                elif len(x) > 3:
+                    y = torch.rfft(x, 1)
+                else:
+                    y = torch.fft.rfft(x)
+                return torch.rfft(x, 1) if config.check(x) else torch.fft.rfft(x)
+        """,
+        ["torch.rfft", "torch.rfft", "torch.rfft", "torch.rfft"],
+    ),
+    "choice_for_a_later_release": (
+        """
+            import torch
+            from compat import NEW
+            if torch.__version__ >= "9.0":
+                y = torch.fft.rfft(x)
+            else:
+                y = torch.rfft(x, 1)
+            y = torch.fft.rfft(x) if torch.__version__ >= "9.0" and NEW else torch.rfft(x, 1)
+        """,
+        ["torch.rfft", "torch.rfft"],
+    ),
+    "either_name_without_a_test": (
+        """
+            import torch
+            def f(x):
+                return isinstance(x, torch.optim.lr_scheduler._LRScheduler) or isinstance(x, torch.optim.lr_scheduler.LRScheduler)
+        """,
+        ["torch.optim.lr_scheduler._LRScheduler"],
+    ),
     "method_that_returns_a_constant": (
         """
         import torch

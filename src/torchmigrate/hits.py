@@ -21,6 +21,7 @@ from torchmigrate.match.place import Place
 from torchmigrate.model import Severity
 from torchmigrate.moves import Moves, dotted_names
 from torchmigrate.names import distinctive
+from torchmigrate.names.guard_choices import Choices
 from torchmigrate.names.guards import (
     MISSING_ARGUMENT,
     MISSING_IMPORT,
@@ -29,6 +30,7 @@ from torchmigrate.names.guards import (
     is_handled,
     surely_runs,
     survives,
+    uses_one_of,
 )
 from torchmigrate.names.model import Binding, Const, Guards, Names, Qual, Role, Scope, Use
 from torchmigrate.names.objects import TENSOR, inherited
@@ -113,6 +115,7 @@ class HitFinder:
         surroundings = Surroundings(names)
         kinds = Kinds(names, surroundings)
         defaults = Defaults(surroundings)
+        choices = Choices(names)
         hits: list[Hit] = []
         for use in names.uses:
             if use.method and not use.sure and not _is_likely(use):
@@ -125,7 +128,7 @@ class HitFinder:
                     seen.add(rule.code)
                     hit = None
                     with failures.caught(rule.code, "the finding", use.start):
-                        hit = self._hit(use, name, rule, symbol, kinds, defaults, source)
+                        hit = self._hit(use, name, rule, symbol, kinds, defaults, choices, source)
                     if hit is not None:
                         hits.append(hit)
         used = {id(hit.use.binding) for hit in hits if not hit.optional}
@@ -139,6 +142,7 @@ class HitFinder:
         symbol: str,
         kinds: Kinds,
         defaults: Defaults,
+        choices: Choices,
         source: Source,
     ) -> Hit | None:
         if severity(rule, self.versions) is None:
@@ -170,6 +174,8 @@ class HitFinder:
         old = (name, symbol, *rule.symbols)
         about = arguments_of(rule, symbol, use) if calls_only else None
         if is_guarded(use, name, target=self._target, old=old, new=new, exists=self.exists, arguments=about):
+            return None
+        if _is_chosen(use, choices, old=old, new=new, arguments=about):
             return None
         gone = severity(rule, self.versions) is Severity.ERROR
         optional = False
@@ -261,6 +267,30 @@ def is_guarded(
         scope = scope.parent
     origins = origins_of(use, name)
     return bool(origins) and all(handled(origin.guards) for origin in origins)  # bound for old releases only
+
+
+def _is_chosen(
+    use: Use, choices: Choices, *, old: Iterable[str], new: tuple[str, ...], arguments: Arguments | None
+) -> bool:
+    """Whether the code has the new side of a rule for the same objects, where a test chooses between them."""
+    if arguments is None:
+        outdated = frozenset(old)
+        wanted = frozenset(new) - outdated
+
+        def is_new(name: str, other: Use) -> bool:
+            return name not in outdated and canonical(name) not in outdated and uses_one_of((name,), wanted)
+
+        key: object = (outdated, wanted)
+    else:
+        functions, wanted = arguments.functions, frozenset(new) - arguments.functions
+
+        def is_new(name: str, other: Use) -> bool:
+            if other.call is None or canonical(name) not in functions:
+                return uses_one_of((name,), wanted)
+            return arguments.differ([(name, frozenset(item.arg or "**" for item in other.call.keywords))])
+
+        key = (arguments, wanted)
+    return choices.has_other_side(use, key, frozenset(name.rpartition(".")[2] for name in old), is_new)
 
 
 def origins_of(use: Use, name: str) -> list[Binding]:

@@ -219,6 +219,8 @@ class Expressions(Calls):
     def _if_exp(self, node: ast.IfExp) -> Value:
         self.eval(node.test)
         test = parse_test(node.test, self.peek)
+        if test is not UNKNOWN_TEST:
+            self.tests[id(node.test)] = test
         positive, negative = narrowed(node.test, self)
         outer = self.guards
         self.guards = Guards(formula=test, outer=outer)

@@ -269,7 +269,7 @@ def is_handled(
         if attempt is None:
             continue
         for part in _OTHER_SIDE.get(guard.part, ()):
-            if _uses(attempt.names.get(part, ()), wanted) and _reaches(guard, arguments):
+            if uses_one_of(attempt.names.get(part, ()), wanted) and _reaches(guard, arguments):
                 return True
             if arguments is not None and arguments.differ(attempt.calls.get(part, ())):
                 return True
@@ -329,7 +329,7 @@ def _lookup(
         if any(exists(canonical(name)) is False for name in attempt.always) if exists else False:
             return False
         used = attempt.names.get("body", set()) | attempt.names.get("else", set())
-        if _uses(used, wanted):
+        if uses_one_of(used, wanted):
             return True
         return True if used & _EXISTS_SINCE.keys() and all(map(name_exists, used)) else None
 
@@ -452,7 +452,7 @@ def _outwards(guards: Guards) -> Iterator[Guards]:
         level = level.outer
 
 
-def _uses(used: Iterable[str], wanted: frozenset[str]) -> bool:
+def uses_one_of(used: Iterable[str], wanted: frozenset[str]) -> bool:
     """Whether one of the used names is wanted, or is in a wanted module, or imports its module."""
     for spelled in used:
         name = canonical(spelled)

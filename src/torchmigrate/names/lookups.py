@@ -6,7 +6,7 @@ import ast
 import builtins
 import sys
 from abc import ABC, abstractmethod
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from torchmigrate.names.classes import ClassInfo
 from torchmigrate.names.flow import UNBOUND_SLOT, UNKNOWN, UNKNOWN_SLOT, Frame, Slot
@@ -28,6 +28,9 @@ from torchmigrate.names.model import (
     Value,
     VersionOf,
 )
+
+if TYPE_CHECKING:
+    from torchmigrate.names.guards import Formula
 
 FSTRINGS_HAVE_PLACES = sys.version_info >= (3, 12)
 _BUILTINS = frozenset(dir(builtins))
@@ -53,6 +56,7 @@ class Lookups(ABC):
         self.bindings: list[Binding] = []
         self.scopes: list[Scope] = []
         self.guards = Guards()
+        self.tests: dict[int, Formula] = {}  # of `if`s, by the id of their expressions
         self.statement: ast.stmt = ast.Pass()
         self.block: list[ast.stmt] = []
         self.frame: Frame

@@ -267,6 +267,8 @@ class Names:
     operations: list[Operation] = field(default_factory=list)
     # The first and the last statement of what runs under a test of versions or names, and what that says.
     tested: list[tuple[ast.stmt, ast.stmt, Formula]] = field(default_factory=list)
+    # id of the test of an `if` or of a conditional expression -> what it says, if that is anything.
+    tests: dict[int, Formula] = field(default_factory=dict)
     _nodes: dict[type[ast.AST], list[ast.AST]] | None = None
     _imports: list[Binding] | None = None
 
@@ -295,4 +297,5 @@ class Names:
         self.values.clear()
         self.operations.clear()
         self.tested.clear()
+        self.tests.clear()
         self._nodes = self._imports = None

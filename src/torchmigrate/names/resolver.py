@@ -71,6 +71,7 @@ class Resolver(Statements):
             self.values,
             self.operations,
             self.tested,
+            self.tests,
         )
 
     def _soften_globals(self) -> None:
@@ -165,6 +166,8 @@ class Resolver(Statements):
                 self.statement = branch
                 self.eval(branch.test)
             test = parse_test(branch.test, self.peek)
+            if test is not UNKNOWN_TEST:
+                self.tests[id(branch.test)] = test
             checking = self._is_type_checking(branch.test)
             self.type_checking += checking
             positive, negative = narrowed(branch.test, self)
