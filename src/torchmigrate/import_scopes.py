@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Collection, Iterable
+from functools import cached_property
 
 from torchmigrate.exports import Exports
 from torchmigrate.import_edits import SourceText, end_of, start_of
@@ -32,10 +33,10 @@ class ImportScopes:
         self.moved: set[int] = set()
         self.relied_on: set[int] = set()
         self.stars = [binding for binding in names.bindings if binding.kind is Kind.STAR_IMPORT]
-        self._by_target: dict[str, list[Binding]] = {}
+        self._by_target: dict[tuple[str, Scope], list[Binding]] = {}
         self._by_root: dict[str, list[Binding]] = {}
         for binding in names.imports:
-            self._by_target.setdefault(binding.target or "", []).append(binding)
+            self._by_target.setdefault((binding.target or "", binding.scope), []).append(binding)
             self._by_root.setdefault(_root(binding.module or ""), []).append(binding)
         self._owners: dict[int, tuple[ast.stmt, list[ast.stmt], list[ast.stmt] | None]] = {}
         self._read_blocks()
@@ -130,18 +131,13 @@ class ImportScopes:
 
     def visible(self, target: str, use: Use) -> list[Binding]:
         """Import bindings that surely mean `target` at the use, the nearest scope first."""
-        found: list[tuple[int, int, Binding]] = []
-        for binding in self._by_target.get(target, ()):
-            if self.sees(binding, use):
-                found.append((self._distance(use.scope, binding.scope), binding.id, binding))
-        return [binding for _, _, binding in sorted(found, key=lambda item: item[:2])]
-
-    def _distance(self, scope: Scope, outer: Scope) -> int:
-        steps = 0
-        here: Scope | None = scope
-        while here is not None and here is not outer:
-            steps, here = steps + 1, here.parent
-        return steps
+        found: list[Binding] = []
+        here: Scope | None = use.scope
+        while here is not None:
+            bindings = self._by_target.get((target, here), ())
+            found += sorted((item for item in bindings if self.sees(item, use)), key=lambda item: item.id)
+            here = here.parent
+        return found
 
     def sees(self, binding: Binding, use: Use) -> bool:
         """Whether the name of this import surely means its target at the use."""
@@ -204,13 +200,22 @@ class ImportScopes:
                     return False
             here = here.parent
         return not any(
-            inner is not scope
-            and inner.bindings.get(name)
-            and self._within(inner, scope)
-            and any(start <= use < end for use in uses)
-            for inner in self.names.scopes
+            start <= use < end
+            for inner in self._binders.get(name, ())
+            if inner is not scope and self._within(inner, scope)
             for start, end in [self._span(inner)]
+            for use in uses
         )
+
+    @cached_property
+    def _binders(self) -> dict[str, list[Scope]]:
+        """The scopes that bind a name."""
+        found: dict[str, list[Scope]] = {}
+        for scope in self.names.scopes:
+            for name, bindings in scope.bindings.items():
+                if bindings:
+                    found.setdefault(name, []).append(scope)
+        return found
 
     def _within(self, scope: Scope, outer: Scope) -> bool:
         here: Scope | None = scope
