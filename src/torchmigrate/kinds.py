@@ -13,7 +13,7 @@ from torchmigrate.names.flow import UNKNOWN, stated
 from torchmigrate.names.model import Const, Kind, Names, Scope, Value
 from torchmigrate.names.types import A_NUMBER, SURE, is_number, level
 from torchmigrate.places import Surroundings
-from torchmigrate.sparse import is_sparse
+from torchmigrate.sparse import Variables, is_sparse
 from torchmigrate.trees import walk
 
 TENSOR, NUMBER, INTEGER, SPARSE = "tensor", "number", "integer", "sparse"
@@ -54,6 +54,7 @@ class Kinds:
         self.names = names
         self.around = around
         self._variables = Answers(self._bound, None)
+        self._sparse: Variables = {}
 
     def of(self, node: ast.expr, scope: Scope) -> frozenset[str]:
         """All that an expression surely is, of `KINDS`; "sparse" is what it may be."""
@@ -66,7 +67,7 @@ class Kinds:
             found |= {TENSOR, dtype}
             if dtype in INTEGERS:
                 found.add(INTEGER)
-        if is_sparse(node, scope, self.around):
+        if is_sparse(node, scope, self.around, self._sparse):
             found.add(SPARSE)
         return frozenset(found)
 

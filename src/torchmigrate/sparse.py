@@ -26,19 +26,45 @@ _KEEP = frozenset(
 )
 
 
-def is_sparse(node: ast.expr, scope: Scope, around: Surroundings) -> bool:
-    """Whether an expression of a file may be a sparse tensor, by what makes it."""
-    seen: set[tuple[int, str]] = set()
+Variables = dict[tuple[Scope, str], bool]  # names in the scopes that bind them -> whether one may be sparse
+
+
+def is_sparse(node: ast.expr, scope: Scope, around: Surroundings, known: Variables) -> bool:
+    """Whether an expression of a file may be a sparse tensor, by what makes it.
+
+    known: what was found of the file's variables, so that each is followed once; gets more.
+    """
+    seen: set[tuple[Scope, str]] = set()
+    found = _reaches_sparse(node, scope, around, known, seen)
+    if not found:
+        known.update(dict.fromkeys(seen, False))  # all that they follow from was looked at
+    elif isinstance(node, ast.Name) and (held := _holder(node.id, scope)) is not None:
+        known[held, node.id] = True
+    return found
+
+
+def _holder(name: str, scope: Scope) -> Scope | None:
+    held: Scope | None = scope
+    while held is not None and name not in held.bindings:
+        held = held.parent
+    return held
+
+
+def _reaches_sparse(
+    node: ast.expr, scope: Scope, around: Surroundings, known: Variables, seen: set[tuple[Scope, str]]
+) -> bool:
     todo = [(node, scope)]
     while todo:
         node, scope = todo.pop()
         if isinstance(node, ast.Name):
-            held: Scope | None = scope
-            while held is not None and node.id not in held.bindings:
-                held = held.parent
-            if held is None or (id(held), node.id) in seen:
+            held = _holder(node.id, scope)
+            if held is None or (held, node.id) in seen:
                 continue
-            seen.add((id(held), node.id))
+            if (held, node.id) in known:
+                if known[held, node.id]:
+                    return True
+                continue
+            seen.add((held, node.id))
             for binding in held.bindings[node.id]:
                 if isinstance(binding.statement, ast.Assign | ast.AnnAssign) and binding.statement.value:
                     todo.append((binding.statement.value, held))
