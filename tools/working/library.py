@@ -13,6 +13,7 @@ import contextlib
 import importlib
 import io
 import json
+import keyword
 import logging
 import os
 import sys
@@ -102,7 +103,7 @@ class Reader:
         names: dict[str, int | None] = {}
         classes: dict[int, Any] = {}
         for name in dir(module):
-            if name.startswith("_") or not name.isidentifier():
+            if not _is_public(name):
                 continue
             try:
                 value = getattr(module, name)
@@ -121,9 +122,13 @@ class Reader:
 
 def attributes_of(value: type) -> tuple[list[str], list[str]]:
     """Public attributes of a class: its own, and inherited ones of other classes of the libraries."""
-    own = {name for name in vars(value) if name[0] != "_" and name.isidentifier()}
+    own = {name for name in vars(value) if _is_public(name)}
     inherited = {name for base in value.__mro__[1:] if _is_own(base) for name in vars(base)}
-    return sorted(own), sorted(name for name in inherited - own if name[0] != "_" and name.isidentifier())
+    return sorted(own), sorted(name for name in inherited - own if _is_public(name))
+
+
+def _is_public(name: str) -> bool:
+    return name[:1] != "_" and name.isidentifier() and not keyword.iskeyword(name)
 
 
 def _is_own(value: type) -> bool:
