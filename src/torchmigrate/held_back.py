@@ -38,7 +38,7 @@ def held_back(
     for finding in found:
         if finding.fix is not None and finding.symbol and id(finding.fix) not in reasons:
             reason = patches.of_symbol(finding.symbol)
-            if reason is not None:
+            if reason is not None and not patches.is_kept(finding.symbol, finding.fix):
                 reasons[id(finding.fix)] = reason
     if not reasons:
         return found
@@ -126,6 +126,23 @@ class _Patches:
                 f"{other.name} puts something else in the place of `{name}`, which the new code would not see"
             )
         return None
+
+    def is_kept(self, symbol: str, fix: Fix) -> bool:
+        """Whether a fix leaves the uses of a name, so that what is put in its place sees the new code."""
+        uses = [
+            use
+            for use in self.names.uses
+            if symbol in use.candidates or canonical(symbol) in map(canonical, use.candidates)
+        ]
+        touched = [
+            (edit.text, self.source.text[use.start : use.end])
+            for edit in fix.edits
+            for use in uses
+            if edit.start < use.end and use.start < edit.end
+        ]
+        return bool(uses) and all(
+            re.search(rf"(?<![\w.]){re.escape(spelled)}(?!\w)", text) for text, spelled in touched
+        )
 
     def of_binding(self, name: str) -> str | None:
         """Why a use of an imported name may not be written without it."""
