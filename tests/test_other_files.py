@@ -217,6 +217,24 @@ def test_names_in_strings_of_the_file_stay(case: str, project: Project) -> None:
     assert ("xavier_uniform_ as xavier_uniform\n" in text) is ("xavier_uniform" in names.split())
 
 
+@pytest.mark.parametrize(
+    ("text", "stays"),
+    [
+        ('def g():\n    """Uses what one may import from user: F, f."""\n', False),
+        ('"""Say `from user import F`."""\n', False),
+        ('class G:\n    """F"""\n\nimport user\n', False),
+        ('def g():\n    """Use it.\n\n    >>> from user import F\n    >>> F.relu(3)\n    """\n', True),
+        ('"""A module.\n\n>>> for x in y:\n...     from user import F\n"""\n', True),
+        ('CODE = """from user import F"""\n', True),
+        ('run("import user; user.F.relu(3)")\n', True),
+    ],
+)
+def test_docstrings_of_other_files_take_nothing(text: str, stays: bool, project: Project) -> None:
+    project.write({".git/HEAD": "", "user.py": USER, "b.py": text})
+    project.fix()
+    assert ("import torch.nn.functional as F" in project.read("user.py")) is stays
+
+
 # What puts something else in the place of `torch.nn.functional.sigmoid`.
 PATCHES = [
     "F.sigmoid = wrap(F.sigmoid)",
@@ -276,6 +294,22 @@ def test_other_assignments_and_patches_hold_nothing_back(patch: str, project: Pr
     project.fix()
     for name in ("user.py", "here.py"):
         assert "return torch.sigmoid(x)" in project.read(name)
+
+
+@pytest.mark.parametrize("use", ["torch.load(path)", "load(path)", 'torch.load(path, "cpu")'])
+def test_new_arguments_are_seen_by_what_replaces_the_function(use: str, project: Project) -> None:
+    patch = "import torch\n\n\ntorch.load = wrap(torch.load)\n"
+    user = f"import torch\nfrom torch import load\n\n\ndef f(path):\n    return {use}\n"
+    project.write({".git/HEAD": "", "user.py": user, "hijacks.py": patch})
+    project.fix(unsafe=True)
+    assert f"return {use[:-1]}, weights_only=" in project.read("user.py")
+
+
+def test_another_name_is_not_seen_by_what_replaces_the_old_one(project: Project) -> None:
+    user = "import torch\n\n\ndef f(x):\n    return torch.ger(x, x)\n"
+    project.write({".git/HEAD": "", "user.py": user, "hijacks.py": "import torch\n\ntorch.ger = wrap\n"})
+    project.fix(unsafe=True)
+    assert project.read("user.py") == user
 
 
 def test_the_reason_is_said(project: Project) -> None:

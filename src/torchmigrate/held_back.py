@@ -38,7 +38,7 @@ def held_back(
     for finding in found:
         if finding.fix is not None and finding.symbol and id(finding.fix) not in reasons:
             reason = patches.of_symbol(finding.symbol)
-            if reason is not None:
+            if reason is not None and not patches.is_kept(finding.symbol, finding.fix):
                 reasons[id(finding.fix)] = reason
     if not reasons:
         return found
@@ -102,11 +102,13 @@ class _Patches:
 
     def __init__(self, names: Names, source: Source, path: Path, project: ProjectIndex) -> None:
         self.names = names
+        self.source = source
         self.data = source.text.encode("utf-8", "surrogatepass")
         self.path = path
         self.project = project
         self._own: Mentions | None = None
         self._known: dict[str, str | None] = {}
+        self._uses: dict[str, list[tuple[int, int]]] = {}
 
     def of_symbol(self, symbol: str) -> str | None:
         """Why a use of a library's name may not get another one."""
@@ -126,6 +128,26 @@ class _Patches:
                 f"{other.name} puts something else in the place of `{name}`, which the new code would not see"
             )
         return None
+
+    def is_kept(self, symbol: str, fix: Fix) -> bool:
+        """Whether a fix leaves the uses of a name, so that what is put in its place sees the new code."""
+        public = canonical(symbol)
+        if symbol not in self._uses:
+            self._uses[symbol] = [
+                (use.start, use.end)
+                for use in self.names.uses
+                if symbol in use.candidates or public in map(canonical, use.candidates)
+            ]
+        uses = self._uses[symbol]
+        touched = [
+            (edit.text, self.source.text[start:end])
+            for edit in fix.edits
+            for start, end in uses
+            if edit.start < end and start < edit.end
+        ]
+        return bool(uses) and all(
+            re.search(rf"(?<![\w.]){re.escape(spelled)}(?!\w)", text) for text, spelled in touched
+        )
 
     def of_binding(self, name: str) -> str | None:
         """Why a use of an imported name may not be written without it."""

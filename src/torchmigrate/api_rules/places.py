@@ -8,7 +8,7 @@ from functools import cached_property
 
 from torchmigrate.api_rules.api import Point
 from torchmigrate.hits import is_guarded
-from torchmigrate.names.guards import caught_by, ends_in_error
+from torchmigrate.names.guards import any_outwards, caught_by, ends_in_error
 from torchmigrate.names.model import Guards, Kind, Names, Role, TryGuard, Use
 from torchmigrate.names.objects import TENSOR
 from torchmigrate.places import Surroundings
@@ -209,12 +209,12 @@ def is_handled_at(
     """
     if is_guarded(use, name, target=point.version, old=old, new=(), exists=point.exists):
         return True
-    guards: Guards | None = use.guards
-    while guards is not None:
-        if guards.attempt is not None and _has_way_out(guards.attempt, guards.part, point, errors, is_known):
-            return True
-        guards = guards.outer
-    return False
+
+    def has_way_out(guard: Guards) -> bool:
+        attempt = guard.attempt
+        return attempt is not None and _has_way_out(attempt, guard.part, point, errors, is_known)
+
+    return any_outwards(use.guards, ("way out", id(point), errors, is_known), has_way_out)
 
 
 def _has_way_out(attempt: TryGuard, part: str, point: Point, errors: frozenset[str], is_known: bool) -> bool:

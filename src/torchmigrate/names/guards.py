@@ -260,22 +260,47 @@ def is_handled(
     tested = frozenset(
         name for name in old if name.partition(".")[0] not in _OPTIONAL_PACKAGES and not lookup.exists(name)
     )
-    for guard in _outwards(guards):
+
+    def takes_care(guard: Guards) -> bool:
         if guard.formula is not None and (
             outcome(guard.formula, lookup) is False or _asserts(guard.formula, tested)
         ):
             return True
         attempt = guard.attempt
         if attempt is None:
-            continue
+            return False
         for part in _OTHER_SIDE.get(guard.part, ()):
             if uses_one_of(attempt.names.get(part, ()), wanted) and _reaches(guard, arguments):
                 return True
             if arguments is not None and arguments.differ(attempt.calls.get(part, ())):
                 return True
-        if guard.part == "handler" and _imports_work(attempt, lookup.exists):
-            return True
-    return False
+        return guard.part == "handler" and _imports_work(attempt, lookup.exists)
+
+    return any_outwards(guards, (target, exists, tested, wanted, arguments), takes_care)
+
+
+def any_outwards(guards: Guards, question: object, holds_at: Callable[[Guards], bool]) -> bool:
+    """Whether something holds at one of the guards of a place.
+
+    A thousand early returns make a thousand guards around each other: the answer is kept at each of them.
+
+    Args:
+        question: stands for `holds_at`, to be told from every other question about guards.
+    """
+    asked: list[Guards] = []
+    found: bool | None = None
+    for guard in _outwards(guards):
+        if guard.formula is None and guard.attempt is None:
+            continue
+        found = guard.answers.get(question)
+        if found is None:
+            asked.append(guard)
+            found = holds_at(guard) or None
+        if found is not None:
+            break
+    for guard in asked:
+        guard.answers[question] = bool(found)
+    return bool(found)
 
 
 def is_excluded(
@@ -392,18 +417,19 @@ def survives(guards: Guards, errors: frozenset[str]) -> bool:
 
     A handler of any error (and of `RuntimeError`) is there for this one only if the body does hardly more.
     """
-    for guard in _outwards(guards):
+
+    def goes_on(guard: Guards) -> bool:
         if guard.attempt is None or guard.part != "body":
-            continue
+            return False
         node = guard.attempt.node
         for handler in node.handlers:
             caught = caught_by(handler)
             exact = caught & errors - {"RuntimeError"}
             if exact or (caught & (_ANYTHING | errors) and _is_short(node.body)):
-                if not ends_in_error(handler.body):
-                    return True
-                break
-    return False
+                return not ends_in_error(handler.body)
+        return False
+
+    return any_outwards(guards, ("survives", errors), goes_on)
 
 
 _SHORT = 3  # statements, apart from imports and constants: longer blocks fail for other reasons too

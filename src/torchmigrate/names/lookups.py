@@ -165,16 +165,18 @@ class Lookups(ABC):
 
     def note_try(self, names: tuple[str, ...], call: ast.Call | None = None) -> None:
         """Remember what the parts of the try statements around this place use."""
+        given = frozenset(keyword.arg or "**" for keyword in call.keywords) if call is not None else None
         guards: Guards | None = self.guards
-        while guards is not None:
+        attempt = self.guards.attempt
+        if attempt is not None and self.block is attempt.node.body and len(names) == 1:
+            attempt.always.update(names)
+        while guards is not None and (names, given) not in guards.noted:
             attempt = guards.attempt
             if attempt is not None:
+                guards.noted.add((names, given))  # and so were those around it
                 attempt.names.setdefault(guards.part, set()).update(names)
-                if call is not None:
-                    given = frozenset(keyword.arg or "**" for keyword in call.keywords)
+                if given is not None:
                     attempt.calls.setdefault(guards.part, set()).update((name, given) for name in names)
-                if self.block is attempt.node.body and guards is self.guards and len(names) == 1:
-                    attempt.always.update(names)
             guards = guards.outer
 
     def mention(self, value: Value) -> None:

@@ -233,12 +233,17 @@ class TryGuard:
 
 @dataclass(frozen=True, slots=True)
 class Guards:
-    """Under which conditions a place runs: a linked list, innermost first."""
+    """Under which conditions a place runs: a linked list, innermost first.
+
+    answers: to questions about it and all around it; noted: what the parts of `try` statements were told of.
+    """
 
     formula: Formula | None = None  # holds here (already negated for an else branch)
     attempt: TryGuard | None = None
     part: str = ""  # of the attempt: "body" | "handler" | "else"
     outer: Guards | None = None
+    answers: dict[object, bool] = field(default_factory=dict, compare=False, repr=False)
+    noted: set[object] = field(default_factory=set, compare=False, repr=False)
 
 
 NO_GUARDS: Guards = Guards()

@@ -13,6 +13,7 @@ _DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 # Calls that put something else in the place of a name: of unittest.mock, pytest, pytest-mock, the builtins.
 _PATCHES = frozenset(["patch", "multiple", "setattr", "delattr", "spy", "stub"])
 _SHORT = 200  # characters of a string that may be a name
+_DOCTEST = re.compile(r"^[ \t]*(?:>>>|\.\.\.) ?(.*)$", re.MULTILINE)
 _LOADS = frozenset(["import_module", "__import__", "modules", "run_module", "find_spec", "reload"])
 _WHOLE = frozenset(["getattr", "hasattr", "vars", "dir", "getmembers"])
 
@@ -42,7 +43,7 @@ class Mentions:
         names: every dotted name that begins with an import, as long as it is written; imports are among them.
         dynamic: those of which any attribute may be read: `getattr(layers, name)`.
         strings: dotted names in strings.
-        texts: other strings that may hold code, or the name of a file.
+        texts: other strings that may hold code, or the name of a file; of docstrings the examples.
         attributes: what is read from objects that are no imports.
         words: all plain names, and `attributes`.
         dynamic_objects: whether any attribute of such an object may be read.
@@ -74,8 +75,12 @@ class Mentions:
                     if isinstance(target, ast.Name):
                         self._bound.setdefault(target.id, set()).update(self.meanings(node.value))
         inner = {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}
+        bare = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}  # docstrings
         for node in nodes:
-            self._read(node, inner)
+            if isinstance(node, ast.Constant) and id(node) in bare:
+                self._docstring(node.value)
+            else:
+                self._read(node, inner)
         for node in nodes:
             self._patch(node)
 
@@ -115,6 +120,12 @@ class Mentions:
             meant = [name for item in node.args[:1] for name in self.meanings(item)]
             self.dynamic.update(meant)
             self.dynamic_objects |= not meant
+
+    def _docstring(self, text: object) -> None:
+        """Prose takes nothing; the examples in it are code."""
+        code = _DOCTEST.findall(text) if isinstance(text, str) else []
+        if code:
+            self.texts.append("\n".join(code))
 
     def _string(self, text: str) -> None:
         short = len(text) < _SHORT
