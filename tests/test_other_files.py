@@ -42,7 +42,8 @@ class Project:
             with pytest.raises(SystemExit) as stop:
                 cli.main([*arguments, "--extend-select", "TM411"])  # F.sigmoid, which is not on by default
         out, err = (stream.buffer.getvalue().decode() for stream in streams[1:])  # type: ignore[attr-defined]
-        assert stop.value.code in (0, 1), err
+        # What is said of Python 2 is no failure of a run that goes on with the other files.
+        assert stop.value.code in (0, 1) or "Python 2" in err, err
         return out
 
     def fix(self, *paths: str, unsafe: bool = False) -> None:
