@@ -15,6 +15,7 @@ from torchmigrate.discover import discover_real
 from torchmigrate.files import SOURCE, UnreadableError, read
 from torchmigrate.libraries import LIBRARY_ROOTS
 from torchmigrate.project.mentions import Mentions, Name
+from torchmigrate.project.screening import imported_words, may_take
 from torchmigrate.reach import entries, exists, is_file
 from torchmigrate.source import Source, SourceError
 
@@ -135,6 +136,7 @@ class _Project:
         self._mentions: dict[Path, Mentions | None] = {}
         self._mentioning: dict[str, list[Path]] = {}
         self._patching: dict[str, list[Path]] = {}
+        self._imported: dict[Path, frozenset[bytes]] = {}
 
     @functools.cached_property
     def contents(self) -> dict[Path, bytes]:
@@ -209,9 +211,19 @@ class _Project:
             if other.suffix == NOTEBOOK:
                 if _has_word(self.contents[other], module) and _has_word(self.contents[other], name):
                     return True
-            elif other != path and self._takes(other, path, name, starred):
+            elif (
+                other != path
+                and self._may_take(other, module, name, starred)
+                and self._takes(other, path, name, starred)
+            ):
                 return True
         return False
+
+    def _may_take(self, other: Path, module: str, name: str, starred: bool) -> bool:
+        """Whether a file may take a name of a module, by its bytes: most that mention both do not."""
+        if other not in self._imported:
+            self._imported[other] = imported_words(self.contents[other])
+        return may_take(self.contents[other], self._imported[other], module, name, starred)
 
     def _takes(self, other: Path, path: Path, name: str, starred: bool) -> bool:
         found = self._mentions_of(other)
