@@ -535,12 +535,12 @@ def test_everything_wrong_is_said_at_once(tmp_path: Path) -> None:
 def test_other_mistakes(tmp_path: Path) -> None:
     assert problems(tmp_path, "") == ["1: a rule file must be a list of rules, not empty"]
     assert problems(tmp_path, "code: TM100\n") == ["1: a rule file must be a list of rules, not a mapping"]
-    assert problems(tmp_path, "- TM100\n") == ["1: a rule must be a mapping, not `TM100`"]
+    assert problems(tmp_path, "- TM100\n") == ["1: a rule must be a mapping, not text"]
     assert problems(tmp_path, "? [a]\n: b\n")[-1] == "1: a rule file must be a list of rules, not a mapping"
     with pytest.raises(CatalogueError, match="is not UTF-8"):
         (tmp_path / "rules.yaml").write_bytes(b"- code: \xff\n")
         load_file(tmp_path / "rules.yaml")
-    with pytest.raises(CatalogueError, match="cannot be read: No such file"):
+    with pytest.raises(CatalogueError, match="cannot read: no such file"):
         load_file(tmp_path / "gone.yaml")
     with pytest.raises(CatalogueError, match="is not a directory of rules"):
         load_directory(tmp_path / "gone")

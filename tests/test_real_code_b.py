@@ -80,8 +80,10 @@ def test_a_file_that_names_nothing_outdated_must_still_be_python(code: str, reas
     assert [problem.reason.startswith(reason) for problem in result.problems] == [True]
 
 
-def test_a_file_without_torch_is_not_read() -> None:
-    assert found("print 'x'\n") == []
+def test_a_file_without_torch_must_be_python_as_well() -> None:
+    _, result = check("print 'x'\n")
+    assert [problem.line for problem in result.problems] == [1]
+    assert found("x = 1\n") == []
 
 
 def test_async_is_found_where_nothing_else_is() -> None:

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 import yaml
 from harness.catalogue import ROOT, loaded_rules
@@ -50,11 +55,12 @@ def test_the_tables_are_about_rules_that_exist() -> None:
 if HAS_TORCH:
 
     def test_every_rule_is_as_bad_as_it_says() -> None:
-        from severities.check import verdicts
-
-        found = list(verdicts())
-        assert len(found) > 1000
-        assert [str(verdict) for verdict in found if verdict.problem is not None] == []
+        # In a process of its own: much warns only once in a process.
+        tool = Path(__file__).parents[1] / "tools" / "severity.py"
+        done = subprocess.run([sys.executable, str(tool)], capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout
+        compared = re.search(r"^(\d+) symbols of rules compared, 0 disagree$", done.stdout, re.MULTILINE)
+        assert compared is not None and int(compared[1]) > 1000
 
     @pytest.mark.parametrize(
         ("code", "text", "problem"),

@@ -48,7 +48,6 @@ PROGRAMS = [
     ("TOR002", "import torch\nparameter.require_grad = False\n"),
     ("TOR003", "import torch.utils.checkpoint\ntorch.utils.checkpoint.checkpoint(f, x)\n"),
     ("TOR102", "import torch\ntorch.load(path)\n"),
-    ("TOR102", "import torch\ntorch.load(path, pickle_module=pickle)\n"),
     ("TOR106", "import torch\ntorch.log(1 + x)\n"),
     ("TOR106", "import torch\ntorch.log(x + 1.0)\n"),
     ("TOR107", "import torch\ntorch.exp(x) - 1\n"),

@@ -130,7 +130,7 @@ REPORTED = {
         except ImportError:
             raise RuntimeError
         """,
-        ["TM062:2", "TM062:3"],
+        ["TM062:2"],
     ),
     "both_ways_are_gone": (
         """

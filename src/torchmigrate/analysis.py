@@ -47,6 +47,7 @@ class Analyser:
         settings: of the run.
         whole: all rules, also those that are not wanted: the API rules leave their names to them.
         project: what other files do with the names of a file; None: there are no other files.
+        everywhere: whether what needs a newer release is said of tests and examples as well.
     """
 
     def __init__(
@@ -56,7 +57,10 @@ class Analyser:
         settings: Settings,
         whole: Catalogue | None = None,
         project: ProjectIndex | None = None,
+        *,
+        everywhere: bool = False,
     ) -> None:
+        self.everywhere = everywhere
         self.versions = versions
         self.project = project or ProjectIndex(None)
         self.settings = settings
@@ -126,9 +130,10 @@ class Analyser:
             if any(finding.fix is not None for finding in found):
                 found = held_back(found, names, source, path, exports, self.project)
         if self.api is not None:
+            root = None if self.everywhere else self.settings.root.absolute()
             seen = {id(hit.use) for hit in all_hits if not hit.rule.opt_in}
             with failures.caught(", ".join(sorted(API_CODES & self.settings.codes)), "every finding"):
-                found.extend(self.api.findings(names, source, path, seen, self.settings.root.absolute()))
+                found.extend(self.api.findings(names, source, path, seen, root))
         names.release()
         return [_with_sound_fix(finding, source, failures) for finding in found]
 

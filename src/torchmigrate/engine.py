@@ -43,11 +43,15 @@ class Engine:
         catalogue: all rules; those that are not selected, or say nothing at the target, are left out.
         settings: what to report, what to fix, and for which versions.
         in_project: whether other files of the project are asked what they need of a file.
+        everywhere: whether what needs a newer release is said of tests and examples as well.
     """
 
-    def __init__(self, catalogue: Catalogue, settings: Settings, *, in_project: bool = False) -> None:
+    def __init__(
+        self, catalogue: Catalogue, settings: Settings, *, in_project: bool = False, everywhere: bool = False
+    ) -> None:
         self.settings = settings
         self.in_project = in_project
+        self.everywhere = everywhere
         self.versions = VersionRange(settings.target, settings.minimum)
         self.whole = catalogue
         self.catalogue = catalogue.where(self._wanted)
@@ -86,7 +90,9 @@ class Engine:
         from torchmigrate.project.index import ProjectIndex
 
         project = ProjectIndex(self.settings if self.in_project else None)
-        return Analyser(self.catalogue, self.versions, self.settings, self.whole, project)
+        return Analyser(
+            self.catalogue, self.versions, self.settings, self.whole, project, everywhere=self.everywhere
+        )
 
     # ---- files ---------------------------------------------------------------------------------------
 

@@ -52,12 +52,13 @@ class ApiFinder:
 
         Args:
             reported: ids of the uses about which the catalogue says something.
-            root: of the project; the parts of a path below it tell what the file is for.
+            root: of the project; the parts of a path below it tell what the file is for. None: that does
+                not matter.
         """
         if not names.uses:
             return []
         codes = self.codes
-        if rules.NEEDS_NEWER in codes and is_beside_the_code(path, root):
+        if rules.NEEDS_NEWER in codes and root is not None and is_beside_the_code(path, root):
             codes -= {rules.NEEDS_NEWER}
         own = held_libraries(path.absolute().parent)
         surrounding = Surrounding(names, source)
@@ -88,10 +89,10 @@ class ApiFinder:
         )
 
 
-def is_beside_the_code(path: Path, root: Path | None) -> bool:
+def is_beside_the_code(path: Path, root: Path) -> bool:
     """Whether a file is a test, an example, a benchmark or documentation, by its name and directories."""
     absolute = path.absolute()
-    inside = absolute.relative_to(root) if root is not None and absolute.is_relative_to(root) else path
+    inside = absolute.relative_to(root) if absolute.is_relative_to(root) else path
     words = {word for part in inside.parts[:-1] for word in _BETWEEN_WORDS.split(part.lower())}
     stem = path.stem.lower()
     return (

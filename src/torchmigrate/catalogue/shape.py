@@ -80,8 +80,9 @@ def _report(error: ValidationError, path: KeyPath, file: YamlFile) -> None:
         problem = "holds something twice" if error.validator == "uniqueItems" else "has the wrong size"
         file.problem(path, f"{place} {problem}; it must be {allowed}")
     else:
-        # A file that is something else than a rule file is no business of this message.
-        shown = _shown(instance) if len(path) > 1 else "something else"
+        shown = _shown(instance)
+        if len(path) <= 1 and shown.startswith("`"):
+            shown = "text"  # of a file that need not be a rule file: its content is not ours to print
         file.problem(path, f"{place} must be {allowed}, not {shown}")
 
 

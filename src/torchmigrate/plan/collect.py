@@ -80,7 +80,7 @@ class Search:
     def _engine_for(self, minimum: Version) -> Engine:
         if minimum not in self._engines:
             settings = self.settings._replace(codes=frozenset([NEEDS_NEWER]), minimum=show_version(minimum))
-            self._engines[minimum] = Engine(self.catalogue, settings)
+            self._engines[minimum] = Engine(self.catalogue, settings, everywhere=True)
         return self._engines[minimum]
 
 
