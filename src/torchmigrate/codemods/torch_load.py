@@ -18,7 +18,7 @@ from torchmigrate.fixes import FixPlanner
 from torchmigrate.hits import Hit
 from torchmigrate.model import Finding
 from torchmigrate.names.model import Scope
-from torchmigrate.trees import walk
+from torchmigrate.trees import children, walk
 
 NEEDS_HITS = True  # a file without a hit of the rule has nothing for it
 # Whoever sets this, or says which classes may be loaded, has decided already. (torch/serialization.py)
@@ -88,7 +88,7 @@ class _Body:
         self._parents: dict[ast.AST, ast.AST] = {}
         self._loads: dict[str, list[ast.Name]] = {}
         for inner in walk(node):
-            for child in ast.iter_child_nodes(inner):
+            for child in children(inner):
                 self._parents[child] = inner
             if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Load):
                 self._loads.setdefault(inner.id, []).append(inner)

@@ -181,13 +181,10 @@ class _Project:
         return found
 
     def mentioning(self, module: str) -> list[Path]:
-        """The files, notebooks included, that have the last name of a module in them."""
+        """The files, notebooks included, that have the last name of a module in them, if only in a word."""
         if module not in self._mentioning:
             word = os.fsencode(module)
-            found = [path for path, data in self.contents.items() if word in data]
-            if module in self.modules:  # else it may come from stdin
-                found = [path for path in found if _has_word(self.contents[path], module)]
-            self._mentioning[module] = found
+            self._mentioning[module] = [path for path, data in self.contents.items() if word in data]
         return self._mentioning[module]
 
     def patching(self, name: str) -> list[Path]:
