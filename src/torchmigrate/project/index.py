@@ -15,7 +15,7 @@ from torchmigrate.discover import discover_real
 from torchmigrate.files import SOURCE, UnreadableError, read
 from torchmigrate.libraries import LIBRARY_ROOTS
 from torchmigrate.project.mentions import Mentions, Name
-from torchmigrate.project.screening import imported_words, may_take
+from torchmigrate.project.screening import imported_words, may_take, notebook_code
 from torchmigrate.reach import entries, exists, is_file
 from torchmigrate.source import Source, SourceError
 
@@ -206,7 +206,9 @@ class _Project:
             return True
         for other in self.mentioning(module):
             if other.suffix == NOTEBOOK:
-                if _has_word(self.contents[other], module) and _has_word(self.contents[other], name):
+                cells = notebook_code(self.contents[other])
+                loads = module.encode() in imported_words(cells) or b"%run" in cells
+                if loads and _has_word(cells, module) and _has_word(cells, name):
                     return True
             elif (
                 other != path

@@ -31,6 +31,11 @@ _ANY_NAME = (
 )
 
 
+def notebook_code(data: bytes) -> bytes:
+    """The bytes of a notebook with the lines of its cells as lines, as far as finding imports needs it."""
+    return data.replace(b"\\n", b"\n").replace(b'"', b"\n")
+
+
 def imported_words(data: bytes) -> frozenset[bytes]:
     """The parts of what the imports of a file name, those from the libraries left out."""
     words: set[bytes] = set()
