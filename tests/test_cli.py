@@ -800,6 +800,8 @@ def loaded(project: Project, *arguments: str) -> set[str]:
     names = {
         line.rpartition("|")[2].strip() for line in done.stderr.splitlines() if line.startswith("import time")
     }
+    if sys.version_info < (3, 11):  # there, click's `uuid` brings it
+        names.discard("signal")
     return {name for name in HEAVY if name in names}
 
 

@@ -138,7 +138,7 @@ def test_interrupted(project: Path, jobs: str) -> None:
     [
         ("parentheses", "(" * 180 + "torch.ger(a, b)" + ")" * 180, True),
         ("more parentheses", "(" * 2000 + "torch.ger(a, b)" + ")" * 2000, False),
-        ("attributes", "torch.ger(a, b)" + ".t" * 3000, False),
+        ("attributes", "torch.ger(a, b)" + ".t" * 3000, None),
         ("methods", "torch.ger(a, b)" + ".t()" * 3000, False),
         ("calls", "f(" * 500 + "torch.ger(a, b)" + ")" * 500, False),
         ("lists", "[" * 90 + "torch.ger(a, b)" + "]" * 90, True),

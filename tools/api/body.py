@@ -16,6 +16,7 @@ from api.classes import read_class
 from api.functions import define
 from api.loops import run_call, run_loop
 from api.scope import Scope
+from api.walk import TRY
 from torchmigrate.versions.surface_model import EntryKind
 
 _PATH_ORDER = (ast.Lt, ast.LtE, ast.NotIn, ast.IsNot)
@@ -57,7 +58,7 @@ def _statement(scope: Scope, node: ast.stmt) -> None:
                     scope.names.pop(target.id, None)
         case ast.If():
             _conditional(scope, node)
-        case ast.Try() | ast.TryStar():
+        case _ if isinstance(node, TRY):
             raising = [h for h in node.handlers if h.body and isinstance(h.body[-1], ast.Raise)]
             handlers = [h.body for h in node.handlers if h not in raising]
             _branches(scope, [[*node.body, *node.orelse], *handlers])

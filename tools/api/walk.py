@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
+# `try` and, since Python 3.11, `try` with `except*`: they have the same fields.
+TRY: tuple[type[ast.Try], ...] = (ast.Try, getattr(ast, "TryStar", ast.Try))
 _BLOCKS = ("body", "orelse", "finalbody")
 
 
@@ -14,7 +16,7 @@ def statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
         yield statement
         for block in _BLOCKS:
             yield from statements(getattr(statement, block, ()))
-        if isinstance(statement, (ast.Try, ast.TryStar)):
+        if isinstance(statement, TRY):
             for handler in statement.handlers:
                 yield from statements(handler.body)
         elif isinstance(statement, ast.Match):
