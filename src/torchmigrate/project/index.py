@@ -206,9 +206,9 @@ class _Project:
             return True
         for other in self.mentioning(module):
             if other.suffix == NOTEBOOK:
-                cells = notebook_code(self.contents[other])
-                loads = module.encode() in imported_words(cells) or b"%run" in cells
-                if loads and _has_word(cells, module) and _has_word(cells, name):
+                data = self.contents[other]
+                loads = module.encode() in self._imports(other) or b"%run" in data
+                if loads and _has_word(data, module) and _has_word(data, name):
                     return True
             elif (
                 other != path
@@ -220,9 +220,14 @@ class _Project:
 
     def _may_take(self, other: Path, module: str, name: str, starred: bool) -> bool:
         """Whether a file may take a name of a module, by its bytes: most that mention both do not."""
+        return may_take(self.contents[other], self._imports(other), module, name, starred)
+
+    def _imports(self, other: Path) -> frozenset[bytes]:
+        """The parts of what the imports of a file name."""
         if other not in self._imported:
-            self._imported[other] = imported_words(self.contents[other])
-        return may_take(self.contents[other], self._imported[other], module, name, starred)
+            data = self.contents[other]
+            self._imported[other] = imported_words(notebook_code(data) if other.suffix == NOTEBOOK else data)
+        return self._imported[other]
 
     def _takes(self, other: Path, path: Path, name: str, starred: bool) -> bool:
         found = self._mentions_of(other)
