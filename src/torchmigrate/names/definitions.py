@@ -241,6 +241,7 @@ class Definitions(Expressions):
         frame = self.frame
         owner = frame.owner if frame.scope.kind == "class" else None
         local = bound_names(node.body, {argument.arg for argument in all_arguments(arguments)})
+        local |= {parameter.name for parameter in getattr(node, "type_params", ())}
         if self.has_walrus:
             local |= walrus_names(node)
         guards = under(marks, self.guards)
@@ -284,6 +285,7 @@ class Definitions(Expressions):
         promised = [self.annotation(argument.annotation) for argument in arguments]
         self.annotation(node.returns)
         self.frame = frame
+        self._type_parameters(node)
         usual = self._usual(item)
         for number, argument in enumerate(arguments):
             several = argument is node.args.vararg or argument is node.args.kwarg
