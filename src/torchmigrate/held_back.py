@@ -11,8 +11,9 @@ from torchmigrate.canonical import canonical
 from torchmigrate.exports import Exports
 from torchmigrate.model import Applicability, Finding, Fix
 from torchmigrate.names.model import Binding, Kind, Names
-from torchmigrate.project.index import ProjectIndex, may_patch
+from torchmigrate.project.index import ProjectIndex
 from torchmigrate.project.mentions import Mentions
+from torchmigrate.project.screening import may_replace
 from torchmigrate.source import Source
 
 _WORD = re.compile(r"\w+")
@@ -120,7 +121,7 @@ class _Patches:
         if name.startswith(_SETTINGS):
             return None
         last = name.rpartition(".")[2]
-        if may_patch(self.data, last.encode()) and self._patches_here(name, last):
+        if may_replace(self.data, last) and self._patches_here(name, last):
             return f"this file puts something else in the place of `{name}`, which the new code would not see"
         other = self.project.patched(self.path, name)
         if other is not None:

@@ -14,8 +14,19 @@ from torchmigrate.canonical import canonical
 from torchmigrate.discover import discover_real
 from torchmigrate.files import SOURCE, UnreadableError, read
 from torchmigrate.libraries import LIBRARY_ROOTS
+from torchmigrate.project.contents import Contents
 from torchmigrate.project.mentions import Mentions, Name
-from torchmigrate.project.screening import imported_words, may_take, notebook_code
+from torchmigrate.project.screening import (
+    PATCHING,
+    Imports,
+    attributes,
+    given,
+    has_patching_call,
+    imports_of,
+    is_assigned,
+    may_take,
+    notebook_words,
+)
 from torchmigrate.reach import entries, exists, is_file
 from torchmigrate.source import Source, SourceError
 
@@ -29,13 +40,6 @@ MOST_BYTES = 100_000_000
 STEPS = 4  # from module to module on the way to what a name means
 _VERSION_CONTROL = (".git", ".hg", ".svn")
 _PROJECT_FILES = frozenset(["pyproject.toml", "setup.py", "setup.cfg", "torchmigrate.toml"])
-# What stands around a name where something else is put in its place: `.name =`, `.name: T =`, `.name, x =`;
-# `as thing.name`; and in calls such as `patch("torch.name")` and `patch.multiple(torch, name=mine)`.
-_ASSIGNED = re.compile(rb"[ \t]*(?:[,:][^=\n]{0,80})?=(?!=)")
-_BOUND = re.compile(rb"\bas [\w.]+\.\Z")
-_LONGEST = 200  # bytes between `as` and such a name
-_GIVEN = re.compile(rb"['\"]|[ \t]*=")
-_PATCHING = re.compile(rb"\b(?:patch|setattr|delattr|spy|stub)\b")
 _WORD = re.compile(r"\w+")
 _FILE = re.compile(r"[/\\.]")
 
@@ -135,15 +139,23 @@ class _Project:
         self.settings = settings
         self._mentions: dict[Path, Mentions | None] = {}
         self._mentioning: dict[str, list[Path]] = {}
-        self._patching: dict[str, list[Path]] = {}
-        self._imported: dict[Path, frozenset[bytes]] = {}
+        self._replacing: dict[str, list[Path]] = {}
+        self._imported: dict[Path, Imports] = {}
+        self._loading: dict[str, list[Path]] = {}
+        self._imported_by: dict[Path, frozenset[str]] = {}
 
     @functools.cached_property
-    def contents(self) -> dict[Path, bytes]:
-        """Python files and notebooks that are not excluded, by their real paths.
+    def contents(self) -> Contents:
+        """Python files that are not excluded, by their real paths."""
+        return Contents((path, data) for path, data in self._read.items() if path.suffix != NOTEBOOK)
 
-        Each is read once; every name that is asked for is looked for in that.
-        """
+    @functools.cached_property
+    def notebooks(self) -> Contents:
+        """Notebooks that are not excluded."""
+        return Contents((path, data) for path, data in self._read.items() if path.suffix == NOTEBOOK)
+
+    @functools.cached_property
+    def _read(self) -> dict[Path, bytes]:
         found: dict[Path, bytes] = {}
         left = MOST_BYTES
         for path in self._listed or ():
@@ -169,33 +181,55 @@ class _Project:
     @property
     def too_big(self) -> bool:
         """Whether nothing is known of the files, since to look at them would take too long."""
-        return not self.contents and self._listed is None
+        return not self._read and self._listed is None
 
     @functools.cached_property
     def modules(self) -> dict[str, list[Path]]:
         """Last name of a module -> its files."""
         found: dict[str, list[Path]] = {}
-        for path in self.contents:
-            if path.suffix != NOTEBOOK:
-                found.setdefault(module_parts(path)[-1], []).append(path)
+        for path in self.contents.paths:
+            found.setdefault(module_parts(path)[-1], []).append(path)
         return found
 
     def mentioning(self, module: str) -> list[Path]:
-        """The files, notebooks included, that have the last name of a module in them, if only in a word."""
+        """The files that have the last name of a module in them, if only in a word."""
         if module not in self._mentioning:
-            word = os.fsencode(module)
-            self._mentioning[module] = [path for path, data in self.contents.items() if word in data]
+            self._mentioning[module] = [*self.contents.holding(os.fsencode(module))]
         return self._mentioning[module]
 
-    def patching(self, name: str) -> list[Path]:
-        """The files that may put something else in the place of what has this last part in its name."""
-        if name not in self._patching:
-            self._patching[name] = [
+    def loading(self, module: str) -> list[Path]:
+        """The notebooks that may import or run a module."""
+        if module not in self._loading:
+            self._loading[module] = [
                 path
-                for path, data in self.contents.items()
-                if path.suffix != NOTEBOOK and may_patch(data, name.encode())
+                for path in self.notebooks.holding(os.fsencode(module))
+                if _has_word(self.notebooks[path], module)
+                and (b"%run" in self.notebooks[path] or module in self._words(path))
             ]
-        return self._patching[name]
+        return self._loading[module]
+
+    def _words(self, notebook: Path) -> frozenset[str]:
+        if notebook not in self._imported_by:
+            self._imported_by[notebook] = notebook_words(self.notebooks[notebook])
+        return self._imported_by[notebook]
+
+    @functools.cached_property
+    def _with_calls(self) -> set[Path]:
+        """The files that may call what puts something else in the place of a name."""
+        named = {path for word in PATCHING for path in self.contents.holding(word.encode())}
+        return {path for path in named if has_patching_call(self.contents[path])}
+
+    def replacing(self, name: str) -> list[Path]:
+        """The files that may put something else in the place of what has this last part in its name."""
+        if name not in self._replacing:
+            found = {
+                path
+                for path in self.contents.holding(b"." + name.encode())
+                if any(map(is_assigned, attributes(name).finditer(self.contents[path])))
+            }
+            found.update(path for path in self._with_calls if given(name).search(self.contents[path]))
+            self._replacing[name] = sorted(found)
+        return self._replacing[name]
 
     # ---- questions -----------------------------------------------------------------------------------
 
@@ -204,30 +238,22 @@ class _Project:
         starred = starred and not name.startswith("_")
         if self.too_big:
             return True
-        for other in self.mentioning(module):
-            if other.suffix == NOTEBOOK:
-                data = self.contents[other]
-                loads = module.encode() in self._imports(other) or b"%run" in data
-                if loads and _has_word(data, module) and _has_word(data, name):
-                    return True
-            elif (
-                other != path
-                and self._may_take(other, module, name, starred)
-                and self._takes(other, path, name, starred)
-            ):
-                return True
-        return False
+        return any(
+            other != path
+            and self._may_take(other, path, name, starred)
+            and self._takes(other, path, name, starred)
+            for other in self.mentioning(module)
+        ) or any(_has_word(self.notebooks[notebook], name) for notebook in self.loading(module))
 
-    def _may_take(self, other: Path, module: str, name: str, starred: bool) -> bool:
+    def _may_take(self, other: Path, path: Path, name: str, starred: bool) -> bool:
         """Whether a file may take a name of a module, by its bytes: most that mention both do not."""
-        return may_take(self.contents[other], self._imports(other), module, name, starred)
-
-    def _imports(self, other: Path) -> frozenset[bytes]:
-        """The parts of what the imports of a file name."""
+        data = self.contents[other]
         if other not in self._imported:
-            data = self.contents[other]
-            self._imported[other] = imported_words(notebook_code(data) if other.suffix == NOTEBOOK else data)
-        return self._imported[other]
+            self._imported[other] = imports_of(data, other.parent.parts)
+        module = module_parts(path)[-1]
+        return may_take(
+            data, self._imported[other], module, name, starred, lambda item: self._is(item, other, path)
+        )
 
     def _takes(self, other: Path, path: Path, name: str, starred: bool) -> bool:
         found = self._mentions_of(other)
@@ -269,7 +295,7 @@ class _Project:
     def replaces(self, path: Path, name: str) -> bool:
         if self.too_big:
             return False
-        for other in self.patching(name):
+        for other in self.replacing(name):
             found = self._mentions_of(other)
             if other == path or found is None:
                 continue
@@ -282,7 +308,7 @@ class _Project:
         if self.too_big:
             return None
         last = qualified.rpartition(".")[2]
-        for other in self.patching(last):
+        for other in self.replacing(last):
             if other != path and self._patches(other, qualified, last):
                 return other
         return None
@@ -344,6 +370,7 @@ def _imports(text: str, module: str) -> bool:
     )
 
 
+@functools.lru_cache(maxsize=MOST_FILES)
 def module_parts(path: Path) -> tuple[str, ...]:
     """A module as the parts of its absolute path; a package is its directory."""
     return path.parent.parts if path.stem == "__init__" else (*path.parent.parts, path.stem)
@@ -368,30 +395,6 @@ def _read(path: Path) -> bytes:
         return read(path, SOURCE)
     except UnreadableError:
         return b""
-
-
-def may_patch(data: bytes, name: bytes) -> bool:
-    """Whether a text may put something else in the place of what ends with this name."""
-    start = data.find(name)
-    patches: bool | None = None
-    while start >= 0:
-        end = start + len(name)
-        if not _in_word(data[end : end + 1]) and not _in_word(data[start - 1 : start] if start else b""):
-            if data[start - 1 : start] == b"." and (
-                _ASSIGNED.match(data, end) or _BOUND.search(data, max(0, start - _LONGEST), start)
-            ):
-                return True
-            if patches is not False and _GIVEN.match(data, end):
-                patches = patches or _PATCHING.search(data) is not None
-                if patches:
-                    return True
-        start = data.find(name, end)
-    return False
-
-
-def _in_word(character: bytes) -> bool:
-    """Whether a byte may be part of an identifier."""
-    return character.isalnum() or character == b"_" or character >= b"\x80"
 
 
 def _has_word(data: bytes, name: str) -> bool:

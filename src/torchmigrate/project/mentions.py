@@ -30,6 +30,10 @@ class Name(NamedTuple):
     def plus(self, *parts: str) -> Name:
         return Name(self.base, (*self.parts, *parts))
 
+    def first(self, part: str) -> Name:
+        """The name up to a part of it."""
+        return Name(self.base, self.parts[: self.parts.index(part) + 1])
+
 
 class Mentions:
     """Names of modules and of what is in them, as a file has them.

@@ -1,80 +1,229 @@
-"""What the bytes of a file say of what it may take from a module, before anybody parses it.
+"""What the bytes of a file say of what it may take from a module or replace, before anybody parses it.
 
-Never wrong in saying that it takes nothing.
+Never wrong in saying that it does not.
 """
 
 from __future__ import annotations
 
+import functools
 import re
+from collections.abc import Callable
+from typing import NamedTuple
 
 from torchmigrate.libraries import LIBRARY_ROOTS
+from torchmigrate.project.mentions import Name
 
-_IMPORT = re.compile(
-    rb"(?:^|[;:])[ \t>.]*(?:from[ \t]+([\w. \t]+?)[ \t]+)?import\b[ \t]*(\([^)]*\)?|(?:\\\r?\n|[^\n])*)",
-    re.MULTILINE,
-)
-_WORD = re.compile(rb"\w+")
-_STAR = re.compile(rb"\bimport[ \t\\\r\n]*\*")
-_OWNER = re.compile(rb"(\w+)[ \t]*\.[ \t]*\Z")
-_ROOTS = frozenset(root.encode() for root in LIBRARY_ROOTS)
+_IMPORT = re.compile(rb"\bimport\b[ \t]*(\((?:[^)#]|#[^\n]*)*\)?|(?:\\\r?\n|[^\n;])*)")
+# What stands before that: nothing, the prompt of a doctest, other statements, `from module`.
+_BEFORE = re.compile(rb"(?:^|[;:])[ \t>.]*(?:from\b\s*([\w. \t\\\r\n]+?)\s*)?\Z")
+_LONGEST = 500  # bytes that are looked at for it
+_WORD = re.compile(r"\w+")
+_DOTTED = re.compile(r"\w+(?:[ \t]*\.[ \t]*\w+)*")
+_OWNER = re.compile(rb"(\w+)[\s\\]*\Z")
 # Whoever has one of these may read a name that is not written there.
-_ANY_NAME = (
-    b"getattr",
-    b"hasattr",
-    b"vars",
-    b"dir(",
-    b"getmembers",
-    b"__dict__",
-    b"exec",
-    b"eval",
-    b"globals",
+_DYNAMIC = re.compile(
+    rb"\b(?:vars|dir|getmembers)\s*\(|\b(?:getattr|hasattr)\s*\((?!\s*[\w.]+\s*,\s*[rbuRBU]?['\"])"
 )
+_LOADS = re.compile(rb"\b(?:import_module|__import__|modules|run_module|find_spec|reload)\b")
+_STRING = re.compile(rb"['\"][^\n]*\Z")
 
 
-def notebook_code(data: bytes) -> bytes:
-    """The bytes of a notebook with the lines of its cells as lines, as far as finding imports needs it."""
-    return data.replace(b"\\n", b"\n").replace(b'"', b"\n")
+class Imports(NamedTuple):
+    """What the import statements of a file name, and whether it takes names in other ways.
+
+    Attributes:
+        taken: modules and what is taken from each: names, new names, `*`.
+        whole: modules that are imported as `import a.b`.
+        words: every part of all those.
+        stars: whether there is an `import *`.
+        dynamic: whether names may be read that are not written there.
+        loads: whether modules may be loaded by a name in a string.
+    """
+
+    taken: list[tuple[Name, frozenset[str]]]
+    whole: list[Name]
+    words: frozenset[str]
+    stars: bool
+    dynamic: bool
+    loads: bool
 
 
-def imported_words(data: bytes) -> frozenset[bytes]:
-    """The parts of what the imports of a file name, those from the libraries left out."""
-    words: set[bytes] = set()
-    for module, names in _IMPORT.findall(data):
-        if module.partition(b".")[0].strip() not in _ROOTS or b";" in names:
-            words.update(_WORD.findall(module))
-            words.update(_WORD.findall(names))
-    return frozenset(words)
+def imports_of(data: bytes, directory: tuple[str, ...]) -> Imports:
+    """The imports of a file; those in doctests, and in code that is a string of many lines, are among them.
+
+    Args:
+        directory: that the file is in, as parts of an absolute path.
+    """
+    taken: list[tuple[Name, frozenset[str]]] = []
+    whole: list[Name] = []
+    words: set[str] = set()
+    for found in _IMPORT.finditer(data):
+        before = _BEFORE.search(data[_start(data, found.start()) : found.start()])
+        if before is None:
+            continue
+        text = found[1].decode("utf-8", "replace")
+        if before[1] is None:
+            for dotted in _DOTTED.findall(text):
+                parts = tuple(_WORD.findall(dotted))
+                whole.append(Name(None, parts))
+                words.update(parts)
+            continue
+        module = before[1].decode("utf-8", "replace")
+        parts = tuple(_WORD.findall(module))
+        level = len(module[: module.find(parts[0])] if parts else module)
+        level = module[:level].count(".")
+        base = directory[: len(directory) - level + 1] if level else None
+        names = frozenset(_WORD.findall(text)) | frozenset(["*"] if "*" in text else ())
+        taken.append((Name(base, parts), names))
+        words.update(parts, names)
+    dynamic, loads = _DYNAMIC.search(data) is not None, _LOADS.search(data) is not None
+    return Imports(taken, whole, frozenset(words), "*" in words, dynamic, loads)
 
 
-def may_take(data: bytes, imported: frozenset[bytes], module: str, name: str, starred: bool) -> bool:
+def _start(data: bytes, end: int) -> int:
+    """Where the line begins that a place is in; lines that a backslash joins are one."""
+    least = max(0, end - _LONGEST)
+    start = data.rfind(b"\n", least, end) + 1
+    while start > least and data[:start].endswith((b"\\\n", b"\\\r\n")):
+        start = data.rfind(b"\n", least, start - 1) + 1
+    return max(start, least)
+
+
+def notebook_words(data: bytes) -> frozenset[str]:
+    """The parts of what the imports in a notebook name."""
+    return imports_of(data.replace(b"\\n", b"\n").replace(b'"', b"\n"), ()).words
+
+
+def may_take(
+    data: bytes, imports: Imports, module: str, name: str, starred: bool, is_module: Callable[[Name], bool]
+) -> bool:
     """Whether a file may take a name of a module: by an import, an attribute, or in a string.
 
     Args:
-        imported: the `imported_words` of the file.
+        imports: the `imports_of` the file.
         module: the last part of its name.
         starred: whether a star import takes the name.
+        is_module: whether a name in the file may mean the module.
     """
     if not (module.isascii() and name.isascii()):
         return True
-    word = name.encode()
-    named = word in data and re.search(rb"\b%s\b" % word, data)
-    if not named and not (starred and _STAR.search(data)) and not any(text in data for text in _ANY_NAME):
+    named = name.encode() in data
+    starred = starred and imports.stars
+    if not (named or starred or imports.dynamic):
         return False
-    stem = module.encode()
-    if stem in imported:
-        return True
-    for found in re.finditer(rb"\b%s\b" % re.escape(stem), data):
-        start, end = found.span()
-        before = data[data.rfind(b"\n", 0, start) + 1 : start]
-        if b"'" in before or b'"' in before or b">>>" in before:
+    held = False  # whether the file has the module as a whole
+    for owner, names in imports.taken:
+        own = bool(owner.parts) and owner.parts[0] not in LIBRARY_ROOTS
+        if (name in names or (starred and "*" in names)) and (
+            (own and owner.parts[1:][-1:] == (module,))
+            or is_module(owner)  # `middle.module`: any of that name
+        ):
             return True
-        # The end of a long string, or of a chain that goes over several lines.
-        owner = _OWNER.search(before)
-        if owner is not None and owner[1] in imported:
+        held = held or (module in names and (own or is_module(owner.plus(module))))
+    for item in imports.whole:
+        held = held or (
+            module in item.parts
+            and (
+                (item.parts[0] not in LIBRARY_ROOTS and item.parts[0] != module)
+                or is_module(item.first(module))
+            )
+        )
+    asked = _questions(module, name)
+    named = named and asked.named.search(data) is not None
+    if not (named or imports.dynamic):
+        return False
+    is_string = asked.string.search(data) is not None
+    is_file = is_string and asked.file.search(data) is not None
+    if named:
+        if is_file or asked.pair.search(data) is not None:
             return True
-        if before.strip() in (b"", b".") or before.rstrip().endswith((b"/", b"\\")):
+        if any(_in_string(data, found.start()) for found in asked.code.finditer(data)):
             return True
-        rest = data.find(b"\n", end)
-        if data[end : end + 3] == b".py" or b"'''" in data[end:rest] or b'"""' in data[end:rest]:
-            return True
-    return False
+    held = held or is_file or (is_string and imports.loads)
+    reads = imports.dynamic or (named and asked.read.search(data) is not None)
+    return reads and (
+        held
+        or any(
+            (before := _OWNER.search(data[max(0, found.start() - _LONGEST) : found.start()])) is not None
+            and before[1].decode("utf-8", "replace") in imports.words
+            for found in asked.attribute.finditer(data)
+        )
+    )
+
+
+def _in_string(data: bytes, offset: int) -> bool:
+    """Whether a place may be inside of a string."""
+    line = data.rfind(b"\n", 0, offset) + 1
+    return _STRING.search(data[line:offset]) is not None or any(
+        data.count(quotes, 0, offset) % 2 for quotes in (b"'''", b'"""')
+    )
+
+
+class _Questions(NamedTuple):
+    """Patterns for a name of a module."""
+
+    named: re.Pattern[bytes]
+    pair: re.Pattern[bytes]  # `module.name`, also in a string that is written in pieces
+    attribute: re.Pattern[bytes]  # `.module`
+    string: re.Pattern[bytes]  # a string that ends with the module
+    file: re.Pattern[bytes]  # the same, as the name of a file or part of a path
+    code: re.Pattern[bytes]  # `from package.module`, `import module`
+    read: re.Pattern[bytes]  # `.name`, "name"
+
+
+@functools.lru_cache(maxsize=256)
+def _questions(module: str, name: str) -> _Questions:
+    stem, word = re.escape(module).encode(), re.escape(name).encode()
+    patterns = (  # those that begin with letters are found quickly
+        rb"%s(?!\w)" % word,
+        rb"%s[\s\\'\"rbufRBUF)]*\.[\s\\'\"rbufRBUF(]*%s\b" % (stem, word),
+        rb"\.[\s\\]*%s\b" % stem,
+        rb"%s(?:[\s'\"\\]*\.py)?['\"]" % stem,
+        rb"['\"/\\.}]%s(?:[\s'\"\\]*\.py)?['\"]" % stem,
+        rb"(?:from|import)[ \t]+[\w.]*\b%s\b" % stem,
+        rb"\.[\s\\]*%s\b|['\"]%s['\"]" % (word, word),
+    )
+    return _Questions(*map(re.compile, patterns))
+
+
+# ---- what is replaced ------------------------------------------------------------------------------------
+
+# What stands around a name where something else is put in its place: `.name =`, `.name: T =`, `.name, x =`;
+# `as thing.name`; and in calls such as `patch("torch.name")` and `patch.multiple(torch, name=mine)`.
+_BOUND = re.compile(rb"\bas [\w.]+\Z")
+_ASSIGNED = re.compile(rb"[ \t]*(?:[,:][^=\n]{0,80})?=(?!=)")
+PATCHING = ("patch", "setattr", "delattr", "spy", "stub")
+_PATCHING = re.compile(rb"\b(?:%s)\b" % "|".join(PATCHING).encode())
+
+
+@functools.lru_cache(maxsize=256)
+def attributes(name: str) -> re.Pattern[bytes]:
+    """A pattern of what is written as an attribute of this name; `is_assigned` says which are replaced."""
+    return re.compile(rb"\.%s(?!\w)" % re.escape(name).encode())
+
+
+@functools.lru_cache(maxsize=256)
+def given(name: str) -> re.Pattern[bytes]:
+    """A pattern of what a call may be given to replace what has this name; see `has_patching_call`."""
+    return re.compile(rb"%s(?:['\"]|[ \t]*=)" % re.escape(name).encode())
+
+
+def is_assigned(attribute: re.Match[bytes]) -> bool:
+    """Whether what `attributes` found is assigned."""
+    data, start, end = attribute.string, attribute.start(), attribute.end()
+    return (
+        _ASSIGNED.match(data, end) is not None
+        or _BOUND.search(data[max(0, start - _LONGEST) : start]) is not None
+    )
+
+
+def has_patching_call(data: bytes) -> bool:
+    """Whether a file may call something that replaces a name."""
+    return _PATCHING.search(data) is not None
+
+
+def may_replace(data: bytes, name: str) -> bool:
+    """Whether a file may put something else in the place of what ends with this name."""
+    return any(map(is_assigned, attributes(name).finditer(data))) or (
+        given(name).search(data) is not None and has_patching_call(data)
+    )

@@ -1,0 +1,48 @@
+"""The bytes of the files of a project, in one piece: a word is looked for in all of them at once."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+
+class Contents:
+    """What files hold.
+
+    Args:
+        files: each with its content.
+    """
+
+    def __init__(self, files: Iterable[tuple[Path, bytes]]) -> None:
+        pieces: list[bytes] = []
+        self.paths: list[Path] = []
+        self._starts: list[int] = []
+        self._number: dict[Path, int] = {}
+        size = 0
+        for path, data in files:
+            self._number[path] = len(self.paths)
+            self.paths.append(path)
+            self._starts.append(size)
+            pieces.append(data)
+            size += len(data) + 1
+        self._data = b"\n".join(pieces)  # no word goes from one file into the next
+        self._starts.append(size)
+
+    def get(self, path: Path) -> bytes | None:
+        """The content of a file; None: it is not one of these."""
+        return self[path] if path in self._number else None
+
+    def __getitem__(self, path: Path) -> bytes:
+        return self._content(self._number[path])
+
+    def _content(self, number: int) -> bytes:
+        return self._data[self._starts[number] : self._starts[number + 1] - 1]
+
+    def holding(self, word: bytes) -> Iterator[Path]:
+        """The files in which some bytes are."""
+        start = self._data.find(word)
+        while start >= 0:
+            number = bisect_right(self._starts, start) - 1
+            yield self.paths[number]
+            start = self._data.find(word, self._starts[number + 1])
