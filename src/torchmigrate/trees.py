@@ -6,6 +6,11 @@ Both differ in one thing: the contexts (`ast.Load` and its like), which stand fo
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
+from itertools import chain
+from typing import TypeVar
+
+Node = TypeVar("Node", bound=ast.AST)
 
 # Fields that never hold a node, or only a context.
 _NO_NODES = frozenset(["arg", "attr", "conversion", "ctx", "id", "kind", "level", "module", "type_comment"])
@@ -53,13 +58,21 @@ def walk(tree: ast.AST) -> list[ast.AST]:
     return found
 
 
-def by_kind(tree: ast.AST) -> dict[type[ast.AST], list[ast.AST]]:
+class Nodes:
     """The nodes that `walk` gives, by their class."""
-    found: dict[type[ast.AST], list[ast.AST]] = {}
-    for node in walk(tree):
-        held = found.get(node.__class__)
-        if held is None:
-            found[node.__class__] = [node]
-        else:
-            held.append(node)
-    return found
+
+    def __init__(self, tree: ast.AST) -> None:
+        self._held: dict[type[ast.AST], list[ast.AST]] = {}
+        for node in walk(tree):
+            held = self._held.get(node.__class__)
+            if held is None:
+                self._held[node.__class__] = [node]
+            else:
+                held.append(node)
+
+    def __iter__(self) -> Iterator[ast.AST]:
+        return chain.from_iterable(self._held.values())
+
+    def __call__(self, kind: type[Node]) -> list[Node]:
+        """Those of one class, and not of those below it."""
+        return self._held.get(kind, [])  # type: ignore[return-value]  # grouped by class

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from enum import IntEnum
@@ -18,7 +19,6 @@ from torchmigrate.fixes import FixPlanner
 from torchmigrate.hits import Hit
 from torchmigrate.model import Finding
 from torchmigrate.names.model import Scope
-from torchmigrate.trees import children, walk
 
 NEEDS_HITS = True  # a file without a hit of the rule has nothing for it
 # Whoever sets this, or says which classes may be loaded, has decided already. (torch/serialization.py)
@@ -53,13 +53,14 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
     if any(word in text for word in _SETTLED) or _is_replaced(planner):
         return
     scopes: dict[int, _Body] = {}
+    reads: dict[str, list[ast.Name]] = {}
     chosen = []
     for hit in hits:
         case = _Case.UNKNOWN
         if hit.use.call is not None and hit.use.scope.kind in ("function", "module"):
             body = scopes.get(id(hit.use.scope))
             if body is None:
-                body = scopes[id(hit.use.scope)] = _Body(hit.use.scope, planner)
+                body = scopes[id(hit.use.scope)] = _Body(hit.use.scope, planner, reads)
             case = body.case(hit.use.call)
         one = rule._replace(cases=(rule.cases[case],))
         if case in (_Case.STATE, _Case.OWN_STATE):
@@ -80,18 +81,16 @@ def _is_replaced(planner: FixPlanner) -> bool:
 class _Body:
     """One function, or the module: where its values go."""
 
-    def __init__(self, scope: Scope, planner: FixPlanner) -> None:
+    def __init__(self, scope: Scope, planner: FixPlanner, reads: dict[str, list[ast.Name]]) -> None:
         node = scope.node
         assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.Module)
         statements = node.body if isinstance(node.body, list) else []
-        self._flow = reaching(statements, None if isinstance(node, ast.Module) else node.args)
-        self._parents: dict[ast.AST, ast.AST] = {}
-        self._loads: dict[str, list[ast.Name]] = {}
-        for inner in walk(node):
-            for child in children(inner):
-                self._parents[child] = inner
-            if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Load):
-                self._loads.setdefault(inner.id, []).append(inner)
+        self._flow = reaching(statements, None if isinstance(node, ast.Module) else node.args, befores=False)
+        self._parents = planner.names.parents
+        self._every = reads  # of the whole file, filled when the first is asked for
+        self._lines = 0, planner.source.line_count
+        if not isinstance(node, ast.Module):
+            self._lines = node.lineno, node.end_lineno or node.lineno
         self._definitions: dict[ast.expr, list[Definition]] = {}
         for definition in self._flow.every:
             if definition.value is not None:
@@ -194,9 +193,22 @@ class _Body:
         return _together(
             ask(read)
             for definition in definitions
-            for read in self._loads.get(definition.name, ())
+            for read in self._reads(definition.name)
             if not self._flow.of(read) or definition in self._flow.of(read)
         )
+
+    def _reads(self, name: str) -> list[ast.Name]:
+        """The reads of a variable in the body, nested functions included."""
+        if not self._every:
+            for read in sorted(self._planner.names.nodes(ast.Name), key=_line):
+                if isinstance(read.ctx, ast.Load):
+                    self._every.setdefault(read.id, []).append(read)
+        reads, (first, last) = self._every.get(name, []), self._lines
+        return reads[bisect_left(reads, first, key=_line) : bisect_right(reads, last, key=_line)]
+
+
+def _line(node: ast.Name) -> int:
+    return node.lineno
 
 
 def _together(held: Iterable[_Held]) -> _Held:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 
 from torchmigrate.libraries import LIBRARY_ROOTS
 from torchmigrate.names.model import Binding, Kind, Names, Role, Scope, Use
-from torchmigrate.trees import children, walk
+from torchmigrate.trees import children
 
 Place = tuple[int, int]  # line and column, as in the syntax tree
 # A test, whether it holds on the side that was asked about, and from where to where the other side goes.
@@ -37,7 +37,6 @@ class Choices:
 
     def __init__(self, names: Names) -> None:
         self.names = names
-        self._parents: dict[ast.AST, ast.AST] | None = None
         self._by_name: dict[str, list[Use]] | None = None
         self._wanted: dict[object, list[tuple[Place, Use]]] = {}
 
@@ -87,10 +86,9 @@ class Choices:
 
     def _sides(self, node: ast.AST) -> Iterator[Side]:
         """The choices that a node stands in."""
-        if self._parents is None:
-            self._parents = {child: outer for outer in walk(self.names.tree) for child in children(outer)}
+        parents = self.names.parents
         for _ in range(_FAR):
-            outer = self._parents.get(node)
+            outer = parents.get(node)
             if outer is None:
                 return
             if isinstance(outer, ast.IfExp) and node is not outer.test:
@@ -116,10 +114,9 @@ class Choices:
 
     def _rest(self, node: ast.If) -> list[tuple[Place, Place]]:
         """What stands in the block of an `if` behind it, and behind those that it is an `elif` of."""
-        assert self._parents is not None, "the caller made it"
         found: ast.stmt = node
         for _ in range(_FAR):
-            outer = self._parents.get(found)
+            outer = self.names.parents.get(found)
             if outer is None:
                 break
             if isinstance(outer, ast.If) and outer.orelse == [found]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from torchmigrate.canonical import canonical
 from torchmigrate.names.model import Guards, TryGuard
@@ -480,14 +481,16 @@ def _outwards(guards: Guards) -> Iterator[Guards]:
 
 def uses_one_of(used: Iterable[str], wanted: frozenset[str]) -> bool:
     """Whether one of the used names is wanted, or is in a wanted module, or imports its module."""
-    for spelled in used:
-        name = canonical(spelled)
-        if name in wanted or any(name.startswith(other + ".") for other in wanted):
-            return True
-        # Only for modules that came late: importing `torch.nn` says nothing.
-        if name in _EXISTS_SINCE and any(other.startswith(name + ".") for other in wanted):
-            return True
-    return False
+    return any(_is_one_of(name, wanted) for name in used)
+
+
+@lru_cache(maxsize=65_536)
+def _is_one_of(spelled: str, wanted: frozenset[str]) -> bool:
+    name = canonical(spelled)
+    if name in wanted or any(name.startswith(other + ".") for other in wanted):
+        return True
+    # Only for modules that came late: importing `torch.nn` says nothing.
+    return name in _EXISTS_SINCE and any(other.startswith(name + ".") for other in wanted)
 
 
 def _asserts(formula: Formula, names: frozenset[str]) -> bool:

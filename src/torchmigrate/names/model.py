@@ -5,14 +5,12 @@ from __future__ import annotations
 import ast
 import enum
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple
 
-from torchmigrate.trees import by_kind
+from torchmigrate.trees import Node, Nodes, children, walk
 
 if TYPE_CHECKING:
     from torchmigrate.names.guards import Formula
-
-Node = TypeVar("Node", bound=ast.AST)
 
 
 class Kind(enum.Enum):
@@ -274,8 +272,17 @@ class Names:
     tested: list[tuple[ast.stmt, ast.stmt, Formula]] = field(default_factory=list)
     # id of the test of an `if` or of a conditional expression -> what it says, if that is anything.
     tests: dict[int, Formula] = field(default_factory=dict)
-    _nodes: dict[type[ast.AST], list[ast.AST]] | None = None
+    _nodes: Nodes | None = None
     _imports: list[Binding] | None = None
+    _parents: dict[ast.AST, ast.AST] | None = None
+
+    @property
+    def parents(self) -> dict[ast.AST, ast.AST]:
+        """Node -> the one around it, for the whole file."""
+        if self._parents is None:
+            nodes = self._nodes or walk(self.tree)
+            self._parents = {child: outer for outer in nodes for child in children(outer)}
+        return self._parents
 
     @property
     def imports(self) -> list[Binding]:
@@ -290,8 +297,8 @@ class Names:
         Codemods ask for these instead of walking the whole tree, which is done once for all of them.
         """
         if self._nodes is None:
-            self._nodes = by_kind(self.tree)
-        return self._nodes.get(kind, [])  # type: ignore[return-value]  # grouped by class
+            self._nodes = Nodes(self.tree)
+        return self._nodes(kind)
 
     def release(self) -> None:
         """Break the cycles between scopes and bindings, so that all of it is freed without a collection."""
@@ -303,4 +310,4 @@ class Names:
         self.operations.clear()
         self.tested.clear()
         self.tests.clear()
-        self._nodes = self._imports = None
+        self._nodes = self._imports = self._parents = None

@@ -400,6 +400,12 @@ def _read(path: Path) -> bytes:
 def _has_word(data: bytes, name: str) -> bool:
     """Whether an identifier is in a text, also after a newline as JSON writes it."""
     word = os.fsencode(name)
-    return word in data and (
-        not name.isascii() or re.search(rb"(?:\b|\\[nt])" + re.escape(word) + rb"\b", data) is not None
-    )
+    start = data.find(word)
+    while start >= 0 and name.isascii():
+        before = data[max(0, start - 2) : start]
+        if (not before[-1:].isalnum() and before[-1:] != b"_") or before in (b"\\n", b"\\t"):
+            end = data[start + len(word) : start + len(word) + 1]
+            if not end.isalnum() and end != b"_":
+                return True
+        start = data.find(word, start + len(word))
+    return start >= 0

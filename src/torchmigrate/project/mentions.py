@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from torchmigrate.trees import walk
+from torchmigrate.trees import Nodes, walk
 
 _DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 # Calls that put something else in the place of a name: of unittest.mock, pytest, pytest-mock, the builtins.
@@ -70,64 +70,70 @@ class Mentions:
         self.patched_anywhere: set[str] = set()
         self._directory = directory
         self._bound: dict[str, set[Name]] = {}
-        nodes = walk(tree)
-        for node in nodes:
-            self._import(node)
-        for node in nodes:
-            if isinstance(node, ast.Assign):  # `t = torch`
-                for target in node.targets:
-                    if isinstance(target, ast.Name):
-                        self._bound.setdefault(target.id, set()).update(self.meanings(node.value))
-        inner = {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}
-        bare = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}  # docstrings
-        for node in nodes:
-            if isinstance(node, ast.Constant) and id(node) in bare:
-                self._docstring(node.value)
-            else:
-                self._read(node, inner)
-        for node in nodes:
-            self._patch(node)
+        nodes = Nodes(tree)
+        for statement in nodes(ast.Import):
+            self._import(statement)
+        for taken in nodes(ast.ImportFrom):
+            self._import_from(taken)
+        for assignment in nodes(ast.Assign):  # `t = torch`
+            for target in assignment.targets:
+                if isinstance(target, ast.Name):
+                    self._bound.setdefault(target.id, set()).update(self.meanings(assignment.value))
+        self._read_names(nodes)
+        bare = {id(expression.value) for expression in nodes(ast.Expr)}  # docstrings
+        for constant in nodes(ast.Constant):
+            if isinstance(constant.value, str):
+                (self._docstring if id(constant) in bare else self._string)(constant.value)
+        for call in nodes(ast.Call):
+            if _last(call.func) in _WHOLE and not _is_constant(call.args[1:2]):
+                meant = [name for item in call.args[:1] for name in self.meanings(item)]
+                self.dynamic.update(meant)
+                self.dynamic_objects |= not meant
+        for attribute in nodes(ast.Attribute):
+            if not isinstance(attribute.ctx, ast.Load):
+                self.patched.update(self.meanings(attribute))
+        for call in nodes(ast.Call):
+            if not _PATCHES.isdisjoint(_parts(call.func)):
+                self._patching_call(call)
 
-    def _import(self, node: ast.AST) -> None:
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                name = Name(None, tuple(alias.name.split(".")))
-                self.names.add(name)
-                bound = name if alias.asname else Name(None, name.parts[:1])
-                self._bound.setdefault(alias.asname or name.parts[0], set()).add(bound)
-        elif isinstance(node, ast.ImportFrom):
-            above = self._directory[: len(self._directory) - node.level + 1]
-            parts = tuple(node.module.split(".")) if node.module else ()
-            module = Name(above if node.level else None, parts)
-            for alias in node.names:
-                if alias.name == "*":
-                    self.stars.append(module)
-                    continue
-                self.names.add(module.plus(alias.name))
-                self.loads |= alias.name in _LOADS
-                self._bound.setdefault(alias.asname or alias.name, set()).add(module.plus(alias.name))
+    def _import(self, node: ast.Import) -> None:
+        for alias in node.names:
+            name = Name(None, tuple(alias.name.split(".")))
+            self.names.add(name)
+            bound = name if alias.asname else Name(None, name.parts[:1])
+            self._bound.setdefault(alias.asname or name.parts[0], set()).add(bound)
 
-    def _read(self, node: ast.AST, inner: set[int]) -> None:
-        if isinstance(node, (ast.Attribute, ast.Name)) and id(node) not in inner:
-            self.names.update(self.meanings(node))
-        if isinstance(node, ast.Attribute):
-            self.loads |= node.attr in _LOADS
-            if not self.meanings(node):
+    def _import_from(self, node: ast.ImportFrom) -> None:
+        above = self._directory[: len(self._directory) - node.level + 1]
+        parts = tuple(node.module.split(".")) if node.module else ()
+        module = Name(above if node.level else None, parts)
+        for alias in node.names:
+            if alias.name == "*":
+                self.stars.append(module)
+                continue
+            self.names.add(module.plus(alias.name))
+            self.loads |= alias.name in _LOADS
+            self._bound.setdefault(alias.asname or alias.name, set()).add(module.plus(alias.name))
+
+    def _read_names(self, nodes: Nodes) -> None:
+        attributes = nodes(ast.Attribute)
+        inner = {id(node.value) for node in attributes}
+        for node in attributes:
+            meant = self.meanings(node)
+            if not meant:
                 self.attributes.add(node.attr)
-                self.words.add(node.attr)
-        elif isinstance(node, ast.Name):
-            self.loads |= node.id in _LOADS
-            self.words.add(node.id)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            self._string(node.value)
-        elif isinstance(node, ast.Call) and _last(node.func) in _WHOLE and not _is_constant(node.args[1:2]):
-            meant = [name for item in node.args[:1] for name in self.meanings(item)]
-            self.dynamic.update(meant)
-            self.dynamic_objects |= not meant
+            elif id(node) not in inner:
+                self.names.update(meant)
+        for name in nodes(ast.Name):
+            self.words.add(name.id)
+            if id(name) not in inner:
+                self.names.update(self.meanings(name))
+        self.words |= self.attributes
+        self.loads |= not _LOADS.isdisjoint(self.words) or any(node.attr in _LOADS for node in attributes)
 
-    def _docstring(self, text: object) -> None:
+    def _docstring(self, text: str) -> None:
         """Prose takes nothing; the examples in it are code."""
-        code = _DOCTEST.findall(text) if isinstance(text, str) else []
+        code = _DOCTEST.findall(text)
         if code:
             self.texts.append("\n".join(code))
 
@@ -153,12 +159,6 @@ class Mentions:
         return self._bound.get(name, set())
 
     # ---- what is patched -----------------------------------------------------------------------------
-
-    def _patch(self, node: ast.AST) -> None:
-        if isinstance(node, ast.Attribute) and isinstance(node.ctx, (ast.Store, ast.Del)):
-            self.patched.update(self.meanings(node))
-        elif isinstance(node, ast.Call) and not _PATCHES.isdisjoint(_parts(node.func)):
-            self._patching_call(node)
 
     def _patching_call(self, node: ast.Call) -> None:
         given = [*node.args, *(keyword.value for keyword in node.keywords)]

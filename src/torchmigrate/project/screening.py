@@ -191,6 +191,7 @@ def _questions(module: str, name: str) -> _Questions:
 # What stands around a name where something else is put in its place: `.name =`, `.name: T =`, `.name, x =`;
 # `as thing.name`; and in calls such as `patch("torch.name")` and `patch.multiple(torch, name=mine)`.
 _BOUND = re.compile(rb"\bas [\w.]+\Z")
+_OWN = re.compile(rb"(?<![\w.])(?:self|cls)(?:\.\w+)*\Z")  # an object's own attribute is no library's
 _ASSIGNED = re.compile(rb"[ \t]*(?:[,:][^=\n]{0,80})?=(?!=)")
 PATCHING = ("patch", "setattr", "delattr", "spy", "stub")
 _PATCHING = re.compile(rb"\b(?:%s)\b" % "|".join(PATCHING).encode())
@@ -211,10 +212,10 @@ def given(name: str) -> re.Pattern[bytes]:
 def is_assigned(attribute: re.Match[bytes]) -> bool:
     """Whether what `attributes` found is assigned."""
     data, start, end = attribute.string, attribute.start(), attribute.end()
-    return (
-        _ASSIGNED.match(data, end) is not None
-        or _BOUND.search(data[max(0, start - _LONGEST) : start]) is not None
-    )
+    before = data[max(0, start - _LONGEST) : start]
+    if _OWN.search(before) is not None:
+        return False
+    return _ASSIGNED.match(data, end) is not None or _BOUND.search(before) is not None
 
 
 def has_patching_call(data: bytes) -> bool:
