@@ -13,7 +13,7 @@ from torchmigrate.model import Applicability, Finding, Fix
 from torchmigrate.names.model import Binding, Kind, Names
 from torchmigrate.project.index import ProjectIndex
 from torchmigrate.project.mentions import Mentions
-from torchmigrate.project.screening import may_replace
+from torchmigrate.project.screening import Imports, imports_of, may_assign, may_patch
 from torchmigrate.source import Source
 
 _WORD = re.compile(r"\w+")
@@ -108,6 +108,7 @@ class _Patches:
         self.path = path
         self.project = project
         self._own: Mentions | None = None
+        self._imported: Imports | None = None
         self._known: dict[str, str | None] = {}
         self._uses: dict[str, list[tuple[int, int]]] = {}
 
@@ -121,7 +122,7 @@ class _Patches:
         if name.startswith(_SETTINGS):
             return None
         last = name.rpartition(".")[2]
-        if may_replace(self.data, last) and self._patches_here(name, last):
+        if self._may_replace(last) and self._patches_here(name, last):
             return f"this file puts something else in the place of `{name}`, which the new code would not see"
         other = self.project.patched(self.path, name)
         if other is not None:
@@ -155,6 +156,14 @@ class _Patches:
         if self.project.replaced(self.path, name):
             return f"another file puts something else in the place of `{name}` of this one"
         return None
+
+    def _may_replace(self, last: str) -> bool:
+        return may_assign(self.data, self._imports, last) or may_patch(self.data, last)
+
+    def _imports(self) -> Imports:
+        if self._imported is None:
+            self._imported = imports_of(self.data, self.path.absolute().parent.parts)
+        return self._imported
 
     def _patches_here(self, name: str, last: str) -> bool:
         if self._own is None:

@@ -19,11 +19,10 @@ from torchmigrate.project.mentions import Mentions, Name
 from torchmigrate.project.screening import (
     PATCHING,
     Imports,
-    attributes,
-    given,
     has_patching_call,
     imports_of,
-    is_assigned,
+    may_assign,
+    may_patch,
     may_take,
     notebook_words,
 )
@@ -225,9 +224,9 @@ class _Project:
             found = {
                 path
                 for path in self.contents.holding(b"." + name.encode())
-                if any(map(is_assigned, attributes(name).finditer(self.contents[path])))
+                if may_assign(self.contents[path], functools.partial(self._imports_of, path), name)
             }
-            found.update(path for path in self._with_calls if given(name).search(self.contents[path]))
+            found.update(path for path in self._with_calls if may_patch(self.contents[path], name))
             self._replacing[name] = sorted(found)
         return self._replacing[name]
 
@@ -247,13 +246,15 @@ class _Project:
 
     def _may_take(self, other: Path, path: Path, name: str, starred: bool) -> bool:
         """Whether a file may take a name of a module, by its bytes: most that mention both do not."""
-        data = self.contents[other]
-        if other not in self._imported:
-            self._imported[other] = imports_of(data, other.parent.parts)
         module = module_parts(path)[-1]
         return may_take(
-            data, self._imported[other], module, name, starred, lambda item: self._is(item, other, path)
+            self._imports_of(other), module, name, starred, lambda item: self._is(item, other, path)
         )
+
+    def _imports_of(self, other: Path) -> Imports:
+        if other not in self._imported:
+            self._imported[other] = imports_of(self.contents[other], other.parent.parts)
+        return self._imported[other]
 
     def _takes(self, other: Path, path: Path, name: str, starred: bool) -> bool:
         found = self._mentions_of(other)

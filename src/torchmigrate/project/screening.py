@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from torchmigrate.libraries import LIBRARY_ROOTS
@@ -24,28 +25,43 @@ _OWNER = re.compile(rb"(\w+)[\s\\]*\Z")
 _DYNAMIC = re.compile(
     rb"\b(?:vars|dir|getmembers)\s*\(|\b(?:getattr|hasattr)\s*\((?!\s*[\w.]+\s*,\s*[rbuRBU]?['\"])"
 )
-_LOADS = re.compile(rb"\b(?:import_module|__import__|modules|run_module|find_spec|reload)\b")
+_MAY_BE_DYNAMIC = (b"vars", b"dir", b"getmembers", b"getattr", b"hasattr")
+_LOADS = (b"import_module", b"__import__", b"modules", b"run_module", b"find_spec", b"reload")
+_GIVEN_NAME = re.compile(rb"[ \t]*=[ \t]*[A-Za-z_][\w. \t=]*(?:[\n\r#;]|\Z)")  # `t = torch`
 _STRING = re.compile(rb"['\"][^\n]*\Z")
 
 
-class Imports(NamedTuple):
+@dataclass
+class Imports:
     """What the import statements of a file name, and whether it takes names in other ways.
 
     Attributes:
+        data: the bytes of the file.
         taken: modules and what is taken from each: names, new names, `*`.
         whole: modules that are imported as `import a.b`.
         words: every part of all those.
-        stars: whether there is an `import *`.
-        dynamic: whether names may be read that are not written there.
-        loads: whether modules may be loaded by a name in a string.
     """
 
+    data: bytes
     taken: list[tuple[Name, frozenset[str]]]
     whole: list[Name]
     words: frozenset[str]
-    stars: bool
-    dynamic: bool
-    loads: bool
+
+    @functools.cached_property
+    def dynamic(self) -> bool:
+        """Whether names may be read that are not written there."""
+        return any(word in self.data for word in _MAY_BE_DYNAMIC) and _DYNAMIC.search(self.data) is not None
+
+    @functools.cached_property
+    def loads(self) -> bool:
+        """Whether modules may be loaded by a name in a string."""
+        return any(word in self.data for word in _LOADS)
+
+    def binds(self, name: bytes) -> bool:
+        """Whether a variable may have what is imported: it is imported, or is given a plain name."""
+        return name.decode("utf-8", "replace") in self.words or any(
+            _GIVEN_NAME.match(self.data, found.end()) for found in re.finditer(re.escape(name), self.data)
+        )
 
 
 def imports_of(data: bytes, directory: tuple[str, ...]) -> Imports:
@@ -76,8 +92,7 @@ def imports_of(data: bytes, directory: tuple[str, ...]) -> Imports:
         names = frozenset(_WORD.findall(text)) | frozenset(["*"] if "*" in text else ())
         taken.append((Name(base, parts), names))
         words.update(parts, names)
-    dynamic, loads = _DYNAMIC.search(data) is not None, _LOADS.search(data) is not None
-    return Imports(taken, whole, frozenset(words), "*" in words, dynamic, loads)
+    return Imports(data, taken, whole, frozenset(words))
 
 
 def _start(data: bytes, end: int) -> int:
@@ -95,7 +110,7 @@ def notebook_words(data: bytes) -> frozenset[str]:
 
 
 def may_take(
-    data: bytes, imports: Imports, module: str, name: str, starred: bool, is_module: Callable[[Name], bool]
+    imports: Imports, module: str, name: str, starred: bool, is_module: Callable[[Name], bool]
 ) -> bool:
     """Whether a file may take a name of a module: by an import, an attribute, or in a string.
 
@@ -107,8 +122,9 @@ def may_take(
     """
     if not (module.isascii() and name.isascii()):
         return True
+    data = imports.data
     named = name.encode() in data
-    starred = starred and imports.stars
+    starred = starred and "*" in imports.words
     if not (named or starred or imports.dynamic):
         return False
     held = False  # whether the file has the module as a whole
@@ -191,31 +207,29 @@ def _questions(module: str, name: str) -> _Questions:
 # What stands around a name where something else is put in its place: `.name =`, `.name: T =`, `.name, x =`;
 # `as thing.name`; and in calls such as `patch("torch.name")` and `patch.multiple(torch, name=mine)`.
 _BOUND = re.compile(rb"\bas [\w.]+\Z")
-_OWN = re.compile(rb"(?<![\w.])(?:self|cls)(?:\.\w+)*\Z")  # an object's own attribute is no library's
+_CHAIN = re.compile(rb"(?<![\w.])(\w+)(?:\.\w+)*\Z")
 _ASSIGNED = re.compile(rb"[ \t]*(?:[,:][^=\n]{0,80})?=(?!=)")
 PATCHING = ("patch", "setattr", "delattr", "spy", "stub")
 _PATCHING = re.compile(rb"\b(?:%s)\b" % "|".join(PATCHING).encode())
 
 
-@functools.lru_cache(maxsize=256)
-def attributes(name: str) -> re.Pattern[bytes]:
-    """A pattern of what is written as an attribute of this name; `is_assigned` says which are replaced."""
-    return re.compile(rb"\.%s(?!\w)" % re.escape(name).encode())
+def may_assign(data: bytes, imports: Callable[[], Imports], name: str) -> bool:
+    """Whether a file may assign what has this name in something that is imported.
+
+    Args:
+        imports: gives the `imports_of` the file; asked last.
+    """
+    return any(
+        (_ASSIGNED.match(data, found.end()) or _BOUND.search(before)) is not None
+        and ((first := _CHAIN.search(before)) is None or imports().binds(first[1]))
+        for found in _attributes(name).finditer(data)
+        for before in [data[max(0, found.start() - _LONGEST) : found.start()]]
+    )
 
 
-@functools.lru_cache(maxsize=256)
-def given(name: str) -> re.Pattern[bytes]:
-    """A pattern of what a call may be given to replace what has this name; see `has_patching_call`."""
-    return re.compile(rb"%s(?:['\"]|[ \t]*=)" % re.escape(name).encode())
-
-
-def is_assigned(attribute: re.Match[bytes]) -> bool:
-    """Whether what `attributes` found is assigned."""
-    data, start, end = attribute.string, attribute.start(), attribute.end()
-    before = data[max(0, start - _LONGEST) : start]
-    if _OWN.search(before) is not None:
-        return False
-    return _ASSIGNED.match(data, end) is not None or _BOUND.search(before) is not None
+def may_patch(data: bytes, name: str) -> bool:
+    """Whether a call in a file may put something else in the place of what ends with this name."""
+    return _given(name).search(data) is not None and has_patching_call(data)
 
 
 def has_patching_call(data: bytes) -> bool:
@@ -223,8 +237,11 @@ def has_patching_call(data: bytes) -> bool:
     return _PATCHING.search(data) is not None
 
 
-def may_replace(data: bytes, name: str) -> bool:
-    """Whether a file may put something else in the place of what ends with this name."""
-    return any(map(is_assigned, attributes(name).finditer(data))) or (
-        given(name).search(data) is not None and has_patching_call(data)
-    )
+@functools.lru_cache(maxsize=256)
+def _attributes(name: str) -> re.Pattern[bytes]:
+    return re.compile(rb"\.%s(?!\w)" % re.escape(name).encode())
+
+
+@functools.lru_cache(maxsize=256)
+def _given(name: str) -> re.Pattern[bytes]:
+    return re.compile(rb"%s(?:['\"]|[ \t]*=)" % re.escape(name).encode())
