@@ -12,6 +12,7 @@ from operator import itemgetter
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.model import Finding, Fix
 from torchmigrate.source import Source
+from torchmigrate.trees import walk
 
 
 def decided_once(
@@ -82,7 +83,7 @@ class _Functions:
     def __init__(self, source: Source) -> None:
         kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
         self._spans: list[tuple[int, int]] = []
-        for span in sorted(source.span(node) for node in ast.walk(source.parse()) if isinstance(node, kinds)):
+        for span in sorted(source.span(node) for node in walk(source.parse()) if isinstance(node, kinds)):
             if not self._spans or span[0] >= self._spans[-1][1]:
                 self._spans.append(span)
 

@@ -45,7 +45,8 @@ class Defaults:
         surely_runs: whether a block under such guards runs whenever the statement of the use did.
         """
         key = _bound(use)
-        if key is None:
+        scope = use.binding.scope if use.role is Role.IMPORT and use.binding is not None else use.scope
+        if key is None or len(scope.bindings.get(key, ())) == 1:
             return False
         places = self._where(use.block).get(key, ())
         index = next((number for number in places if use.block[number] is use.statement), None)

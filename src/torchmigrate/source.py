@@ -55,7 +55,18 @@ class Source:
     async_arguments: set by `parse`, offsets of `async` where a call has it as a keyword argument.
     """
 
-    __slots__ = ("_ascii", "_starts", "_wide", "async_arguments", "bom", "data", "encoding", "path", "text")
+    __slots__ = (
+        "_ascii",
+        "_starts",
+        "_tree",
+        "_wide",
+        "async_arguments",
+        "bom",
+        "data",
+        "encoding",
+        "path",
+        "text",
+    )
 
     def __init__(self, path: Path, text: str, data: bytes, encoding: str, bom: bool) -> None:
         self.path = path
@@ -66,6 +77,7 @@ class Source:
         self.async_arguments: tuple[int, ...] = ()
         self._ascii = text.isascii()
         self._starts: list[int] | None = None
+        self._tree: ast.Module | None = None
         # line -> byte columns where its non-ASCII characters end, and how many bytes more than characters
         # there are up to each of them
         self._wide: dict[int, tuple[list[int], list[int]]] = {}
@@ -228,7 +240,15 @@ class Source:
     # ---- syntax -------------------------------------------------------------------------------------
 
     def parse(self) -> ast.Module:
-        """The syntax tree; its positions are those of `offset`. Raises SourceError, with the line."""
+        """The syntax tree, which nobody may change; its positions are those of `offset`.
+
+        Raises SourceError, with the line.
+        """
+        if self._tree is None:
+            self._tree = self._parse()
+        return self._tree
+
+    def _parse(self) -> ast.Module:
         try:
             with warnings.catch_warnings():
                 # An invalid escape in somebody's file is not ours to report, and must not be an error.

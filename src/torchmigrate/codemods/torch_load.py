@@ -12,13 +12,14 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from enum import IntEnum
+from functools import cached_property
 
 from torchmigrate.catalogue.model import Rule
-from torchmigrate.codemods._reaching import Definition, reaching
+from torchmigrate.codemods._reaching import Definition, Reaching, reaching
 from torchmigrate.fixes import FixPlanner
 from torchmigrate.hits import Hit
 from torchmigrate.model import Finding
-from torchmigrate.names.model import Scope
+from torchmigrate.names.model import Scope, Use
 
 NEEDS_HITS = True  # a file without a hit of the rule has nothing for it
 # Whoever sets this, or says which classes may be loaded, has decided already. (torch/serialization.py)
@@ -53,6 +54,7 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
     if any(word in text for word in _SETTLED) or _is_replaced(planner):
         return
     scopes: dict[int, _Body] = {}
+    saves = [use for use in planner.names.uses if use.sure and use.candidates == ("torch.save",)]
     reads: dict[str, list[ast.Name]] = {}
     chosen = []
     for hit in hits:
@@ -60,7 +62,7 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
         if hit.use.call is not None and hit.use.scope.kind in ("function", "module"):
             body = scopes.get(id(hit.use.scope))
             if body is None:
-                body = scopes[id(hit.use.scope)] = _Body(hit.use.scope, planner, reads)
+                body = scopes[id(hit.use.scope)] = _Body(hit.use.scope, planner, saves, reads)
             case = body.case(hit.use.call)
         one = rule._replace(cases=(rule.cases[case],))
         if case in (_Case.STATE, _Case.OWN_STATE):
@@ -81,27 +83,39 @@ def _is_replaced(planner: FixPlanner) -> bool:
 class _Body:
     """One function, or the module: where its values go."""
 
-    def __init__(self, scope: Scope, planner: FixPlanner, reads: dict[str, list[ast.Name]]) -> None:
+    def __init__(
+        self, scope: Scope, planner: FixPlanner, saves: list[Use], reads: dict[str, list[ast.Name]]
+    ) -> None:
         node = scope.node
         assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.Module)
-        statements = node.body if isinstance(node.body, list) else []
-        self._flow = reaching(statements, None if isinstance(node, ast.Module) else node.args, befores=False)
+        self._node = node
         self._parents = planner.names.parents
         self._every = reads  # of the whole file, filled when the first is asked for
         self._lines = 0, planner.source.line_count
         if not isinstance(node, ast.Module):
             self._lines = node.lineno, node.end_lineno or node.lineno
-        self._definitions: dict[ast.expr, list[Definition]] = {}
-        for definition in self._flow.every:
-            if definition.value is not None:
-                self._definitions.setdefault(definition.value, []).append(definition)
         self._saved = [
             (use.start, _path(use.call), _what(use.call))
-            for use in planner.names.uses
-            if use.call is not None and use.scope is scope and use.sure and use.candidates == ("torch.save",)
+            for use in saves
+            if use.call is not None and use.scope is scope
         ]
         self._planner = planner
         self._open: set[ast.AST] = set()
+
+    @cached_property
+    def _flow(self) -> Reaching:
+        node = self._node
+        statements = node.body if isinstance(node.body, list) else []
+        return reaching(statements, None if isinstance(node, ast.Module) else node.args, befores=False)
+
+    @cached_property
+    def _definitions(self) -> dict[ast.expr, list[Definition]]:
+        """Value -> what gets it."""
+        found: dict[ast.expr, list[Definition]] = {}
+        for definition in self._flow.every:
+            if definition.value is not None:
+                found.setdefault(definition.value, []).append(definition)
+        return found
 
     def case(self, call: ast.Call) -> _Case:
         """Which case of the rule a call of `torch.load` is."""

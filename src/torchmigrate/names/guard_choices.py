@@ -56,6 +56,8 @@ class Choices:
         if not found:
             return False
         objects = _objects(use)
+        if len(found) <= _MOST and not any(_same(use, objects, other) for _, other in found):
+            return False  # without looking at what is around
         for test, side, others in self._sides(use.node):
             for low, high in others:
                 begin, end = bisect_left(found, (low,)), bisect_left(found, (high,))

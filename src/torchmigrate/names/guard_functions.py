@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Callable, Iterator
 
 from torchmigrate.names.guards import FALSE, UNKNOWN, Formula, Known, any_of, both, negate
@@ -86,6 +87,7 @@ def entered(function: ast.AST, call: ast.Call | None, evaluate: Evaluate, value:
     return Inside(evaluate, held)
 
 
+@functools.lru_cache(maxsize=64)  # one that is called is called often
 def _may_answer(function: Function) -> bool:
     """Whether a function is short, and begins as one that only answers a test does."""
     body = function.body if isinstance(function, ast.FunctionDef) else []
