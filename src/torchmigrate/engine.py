@@ -144,11 +144,11 @@ class Engine:
                 named = {problem.reason for problem in result.problems}
                 result.problems += [item for item in failures.problems if item.reason not in named]
             else:
-                source.parse()  # without a name that is looked for; Python 2 and half a file are not clean
+                source.check()  # without a name that is looked for; Python 2 and half a file are not clean
             if self.settings.selects(async_argument.CODE):
                 found += async_argument.findings(source.async_arguments)
         elif len(source.text) <= UNRELATED:
-            source.parse()
+            source.check()
         ignored = self.settings.ignored_in(path)
         found = [item for item in found if item.code not in ignored]
         known = self.settings.known

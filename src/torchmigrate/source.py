@@ -248,6 +248,17 @@ class Source:
             self._tree = self._parse()
         return self._tree
 
+    def check(self) -> None:
+        """Raise SourceError where `parse` does, in less time than that takes."""
+        from symtable import symtable
+
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                symtable(self.text, "<source>", "exec")  # by Python's parser, without nodes
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            self.parse()  # which says why, and lets pass what only has no meaning
+
     def _parse(self) -> ast.Module:
         try:
             with warnings.catch_warnings():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -46,3 +47,11 @@ class Contents:
             number = bisect_right(self._starts, start) - 1
             yield self.paths[number]
             start = self._data.find(word, self._starts[number + 1])
+
+    def by_word(self, pattern: re.Pattern[bytes]) -> dict[bytes, set[Path]]:
+        """The files in which a pattern matches, by what its only group holds; it goes over no line's end."""
+        found: dict[bytes, set[Path]] = {}
+        for match in pattern.finditer(self._data):
+            path = self.paths[bisect_right(self._starts, match.start()) - 1]
+            found.setdefault(match[1], set()).add(path)
+        return found

@@ -17,6 +17,8 @@ from torchmigrate.libraries import LIBRARY_ROOTS
 from torchmigrate.project.contents import Contents
 from torchmigrate.project.mentions import Mentions, Name
 from torchmigrate.project.screening import (
+    ASSIGNED,
+    BOUND,
     PATCHING,
     Imports,
     has_patching_call,
@@ -143,27 +145,29 @@ class _Project:
         self._loading: dict[str, list[Path]] = {}
         self._imported_by: dict[Path, frozenset[str]] = {}
 
-    @functools.cached_property
+    @property
     def contents(self) -> Contents:
         """Python files that are not excluded, by their real paths."""
-        return Contents((path, data) for path, data in self._read.items() if path.suffix != NOTEBOOK)
+        return self._contents[0]
 
-    @functools.cached_property
+    @property
     def notebooks(self) -> Contents:
         """Notebooks that are not excluded."""
-        return Contents((path, data) for path, data in self._read.items() if path.suffix == NOTEBOOK)
+        return self._contents[1]
 
     @functools.cached_property
-    def _read(self) -> dict[Path, bytes]:
-        found: dict[Path, bytes] = {}
+    def _contents(self) -> tuple[Contents, Contents]:
+        files: list[tuple[Path, bytes]] = []
+        notebooks: list[tuple[Path, bytes]] = []
         left = MOST_BYTES
         for path in self._listed or ():
-            found[path] = _read(path)
-            left -= len(found[path])
+            data = _read(path)
+            (notebooks if path.suffix == NOTEBOOK else files).append((path, data))
+            left -= len(data)
             if left < 0:
                 self._listed = None
-                return {}
-        return found
+                return Contents([]), Contents([])
+        return Contents(files), Contents(notebooks)
 
     @functools.cached_property
     def _listed(self) -> list[Path] | None:
@@ -180,7 +184,7 @@ class _Project:
     @property
     def too_big(self) -> bool:
         """Whether nothing is known of the files, since to look at them would take too long."""
-        return not self._read and self._listed is None
+        return not self.contents.paths and self._listed is None
 
     @functools.cached_property
     def modules(self) -> dict[str, list[Path]]:
@@ -218,12 +222,22 @@ class _Project:
         named = {path for word in PATCHING for path in self.contents.holding(word.encode())}
         return {path for path in named if has_patching_call(self.contents[path])}
 
+    @functools.cached_property
+    def _assigning(self) -> dict[bytes, set[Path]]:
+        """Attribute -> the files that may assign one of that name."""
+        found = self.contents.by_word(ASSIGNED)
+        for name, paths in self.contents.by_word(BOUND).items():
+            found.setdefault(name, set()).update(paths)
+        return found
+
     def replacing(self, name: str) -> list[Path]:
         """The files that may put something else in the place of what has this last part in its name."""
         if name not in self._replacing:
+            word = name.encode()
+            paths = self._assigning.get(word, ()) if name.isascii() else self.contents.holding(word)
             found = {
                 path
-                for path in self.contents.holding(b"." + name.encode())
+                for path in paths
                 if may_assign(self.contents[path], functools.partial(self._imports_of, path), name)
             }
             found.update(path for path in self._with_calls if may_patch(self.contents[path], name))

@@ -209,6 +209,9 @@ def _questions(module: str, name: str) -> _Questions:
 _BOUND = re.compile(rb"\bas [\w.]+\Z")
 _CHAIN = re.compile(rb"(?<![\w.])(\w+)(?:\.\w+)*\Z")
 _ASSIGNED = re.compile(rb"[ \t]*(?:[,:][^=\n]{0,80})?=(?!=)")
+# The same of any attribute, to list all of a project at once.
+BOUND = re.compile(rb"as [\w.]+\.(\w+)")
+ASSIGNED = re.compile(rb"\.(\w+)(?=[ \t]*(?:[,:][^=\n]{0,80})?=(?!=))")
 PATCHING = ("patch", "setattr", "delattr", "spy", "stub")
 _PATCHING = re.compile(rb"\b(?:%s)\b" % "|".join(PATCHING).encode())
 
