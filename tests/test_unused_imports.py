@@ -31,6 +31,11 @@ GOES = {
         "from torch import FloatTensor\nimport torch\ntorch.set_default_tensor_type(FloatTensor)\n",
         "import torch\ntorch.set_default_dtype(torch.float32)\n",
     ),
+    "that another fix gave a new home": (
+        "TM450 TM456",
+        "import torch\nfrom torch.optim.lr_scheduler import _LRScheduler\nisinstance(s, _LRScheduler)\n",
+        "import torch\nisinstance(s, torch.optim.lr_scheduler.LRScheduler)\n",
+    ),
     "in a function": (
         "TM024",
         "import torch\ndef f():\n    from torch import DoubleTensor\n    torch.set_default_tensor_type(DoubleTensor)\n",
@@ -42,7 +47,7 @@ GOES = {
 @pytest.mark.parametrize("case", GOES)
 def test_the_import_goes_with_its_last_use(case: str) -> None:
     code, before, after = GOES[case]
-    assert checked_and_fixed(before, [code])[1] == after
+    assert checked_and_fixed(before, code.split())[1] == after
 
 
 IRANGE = "x = list(torchvision.utils.irange(3))\n"

@@ -179,14 +179,25 @@ def without_unused_imports(source: Source, path: Path, unused: set[str], project
     """The source without those of these imports (as `released` gives them) that have no use left."""
     names: Names = resolve(source.parse(), source)
     planner = ImportPlanner(names, source, exports_of(names, path, project))
+    here = {f"{binding.name}={binding.target}" for binding in names.imports}
+    # A name that two fixes concern: one gave its import a new home, the other its use a new name.
+    moved = {_home(item) for item in unused - here}
     releases = [
         Release(binding.id, ())
         for binding in names.imports
-        if f"{binding.name}={binding.target}" in unused and not binding.uses and not _bound_again(binding)
+        if not binding.uses and not _bound_again(binding)
+        for item in [f"{binding.name}={binding.target}"]
+        if item in unused or _home(item) in moved
     ]
     removals = planner.removals(releases)
     names.release()
     return source.with_text(splice(source.text, removals)) if removals else source
+
+
+def _home(item: str) -> str:
+    """Local name and library of what `released` gives."""
+    name, _, target = item.partition("=")
+    return f"{name}={target.partition('.')[0]}"
 
 
 def _bound_again(binding: Binding) -> bool:

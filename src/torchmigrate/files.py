@@ -50,7 +50,7 @@ def read(path: str | Path, most: int = TEXT, within: Path | None = None) -> byte
             size = _check(os.fstat(handle), most)
             data = os.read(handle, size + 1)
             # It may have grown, and what the system makes up (/proc) has no size.
-            while len(data) <= most and (more := os.read(handle, 65536)):
+            while len(data) != size and len(data) <= most and (more := os.read(handle, 65536)):
                 data += more
         finally:
             os.close(handle)

@@ -298,9 +298,10 @@ class _Project:
                     loaded |= size == len(parts) and found.loads
         for text in found.texts:
             if stem in text and _FILE.split(text.removesuffix(".py"))[-1] == stem:
-                if name in found.words:  # `exec(open("layers.py").read())` binds them all
+                is_file = text.endswith(".py")
+                if is_file and name in found.words:  # `exec(open("layers.py").read())` binds them all
                     return True
-                loaded = True
+                loaded |= is_file or found.loads
             elif name in text and name in _WORD.findall(text) and _imports(text, stem):
                 return True  # code
         if loaded and found.dynamic_objects:
