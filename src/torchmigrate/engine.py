@@ -203,7 +203,9 @@ class Engine:
                 for finding in found
                 if self._applies(finding) and (finding.code, finding.start) not in left_out
             ]
-            fixes = list(dict.fromkeys(finding.fix for finding in wanted if finding.fix is not None))
+            # Many findings may share one fix that has as many edits: each object is compared once.
+            objects = {id(finding.fix): finding.fix for finding in wanted if finding.fix is not None}
+            fixes = list(dict.fromkeys(objects.values()))
             done = editing.apply(source.text, fixes)
             if done.text == source.text:
                 break
@@ -216,17 +218,16 @@ class Engine:
                 working = self._working(source, done.applied, original)
                 bad = set(done.applied).difference(working)
                 failures = Failures(source, path)
-                for finding in wanted:
-                    if finding.fix in bad:
-                        left_out.add((finding.code, finding.start))
-                for fix, finding in {finding.fix: finding for finding in reversed(wanted)}.items():
-                    if fix in bad:
-                        failures.left_out(finding, "it gave code that does not parse")
+                broken = [item for item in wanted if item.fix in bad]
+                left_out.update((finding.code, finding.start) for finding in broken)
+                for finding in {finding.fix: finding for finding in reversed(broken)}.values():
+                    failures.left_out(finding, "it gave code that does not parse")
                 result.problems += reversed(failures.problems)
                 done = editing.apply(source.text, working)
                 after = source.with_text(done.text)
             applied = set(done.applied)
-            fixed.update(finding.code for finding in wanted if finding.fix in applied)
+            made = {key for key, fix in objects.items() if fix in applied}
+            fixed.update(finding.code for finding in wanted if id(finding.fix) in made)
             unused |= released(source, done.applied)
             left_out = {(code, editing.map_offset(done.edits, start)) for code, start in left_out}
             source = after
