@@ -481,7 +481,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="", help="cases whose name holds this")
     parser.add_argument("--rules", action="store_true", help="the examples of the rules, not the rest")
-    parser.add_argument("--limit", type=int, default=LIMIT, help=f"CPU seconds for one run [default: {LIMIT}]")
+    parser.add_argument(
+        "--limit", type=int, default=LIMIT, help=f"CPU seconds for one run [default: {LIMIT}]"
+    )
     parser.add_argument("--enough", type=float, default=ENOUGH, help=f"CPU seconds [default: {ENOUGH}]")
     parser.add_argument("--worst", action="store_true", help=f"show what is above {MOST} only")
     options = parser.parse_args()

@@ -30,6 +30,7 @@ from torchmigrate.names.distinctive import DISTINCTIVE_METHODS
 from torchmigrate.names.guards import is_excluded, is_handled
 from torchmigrate.names.model import Binding, Guards, Kind, Names, Role
 from torchmigrate.names.objects import TENSOR
+from torchmigrate.places import Surroundings
 from torchmigrate.quotes import requoted
 from torchmigrate.source import Source
 from torchmigrate.trees import walk
@@ -66,6 +67,22 @@ class _Move:
         return self.new + rest, local + rest
 
 
+class _Ranges:
+    """The offsets that are in at least one of some ranges."""
+
+    def __init__(self, spans: Iterable[tuple[int, int]]) -> None:
+        ordered = sorted(spans)
+        self._starts = [start for start, _ in ordered]
+        self._ends = list(accumulate((end for _, end in ordered), max))
+
+    def __bool__(self) -> bool:
+        return bool(self._starts)
+
+    def __contains__(self, offset: int) -> bool:
+        index = bisect_right(self._starts, offset) - 1
+        return index >= 0 and offset < self._ends[index]
+
+
 class FixPlanner:
     """Makes the findings of one file."""
 
@@ -93,11 +110,16 @@ class FixPlanner:
         self.halved: set[str] = set()  # what rules say by `together`, of which findings are suppressed
         self.exists: Callable[[str], bool | None] = lambda name: None  # whether the target has a name
         self._compared: set[str] = set()  # symbols of which uses are compared with something
-        self._withheld: list[tuple[str, int, int]] = []
+        self._withheld: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
         self._stated: dict[
             int, str
         ] = {}  # id() of fixes that rest on annotations alone -> what they are about
         self._removed: dict[int, set[int]] = {}  # block -> statements that fixes remove
+
+    @cached_property
+    def around(self) -> Surroundings:
+        """What is around the uses of the file."""
+        return Surroundings(self.names)
 
     @cached_property
     def imports(self) -> ImportPlanner:
@@ -138,7 +160,7 @@ class FixPlanner:
 
     def withhold(self, code: str, start: int, end: int) -> None:
         """Let a rule make no fix between two offsets, since it would leave half of a migration there."""
-        self._withheld.append((code, start, end))
+        self._withheld[code].append((start, end))
 
     def settled(self, found: list[Finding]) -> list[Finding]:
         """The findings as they are reported; a fix that several share is one.
@@ -153,10 +175,10 @@ class FixPlanner:
                 continue
             reason = f"only an annotation says {about}"
             settled[key] = fix._replace(applicability=Applicability.UNSAFE, reason=reason)
+        withheld = {code: _Ranges(spans) for code, spans in self._withheld.items()}
         for item in found:
-            for code, start, end in self._withheld:
-                if item.code == code and start <= item.start < end:
-                    settled[id(item.fix)] = None
+            if item.code in withheld and item.start in withheld[item.code]:
+                settled[id(item.fix)] = None
         found = [item._replace(fix=settled.get(id(item.fix), item.fix)) for item in found]
         patterns = {hit.rule.code: hit.rule.unless_named for hit in self.hits if hit.rule.unless_named}
         named = {code for code, pattern in patterns.items() if self._has_name(pattern)}
@@ -197,26 +219,19 @@ class FixPlanner:
 
     def at_target(self, found: list[Finding]) -> list[Finding]:
         """The findings in code that runs at the target, without fixes that change other code."""
-        spans = sorted(
+        excluded = _Ranges(
             (self.source.span(first)[0], self.source.span(last)[1])
             for first, last, test in self.names.tested
             if is_excluded(test, self._target, self.exists)
         )
-        if not spans:
+        if not excluded:
             return found
-        starts = [start for start, _ in spans]
-        ends = list(accumulate((end for _, end in spans), max))
-
-        def is_outside(offset: int) -> bool:
-            index = bisect_right(starts, offset) - 1
-            return index < 0 or offset >= ends[index]
-
+        fixes = {id(item.fix): item.fix for item in found if item.fix is not None}
+        inside = {key for key, fix in fixes.items() if any(edit.start in excluded for edit in fix.edits)}
         return [
-            item
-            if item.fix is None or all(is_outside(edit.start) for edit in item.fix.edits)
-            else item._replace(fix=None)
+            item._replace(fix=None) if id(item.fix) in inside else item
             for item in found
-            if is_outside(item.start)
+            if item.start not in excluded
         ]
 
     def _target(self, library: str) -> tuple[int, ...] | None:
@@ -389,13 +404,13 @@ class FixPlanner:
         if '"' not in edit.text and "'" not in edit.text:
             return edit
         text = self.source.text
-        if any(start <= edit.start < end for start, end in self._fstrings):
+        if edit.start in self._fstrings:
             return edit  # the quotes may be those that do not end the string
         return edit._replace(text=requoted(edit.text, text, text))
 
     @cached_property
-    def _fstrings(self) -> list[tuple[int, int]]:
-        return [self.source.span(node) for node in self.names.nodes(ast.JoinedStr)]
+    def _fstrings(self) -> _Ranges:
+        return _Ranges(map(self.source.span, self.names.nodes(ast.JoinedStr)))
 
     # ---- an import and what it binds -----------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from torchmigrate.codemods._mentions import Spot
 from torchmigrate.codemods._no_grad_extent import Extent, check_extent, extents, stored_names
@@ -25,7 +25,7 @@ from torchmigrate.hits import Hit
 from torchmigrate.imports import Refusal
 from torchmigrate.model import Edit
 from torchmigrate.names.model import Scope
-from torchmigrate.places import Surroundings
+from torchmigrate.trees import walk
 
 _MOST = 6  # blocks in a function, of which it is easier to say that it needs no gradients as a whole
 # Lines under one `with`: indenting more of them hides what changes, and a decorator says the same.
@@ -92,10 +92,11 @@ class Part:
 
     def _recorded(self) -> list[tuple[Spot, Labels]]:
         """What needs a `with`: the statements that compute with sources that have an effect."""
+        idle = self.idle
         return [
-            (spot, labels - self.idle)
+            (spot, labels - idle)
             for spot, labels in self.flow.computed.values()
-            if labels - self.idle
+            if labels - idle
             and not (self._has_no_grad(spot) and all(self.sites[label].flag is None for label in labels))
         ]
 
@@ -127,10 +128,11 @@ class Part:
         Raises:
             Unclear: one does.
         """
+        idle, computing = self.idle, self.computing
         for what, (line, labels) in self.flow.leaves.items():
-            left = labels - self.idle
+            left = labels - idle
             if what.startswith(STORED):  # what is computed under `no_grad` needs none elsewhere either
-                left -= self.computing
+                left -= computing
             if what == BACKWARD:  # which the flag forbids where it is volatile
                 left = frozenset(label for label in left if self.sites[label].flag is None)
             if left and what != RETURNED:
@@ -193,21 +195,17 @@ class Part:
         for statement, block in statements.values():
             if isinstance(statement, ast.Assign) and _does_nothing(statement, kept):
                 self.gone[id(statement)] = block
-        return {call: code for call, code in kept.items() if not self._is_gone(call)}
+        gone = {id(node) for going, _ in self._going() for item in going for node in walk(item)}
+        return {call: code for call, code in kept.items() if id(call) not in gone}
 
-    def _is_gone(self, call: ast.Call) -> bool:
-        return any(
-            any(node is call for node in ast.walk(statement))
-            for block in self.gone.values()
-            for statement in block
-            if id(statement) in self.gone
-        )
+    def _going(self) -> Iterator[tuple[list[ast.stmt], list[ast.stmt]]]:
+        """The statements that go, those of one block together, with the block."""
+        for block in {id(block): block for block in self.gone.values()}.values():
+            yield [statement for statement in block if id(statement) in self.gone], block
 
     def _drop(self, rewriting: Rewriting) -> None:
         """Take away the statements that are gone; a block keeps a `pass`."""
-        blocks = {id(block): block for block in self.gone.values()}
-        for block in blocks.values():
-            going = [statement for statement in block if id(statement) in self.gone]
+        for going, block in self._going():
             for statement in going:
                 if len(going) == len(block) and statement is going[0] and block is not self.body:
                     rewriting.make_pass(statement)
@@ -306,9 +304,8 @@ class Part:
         for outer in spot.chain():
             if isinstance(outer.statement, ast.With) and outer.statement is not spot.statement:
                 managers += [item.context_expr for item in outer.statement.items]
-        around = Surroundings(self.planner.names)
         return any(
-            around.qualified(item.func if isinstance(item, ast.Call) else item) in _NO_GRAD
+            self.planner.around.qualified(item.func if isinstance(item, ast.Call) else item) in _NO_GRAD
             for item in managers
         )
 
