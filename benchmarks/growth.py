@@ -23,7 +23,7 @@ MOST = 1.2  # the largest exponent that is wanted
 ENOUGH = 0.5  # CPU seconds that the larger of two runs should take to be compared
 LIMIT = 10  # CPU seconds after which a run is ended: what is quadratic is seen long before
 FIRST = 64  # units of the first file, which says how many are enough
-LONGEST = 400_000  # no file has more units than this
+LONGEST = 400_000  # characters of a file; the program looks for nothing in files of some megabytes
 CHECK = ("check", "--isolated", "--select", "ALL")
 FIX = (*CHECK, "--fix", "--unsafe-fixes")
 HEAD = """\
@@ -456,7 +456,7 @@ class Growth(NamedTuple):
 
 def measure(case: Case, limit: int, enough: float) -> Growth:
     """Times of a case for two sizes, one of them four times the other."""
-    idle = seconds(case.shape(1), case.command, limit)
+    idle = seconds(HEAD if case.deep else case.shape(1), case.command, limit)
     if isinstance(idle, str):
         return Growth(1, 1, 0, 0, idle)
     larger = case.deep or FIRST
@@ -466,11 +466,12 @@ def measure(case: Case, limit: int, enough: float) -> Growth:
         if isinstance(taken, str):
             return Growth(known[0], larger, known[1], float(limit), taken)
         taken -= idle
-        if case.deep or taken >= enough / 2 or larger >= LONGEST:
+        most = larger * LONGEST // len(case.shape(larger))
+        if case.deep or taken >= enough / 2 or larger * 1.2 > most:
             break
         known = (larger, max(taken, 0.001))
         # As many as would take long enough if time grew linearly; it is less than linear as long as they are few.
-        larger = min(LONGEST, int(larger * min(max(enough / known[1], 2), 16)) // 4 * 4)
+        larger = min(most, int(larger * min(max(enough / known[1], 2), 16))) // 4 * 4
     small = seconds(case.shape(larger // 4), case.command, limit)
     if isinstance(small, str):
         return Growth(larger, larger, 0, taken, small)

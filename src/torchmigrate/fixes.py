@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
-from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from typing import cast
 
 from torchmigrate import identity
@@ -32,6 +31,7 @@ from torchmigrate.names.model import Binding, Guards, Kind, Names, Role
 from torchmigrate.names.objects import TENSOR
 from torchmigrate.places import Surroundings
 from torchmigrate.quotes import requoted
+from torchmigrate.ranges import Ranges
 from torchmigrate.source import Source
 from torchmigrate.trees import walk
 from torchmigrate.versions.range import VersionRange, applicability, requirement, severity
@@ -65,22 +65,6 @@ class _Move:
         """The new qualified name of a use, and how it is written."""
         rest = f".{hit.use.rest}" if hit.use.rest else ""
         return self.new + rest, local + rest
-
-
-class _Ranges:
-    """The offsets that are in at least one of some ranges."""
-
-    def __init__(self, spans: Iterable[tuple[int, int]]) -> None:
-        ordered = sorted(spans)
-        self._starts = [start for start, _ in ordered]
-        self._ends = list(accumulate((end for _, end in ordered), max))
-
-    def __bool__(self) -> bool:
-        return bool(self._starts)
-
-    def __contains__(self, offset: int) -> bool:
-        index = bisect_right(self._starts, offset) - 1
-        return index >= 0 and offset < self._ends[index]
 
 
 class FixPlanner:
@@ -175,7 +159,7 @@ class FixPlanner:
                 continue
             reason = f"only an annotation says {about}"
             settled[key] = fix._replace(applicability=Applicability.UNSAFE, reason=reason)
-        withheld = {code: _Ranges(spans) for code, spans in self._withheld.items()}
+        withheld = {code: Ranges(spans) for code, spans in self._withheld.items()}
         for item in found:
             if item.code in withheld and item.start in withheld[item.code]:
                 settled[id(item.fix)] = None
@@ -219,7 +203,7 @@ class FixPlanner:
 
     def at_target(self, found: list[Finding]) -> list[Finding]:
         """The findings in code that runs at the target, without fixes that change other code."""
-        excluded = _Ranges(
+        excluded = Ranges(
             (self.source.span(first)[0], self.source.span(last)[1])
             for first, last, test in self.names.tested
             if is_excluded(test, self._target, self.exists)
@@ -409,8 +393,8 @@ class FixPlanner:
         return edit._replace(text=requoted(edit.text, text, text))
 
     @cached_property
-    def _fstrings(self) -> _Ranges:
-        return _Ranges(map(self.source.span, self.names.nodes(ast.JoinedStr)))
+    def _fstrings(self) -> Ranges:
+        return Ranges(map(self.source.span, self.names.nodes(ast.JoinedStr)))
 
     # ---- an import and what it binds -----------------------------------------------------------------
 

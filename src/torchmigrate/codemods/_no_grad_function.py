@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 
 from torchmigrate.codemods._mentions import Spot
 from torchmigrate.codemods._no_grad_extent import Extent, check_extent, extents, stored_names
 from torchmigrate.codemods._no_grad_flow import BACKWARD, NONE, RETURNED, STORED, Flow, Labels
 from torchmigrate.codemods._no_grad_sites import (
-    VARIABLE,
     Setting,
     Site,
     only_data,
@@ -24,8 +24,8 @@ from torchmigrate.fixes import FixPlanner
 from torchmigrate.hits import Hit
 from torchmigrate.imports import Refusal
 from torchmigrate.model import Edit
-from torchmigrate.names.model import Scope
-from torchmigrate.trees import walk
+from torchmigrate.names.model import Scope, Use
+from torchmigrate.trees import children, walk
 
 _MOST = 6  # blocks in a function, of which it is easier to say that it needs no gradients as a whole
 # Lines under one `with`: indenting more of them hides what changes, and a decorator says the same.
@@ -37,12 +37,14 @@ class Part:
     """What happens to volatile variables in one function, or in the module.
 
     hits, settings: where they are made. handed: calls of functions of the file that give one, as sites.
-    gone: statements that go, by id(), with their blocks.
+    gone: statements that go, by id(), with their blocks. wrapped: all calls of `Variable` in the file, by the
+    id() of the statement that each stands in.
     """
 
-    def __init__(self, scope: Scope, planner: FixPlanner) -> None:
+    def __init__(self, scope: Scope, planner: FixPlanner, wrapped: Mapping[int, Sequence[Use]]) -> None:
         self.scope = scope
         self.planner = planner
+        self.wrapped = wrapped
         self.body: list[ast.stmt] = getattr(scope.node, "body", [])
         self.hits: list[Hit] = []
         self.settings: list[Setting] = []
@@ -181,12 +183,11 @@ class Part:
             assert site.call is not None and site.data is not None, "chosen so"
             kept[site.call] = replacement(site.data, rewriting)
             statements[id(site.statement)] = site.statement, site.block
-        for use in self.planner.names.uses:
+        beside = {*statements, *(id(item) for extent in found for item in extent.statements)}
+        uses = [use for key in beside for use in self.wrapped.get(key, ())]
+        for use in sorted(uses, key=lambda use: use.start):
             call = use.call
-            beside = id(use.statement) in statements or any(
-                use.statement in extent.block[extent.first.index : extent.last.index + 1] for extent in found
-            )
-            if call is None or call in kept or not beside or use.candidates != (VARIABLE,) or not use.sure:
+            if call is None or call in kept:
                 continue
             data = only_data(call, rewriting)
             if data is not None:
@@ -218,7 +219,7 @@ class Part:
         set_here = {id(setting.target) for setting in self.settings}
         set_here |= {id(site.value) for site in self.sites if site.follows}
         for statement in self.body:
-            for node in ast.walk(statement):
+            for node in _own_nodes(statement):
                 if isinstance(node, ast.Attribute):
                     other = node.attr == "volatile" and id(node) not in set_here
                 elif isinstance(node, ast.Call):
@@ -227,17 +228,8 @@ class Part:
                     )
                 else:
                     continue
-                if other and not self._is_inner(node):
+                if other:
                     raise Unclear(f"line {node.lineno} has to do with `volatile` as well, in another way")
-
-    def _is_inner(self, node: ast.AST) -> bool:
-        """Whether a node stands in a function that is defined here; that is a part of its own."""
-        return any(
-            isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef)
-            and any(child is node for child in ast.walk(inner))
-            for statement in self.body
-            for inner in ast.walk(statement)
-        )
 
     # ---- what goes under a `with` ---------------------------------------------------------------------
 
@@ -308,6 +300,16 @@ class Part:
             self.planner.around.qualified(item.func if isinstance(item, ast.Call) else item) in _NO_GRAD
             for item in managers
         )
+
+
+def _own_nodes(statement: ast.stmt) -> Iterator[ast.AST]:
+    """The nodes of a statement, without functions that are defined in it: they are parts of their own."""
+    nodes: deque[ast.AST] = deque([statement])
+    while nodes:
+        node = nodes.popleft()
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node
+            nodes += children(node)
 
 
 def is_false(node: ast.expr) -> bool:

@@ -15,13 +15,13 @@ from torchmigrate.codemods._local_names import LocalNames
 from torchmigrate.codemods._no_grad_flow import RETURNED
 from torchmigrate.codemods._no_grad_function import Part
 from torchmigrate.codemods._no_grad_makers import argument_for, is_negated, never, parameter_of
-from torchmigrate.codemods._no_grad_sites import Site, flag_of, settings
+from torchmigrate.codemods._no_grad_sites import VARIABLE, Site, flag_of, settings
 from torchmigrate.codemods._rewriting import Crowded, Rewriting, indent_step
 from torchmigrate.codemods._unclear import Unclear
 from torchmigrate.fixes import FixPlanner
 from torchmigrate.hits import Hit
 from torchmigrate.model import Edit, Fix, Release
-from torchmigrate.names.model import Scope
+from torchmigrate.names.model import Scope, Use
 from torchmigrate.versions.range import applicability
 
 _UNWRAPS = "TM330"
@@ -66,6 +66,10 @@ class Plan:
         self._inner: defaultdict[int, list[Scope]] = defaultdict(list)  # likewise: the parts within it
         self._calls: dict[int, Group] = {}  # by id() of a call that hands one on
         self._parameters: dict[int, str | None] = {}  # of a part that returns some, by id()
+        self._wrapped: defaultdict[int, list[Use]] = defaultdict(list)
+        for use in planner.names.uses:
+            if use.call is not None and use.sure and use.candidates == (VARIABLE,):
+                self._wrapped[id(use.statement)].append(use)
         self._reading = Rewriting(planner.source, indent_step(planner.names.tree, planner.source))
         for hit in hits:
             self._part(hit.use.scope).hits.append(hit)
@@ -112,7 +116,7 @@ class Plan:
         scope = _function(scope)
         key = id(scope.node)
         if key not in self._parts:
-            part = self._parts[key] = Part(scope, self._planner)
+            part = self._parts[key] = Part(scope, self._planner, self._wrapped)
             self._groups[key] = Group([part])
             self._join_nested(scope)
         return self._parts[key]
@@ -249,9 +253,7 @@ class Plan:
             Unclear: one of its functions cannot be rewritten.
             Crowded: as Rewriting says.
         """
-        rewriting = Rewriting(
-            self._planner.source, indent_step(self._planner.names.tree, self._planner.source)
-        )
+        rewriting = self._reading.fresh()
         needed: dict[Edit, None] = {}
         for part in group.parts:
             part.check_kept()
