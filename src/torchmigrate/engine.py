@@ -108,6 +108,18 @@ class Engine:
 
     def check_source(self, source: Source, path: Path) -> FileResult:
         """Check (and fix in memory) a source; the result's `new_text` is set when fixes were applied."""
+        try:
+            return self._check_source(source, path)
+        except RecursionError:
+            pass
+        from torchmigrate.depth import with_room
+
+        try:
+            return with_room(lambda: self._check_source(source, path))
+        except RecursionError:
+            return FileResult(path, problems=[Problem(path, TOO_DEEP)])
+
+    def _check_source(self, source: Source, path: Path) -> FileResult:
         result = FileResult(path)
         try:
             found = self.analyse(source, path, result)
@@ -115,9 +127,6 @@ class Engine:
                 found = self._fix(source, path, found, result)
         except SourceError as error:
             result.problems.append(Problem(path, _reason(error, path), error.line))
-            return result
-        except RecursionError:
-            result.problems.append(Problem(path, TOO_DEEP))
             return result
         result.findings = found
         return result

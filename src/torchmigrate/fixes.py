@@ -27,7 +27,7 @@ from torchmigrate.model import Applicability, Edit, Finding, Fix, Release, Sever
 from torchmigrate.moves import Moves
 from torchmigrate.names.distinctive import DISTINCTIVE_METHODS
 from torchmigrate.names.guards import is_excluded, is_handled
-from torchmigrate.names.model import Binding, Guards, Kind, Names, Role
+from torchmigrate.names.model import Binding, Guards, Kind, Names, Role, Use
 from torchmigrate.names.objects import TENSOR
 from torchmigrate.places import Surroundings
 from torchmigrate.quotes import requoted
@@ -488,14 +488,22 @@ class FixPlanner:
             return False
         if binding.exported and not self.moves.leads_on(old, new, 0):
             return False  # for others, who may want anything
-        for use in self.names.uses:
-            if binding not in use.origins or use.role is Role.IMPORT:
-                continue
+        for use in self._by_origin.get(binding.id, ()):
             attributes = use.rest.count(".") + 1 if use.rest else 0
             for name in use.candidates:
                 if f"{name}.".startswith(f"{old}.") and not self.moves.holds(old, new, name, attributes):
                     return False
         return True
+
+    @cached_property
+    def _by_origin(self) -> dict[int, list[Use]]:
+        """The uses of what each binding may bind, but imports, by the id of the binding."""
+        found: dict[int, list[Use]] = {}
+        for use in self.names.uses:
+            if use.role is not Role.IMPORT:
+                for binding in use.origins:
+                    found.setdefault(binding.id, []).append(use)
+        return found
 
     # ---- `import old.module`, which binds only the root ----------------------------------------------
 
