@@ -458,11 +458,14 @@ class FixPlanner:
         else:
             swaps = self.imports.swap_all(moves, keep_name=not bundle[0].whole)
         edits: dict[Edit, None] = {}
+        shared: Sequence[Edit] = ()  # those of the statement, which all its names have
         done: list[tuple[_Move, list[Hit]]] = []
         for move, swap in zip(bundle, swaps, strict=True):
             if isinstance(swap, Refusal):
                 continue
-            edits.update(dict.fromkeys(swap.edits))
+            if swap.edits is not shared:
+                shared = swap.edits
+                edits.update(dict.fromkeys(shared))
             if swap.lossy:
                 move.lower(Applicability.UNSAFE, COMMENT_LOST)
             silent: list[Hit] = []
