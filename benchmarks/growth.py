@@ -103,6 +103,12 @@ def nested(
     return text
 
 
+def elif_chain(n: int) -> str:
+    """One `if` of so many branches, each of them in the last one, as far as the parser is concerned."""
+    branches = "".join(f"    elif k == {i}:\n        y = torch.ger(x, x)\n" for i in range(n))
+    return f"{HEAD}def work(x, k):\n    if k < 0:\n        y = x\n{branches}    return y\n"
+
+
 STATEMENTS = {
     "simple calls": "y = torch.ger(x, x)",
     "methods of tensors": "y = x.ger(x)",
@@ -313,6 +319,7 @@ def cases() -> Iterator[Case]:
             80 if name in ("if", "if with else", "functions", "classes") else 40 if name == "match" else 19
         )
         yield Case(f"{name} in {name}", many(made), FIX, deepest)
+    yield Case("one elif chain", elif_chain, FIX, 1000)
     for name, expression in EXPRESSIONS.items():
         yield Case(f"deep: {name}", many(lambda n, e=expression: e(n) + "\n"), FIX, 80)
     found = lines("y = torch.ger(x, x)", "z = x.data[0]")
@@ -495,7 +502,9 @@ def main() -> None:
     print(f"{'':70} {'n':>7} {'s':>7} {'4n':>8} {'s':>7} exponent", flush=True)
     for case in wanted:
         growth = measure(case, options.limit, options.enough)
-        if growth.exponent > MOST:  # once more: the machine may have been busy
+        for _ in range(2):  # once more, and once again: the machine may have been busy
+            if growth.note or growth.exponent <= MOST:
+                break
             growth = min(growth, measure(case, options.limit, options.enough), key=lambda item: item.exponent)
         over = growth.exponent > MOST
         bad += over
