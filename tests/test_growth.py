@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import itertools
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import pytest
 from harness.fixing import checked_and_fixed
 
 from torchmigrate.answers import Answers
+from torchmigrate.project.mentions import Mentions, Name
 
 ENDS = 120  # seconds, of which each takes one or two; without the cure they took hours
 
@@ -100,6 +102,35 @@ def test_a_mask_is_known_through_a_long_chain() -> None:
     code = f"import torch\nx = torch.rand(3)\nm0 = x > 0\n{chain}y = 1 - m500\n"
     findings, _ = checked_and_fixed(code, ["TM032"])
     assert [finding.start for finding in findings] == [code.index("1 - m500")]
+
+
+def test_elif_chains_of_a_thousand_branches_are_done(tmp_path: Path) -> None:
+    branches = "".join(f"    elif k == {i}:\n        x = torch.ger(x, x)\n" for i in range(1200))
+    file = tmp_path / "m.py"
+    file.write_text(f"import torch\ndef f(k, x):\n    if k < 0:\n        pass\n{branches}    return x\n")
+    command = [sys.executable, "-m", "torchmigrate", "check", "--isolated", "--select", "TM110", "--fix"]
+    run = subprocess.run([*command, str(file)], capture_output=True, text=True, timeout=ENDS, check=False)
+    assert (run.returncode, run.stderr.split(" in ")[0]) == (0, "Fixed 1200 findings")
+    assert "torch.ger" not in file.read_text()
+
+
+@pytest.mark.parametrize("again", ["a = a.b\n", "from m{i} import x as a\nb{i} = a\na.c{i}\n"])
+def test_an_alias_that_is_bound_often_is_followed_no_further(again: str) -> None:
+    code = "import m as a\n" + "".join(again.replace("{i}", str(i)) for i in range(1000)) + "a.last = 1\n"
+    found = Mentions(ast.parse(code), ())
+    assert sum(len(name.parts) for name in found.names) < 10_000
+    assert Name(None, ("m",)) in found.dynamic
+    assert "last" in found.patched_anywhere
+
+
+@pytest.mark.parametrize(("between", "found"), [(10, ["self.x.ger"]), (300, [])])
+def test_what_a_class_inherits_is_known_from_some_others(between: int, found: list[str]) -> None:
+    chain = "".join(f"class C{i + 1}(C{i}, C{max(i - 1, 0)}):\n    pass\n" for i in range(between))
+    first = "class C0(nn.Module):\n    def __init__(self):\n        self.x = torch.rand(3)\n"
+    last = f"class Last(C{between}):\n    def forward(self, y):\n        return self.x.ger(y)\n"
+    code = f"{HEAD}{first}{chain}{last}"
+    findings, _ = checked_and_fixed(code, ["TM110"])
+    assert [code[finding.start : finding.end] for finding in findings] == found
 
 
 # ---- answers -----------------------------------------------------------------------------------------

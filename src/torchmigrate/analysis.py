@@ -9,7 +9,7 @@ import functools
 import importlib
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -135,18 +135,26 @@ class Analyser:
             with failures.caught(", ".join(sorted(API_CODES & self.settings.codes)), "every finding"):
                 found.extend(self.api.findings(names, source, path, seen, root))
         names.release()
-        return [_with_sound_fix(finding, source, failures) for finding in found]
+        return list(_with_sound_fixes(found, source, failures))
 
 
-def _with_sound_fix(finding: Finding, source: Source, failures: Failures) -> Finding:
-    """The finding, its fix left out where nobody could apply it, and not safe where a comment vanishes."""
-    if finding.fix is None:
-        return finding
-    why = flaw(finding.fix, len(source.text))
-    if why is not None:
-        failures.left_out(finding, why)
-        return finding._replace(fix=None)
-    return finding._replace(fix=without_silent_losses(finding.fix, source.text))
+def _with_sound_fixes(found: Iterable[Finding], source: Source, failures: Failures) -> Iterator[Finding]:
+    """The findings, fixes left out where nobody could apply them, and not safe where a comment vanishes.
+
+    A fix that findings share is looked at once: it may have as many edits as there are findings.
+    """
+    sound: dict[int, tuple[Fix, str | None]] = {}
+    for finding in found:
+        fix = finding.fix
+        if fix is not None:
+            if id(fix) not in sound:
+                why = flaw(fix, len(source.text))
+                sound[id(fix)] = (fix if why else without_silent_losses(fix, source.text)), why
+            fix, why = sound[id(fix)]
+            if why is not None:
+                failures.left_out(finding, why)
+                fix = None
+        yield finding._replace(fix=fix)
 
 
 def released(source: Source, fixes: Iterable[Fix]) -> set[str]:

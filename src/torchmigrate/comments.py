@@ -28,8 +28,8 @@ def lost_comments(edits: Iterable[Edit], text: str) -> Counter[str]:
     before: Counter[str] = Counter()
     after: Counter[str] = Counter()
     for edit in edits:
-        before += comments(text[edit.start : edit.end])
-        after += comments(edit.text)
+        before.update(comments(text[edit.start : edit.end]))
+        after.update(comments(edit.text))
     return before - after
 
 

@@ -53,7 +53,8 @@ def decided_once(
 
 def _joined(group: list[Finding]) -> Iterator[Finding]:
     group.sort(key=lambda finding: (finding.start, finding.end))
-    fixes = list(dict.fromkeys(finding.fix for finding in group if finding.fix is not None))
+    objects = {id(finding.fix): finding.fix for finding in group if finding.fix is not None}
+    fixes = list(dict.fromkeys(objects.values()))
     fix = fixes[0] if len(fixes) == 1 else _together(fixes)
     if len(group) == 1 or (fixes and fix is None):
         yield from group

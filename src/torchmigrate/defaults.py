@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 
 from torchmigrate.names.model import Guards, Role, Use
@@ -49,9 +50,13 @@ class Defaults:
         if key is None or len(scope.bindings.get(key, ())) == 1:
             return False
         places = self._where(use.block).get(key, ())
-        index = next((number for number in places if use.block[number] is use.statement), None)
-        after = next((number for number in places if index is not None and number > index), None)
-        node = use.block[after] if after is not None else None
+        line = use.statement.lineno
+        index = bisect_left(places, line, key=lambda number: use.block[number].lineno)
+        while index < len(places) and use.block[places[index]] is not use.statement:
+            if use.block[places[index]].lineno != line:
+                return False  # it is no statement of the block: an `elif`
+            index += 1
+        node = use.block[places[index + 1]] if index + 1 < len(places) else None
         if not isinstance(node, ast.If | ast.Try) or (
             isinstance(node, ast.If) and key in _mentioned(node.test)
         ):

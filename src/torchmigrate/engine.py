@@ -108,6 +108,18 @@ class Engine:
 
     def check_source(self, source: Source, path: Path) -> FileResult:
         """Check (and fix in memory) a source; the result's `new_text` is set when fixes were applied."""
+        try:
+            return self._check_source(source, path)
+        except RecursionError:
+            pass
+        from torchmigrate.depth import with_room
+
+        try:
+            return with_room(lambda: self._check_source(source, path))
+        except RecursionError:
+            return FileResult(path, problems=[Problem(path, TOO_DEEP)])
+
+    def _check_source(self, source: Source, path: Path) -> FileResult:
         result = FileResult(path)
         try:
             found = self.analyse(source, path, result)
@@ -115,9 +127,6 @@ class Engine:
                 found = self._fix(source, path, found, result)
         except SourceError as error:
             result.problems.append(Problem(path, _reason(error, path), error.line))
-            return result
-        except RecursionError:
-            result.problems.append(Problem(path, TOO_DEEP))
             return result
         result.findings = found
         return result
@@ -203,7 +212,9 @@ class Engine:
                 for finding in found
                 if self._applies(finding) and (finding.code, finding.start) not in left_out
             ]
-            fixes = list(dict.fromkeys(finding.fix for finding in wanted if finding.fix is not None))
+            # Many findings may share one fix that has as many edits: each object is compared once.
+            objects = {id(finding.fix): finding.fix for finding in wanted if finding.fix is not None}
+            fixes = list(dict.fromkeys(objects.values()))
             done = editing.apply(source.text, fixes)
             if done.text == source.text:
                 break
@@ -216,17 +227,16 @@ class Engine:
                 working = self._working(source, done.applied, original)
                 bad = set(done.applied).difference(working)
                 failures = Failures(source, path)
-                for finding in wanted:
-                    if finding.fix in bad:
-                        left_out.add((finding.code, finding.start))
-                for fix, finding in {finding.fix: finding for finding in reversed(wanted)}.items():
-                    if fix in bad:
-                        failures.left_out(finding, "it gave code that does not parse")
+                broken = [item for item in wanted if item.fix in bad]
+                left_out.update((finding.code, finding.start) for finding in broken)
+                for finding in {finding.fix: finding for finding in reversed(broken)}.values():
+                    failures.left_out(finding, "it gave code that does not parse")
                 result.problems += reversed(failures.problems)
                 done = editing.apply(source.text, working)
                 after = source.with_text(done.text)
             applied = set(done.applied)
-            fixed.update(finding.code for finding in wanted if finding.fix in applied)
+            made = {key for key, fix in objects.items() if fix in applied}
+            fixed.update(finding.code for finding in wanted if id(finding.fix) in made)
             unused |= released(source, done.applied)
             left_out = {(code, editing.map_offset(done.edits, start)) for code, start in left_out}
             source = after

@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
 
+from torchmigrate.depth import has_room
 from torchmigrate.model import Finding, Problem
 from torchmigrate.source import Source
 
@@ -69,5 +70,7 @@ class _Caught(AbstractContextManager[None]):
     ) -> bool:
         if not isinstance(error, Exception):
             return False
+        if isinstance(error, RecursionError) and not has_room():
+            return False  # the file is begun again, with more
         self.failures.failed(self.code, self.lost, error, self.offset)
         return True

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
-from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from typing import cast
 
 from torchmigrate import identity
@@ -28,9 +27,11 @@ from torchmigrate.model import Applicability, Edit, Finding, Fix, Release, Sever
 from torchmigrate.moves import Moves
 from torchmigrate.names.distinctive import DISTINCTIVE_METHODS
 from torchmigrate.names.guards import is_excluded, is_handled
-from torchmigrate.names.model import Binding, Guards, Kind, Names, Role
+from torchmigrate.names.model import Binding, Guards, Kind, Names, Role, Use
 from torchmigrate.names.objects import TENSOR
+from torchmigrate.places import Surroundings
 from torchmigrate.quotes import requoted
+from torchmigrate.ranges import Ranges
 from torchmigrate.source import Source
 from torchmigrate.trees import walk
 from torchmigrate.versions.range import VersionRange, applicability, requirement, severity
@@ -93,11 +94,16 @@ class FixPlanner:
         self.halved: set[str] = set()  # what rules say by `together`, of which findings are suppressed
         self.exists: Callable[[str], bool | None] = lambda name: None  # whether the target has a name
         self._compared: set[str] = set()  # symbols of which uses are compared with something
-        self._withheld: list[tuple[str, int, int]] = []
+        self._withheld: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
         self._stated: dict[
             int, str
         ] = {}  # id() of fixes that rest on annotations alone -> what they are about
         self._removed: dict[int, set[int]] = {}  # block -> statements that fixes remove
+
+    @cached_property
+    def around(self) -> Surroundings:
+        """What is around the uses of the file."""
+        return Surroundings(self.names)
 
     @cached_property
     def imports(self) -> ImportPlanner:
@@ -138,7 +144,7 @@ class FixPlanner:
 
     def withhold(self, code: str, start: int, end: int) -> None:
         """Let a rule make no fix between two offsets, since it would leave half of a migration there."""
-        self._withheld.append((code, start, end))
+        self._withheld[code].append((start, end))
 
     def settled(self, found: list[Finding]) -> list[Finding]:
         """The findings as they are reported; a fix that several share is one.
@@ -153,10 +159,10 @@ class FixPlanner:
                 continue
             reason = f"only an annotation says {about}"
             settled[key] = fix._replace(applicability=Applicability.UNSAFE, reason=reason)
+        withheld = {code: Ranges(spans) for code, spans in self._withheld.items()}
         for item in found:
-            for code, start, end in self._withheld:
-                if item.code == code and start <= item.start < end:
-                    settled[id(item.fix)] = None
+            if item.code in withheld and item.start in withheld[item.code]:
+                settled[id(item.fix)] = None
         found = [item._replace(fix=settled.get(id(item.fix), item.fix)) for item in found]
         patterns = {hit.rule.code: hit.rule.unless_named for hit in self.hits if hit.rule.unless_named}
         named = {code for code, pattern in patterns.items() if self._has_name(pattern)}
@@ -197,26 +203,19 @@ class FixPlanner:
 
     def at_target(self, found: list[Finding]) -> list[Finding]:
         """The findings in code that runs at the target, without fixes that change other code."""
-        spans = sorted(
+        excluded = Ranges(
             (self.source.span(first)[0], self.source.span(last)[1])
             for first, last, test in self.names.tested
             if is_excluded(test, self._target, self.exists)
         )
-        if not spans:
+        if not excluded:
             return found
-        starts = [start for start, _ in spans]
-        ends = list(accumulate((end for _, end in spans), max))
-
-        def is_outside(offset: int) -> bool:
-            index = bisect_right(starts, offset) - 1
-            return index < 0 or offset >= ends[index]
-
+        fixes = {id(item.fix): item.fix for item in found if item.fix is not None}
+        inside = {key for key, fix in fixes.items() if any(edit.start in excluded for edit in fix.edits)}
         return [
-            item
-            if item.fix is None or all(is_outside(edit.start) for edit in item.fix.edits)
-            else item._replace(fix=None)
+            item._replace(fix=None) if id(item.fix) in inside else item
             for item in found
-            if is_outside(item.start)
+            if item.start not in excluded
         ]
 
     def _target(self, library: str) -> tuple[int, ...] | None:
@@ -389,13 +388,13 @@ class FixPlanner:
         if '"' not in edit.text and "'" not in edit.text:
             return edit
         text = self.source.text
-        if any(start <= edit.start < end for start, end in self._fstrings):
+        if edit.start in self._fstrings:
             return edit  # the quotes may be those that do not end the string
         return edit._replace(text=requoted(edit.text, text, text))
 
     @cached_property
-    def _fstrings(self) -> list[tuple[int, int]]:
-        return [self.source.span(node) for node in self.names.nodes(ast.JoinedStr)]
+    def _fstrings(self) -> Ranges:
+        return Ranges(map(self.source.span, self.names.nodes(ast.JoinedStr)))
 
     # ---- an import and what it binds -----------------------------------------------------------------
 
@@ -459,11 +458,14 @@ class FixPlanner:
         else:
             swaps = self.imports.swap_all(moves, keep_name=not bundle[0].whole)
         edits: dict[Edit, None] = {}
+        shared: Sequence[Edit] = ()  # those of the statement, which all its names have
         done: list[tuple[_Move, list[Hit]]] = []
         for move, swap in zip(bundle, swaps, strict=True):
             if isinstance(swap, Refusal):
                 continue
-            edits.update(dict.fromkeys(swap.edits))
+            if swap.edits is not shared:
+                shared = swap.edits
+                edits.update(dict.fromkeys(shared))
             if swap.lossy:
                 move.lower(Applicability.UNSAFE, COMMENT_LOST)
             silent: list[Hit] = []
@@ -489,14 +491,22 @@ class FixPlanner:
             return False
         if binding.exported and not self.moves.leads_on(old, new, 0):
             return False  # for others, who may want anything
-        for use in self.names.uses:
-            if binding not in use.origins or use.role is Role.IMPORT:
-                continue
+        for use in self._by_origin.get(binding.id, ()):
             attributes = use.rest.count(".") + 1 if use.rest else 0
             for name in use.candidates:
                 if f"{name}.".startswith(f"{old}.") and not self.moves.holds(old, new, name, attributes):
                     return False
         return True
+
+    @cached_property
+    def _by_origin(self) -> dict[int, list[Use]]:
+        """The uses of what each binding may bind, but imports, by the id of the binding."""
+        found: dict[int, list[Use]] = {}
+        for use in self.names.uses:
+            if use.role is not Role.IMPORT:
+                for binding in use.origins:
+                    found.setdefault(binding.id, []).append(use)
+        return found
 
     # ---- `import old.module`, which binds only the root ----------------------------------------------
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -96,14 +96,19 @@ def _place(statement: ast.stmt) -> tuple[int, int]:
     return statement.lineno, statement.col_offset
 
 
+def _line(statement: ast.stmt) -> int:
+    return statement.lineno
+
+
 def logical_line(source: SourceText, block: Sequence[ast.stmt], statement: ast.stmt) -> LogicalLine:
     """The logical line of a simple statement of `block`."""
     text = source.text
     first = last = index_of(block, statement)
+    # Of those on one line all at once: there may be thousands.
     while first and block[first].lineno == block[first - 1].end_lineno:
-        first -= 1
+        first = bisect_left(block, block[first - 1].lineno, hi=first, key=_line)
     while last + 1 < len(block) and block[last + 1].lineno == block[last].end_lineno:
-        last += 1
+        last = bisect_right(block, block[last + 1].lineno, lo=last + 1, key=_line) - 1
     begin = start_of(source, block[first])
     start = line_start(text, begin)
     indent: str | None = text[start:begin]

@@ -10,7 +10,7 @@ from torchmigrate import import_edits as editing
 from torchmigrate.import_edits import ImportStatement, SourceText, end_of, spell_alias, start_of
 from torchmigrate.import_scopes import ImportScopes
 from torchmigrate.model import Edit
-from torchmigrate.names.model import Binding, Kind, Names
+from torchmigrate.names.model import Binding, Kind, Names, Scope
 from torchmigrate.submodules import is_standard, module_of
 
 
@@ -58,6 +58,8 @@ class Swaps:
         self.scopes = scopes
         self.extended: set[int] = set()  # statements (by id) that were given one more name
         self._replaced: set[int] = set()  # statements that go, or come from another module
+        # By scope, local name, what is imported and the block: where, and the binding.
+        self._alike: dict[tuple[Scope, str], dict[tuple[str | None, int], list[tuple[int, Binding]]]] = {}
 
     def extensible(self, statement: ast.stmt, module: str) -> bool:
         """Whether a statement is a from-import of the module that may be given one more name."""
@@ -84,11 +86,13 @@ class Swaps:
         first = moves[0][0].statement
         results: list[Swap | Refusal | None] = []
         planned: list[_Move] = []
+        bound: set[tuple[str, str, str]] = set()
         for binding, new in moves:
             answer = self._plan(binding, new, keep_name)
             if isinstance(answer, _Move):
-                if any(move.bound == answer.bound for move in planned):
+                if answer.bound in bound:
                     answer = replace(answer, held=True)  # two old names became one
+                bound.add(answer.bound)
                 planned.append(answer)
             results.append(None if isinstance(answer, _Move) else answer)
         if not planned:
@@ -151,11 +155,10 @@ class Swaps:
     ) -> tuple[str, bool]:
         """The local name, and whether an earlier import of the block binds it to the same thing already."""
         old = binding.name
-        others = [item for item in binding.scope.bindings[old] if item is not binding]
         fixed = (
             keep_name
             or alias.asname is not None
-            or bool(others)
+            or len(binding.scope.bindings[old]) > 1
             or binding.in_string
             or old in self.scopes.declared
             or binding.scope.kind == "class"
@@ -169,15 +172,19 @@ class Swaps:
         return local, self._held(binding, local, new)
 
     def _held(self, binding: Binding, local: str, new: str) -> bool:
+        if self.scopes.exports.is_init:
+            return False
+        key = binding.scope, local
+        alike = self._alike.get(key)
+        if alike is None:
+            alike = self._alike[key] = {}
+            for item in binding.scope.bindings.get(local, ()):
+                if item.kind is Kind.FROM_IMPORT:
+                    place = start_of(self.source, item.statement), item
+                    alike.setdefault((item.target, id(item.block)), []).append(place)
         here = start_of(self.source, binding.statement)
-        return not self.scopes.exports.is_init and any(
-            item is not binding
-            and item.kind is Kind.FROM_IMPORT
-            and item.target == new
-            and item.block is binding.block
-            and start_of(self.source, item.statement) <= here
-            for item in binding.scope.bindings.get(local, ())
-        )
+        same = alike.get((new, id(binding.block)), ())
+        return any(start <= here and item is not binding for start, item in same)
 
     # ---- the statement -------------------------------------------------------------------------------
 

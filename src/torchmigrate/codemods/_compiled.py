@@ -11,6 +11,7 @@ from torchmigrate.hits import Hit
 from torchmigrate.names.model import Names, Role, Scope
 
 COMPILE = "torch.compile"
+_MOST = 200  # bindings of a variable that are looked through for every use
 DATA_PARALLEL = frozenset(["torch.nn.DataParallel", "torch.nn.parallel.DataParallel"])
 DISTRIBUTED = frozenset(["torch.nn.parallel.DistributedDataParallel"])
 WRAPPERS = DATA_PARALLEL | DISTRIBUTED
@@ -59,9 +60,12 @@ def compiled_argument(call: ast.Call) -> ast.expr | None:
 
 def last_value(name: ast.Name, before: ast.stmt, scope: Scope) -> ast.expr | None:
     """What the last assignment in the same scope, above a statement, gives a variable; None: not known."""
+    bound = scope.bindings.get(name.id, ())
+    if len(bound) > _MOST:
+        return None
     found: list[ast.stmt] = [
         binding.statement
-        for binding in scope.bindings.get(name.id, ())
+        for binding in bound
         if binding.statement is not None and binding.statement.lineno < before.lineno
     ]
     last = max(found, key=lambda statement: statement.lineno, default=None)

@@ -60,8 +60,7 @@ class ComplexForm:
         if isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value is not None:
             targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
             value, target = statement.value, targets[0]
-            seen = self.values.reaching.every
-            mine = [item for item in seen if item.statement is statement and item.value is value]
+            mine = [item for item in self.values.reaching.made_by(statement) if item.value is value]
             layouts = {self.values.of_definition(item) for item in mine}
             if mine and len(targets) == 1 and isinstance(target, ast.Name) and layouts != {None}:
                 if isinstance(statement, ast.AnnAssign) or not self._wanted(mine):

@@ -157,6 +157,7 @@ class ModelKinds:
         self.scopes = {id(scope.node): scope for scope in names.scopes}
         self._recorded = {id(use.node): use.candidates for use in names.uses}
         self._classes: dict[int, Built] = {}
+        self._imported: dict[tuple[Scope, str], tuple[str, ...]] = {}  # what imports bind a name to
 
     # ---- names ---------------------------------------------------------------------------------------
 
@@ -174,12 +175,12 @@ class ModelKinds:
         held = self.holder(node.id, scope)
         if held is None:
             return ()
-        found = [
-            canonical(".".join([binding.target, *reversed(rest)]))
-            for binding in held.bindings[node.id]
-            if binding.is_import and binding.target is not None
-        ]
-        return tuple(dict.fromkeys(found))
+        targets = self._imported.get((held, node.id))
+        if targets is None:
+            bound = held.bindings[node.id]
+            every = [item.target for item in bound if item.is_import and item.target is not None]
+            targets = self._imported[held, node.id] = tuple(dict.fromkeys(every))
+        return tuple(dict.fromkeys(canonical(".".join([target, *reversed(rest)])) for target in targets))
 
     def holder(self, name: str, scope: Scope) -> Scope | None:
         """The scope that a name is bound in, seen from `scope`."""

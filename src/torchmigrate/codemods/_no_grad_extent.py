@@ -12,6 +12,7 @@ from torchmigrate.codemods._no_grad_flow import NONE, STORES, Flow, Labels, free
 from torchmigrate.codemods._placing import inside_one
 from torchmigrate.codemods._unclear import Unclear
 
+_MOST = 250  # statements: more do not fit into a few blocks of a few lines
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _TRAINS = frozenset("backward step zero_grad fit train_epoch train_one_epoch train_step".split())
 _LEARNS = re.compile(r"optim|fit|learn|^train_|^grad$|closure", re.IGNORECASE)
@@ -58,6 +59,8 @@ def extents(flow: Flow, computed: Sequence[tuple[Spot, Labels]]) -> Iterator[lis
     Args:
         computed: these statements, with the sources.
     """
+    if len(computed) > _MOST:
+        raise Unclear("what is computed stands in too many places")
     groups: list[tuple[Labels, list[Spot]]] = []
     for spot, labels in computed:
         groups = _joined(groups, labels, [spot])

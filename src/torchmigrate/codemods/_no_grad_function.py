@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
 
 from torchmigrate.codemods._mentions import Spot
 from torchmigrate.codemods._no_grad_extent import Extent, check_extent, extents, stored_names
 from torchmigrate.codemods._no_grad_flow import BACKWARD, NONE, RETURNED, STORED, Flow, Labels
 from torchmigrate.codemods._no_grad_sites import (
-    VARIABLE,
     Setting,
     Site,
     only_data,
@@ -24,8 +24,8 @@ from torchmigrate.fixes import FixPlanner
 from torchmigrate.hits import Hit
 from torchmigrate.imports import Refusal
 from torchmigrate.model import Edit
-from torchmigrate.names.model import Scope
-from torchmigrate.places import Surroundings
+from torchmigrate.names.model import Scope, Use
+from torchmigrate.trees import children, walk
 
 _MOST = 6  # blocks in a function, of which it is easier to say that it needs no gradients as a whole
 # Lines under one `with`: indenting more of them hides what changes, and a decorator says the same.
@@ -37,12 +37,14 @@ class Part:
     """What happens to volatile variables in one function, or in the module.
 
     hits, settings: where they are made. handed: calls of functions of the file that give one, as sites.
-    gone: statements that go, by id(), with their blocks.
+    gone: statements that go, by id(), with their blocks. wrapped: all calls of `Variable` in the file, by the
+    id() of the statement that each stands in.
     """
 
-    def __init__(self, scope: Scope, planner: FixPlanner) -> None:
+    def __init__(self, scope: Scope, planner: FixPlanner, wrapped: Mapping[int, Sequence[Use]]) -> None:
         self.scope = scope
         self.planner = planner
+        self.wrapped = wrapped
         self.body: list[ast.stmt] = getattr(scope.node, "body", [])
         self.hits: list[Hit] = []
         self.settings: list[Setting] = []
@@ -92,10 +94,11 @@ class Part:
 
     def _recorded(self) -> list[tuple[Spot, Labels]]:
         """What needs a `with`: the statements that compute with sources that have an effect."""
+        idle = self.idle
         return [
-            (spot, labels - self.idle)
+            (spot, labels - idle)
             for spot, labels in self.flow.computed.values()
-            if labels - self.idle
+            if labels - idle
             and not (self._has_no_grad(spot) and all(self.sites[label].flag is None for label in labels))
         ]
 
@@ -127,10 +130,11 @@ class Part:
         Raises:
             Unclear: one does.
         """
+        idle, computing = self.idle, self.computing
         for what, (line, labels) in self.flow.leaves.items():
-            left = labels - self.idle
+            left = labels - idle
             if what.startswith(STORED):  # what is computed under `no_grad` needs none elsewhere either
-                left -= self.computing
+                left -= computing
             if what == BACKWARD:  # which the flag forbids where it is volatile
                 left = frozenset(label for label in left if self.sites[label].flag is None)
             if left and what != RETURNED:
@@ -179,12 +183,11 @@ class Part:
             assert site.call is not None and site.data is not None, "chosen so"
             kept[site.call] = replacement(site.data, rewriting)
             statements[id(site.statement)] = site.statement, site.block
-        for use in self.planner.names.uses:
+        beside = {*statements, *(id(item) for extent in found for item in extent.statements)}
+        uses = [use for key in beside for use in self.wrapped.get(key, ())]
+        for use in sorted(uses, key=lambda use: use.start):
             call = use.call
-            beside = id(use.statement) in statements or any(
-                use.statement in extent.block[extent.first.index : extent.last.index + 1] for extent in found
-            )
-            if call is None or call in kept or not beside or use.candidates != (VARIABLE,) or not use.sure:
+            if call is None or call in kept:
                 continue
             data = only_data(call, rewriting)
             if data is not None:
@@ -193,21 +196,17 @@ class Part:
         for statement, block in statements.values():
             if isinstance(statement, ast.Assign) and _does_nothing(statement, kept):
                 self.gone[id(statement)] = block
-        return {call: code for call, code in kept.items() if not self._is_gone(call)}
+        gone = {id(node) for going, _ in self._going() for item in going for node in walk(item)}
+        return {call: code for call, code in kept.items() if id(call) not in gone}
 
-    def _is_gone(self, call: ast.Call) -> bool:
-        return any(
-            any(node is call for node in ast.walk(statement))
-            for block in self.gone.values()
-            for statement in block
-            if id(statement) in self.gone
-        )
+    def _going(self) -> Iterator[tuple[list[ast.stmt], list[ast.stmt]]]:
+        """The statements that go, those of one block together, with the block."""
+        for block in {id(block): block for block in self.gone.values()}.values():
+            yield [statement for statement in block if id(statement) in self.gone], block
 
     def _drop(self, rewriting: Rewriting) -> None:
         """Take away the statements that are gone; a block keeps a `pass`."""
-        blocks = {id(block): block for block in self.gone.values()}
-        for block in blocks.values():
-            going = [statement for statement in block if id(statement) in self.gone]
+        for going, block in self._going():
             for statement in going:
                 if len(going) == len(block) and statement is going[0] and block is not self.body:
                     rewriting.make_pass(statement)
@@ -220,7 +219,7 @@ class Part:
         set_here = {id(setting.target) for setting in self.settings}
         set_here |= {id(site.value) for site in self.sites if site.follows}
         for statement in self.body:
-            for node in ast.walk(statement):
+            for node in _own_nodes(statement):
                 if isinstance(node, ast.Attribute):
                     other = node.attr == "volatile" and id(node) not in set_here
                 elif isinstance(node, ast.Call):
@@ -229,17 +228,8 @@ class Part:
                     )
                 else:
                     continue
-                if other and not self._is_inner(node):
+                if other:
                     raise Unclear(f"line {node.lineno} has to do with `volatile` as well, in another way")
-
-    def _is_inner(self, node: ast.AST) -> bool:
-        """Whether a node stands in a function that is defined here; that is a part of its own."""
-        return any(
-            isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef)
-            and any(child is node for child in ast.walk(inner))
-            for statement in self.body
-            for inner in ast.walk(statement)
-        )
 
     # ---- what goes under a `with` ---------------------------------------------------------------------
 
@@ -306,11 +296,20 @@ class Part:
         for outer in spot.chain():
             if isinstance(outer.statement, ast.With) and outer.statement is not spot.statement:
                 managers += [item.context_expr for item in outer.statement.items]
-        around = Surroundings(self.planner.names)
         return any(
-            around.qualified(item.func if isinstance(item, ast.Call) else item) in _NO_GRAD
+            self.planner.around.qualified(item.func if isinstance(item, ast.Call) else item) in _NO_GRAD
             for item in managers
         )
+
+
+def _own_nodes(statement: ast.stmt) -> Iterator[ast.AST]:
+    """The nodes of a statement, without functions that are defined in it: they are parts of their own."""
+    nodes: deque[ast.AST] = deque([statement])
+    while nodes:
+        node = nodes.popleft()
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node
+            nodes += children(node)
 
 
 def is_false(node: ast.expr) -> bool:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -14,13 +15,13 @@ from torchmigrate.codemods._local_names import LocalNames
 from torchmigrate.codemods._no_grad_flow import RETURNED
 from torchmigrate.codemods._no_grad_function import Part
 from torchmigrate.codemods._no_grad_makers import argument_for, is_negated, never, parameter_of
-from torchmigrate.codemods._no_grad_sites import Site, flag_of, settings
+from torchmigrate.codemods._no_grad_sites import VARIABLE, Site, flag_of, settings
 from torchmigrate.codemods._rewriting import Crowded, Rewriting, indent_step
 from torchmigrate.codemods._unclear import Unclear
 from torchmigrate.fixes import FixPlanner
 from torchmigrate.hits import Hit
 from torchmigrate.model import Edit, Fix, Release
-from torchmigrate.names.model import Scope
+from torchmigrate.names.model import Scope, Use
 from torchmigrate.versions.range import applicability
 
 _UNWRAPS = "TM330"
@@ -61,8 +62,14 @@ class Plan:
         self._scopes = {id(scope.node): scope for scope in planner.names.scopes}
         self._scopes[id(planner.names.tree)] = planner.names.module
         self._groups: dict[int, Group] = {}  # by id() of the function
+        self._parts: dict[int, Part] = {}  # likewise
+        self._inner: defaultdict[int, list[Scope]] = defaultdict(list)  # likewise: the parts within it
         self._calls: dict[int, Group] = {}  # by id() of a call that hands one on
         self._parameters: dict[int, str | None] = {}  # of a part that returns some, by id()
+        self._wrapped: defaultdict[int, list[Use]] = defaultdict(list)
+        for use in planner.names.uses:
+            if use.call is not None and use.sure and use.candidates == (VARIABLE,):
+                self._wrapped[id(use.statement)].append(use)
         self._reading = Rewriting(planner.source, indent_step(planner.names.tree, planner.source))
         for hit in hits:
             self._part(hit.use.scope).hits.append(hit)
@@ -75,7 +82,7 @@ class Plan:
             group = self._groups[id(part.scope.node)]
             try:
                 part.read(self._reading)
-                todo += self._follow(part)
+                todo += dict.fromkeys(self._follow(part))
             except Unclear as error:
                 group = self._groups[id(part.scope.node)]
                 group.problem = group.problem or str(error)
@@ -107,25 +114,22 @@ class Plan:
 
     def _part(self, scope: Scope) -> Part:
         scope = _function(scope)
-        group = self._groups.get(id(scope.node))
-        if group is None:
-            group = self._groups[id(scope.node)] = Group([Part(scope, self._planner)])
+        key = id(scope.node)
+        if key not in self._parts:
+            part = self._parts[key] = Part(scope, self._planner, self._wrapped)
+            self._groups[key] = Group([part])
             self._join_nested(scope)
-            group = self._groups[id(scope.node)]
-        return next(part for part in group.parts if part.scope.node is scope.node)
+        return self._parts[key]
 
     def _join_nested(self, scope: Scope) -> None:
         """A function and one inside of it change together: both are on the same lines."""
         outer = scope.parent
         while outer is not None and outer.kind != "module":
             self._join(scope, outer)
+            self._inner[id(outer.node)].append(scope)
             outer = outer.parent
-        for other in [part.scope for group in self._each() for part in group.parts]:
-            here = other.parent
-            while here is not None and here.kind != "module":
-                if here.node is scope.node:
-                    self._join(scope, other)
-                here = here.parent
+        for other in self._inner[id(scope.node)]:
+            self._join(scope, other)
 
     def _join(self, one: Scope, other: Scope) -> Group:
         mine, others = self._groups[id(one.node)], self._groups.get(id(other.node))
@@ -206,20 +210,33 @@ class Plan:
             value = ast.UnaryOp(ast.Not(), value)
         return flag_of(value, scope, self._reading, f"line {call.lineno}")
 
+    @cached_property
+    def _by_node(self) -> dict[int, Function]:
+        return {id(item.node): item for item in self._functions.every}
+
     def _function_of(self, node: ast.AST) -> Function:
-        return next(item for item in self._functions.every if item.node is node)
+        return self._by_node[id(node)]
+
+    @cached_property
+    def _by_called(self) -> dict[int, list[tuple[Function, ast.stmt, ast.Call]]]:
+        """Who calls each function of the file, by the id() of its node."""
+        found: dict[int, list[tuple[Function, ast.stmt, ast.Call]]] = {}
+        for caller, statement, call, called in self._functions.calls:
+            found.setdefault(id(called.node), []).append((caller, statement, call))
+        return found
+
+    @cached_property
+    def _known_calls(self) -> set[int]:
+        """What is called where it is known which function of the file that is, by id()."""
+        return {id(call.func) for _, _, call, _ in self._functions.calls}
 
     def _callers(
         self, node: ast.FunctionDef | ast.AsyncFunctionDef
     ) -> tuple[list[tuple[Function, ast.stmt, ast.Call]], bool]:
         """The calls of a function in the file, and whether these are all its mentions."""
-        found = [
-            (caller, statement, call)
-            for caller, statement, call, called in self._functions.calls
-            if called.node is node
-        ]
+        found = self._by_called.get(id(node), [])
         function = self._function_of(node)
-        known = {id(call.func) for _, _, call, _ in self._functions.calls}
+        known = self._known_calls
         every: Iterable[ast.AST] = (
             self._local.attributes(node.name) if function.owner is not None else self._local.named(node.name)
         )
@@ -236,19 +253,18 @@ class Plan:
             Unclear: one of its functions cannot be rewritten.
             Crowded: as Rewriting says.
         """
-        rewriting = Rewriting(
-            self._planner.source, indent_step(self._planner.names.tree, self._planner.source)
-        )
+        rewriting = self._reading.fresh()
         needed: dict[Edit, None] = {}
         for part in group.parts:
             part.check_kept()
         for part in group.parts:
             needed.update(dict.fromkeys(part.write(rewriting)))
         dropped = self._dropped(group)
+        going = frozenset(dropped)
         for maker in dropped:
             self._drop_parameter(maker, rewriting)
         for handing in group.handings:
-            if handing.given is not None and handing.maker in dropped:
+            if handing.given is not None and handing.maker in going:
                 given: list[ast.expr | ast.keyword] = [*handing.call.args, *handing.call.keywords]
                 self._cut(given, given.index(handing.given), rewriting)
         planner = self._planner
@@ -267,22 +283,23 @@ class Plan:
     def _dropped(self, group: Group) -> list[Part]:
         """The functions of which the parameter says nothing any more, once all is rewritten."""
         found = [part for part in group.parts if self._parameters.get(id(part)) is not None]
+        makers = {id(handing.call): handing.maker for handing in group.handings}
         while True:
-            left = [part for part in found if self._uses_left(part, group, found) == 0]
+            left = [part for part in found if self._uses_left(part, makers, frozenset(found)) == 0]
             if len(left) == len(found):
                 return left
             found = left
 
-    def _uses_left(self, part: Part, group: Group, dropped: Sequence[Part]) -> int:
-        """How often a function still reads its parameter."""
+    def _uses_left(self, part: Part, makers: Mapping[int, Part], dropped: Container[Part]) -> int:
+        """How often a function still reads its parameter; `makers` are those that calls hand on, by id()."""
         name = self._parameters[id(part)]
         node = part.scope.node
         assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef), "only functions return"
         reads = [item for item in ast.walk(node) if isinstance(item, ast.Name) and item.id == name]
         going: set[int] = set()
-        makers = {id(handing.call): handing.maker for handing in group.handings}
+        idle, computing = part.idle, part.computing
         for number, site in enumerate(part.sites):
-            kept = number in part.computing - part.idle or (
+            kept = number in computing - idle or (
                 site.data is None and makers.get(id(site.call)) not in dropped
             )
             if not kept and site.value is not None:

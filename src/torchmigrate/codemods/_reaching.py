@@ -38,12 +38,20 @@ class Reaching:
 
     every: list[Definition] = field(default_factory=list)
     captured: set[str] = field(default_factory=set)
+    _made: dict[int, list[Definition]] = field(default_factory=dict)
     _seen: dict[ast.Name, Seen] = field(default_factory=dict)
     _before: dict[int, _Env] = field(default_factory=dict)
 
     def of(self, name: ast.Name) -> Seen:
         """The definitions that a read may see; empty for names that are not local."""
         return self._seen.get(name, _NOTHING)
+
+    def made_by(self, statement: ast.stmt) -> list[Definition]:
+        """The definitions that a statement makes."""
+        if not self._made:
+            for item in self.every:
+                self._made.setdefault(id(item.statement), []).append(item)
+        return self._made.get(id(statement), [])
 
     def before(self, statement: ast.stmt, name: str) -> Seen:
         """The definitions that a variable may have when a statement begins."""

@@ -11,12 +11,14 @@ import io
 import itertools
 import re
 import tokenize
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from torchmigrate.import_edits import end_of, is_marker, line_start, start_of
 from torchmigrate.model import Edit
+from torchmigrate.ranges import Ranges
 from torchmigrate.source import Source
 
 _ALONE = re.compile(r"[ \t]*(?:#[^\r\n]*)?(?:\r\n|\r|\n|\Z)")
@@ -63,6 +65,13 @@ class Rewriting:
         # go behind that, and what comes in their place. A block may be indented by tabs, and what is in it by
         # spaces, so that it matters where.
         self._moved: dict[int, list[tuple[int, int, str]]] = {}
+        self._tokens = _Tokens(source)
+
+    def fresh(self) -> Rewriting:
+        """Another one of the same file, without changes."""
+        found = Rewriting(self.source, self.step)
+        found._tokens = self._tokens
+        return found
 
     # ---- asking ---------------------------------------------------------------------------------------
 
@@ -194,14 +203,13 @@ class Rewriting:
         found: dict[tuple[int, int], str] = {}
         self._close_gaps()
         cut = _merged(self._cut)
+        gone = Ranges(cut)
         for (start, end), code in self._replaced.items():
-            if not any(begin <= start and end <= stop for begin, stop in cut):
+            if not gone.hold(start, end):
                 found[start, end] = code
-        solid = [*cut, *(item for item in found if item[0] < item[1])]
+        solid = Ranges(item for item in found if item[0] < item[1])
         for line in sorted(self._moved):
-            if any(
-                begin <= line < stop if (begin, stop) in cut else begin < line < stop for begin, stop in solid
-            ):
+            if line in gone or solid.cut_at(line):
                 continue
             have = self._indent_of(line)
             start, end, more = self._indentation(line, have)
@@ -213,12 +221,14 @@ class Rewriting:
         at: dict[int, str] = {}
         for item in sorted(self._insertions, key=lambda item: (item.offset, item.number)):
             at[item.offset] = at.get(item.offset, "") + self._new_line(item)
+        solid = Ranges(found)
+        first: dict[int, tuple[int, int]] = {}
+        for span in sorted(found):
+            first.setdefault(span[0], span)
         for offset, code in at.items():
-            inside = [span for span in found if span[0] < offset < span[1]]
-            if inside:
+            if solid.cut_at(offset):
                 raise Crowded("two changes meet in one place")
-            here = min((span for span in found if span[0] == offset), default=None)
-            span = here or (offset, offset)
+            span = first.get(offset, (offset, offset))
             found[span] = code + found.get(span, "")
         edits = sorted(Edit(start, end, code) for (start, end), code in found.items())
         for one, other in itertools.pairwise(edits):
@@ -228,16 +238,24 @@ class Rewriting:
 
     def _close_gaps(self) -> None:
         """Take away the blank lines behind what is removed, where there are as many before it."""
+        inserted = {item.offset for item in self._insertions}
         for begin, end in self._removed:
-            above = self.text[:begin]
-            if any(item.offset == begin for item in self._insertions):
+            if begin in inserted:
                 continue
+            above = self.text[self._before(begin) : begin]
             if _BLANK_BEFORE.search(above) or above.rstrip(" \t\r\n").endswith(":") or not above:
                 while blank := _BLANK.match(self.text, end):
                     self._cut.append((end, blank.end()))
                     end = blank.end()
                     if not above.endswith(("\n\n\n", "\n\r\n\r\n")):
                         break
+
+    def _before(self, line: int) -> int:
+        """Where the text begins that says what stands above a line: its last character that is no space."""
+        found = max(0, line - 3)
+        while found and self.text[found : found + 1].isspace():
+            found -= 1
+        return found
 
     def _new_line(self, item: _Insertion) -> str:
         indent = self._indent_of(item.like)
@@ -281,7 +299,7 @@ class Rewriting:
         while start < end:
             line = _NEXT_LINE.match(self.text, start)
             assert line is not None, "matches anything"
-            if line[0].strip() and start not in self._in_strings:
+            if line[0].strip() and start not in self._tokens.in_strings:
                 found.append(start)
             if line.end() == start:
                 break
@@ -306,25 +324,34 @@ class Rewriting:
     def _drop(self, start: int, end: int, *, remarks: bool = True) -> None:
         """Take lines away, but their comments."""
         self._cut.append((start, end))
-        for offset, text in self._comments:
+        comments = self._tokens.comments
+        for offset, text in comments[bisect_left(comments, (start, "")) : bisect_left(comments, (end, ""))]:
             alone = not self.text[line_start(self.text, offset) : offset].strip()
-            if start <= offset < end and not is_marker(text) and (remarks or alone):
+            if not is_marker(text) and (remarks or alone):
                 self._insert(start, text, start)
 
+
+class _Tokens:
+    """What only the tokens of a file tell."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+
     @cached_property
-    def _comments(self) -> list[tuple[int, str]]:
+    def comments(self) -> list[tuple[int, str]]:
+        """Every comment with its offset, in order."""
         return [
-            (self._offset(token.start), token.string)
-            for token in self._tokens
+            (self.source.offset(token.start[0], 0) + token.start[1], token.string)
+            for token in self._every
             if token.type == tokenize.COMMENT
         ]
 
     @cached_property
-    def _in_strings(self) -> frozenset[int]:
+    def in_strings(self) -> frozenset[int]:
         """The starts of lines that begin inside of a string."""
         found: set[int] = set()
         parts = {tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING)}
-        for token in self._tokens:
+        for token in self._every:
             if token.type in parts:
                 found.update(
                     self.source.offset(line, 0) for line in range(token.start[0] + 1, token.end[0] + 1)
@@ -332,14 +359,11 @@ class Rewriting:
         return frozenset(found)
 
     @cached_property
-    def _tokens(self) -> list[tokenize.TokenInfo]:
+    def _every(self) -> list[tokenize.TokenInfo]:
         try:
-            return list(tokenize.generate_tokens(io.StringIO(self.text, newline="").readline))
+            return list(tokenize.generate_tokens(io.StringIO(self.source.text, newline="").readline))
         except (tokenize.TokenError, IndentationError, SyntaxError) as error:
             raise Crowded("the file is not understood") from error
-
-    def _offset(self, place: tuple[int, int]) -> int:
-        return self.source.offset(place[0], 0) + place[1]
 
 
 def _merged(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:

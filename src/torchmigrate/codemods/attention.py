@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from torchmigrate.catalogue.model import Rule
@@ -25,6 +26,7 @@ from torchmigrate.hits import Hit
 from torchmigrate.import_edits import line_start, logical_line, start_of
 from torchmigrate.imports import Refusal
 from torchmigrate.model import Edit, Finding, Fix
+from torchmigrate.names.model import Scope
 from torchmigrate.source import Source
 from torchmigrate.versions.range import applicability
 
@@ -36,6 +38,8 @@ _CALLED = re.compile(r"(?:[)\]]|(?<!\w)(?!(?:return|in|and|or|not|if|else|yield|
 _SCALE_SINCE = "2.1"
 _WIDTH = 88
 _STEP = "    "
+_MOST = 16  # attentions of one function that are followed: for each, the whole function is looked through
+_TOO_MANY = f"there are more than {_MOST} in this function"
 
 
 def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
@@ -44,11 +48,17 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
     if not SCREEN.search(text) or "torch" not in text or not _has_products(planner):
         return
     reader = Reader(planner.names)
+    scopes = {id(scope.node): scope for scope in planner.names.scopes}
+    followed: Counter[int] = Counter()  # by the id() of the function
     for site in sites(planner.names.tree, reader):
-        if _knows_better(site):
+        key = id(site.function)
+        if not followed[key] and _knows_better(site):
+            followed[key] = -1
+        if followed[key] < 0:
             continue
+        followed[key] += 1
         span = planner.source.span(site.softmax)
-        made = _fix(site, rule, planner, reader)
+        made = _fix(site, rule, planner, reader, scopes.get(key)) if followed[key] <= _MOST else _TOO_MANY
         finding = finding_at(rule, planner, span, symbol=NEW, fix=made if isinstance(made, Fix) else None)
         if isinstance(made, str):
             finding = finding._replace(help=f"{made}; {finding.help}")
@@ -72,14 +82,13 @@ def _knows_better(site: Site) -> bool:
     )
 
 
-def _fix(site: Site, rule: Rule, planner: FixPlanner, reader: Reader) -> Fix | str:
+def _fix(site: Site, rule: Rule, planner: FixPlanner, reader: Reader, scope: Scope | None) -> Fix | str:
     """The fix, or why there is none."""
     source = planner.source
     try:
         parts = PartsReader(site, reader).parts()
     except Unclear as error:
         return str(error)
-    scope = next((item for item in planner.names.scopes if item.node is site.function), None)
     if scope is None or _shares_lines(site, parts, source):
         return "statements share a line"
     spelling = planner.imports.spell(

@@ -8,6 +8,7 @@ each of them, and fails where the model was not compiled.
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from collections.abc import Iterator, Sequence
 
@@ -25,6 +26,7 @@ from torchmigrate.versions.range import applicability
 NEEDS_HITS = True
 
 # Who writes one of these knows of the prefix.
+_MOST = 16  # models of a file that are followed: for each, all that may use it is looked through
 _KNOWN = re.compile(r"_orig_mod|OptimizedModule")
 _SAVE = re.compile(r"(?:^|_)save(?:_|$)|^save")
 _SAME = frozenset("to cuda cpu train eval float half double bfloat16 requires_grad_ apply".split())
@@ -48,7 +50,7 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
         if region is not None:
             groups.setdefault((id(region), ast.unparse(item.target)), []).append(item)
     reported: set[int] = set()  # a function may save several models
-    for (_, target), group in groups.items():
+    for (_, target), group in itertools.islice(groups.items(), _MOST):
         region = _region(group[0], parents)
         assert region is not None, "only those with a region are in a group"
         saved = _Saved(group, region, parents, planner).calls()

@@ -30,7 +30,6 @@ from torchmigrate.import_edits import logical_line, remove_statements
 from torchmigrate.imports import Refusal
 from torchmigrate.model import Applicability, Edit, Finding, Fix, Release
 from torchmigrate.names.model import Binding, Role, Scope
-from torchmigrate.places import Surroundings
 from torchmigrate.versions.range import applicability
 
 NEEDS_HITS = True  # a file without a hit of these rules has nothing for it
@@ -96,7 +95,7 @@ class Plan:
 
     def __init__(self, hits: Sequence[Hit], planner: FixPlanner) -> None:
         self.planner = planner
-        self.around = Surroundings(planner.names)
+        self.around = planner.around
         self.done = Outcomes()
         groups: dict[tuple[int, bool], Group] = {}
         imports = [hit for hit in hits if hit.use.role is Role.IMPORT]

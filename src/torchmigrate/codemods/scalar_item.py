@@ -43,7 +43,7 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
         return
     likely = Likely(planner)
     differentiated = Differentiated(planner)
-    scalars = Scalars(Surroundings(planner.names))
+    scalars = Scalars(planner.around)
     places = [
         (item, item.node.value.value)
         for item in planner.names.operations

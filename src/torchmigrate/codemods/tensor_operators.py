@@ -19,7 +19,6 @@ from torchmigrate.hits import Hit
 from torchmigrate.kinds import INTEGER, NUMBER, TENSOR, Kinds
 from torchmigrate.model import Edit, Finding
 from torchmigrate.names.model import Scope
-from torchmigrate.places import Surroundings
 from torchmigrate.versions.range import applicability
 
 OfKind = Callable[[ast.expr], frozenset[str]]
@@ -48,7 +47,7 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
     wanted = [item for item in names.operations if item.fstring is None and _operator(item.node) in operators]
     if not wanted:
         return
-    kinds = Kinds(names, Surroundings(names))
+    kinds = Kinds(names, planner.around)
     for node, scope, guards, _ in wanted:
 
         def of(item: ast.expr, scope: Scope = scope) -> frozenset[str]:

@@ -31,7 +31,7 @@ _SAME = frozenset("contiguous clone detach float double half long int bool byte 
 
 def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
     """A finding for every `.T` that does not transpose a matrix."""
-    around = Surroundings(planner.names)
+    around = planner.around
     for hit in hits:
         node = hit.use.node
         if not isinstance(node, ast.Attribute) or not hit.use.sure:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from torchmigrate.names.guards import Formula
 
 # Bases that add no attributes of interest.
+_MOST = 64  # classes of the file that one inherits from, as far as they are asked
 _PLAIN = frozenset(["abc", "typing", "typing_extensions", "enum", "unittest", "object"])
 
 
@@ -34,6 +35,8 @@ class ClassInfo:
     library: the first base from a library, also through other classes of the file; "" if there is none.
     certain: no unknown class comes before it, which might override something.
     refused: what holds in its methods, since `setUp` skips or `__init__` raises otherwise.
+    family: the class and those of the file that it inherits from, in the order in which they are asked.
+    far: there are more of them.
     """
 
     name: str
@@ -44,9 +47,15 @@ class ClassInfo:
     library: str = ""
     certain: bool = True
     refused: list[Formula] = field(default_factory=list)
+    family: list[ClassInfo] = field(default_factory=list)
+    far: bool = False
 
     def derive(self, roots: frozenset[str]) -> None:
-        """Set `library` and `certain` from the parents."""
+        """Set `library`, `certain` and `family` from the parents."""
+        above = [parent for parent in self.parents if isinstance(parent, ClassInfo)]
+        family = list(dict.fromkeys([self, *(item for parent in above for item in parent.family)]))
+        self.family = family[:_MOST]
+        self.far = len(family) > _MOST or any(parent.far for parent in above)
         for parent in self.parents:
             if isinstance(parent, ClassInfo):
                 self.certain = self.certain and parent.certain
@@ -69,17 +78,13 @@ class ClassInfo:
 
     def find(self, name: str) -> Value | None:
         """What an attribute may hold; None if no class of the file sets it."""
-        held = self.attributes.get(name)
-        if held is not None:
-            return unsure(held) if self.pending.get(name) else held
-        if self.pending.get(name):
-            return UNKNOWN
-        for parent in self.parents:
-            if parent.__class__ is ClassInfo:
-                held = parent.find(name)
-                if held is not None:
-                    return held
-        return None
+        for item in self.family:
+            held = item.attributes.get(name)
+            if held is not None:
+                return unsure(held) if item.pending.get(name) else held
+            if item.pending.get(name):
+                return UNKNOWN
+        return UNKNOWN if self.far else None
 
     def store(self, name: str, value: Value) -> None:
         """Note that an attribute is set to a value."""

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from torchmigrate.names.guards import Formula
 
 _MOST = 100  # values and bindings of a name that are kept apart: files of data bind one ten thousand times
+_FEW = 8  # of so many one is found as quickly in a tuple as in a set
 UNKNOWN: Value = (OPAQUE,)
 NOTHING: Value = ()
 
@@ -136,9 +137,12 @@ def join_slots(left: Slot, right: Slot) -> Slot:
         (added,) = more
         if added.target is None and (added.value == UNKNOWN or len(value) > _MOST):
             return value, held
+    if len(more) > len(held) and len(more) >= _MOST:
+        held, more = more, held
     if len(held) >= _MOST:  # those of imports are all counted, since each is used
         more = tuple(binding for binding in more if binding.target is not None)
-    return value, held + tuple(binding for binding in more if binding not in held)
+    known = frozenset(held) if len(held) > _FEW else held
+    return value, held + tuple(binding for binding in more if binding not in known)
 
 
 def weaken(slot: Slot) -> Slot:

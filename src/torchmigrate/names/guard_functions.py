@@ -91,6 +91,8 @@ def entered(function: ast.AST, call: ast.Call | None, evaluate: Evaluate, value:
 def _may_answer(function: Function) -> bool:
     """Whether a function is short, and begins as one that only answers a test does."""
     body = function.body if isinstance(function, ast.FunctionDef) else []
+    if len(body) > _MOST_NODES:
+        return False
     first = next((node for node in body if not isinstance(node, _BEFORE) and not _is_silent(node)), None)
     if first is not None and not isinstance(first, ast.Return | ast.If | ast.Try):
         return False

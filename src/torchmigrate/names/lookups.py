@@ -177,7 +177,7 @@ class Lookups(ABC):
                 attempt.names.setdefault(guards.part, set()).update(names)
                 if given is not None:
                     attempt.calls.setdefault(guards.part, set()).update((name, given) for name in names)
-            guards = guards.outer
+            guards = guards.around
 
     def mention(self, value: Value) -> None:
         """Remember where a function of this file is read."""

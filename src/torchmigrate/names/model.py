@@ -242,6 +242,15 @@ class Guards:
     outer: Guards | None = None
     answers: dict[object, bool] = field(default_factory=dict, compare=False, repr=False)
     noted: set[object] = field(default_factory=set, compare=False, repr=False)
+    around: Guards | None = field(
+        init=False, compare=False, repr=False
+    )  # the next one outside with an attempt
+
+    def __post_init__(self) -> None:
+        outer = self.outer
+        object.__setattr__(
+            self, "around", outer if outer is None or outer.attempt is not None else outer.around
+        )
 
 
 NO_GUARDS: Guards = Guards()

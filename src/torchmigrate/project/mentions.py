@@ -12,6 +12,7 @@ from torchmigrate.trees import Nodes, walk
 _DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 # Calls that put something else in the place of a name: of unittest.mock, pytest, pytest-mock, the builtins.
 _PATCHES = frozenset(["patch", "multiple", "setattr", "delattr", "spy", "stub"])
+_MOST = 50  # meanings of a name that are told apart
 _SHORT = 200  # characters of a string that may be a name
 _DOCTEST = re.compile(r"^[ \t]*(?:>>>|\.\.\.) ?(.*)$", re.MULTILINE)
 _LOADS = frozenset(["import_module", "__import__", "modules", "run_module", "find_spec", "reload"])
@@ -79,6 +80,9 @@ class Mentions:
             for target in assignment.targets:
                 if isinstance(target, ast.Name):
                     self._bound.setdefault(target.id, set()).update(self.meanings(assignment.value))
+        # Of names that mean very much, any attribute may be read, and be patched.
+        often = [held for held in self._bound.values() if len(held) > _MOST]
+        self.dynamic.update(*often)
         self._read_names(nodes)
         bare = {id(expression.value) for expression in nodes(ast.Expr)}  # docstrings
         for constant in nodes(ast.Constant):
@@ -92,9 +96,14 @@ class Mentions:
         for attribute in nodes(ast.Attribute):
             if not isinstance(attribute.ctx, ast.Load):
                 self.patched.update(self.meanings(attribute))
+                if often:
+                    self.patched_anywhere.add(attribute.attr)
         for call in nodes(ast.Call):
             if not _PATCHES.isdisjoint(_parts(call.func)):
                 self._patching_call(call)
+                if often:
+                    self.patched_anywhere.update(text.rpartition(".")[2] for text in _strings(call))
+                    self.patched_anywhere.update(item.arg for item in call.keywords if item.arg)
 
     def _import(self, node: ast.Import) -> None:
         for alias in node.names:
@@ -152,7 +161,9 @@ class Mentions:
             node = node.value
         if not isinstance(node, ast.Name):
             return []
-        return [name.plus(*reversed(parts)) for name in self._bound.get(node.id, ())]
+        held = self._bound.get(node.id, ())
+        # One that is bound a thousand times, or to `a.b` again and again, is in `dynamic` instead.
+        return [name.plus(*reversed(parts)) for name in held] if len(held) <= _MOST else []
 
     def bound(self, name: str) -> set[Name]:
         """What imports bind a name to."""
