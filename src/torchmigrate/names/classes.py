@@ -13,8 +13,8 @@ from torchmigrate.names.objects import is_a, library_base
 if TYPE_CHECKING:
     from torchmigrate.names.guards import Formula
 
-# Bases that add no attributes of interest.
 _MOST = 64  # classes of the file that one inherits from, as far as they are asked
+# Bases that add no attributes of interest.
 _PLAIN = frozenset(["abc", "typing", "typing_extensions", "enum", "unittest", "object"])
 
 

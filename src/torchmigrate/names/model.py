@@ -242,9 +242,8 @@ class Guards:
     outer: Guards | None = None
     answers: dict[object, bool] = field(default_factory=dict, compare=False, repr=False)
     noted: set[object] = field(default_factory=set, compare=False, repr=False)
-    around: Guards | None = field(
-        init=False, compare=False, repr=False
-    )  # the next one outside with an attempt
+    # The next one outside with an attempt.
+    around: Guards | None = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         outer = self.outer
