@@ -9,7 +9,7 @@ import pytest
 
 from torchmigrate.names.resolver import resolve
 from torchmigrate.source import Source
-from torchmigrate.trees import by_kind, children, walk
+from torchmigrate.trees import Nodes, children, walk
 
 FILES = sorted(Path(__file__).parent.glob("test_*.py"))
 ODD = """
@@ -52,7 +52,7 @@ def test_walk_gives_what_ast_walk_gives(tree: ast.AST) -> None:
 def test_nodes_by_class() -> None:
     tree = ast.parse("a = b = f(1)\nf(2)\nclass C:\n    c = f(g(3))\n")
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
-    assert by_kind(tree)[ast.Call] == calls
+    assert Nodes(tree)(ast.Call) == calls
     source = Source.from_text(ast.unparse(tree), Path("x.py"))
     names = resolve(tree, source)
     assert names.nodes(ast.Call) == calls
