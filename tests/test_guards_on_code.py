@@ -1964,6 +1964,59 @@ def test_a_question_that_the_target_denies(test: str) -> None:
     assert reported(code) == ["torch.meshgrid"]
 
 
+@pytest.mark.parametrize(
+    "leaves",
+    [
+        'pytest.skip("broken")',
+        'pytest.skip("broken", allow_module_level=True)',
+        'skip("broken")',
+        'raise unittest.SkipTest("broken")',
+        'self.skipTest("broken")',
+        "sys.exit()",
+        "raise NotImplementedError",
+        "return x",
+    ],
+)
+def test_what_stands_behind_the_end(leaves: str) -> None:
+    inside = f"""
+        import sys, unittest, torch
+        import pytest
+        from pytest import skip
+        def f(self, x):
+            y = x + 1
+            {leaves}
+            if x:
+                y = torch.rfft(x, 1)
+            def inner():
+                return torch.rfft(x, 1)
+            return torch.rfft(y, 1)
+        def g(x):
+            return torch.rfft(x, 1)
+    """
+    assert reported(inside) == ["torch.rfft"]
+    if "return" not in leaves:
+        code = f"import sys, unittest, torch\nimport pytest\nfrom pytest import skip\n{leaves}\ntorch.rfft(x, 1)\n"
+        assert reported(code) == []
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        "if x is None:\n    raise ValueError",
+        "with pytest.raises(ValueError):\n    raise ValueError",
+        "with suppress(ValueError):\n    raise ValueError",
+        "try:\n    raise ValueError\nexcept ValueError:\n    pass",
+        "for y in x:\n    continue",
+        "while x:\n    break",
+        "skip = x.skip()",
+        "pytest.importorskip('torch')",
+    ],
+)
+def test_what_stands_behind_a_block_that_is_left(block: str) -> None:
+    code = f"import pytest, torch\nfrom contextlib import suppress\n{block}\ntorch.rfft(x, 1)\n"
+    assert reported(code) == ["torch.rfft"]
+
+
 # ---- handlers ---------------------------------------------------------------------------------------
 
 ANY_HANDLER = [
