@@ -19,8 +19,8 @@ from torchmigrate.names.definitions import SETUP
 from torchmigrate.names.expressions import has_objects
 from torchmigrate.names.flow import UNKNOWN, Changes, Env, Frame, Slot, join_slots, unsure, weaken
 from torchmigrate.names.guard_tests import catches_missing, parse_test
-from torchmigrate.names.guards import UNKNOWN as UNKNOWN_TEST
 from torchmigrate.names.guards import FALSE, Formula, negate
+from torchmigrate.names.guards import UNKNOWN as UNKNOWN_TEST
 from torchmigrate.names.lookups import SourceLike
 from torchmigrate.names.model import NO_GUARDS, Guards, Kind, Names, Qual, Scope, TryGuard
 from torchmigrate.names.narrowing import narrowed
