@@ -47,7 +47,9 @@ def _only_asks_engine(hit: Hit, planner: FixPlanner) -> bool:
         return False
     uses = [use for use in planner.names.uses if binding in use.origins and use.role is not Role.IMPORT]
     return len({use.start for use in uses}) == len(set(binding.uses)) > 0 and all(
-        f"{name}.".startswith(f"{binding.target}._execution_engine.") for use in uses for name in use.candidates
+        f"{name}.".startswith(f"{binding.target}._execution_engine.")
+        for use in uses
+        for name in use.candidates
     )
 
 

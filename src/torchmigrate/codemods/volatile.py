@@ -83,7 +83,9 @@ def _wrapped(rule: Rule, planner: FixPlanner, plan: Plan) -> Iterator[Finding]:
         before = dict(own)
         for name, callees in asked.items():
             own[name] = own[name] or any(
-                callee is None or own.get(callee, _WRAPPER.search(callee)) for each in callees for callee in each
+                callee is None or own.get(callee, _WRAPPER.search(callee))
+                for each in callees
+                for callee in each
             )
         if own == before:
             break
@@ -118,5 +120,7 @@ def _handed_on(function: ast.FunctionDef, wrappers: Collection[int]) -> set[str 
         if id(node) in wrappers:
             found.add(None)
         elif any(getattr(value, "id", "") == "volatile" for value in given):
-            found.add(node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", ""))
+            found.add(
+                node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            )
     return found
