@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from harness.program import FIX_ALL, fixed, only, run
 
 BACKEND = """\
@@ -107,4 +108,36 @@ def test_what_is_beside_the_code_need_not_run_on_the_minimum() -> None:
         "test-data/conftest.py",
     ):
         assert run(NEW, *only(["TM005"]), "--minimum", "2.0", path=Path(name)).findings == [], name
-    assert run(NEW, *only(["TM005"]), "--minimum", "2.0", path=Path("latest/attest.py")).findings
+    assert run(NEW, *only(["TM005"]), "--minimum", "2.0", path=Path("src/latest/attest.py")).findings
+
+
+@pytest.mark.parametrize(
+    ("path", "others", "expected"),
+    [
+        ("recipes/ppo/train.py", ["pkg/__init__.py", "pyproject.toml"], False),
+        ("sota-implementations/a.py", ["pkg/__init__.py", "setup.py"], False),
+        ("scripts/a.py", ["src/pkg/__init__.py", "setup.cfg"], False),
+        ("pkg/a.py", ["pkg/__init__.py", "pyproject.toml"], True),
+        ("pkg/deep/er/a.py", ["pkg/__init__.py", "pyproject.toml"], True),
+        ("src/pkg/a.py", ["src/pkg/__init__.py", "pyproject.toml"], True),
+        ("a.py", ["pkg/__init__.py", "pyproject.toml"], True),  # a module of its own
+        ("plain/a.py", ["pyproject.toml"], True),  # no package is known: it may be one without __init__.py
+        ("plain/a.py", ["tests/__init__.py", "pyproject.toml"], True),
+        ("plain/a.py", ["other/__init__.py"], True),  # nothing is installed
+        ("libs/one/a.py", ["tools/__init__.py", "pyproject.toml", "libs/one/setup.py"], True),
+        (
+            "libs/one/one/a.py",
+            ["pkg/__init__.py", "setup.py", "libs/one/setup.py", "libs/one/one/__init__.py"],
+            True,
+        ),
+    ],
+)
+def test_what_is_not_installed_need_not_run_on_the_minimum(
+    path: str, others: list[str], expected: bool, tmp_path: Path
+) -> None:
+    for name, text in {path: NEW, **dict.fromkeys(others, "")}.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    program = [sys.executable, "-m", "torchmigrate", "check", "--select", "TM005", "--minimum", "2.0", "."]
+    done = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True)
+    assert ("TM005" in done.stdout) is expected, done.stdout + done.stderr

@@ -1797,6 +1797,7 @@ from tests.helpers import require_torch_2_0, require_torch_max_version, require_
 from tests.helpers import require_torch_version_greater_equal, skip_if_torch_gt, skip_if_torch_lt
 
 old_only = pytest.mark.skipif(torch.__version__ >= "1.8", reason="old")
+broken = pytest.mark.skip(reason="broken")
 
 def old_torch_only(test):
     return unittest.skipIf(torch.__version__ >= "1.8", "old")(test)
@@ -1828,6 +1829,14 @@ class TestOld(unittest.TestCase):
         '@pytest.mark.xfail(torch.__version__ >= "1.8", reason="gone", run=False)',
         '@unittest.skipIf(torch.__version__ >= "1.8", "old")',
         '@unittest.skipUnless(hasattr(torch, "rfft"), "gone")',
+        '@pytest.mark.skip(reason="broken")',
+        "@pytest.mark.skip",
+        '@pytest.mark.skipif(True, reason="broken")',
+        '@unittest.skip("broken")',
+        "@unittest.skip",
+        '@unittest.skipIf(True, "broken")',
+        '@unittest.skipUnless(False, "broken")',
+        "@broken",
         '@skipIf(torch.__version__ >= "1.8", "old")',
         "@old_only",
         "@old_torch_only",
@@ -1854,8 +1863,10 @@ def test_marks_for_old_releases(mark: str) -> None:
         '@pytest.mark.skipif(Version(numpy.__version__) >= Version("1.8"), reason="numpy")',
         '@pytest.mark.skipif(sys.version_info >= (3, 8), reason="Python")',
         '@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")',
-        '@pytest.mark.skipif(True, reason="broken")',
-        '@pytest.mark.skip(reason="broken")',
+        '@pytest.mark.skipif(False, reason="not today")',
+        '@pytest.mark.xfail(reason="broken")',
+        '@pytest.mark.xfail(True, reason="broken")',
+        "@skip(3)",
         '@pytest.mark.parametrize("old", [True])',
         '@unittest.skipIf(torch.__version__ < "1.8", "new")',
         '@unittest.skipUnless(torch.__version__ >= "1.8", "new")',
@@ -1873,6 +1884,137 @@ def test_marks_for_old_releases(mark: str) -> None:
 )
 def test_marks_that_let_the_target_run(mark: str) -> None:
     assert reported(MARKED.replace("MARK", mark)) == ["torch.rfft"] * 3
+
+
+ASKS_FOR_INDEXING = [
+    "torch.meshgrid.__kwdefaults__",
+    "torch.meshgrid.__kwdefaults__ is not None",
+    "torch.functional.meshgrid.__kwdefaults__ != None",
+    "not torch.meshgrid.__kwdefaults__ is None",
+    "bool(torch.meshgrid.__kwdefaults__)",
+    "getattr(torch.meshgrid, '__kwdefaults__', None)",
+    "DEFAULTS",
+    "DEFAULTS is not None",
+    "DEFAULTS and 'indexing' in DEFAULTS",
+    "torch.meshgrid.__kwdefaults__ is not None and 'indexing' in torch.meshgrid.__kwdefaults__",
+    "'indexing' in (torch.meshgrid.__kwdefaults__ or {})",
+    "'indexing' in (getattr(torch.meshgrid, '__kwdefaults__', None) or dict())",
+    "'indexing' in PARAMETERS",
+    "PARAMETERS.get('indexing')",
+    "PARAMETERS.get('indexing') is not None",
+    "'indexing' in list(PARAMETERS)",
+    "'indexing' in set(PARAMETERS.keys())",
+    "'indexing' in [p.name for p in PARAMETERS.values()]",
+    "'indexing' in {name for name in inspect.signature(torch.meshgrid).parameters}",
+    "'indexing' in inspect.getfullargspec(torch.meshgrid).kwonlyargs",
+    "'indexing' in torch.meshgrid.__code__.co_varnames",
+    "not torch.meshgrid.__defaults__ and KEYWORDS",
+]
+
+
+@pytest.mark.parametrize("test", ASKS_FOR_INDEXING)
+def test_a_question_about_parameters(test: str) -> None:
+    code = f"""
+        import inspect, torch
+        DEFAULTS = torch.meshgrid.__kwdefaults__
+        PARAMETERS = inspect.signature(torch.meshgrid).parameters
+        KEYWORDS = DEFAULTS or {{}}
+        NEW = {test}
+        def one(a, b):
+            if {test}:
+                return torch.meshgrid(a, b, indexing="ij")
+            else:
+                return torch.meshgrid(a, b)
+        def two(*tensors):
+            if {test}:
+                return torch.meshgrid(*tensors, indexing="ij")  # since 1.10
+
+            return torch.meshgrid(*tensors)
+        def three(a, b):
+            if not ({test}):
+                return torch.meshgrid(a, b)
+            return torch.meshgrid(a, b, indexing="ij")
+        def four(a, b):
+            return torch.meshgrid(a, b, indexing="ij") if {test} else torch.meshgrid(a, b)
+    """
+    assert reported(code) == []
+    assert fixed(dedented(code), *FIX_ALL) == dedented(code)
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        "torch.meshgrid.__defaults__",
+        "torch.meshgrid.__kwdefaults__ is None",
+        "torch.stft.__kwdefaults__ is not None",  # it has none
+        "'indexing' in torch.meshgrid.__defaults__",  # values, no names
+        "torch.meshgrid.__kwdefaults__.get('indexing')",  # None
+        "inspect.signature(torch.meshgrid).parameters",
+        "'indexing' in [p.kind for p in inspect.signature(torch.meshgrid).parameters.values()]",
+    ],
+)
+def test_a_question_that_the_target_denies(test: str) -> None:
+    code = f"""
+        import inspect, torch
+        def grid(a, b):
+            if {test}:
+                return a + b
+            return torch.meshgrid(a, b)
+    """
+    assert reported(code) == ["torch.meshgrid"]
+
+
+@pytest.mark.parametrize(
+    "leaves",
+    [
+        'pytest.skip("broken")',
+        'pytest.skip("broken", allow_module_level=True)',
+        'skip("broken")',
+        'raise unittest.SkipTest("broken")',
+        'self.skipTest("broken")',
+        "sys.exit()",
+        "raise NotImplementedError",
+        "return x",
+    ],
+)
+def test_what_stands_behind_the_end(leaves: str) -> None:
+    inside = f"""
+        import sys, unittest, torch
+        import pytest
+        from pytest import skip
+        def f(self, x):
+            y = x + 1
+            {leaves}
+            if x:
+                y = torch.rfft(x, 1)
+            def inner():
+                return torch.rfft(x, 1)
+            return torch.rfft(y, 1)
+        def g(x):
+            return torch.rfft(x, 1)
+    """
+    assert reported(inside) == ["torch.rfft"]
+    if "return" not in leaves:
+        code = f"import sys, unittest, torch\nimport pytest\nfrom pytest import skip\n{leaves}\ntorch.rfft(x, 1)\n"
+        assert reported(code) == []
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        "if x is None:\n    raise ValueError",
+        "with pytest.raises(ValueError):\n    raise ValueError",
+        "with suppress(ValueError):\n    raise ValueError",
+        "try:\n    raise ValueError\nexcept ValueError:\n    pass",
+        "for y in x:\n    continue",
+        "while x:\n    break",
+        "skip = x.skip()",
+        "pytest.importorskip('torch')",
+    ],
+)
+def test_what_stands_behind_a_block_that_is_left(block: str) -> None:
+    code = f"import pytest, torch\nfrom contextlib import suppress\n{block}\ntorch.rfft(x, 1)\n"
+    assert reported(code) == ["torch.rfft"]
 
 
 # ---- handlers ---------------------------------------------------------------------------------------

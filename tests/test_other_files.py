@@ -303,6 +303,45 @@ def test_other_assignments_and_patches_hold_nothing_back(patch: str, project: Pr
         assert "return torch.sigmoid(x)" in project.read(name)
 
 
+# A module rule changes the import alone: the local name stays, but is no longer what is patched.
+OLD = "torch.distributed._composable.fsdp"
+IMPORTS = [
+    f"from {OLD} import fully_shard\nfully_shard(m)",
+    f"def f(m):\n    from {OLD} import fully_shard, FSDPModule\n    return fully_shard(m)",
+    f"from {OLD} import fully_shard as shard\nshard(m)",
+    f"from {OLD} import (\n    FSDPModule,\n    fully_shard,\n)\nx = fully_shard",
+    f"import {OLD} as fsdp\nfsdp.fully_shard(m)",
+    "from torch.distributed._composable import fsdp\nfsdp.fully_shard(m)",
+    f"import {OLD}\n{OLD}.fully_shard(m)",
+]
+PATCHED = [
+    f'def test(monkeypatch):\n    import {OLD} as cfsdp\n    monkeypatch.setattr(cfsdp, "fully_shard", fake)',
+    f'def test(monkeypatch):\n    monkeypatch.setattr("{OLD}.fully_shard", fake)',
+    "from torch.distributed._composable import fsdp as cfsdp\ncfsdp.fully_shard = fake",
+    f'import importlib\ncfsdp = importlib.import_module("{OLD}")\ncfsdp.fully_shard = fake',
+    f'import pytest\ncfsdp = pytest.importorskip("{OLD}")\nwith mock.patch.object(cfsdp, "fully_shard"):\n    pass',
+    f'from importlib import import_module\ncfsdp = import_module("{OLD}")\nsetattr(cfsdp, "fully_shard", fake)',
+    f'@mock.patch("{OLD}.fully_shard")\ndef test(m):\n    pass',
+]
+
+
+@pytest.mark.parametrize("patch", PATCHED)
+@pytest.mark.parametrize("code", IMPORTS)
+def test_an_import_of_what_is_patched_stays(code: str, patch: str, project: Project) -> None:
+    files = {"user.py": f"{code}\n", "test_it.py": f"{patch}\n"}
+    project.write({".git/HEAD": "", **files})
+    project.fix()
+    assert project.read("user.py") == files["user.py"]
+
+
+@pytest.mark.parametrize("code", IMPORTS)
+def test_an_import_of_what_is_not_patched_goes(code: str, project: Project) -> None:
+    patch = PATCHED[0].replace("fully_shard", "MixedPrecisionPolicy")
+    project.write({".git/HEAD": "", "user.py": f"{code}\n", "test_it.py": f"{patch}\n"})
+    project.fix()
+    assert OLD.rpartition(".")[0] not in project.read("user.py")
+
+
 @pytest.mark.parametrize("use", ["torch.load(path)", "load(path)", 'torch.load(path, "cpu")'])
 def test_new_arguments_are_seen_by_what_replaces_the_function(use: str, project: Project) -> None:
     patch = "import torch\n\n\ntorch.load = wrap(torch.load)\n"

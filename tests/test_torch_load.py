@@ -117,3 +117,17 @@ def test_a_state_dict_that_the_same_function_wrote() -> None:
     (finding,) = run(text, *ONLY).findings
     assert finding.severity.label == "info"
     assert fixed(text, *ONLY, "--fix") == text.replace("load(path)", "load(path, weights_only=True)")
+
+
+@pytest.mark.parametrize(
+    ("use", "reason"),
+    [
+        ("net.load_state_dict({})", "a file that holds other objects than tensors and plain containers"),
+        ("use({})", "it runs whatever code the file contains"),
+    ],
+)
+def test_a_minimum_without_the_argument_is_said_beside_the_reason(use: str, reason: str) -> None:
+    text = f"import torch\n{use.format('torch.load(path)')}\n"
+    for minimum, needs in (("1.10", "needs torch 1.13, and the project supports torch 1.10; "), ("1.13", "")):
+        (finding,) = run(text, *ONLY, "--minimum", minimum).findings
+        assert finding.fix is not None and finding.fix.reason.startswith(f"{needs}{reason}")

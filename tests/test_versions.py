@@ -173,7 +173,11 @@ def test_applicability() -> None:
 
 def test_applicability_keeps_a_reason_of_its_own() -> None:
     case = Case(requires="1.8", applicability=Applicability.UNSAFE, reason="copies")
-    assert applicability(case, rule(), VersionRange(minimum="1.6")) == (Applicability.UNSAFE, "copies")
+    assert applicability(case, rule(), VersionRange(minimum="1.8")) == (Applicability.UNSAFE, "copies")
+    lacks = "needs torch 1.8, and the project supports torch 1.6; copies"
+    assert applicability(case, rule(), VersionRange(minimum="1.6")) == (Applicability.UNSAFE, lacks)
+    shown = case._replace(applicability=Applicability.DISPLAY)
+    assert applicability(shown, rule(), VersionRange(minimum="1.6")) == (Applicability.DISPLAY, "copies")
 
 
 def test_applicability_counts_in_the_rules_library_or_the_one_that_is_named() -> None:

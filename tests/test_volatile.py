@@ -309,3 +309,42 @@ def test_no_wrapper_is_dropped_where_the_volatile_ones_stay() -> None:
 def test_what_begins_with_a_parenthesis_keeps_its_order() -> None:
     _, after = check(dedent("def f(a, b):\n    return Variable((a) + b, volatile=True).data.sum()\n"))
     assert "return ((a) + b).data.sum()" in after
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "    for module in self.children():\n        module.gathered(recurse=False, volatile=volatile)",
+        "    if not volatile:\n        self.write_back()",
+        "    self.cache(volatile=volatile)\n    self.flag = volatile",
+        "    return open_memory(self, volatile=volatile)",
+        "    return dict(volatile=volatile)",
+    ],
+)
+def test_an_argument_of_that_name_of_another_function(body: str) -> None:
+    code = (
+        "import torch\nfrom torch.autograd import Variable\n\n"
+        f"def gathered(self, recurse=True, volatile=False):\n{body}\n\n"
+        "def step(model):\n    gathered(model, volatile=True)\n    model.gathered(volatile=True)\n"
+    )
+    assert "TM331" not in [item.code for item in checked(code).findings]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "    return Variable(x, volatile=volatile)",
+        "    return Variable(x, requires_grad=True, volatile=volatile)",
+        "    return to_variable(x, volatile=volatile)",
+        "    return inner(x, volatile=volatile)\n\ndef inner(x, volatile):\n    return Variable(x, volatile=volatile)",
+        "    x = Variable(x)\n    x.volatile = volatile\n    return x",
+    ],
+)
+def test_a_function_that_hands_it_on_to_a_variable(body: str) -> None:
+    code = (
+        "import torch\nfrom torch.autograd import Variable\nfrom tools import to_variable\n\n"
+        f"def made(x, volatile=False):\n{body}\n\n"
+        "def step(model, x):\n    return model(made(x, volatile=True))\n"
+    )
+    found = checked(code).findings
+    assert any(item.code == "TM331" and code[: item.start].endswith("made(x, ") for item in found)

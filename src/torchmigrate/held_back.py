@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from bisect import bisect_left
 from pathlib import Path
 
 from torchmigrate.canonical import canonical
 from torchmigrate.exports import Exports
-from torchmigrate.model import Applicability, Finding, Fix
+from torchmigrate.model import Applicability, Edit, Finding, Fix
 from torchmigrate.names.model import Binding, Kind, Names
 from torchmigrate.project.index import ProjectIndex
 from torchmigrate.project.mentions import Mentions
@@ -17,6 +18,7 @@ from torchmigrate.project.screening import Imports, imports_of, may_assign, may_
 from torchmigrate.source import Source
 
 _WORD = re.compile(r"\w+")
+_Import = ast.Import | ast.ImportFrom
 _SETTINGS = "torch.backends."  # what is assigned there is no function
 
 
@@ -32,6 +34,8 @@ def held_back(
     bound = _Bound(names, source)
     for key, fix in fixes.items():
         reason = bound.removed(fix, exports)
+        for symbol in bound.rebound(fix):
+            reason = reason or patches.of_symbol(symbol)
         for name in _written_without(fix, uses):
             reason = reason or patches.of_binding(name)
         if reason is not None:
@@ -56,6 +60,7 @@ class _Bound:
 
     def __init__(self, names: Names, source: Source) -> None:
         self.names = names
+        self.source = source
         places: list[tuple[int, int]] = []  # offset, number of the binding
         self.bindings = [binding for bound in names.module.bindings.values() for binding in bound]
         for number, binding in enumerate(self.bindings):
@@ -86,6 +91,60 @@ class _Bound:
             if every and name not in words and exports.takes(bound[0]):
                 return f"`{name}` is taken from this file by other code"
         return None
+
+    def rebound(self, fix: Fix) -> list[str]:
+        """What uses in the file mean by the names that a fix imports from another place."""
+        inside: dict[int, list[Edit]] = {}  # number of the statement -> edits
+        for edit in fix.edits:
+            number = bisect_left(self._imports, (edit.start + 1,)) - 1
+            if number >= 0 and edit.end <= self._imports[number][1]:
+                inside.setdefault(number, []).append(edit)
+        found: dict[str, None] = {}
+        for number, edits in inside.items():
+            start, end, statement = self._imports[number]
+            left = _imported(_edited(self.source.text[start:end], edits, start))
+            for alias in statement.names:
+                if _taken(statement, alias) not in left:
+                    found.update(self._meant.get(id(alias), {}))
+        return list(found)
+
+    @functools.cached_property
+    def _imports(self) -> list[tuple[int, int, _Import]]:
+        """Offsets of every import, in source order."""
+        statements: list[_Import] = [*self.names.nodes(ast.Import), *self.names.nodes(ast.ImportFrom)]
+        found = [(*self.source.span(statement), statement) for statement in statements]
+        return sorted(found, key=lambda item: item[0])
+
+    @functools.cached_property
+    def _meant(self) -> dict[int, dict[str, None]]:
+        """id() of what an import takes -> the qualified names that its uses may mean."""
+        found: dict[int, dict[str, None]] = {}
+        for use in self.names.uses:
+            for binding in use.origins:
+                if binding.is_import:
+                    found.setdefault(id(binding.node), {}).update(dict.fromkeys(use.candidates))
+        return found
+
+
+def _edited(text: str, edits: list[Edit], start: int) -> str:
+    for edit in sorted(edits, reverse=True):
+        text = text[: edit.start - start] + edit.text + text[edit.end - start :]
+    return text
+
+
+def _imported(text: str) -> set[tuple[str | None, str, str | None]]:
+    """What the imports in a text take; nothing where it is no code of its own."""
+    try:
+        tree = ast.parse(text)
+    except SyntaxError:
+        return set()
+    statements = [node for node in ast.walk(tree) if isinstance(node, _Import)]
+    return {_taken(node, alias) for node in statements for alias in node.names}
+
+
+def _taken(node: _Import, alias: ast.alias) -> tuple[str | None, str, str | None]:
+    """Module, name and new name."""
+    return node.module if isinstance(node, ast.ImportFrom) else None, alias.name, alias.asname
 
 
 def _written_without(fix: Fix, uses: list[tuple[int, str]]) -> list[str]:

@@ -21,6 +21,7 @@ _OUTDATED = re.compile(
     r"in the process of migration|will be removed|not recommended|backwards? compatib",
     re.I,
 )
+_REFERS = re.compile(r"^See :func:`(torch\.[\w.]+)`\s*\Z", re.M)
 MISSING = object()
 
 
@@ -86,6 +87,9 @@ def raises(found: Any) -> bool:
 def documented(found: Any, parameters: tuple[str, ...] = ()) -> str | None:
     """The line of its documentation that calls it outdated, or one of its parameters."""
     doc = inspect.getdoc(found) if found is not None else None
+    refers = _REFERS.search(doc or "")
+    if refers is not None and not parameters:  # a method: what is said of the function is said of it
+        doc = f"{doc}\n{inspect.getdoc(find(refers[1])[0])}"
     for line in sorted((doc or "").splitlines(), key=lambda line: "deprecat" not in line.lower()):
         if _OUTDATED.search(line) and (not parameters or any(name in line for name in parameters)):
             return line.strip()

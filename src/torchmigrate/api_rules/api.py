@@ -31,11 +31,11 @@ class Point:
         return Status.UNKNOWN if surface is None else surface.status(name, self.version(name))
 
     def exists(self, name: str) -> bool | None:
-        """Whether a name exists, or the parameter of a function, `torch.load(mmap)`; None: nobody knows."""
+        """Whether a name exists, or a parameter as in `HasName`, `torch.load(mmap)`; None: nobody knows."""
         function, _, parameter = name.removesuffix(")").partition("(")
         if parameter:
             known = self.signatures(function)
-            return any(parameter in signature.by_name for signature in known) if known else None
+            return any(_has(signature, parameter) for signature in known) if known else None
         return {Status.PRESENT: True, Status.ABSENT: False}.get(self.status(name))
 
     def missing(self, name: str) -> str | None:
@@ -69,6 +69,15 @@ class Point:
                 () if surface is None else signatures(surface, name, self.version(name))
             )
         return found
+
+
+def _has(signature: Signature, parameter: str) -> bool:
+    if parameter not in ("*", "="):
+        return parameter in signature.by_name
+    return any(
+        item.default is not None and (item.kind == "keyword-only") is (parameter == "*")
+        for item in signature.parameters
+    )
 
 
 class Api:

@@ -16,11 +16,14 @@ from torchmigrate.catalogue.model import Rule
 from torchmigrate.hits import HitFinder, about_arguments
 from torchmigrate.model import Finding
 from torchmigrate.names.model import Names, Role
+from torchmigrate.reach import entries
 from torchmigrate.source import Source
 
 _BESIDE = frozenset(
     "test tests testing example examples benchmark benchmarks doc docs tutorial tutorials".split()
 )
+_METADATA = frozenset(["pyproject.toml", "setup.py", "setup.cfg"])
+_HOLD_PACKAGES = frozenset(["src", "lib", "python"])
 _BETWEEN_WORDS = re.compile(r"[^a-z]+")
 
 
@@ -90,9 +93,11 @@ class ApiFinder:
 
 
 def is_beside_the_code(path: Path, root: Path) -> bool:
-    """Whether a file is a test, an example, a benchmark or documentation, by its name and directories."""
+    """Whether a file is a test, an example, a benchmark or documentation, or else not installed."""
     absolute = path.absolute()
     inside = absolute.relative_to(root) if absolute.is_relative_to(root) else path
+    if absolute.is_relative_to(root) and _is_not_installed(absolute, root):
+        return True
     words = {word for part in inside.parts[:-1] for word in _BETWEEN_WORDS.split(part.lower())}
     stem = path.stem.lower()
     return (
@@ -101,6 +106,36 @@ def is_beside_the_code(path: Path, root: Path) -> bool:
         or stem.startswith("test_")
         or stem.endswith("_test")
     )
+
+
+def _is_not_installed(path: Path, root: Path) -> bool:
+    """Whether a file is in a directory beside the packages of its project, such as `recipes/` or `scripts/`.
+
+    What `pip` installs are packages, and what stands at the root or below `src` and its like; the minimum of
+    a project is for those who install it.
+    """
+    above = [place for place in path.parents if place.is_relative_to(root)]
+    home = next((place for place in above if not _METADATA.isdisjoint(entries(place))), None)
+    if home is None or path.parent == home:
+        return False
+    top = path.relative_to(home).parts[0]
+    if top in _HOLD_PACKAGES or _is_package(home / top):
+        return False
+    others = [name for name in entries(home) if name not in _HOLD_PACKAGES]
+    inside = [place for name in _HOLD_PACKAGES & {*entries(home)} for place in _below(home / name)]
+    return any(
+        _is_package(place)
+        for place in [*(home / name for name in others), *inside]
+        if _BESIDE.isdisjoint(_BETWEEN_WORDS.split(place.name.lower()))
+    )
+
+
+def _below(directory: Path) -> list[Path]:
+    return [directory / name for name in entries(directory)]
+
+
+def _is_package(directory: Path) -> bool:
+    return "__init__.py" in entries(directory)
 
 
 def _parameters(rule: Rule) -> set[str]:

@@ -136,15 +136,13 @@ def _make(rule: Rule, planner: FixPlanner) -> Fix | str:
 
 def _fix(plan: Plan, rule: Rule, planner: FixPlanner) -> Fix:
     case = rule.cases[0]
-    level, reason = applicability(case, rule, planner.versions)
-    by_release = applicability(
-        case._replace(applicability=Applicability.SAFE, reason=None), rule, planner.versions
-    )
     title = "Train with `torch.amp`"
     if plan.unused:
-        level, reason = Applicability.UNSAFE, "another file may import the name from here"
+        reason: str | None = "another file may import the name from here"
+        case = case._replace(applicability=Applicability.UNSAFE, reason=reason)
         title = "Remove the import, which nothing here uses"
-    text = "; ".join(item for item in (by_release[1], reason, *plan.remarks) if item)
+    level, reason = applicability(case, rule, planner.versions)
+    text = "; ".join(item for item in (reason, *plan.remarks) if item)
     releases = tuple(
         release
         for use in plan.uses.every

@@ -16,7 +16,7 @@ from torchmigrate.fixes import FixPlanner, required
 from torchmigrate.hits import Hit
 from torchmigrate.import_edits import line_start, start_of
 from torchmigrate.imports import Refusal
-from torchmigrate.model import Applicability, Edit, Finding, Fix
+from torchmigrate.model import Edit, Finding, Fix
 from torchmigrate.trees import children
 from torchmigrate.versions.range import applicability
 
@@ -142,11 +142,6 @@ def _fix(rule: Rule, node: ast.FunctionDef, planner: FixPlanner) -> Fix | str:
         return spelling.reason
     case = rule.cases[0]
     level, reason = applicability(case, rule, planner.versions)
-    if level is Applicability.UNSAFE:
-        # What the releases alone would say of it comes first.
-        by_release = case._replace(applicability=Applicability.SAFE, reason=None)
-        reasons = (applicability(by_release, rule, planner.versions)[1], reason)
-        reason = "; ".join(text for text in reasons if text) or None
     edit = Edit(start, start, f"@{spelling.text}{source.newline}", mergeable=True)
     title = f"Put `@{COMPILE}` on `{node.name}`"
     return planner.fix(rule, title, level, reason, (edit, *spelling.edits), requires=required(case, rule))

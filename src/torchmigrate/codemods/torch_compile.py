@@ -20,7 +20,7 @@ from torchmigrate.codemods._placing import inside_one, line_behind, runs_one_of,
 from torchmigrate.fixes import FixPlanner, fill, required, timeline
 from torchmigrate.hits import Hit
 from torchmigrate.imports import Refusal
-from torchmigrate.model import Applicability, Edit, Finding, Fix
+from torchmigrate.model import Edit, Finding, Fix
 from torchmigrate.names.model import Names, Scope
 from torchmigrate.versions.range import applicability, severity
 
@@ -303,11 +303,6 @@ def _fix(life: Life, place: Spot, scope: Scope, rule: Rule, planner: FixPlanner)
         code = f"{name} = {spelling.text}({name})"
         title = f"Wrap `{name}` in `{COMPILE}`"
     level, reason = applicability(case, rule, planner.versions)
-    if level is Applicability.UNSAFE:
-        # What the releases alone would say of it comes first.
-        by_release = case._replace(applicability=Applicability.SAFE, reason=None)
-        reasons = (applicability(by_release, rule, planner.versions)[1], reason)
-        reason = "; ".join(text for text in reasons if text) or None
     requires = required(case, rule)
     return planner.fix(rule, title, level, reason, (line.insert(code), *edits), requires=requires)
 

@@ -25,6 +25,8 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
     tests: list[tuple[Hit, ast.Compare | None]] = []
     others: list[Hit] = []
     for hit in hits:
+        if hit.use.role is Role.IMPORT and _only_asks_engine(hit, planner):
+            continue
         asked, comparison = _test(hit, planner)
         if asked or comparison is not None:
             tests.append((hit, comparison))
@@ -33,6 +35,22 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
     yield from planner.findings(others)
     for hit, comparison in tests:
         yield planner.finding(hit, _fix(rule, hit, comparison, planner))
+
+
+def _only_asks_engine(hit: Hit, planner: FixPlanner) -> bool:
+    """Whether an import is there for `Variable._execution_engine` alone, which nothing replaces.
+
+    torch 2.13 itself writes so, in `torch/distributed/fsdp/_runtime_utils.py`.
+    """
+    binding = hit.use.binding
+    if binding is None or binding.exported or "_execution_engine" not in planner.source.text:
+        return False
+    uses = [use for use in planner.names.uses if binding in use.origins and use.role is not Role.IMPORT]
+    return len({use.start for use in uses}) == len(set(binding.uses)) > 0 and all(
+        f"{name}.".startswith(f"{binding.target}._execution_engine.")
+        for use in uses
+        for name in use.candidates
+    )
 
 
 def _test(hit: Hit, planner: FixPlanner) -> tuple[bool, ast.Compare | None]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods._findings import finding_at
@@ -62,18 +62,33 @@ def _told(finding: Finding, fix: Fix | str | None) -> Finding:
 def _wrapped(rule: Rule, planner: FixPlanner, plan: Plan) -> Iterator[Finding]:
     """Calls that ask a function of the file, or one called `to_var`, to make volatile variables."""
     imports = any((item.target or "").partition(".")[0] == "torch" for item in planner.names.imports)
-    own: defaultdict[str, bool] = defaultdict(bool)
+    taking: defaultdict[str, list[ast.FunctionDef]] = defaultdict(list)
+    own: dict[str, bool] = {}  # functions of the file: whether they make volatile variables
     calls: list[ast.Call] = []
     todo: list[ast.AST] = [planner.names.tree]
     while todo:
         node = todo.pop()
         if isinstance(node, ast.FunctionDef):
-            own[node.name] |= "volatile" in parameters(node.args) and (imports or _passes_on(node))
+            own.setdefault(node.name, False)
+            if "volatile" in parameters(node.args):
+                taking[node.name].append(node)
         elif isinstance(node, ast.Call):
             calls.append(node)
         elif isinstance(node, ast.JoinedStr):
             continue  # where things are in there is known since Python 3.12 only
         todo.extend(ast.iter_child_nodes(node))
+    wrappers = {id(use.call) for use in planner.names.uses if VARIABLE in use.candidates}
+    asked = {name: [_handed_on(node, wrappers) for node in taking[name]] for name in taking}
+    for _ in taking:  # one of them may hand it on to another
+        before = dict(own)
+        for name, callees in asked.items():
+            own[name] = own[name] or any(
+                callee is None or own.get(callee, _WRAPPER.search(callee))
+                for each in callees
+                for callee in each
+            )
+        if own == before:
+            break
     known = {id(use.call) for use in planner.names.uses if use.role is Role.CALL}
     for call in calls:
         name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
@@ -89,11 +104,23 @@ def _wrapped(rule: Rule, planner: FixPlanner, plan: Plan) -> Iterator[Finding]:
                 yield _told(finding, fix) if fix is not None else finding._replace(help=advice)
 
 
-def _passes_on(function: ast.FunctionDef) -> bool:
-    """Whether a function calls another one with `volatile=volatile`."""
-    return any(
-        isinstance(node, ast.keyword)
-        and node.arg == "volatile"
-        and getattr(node.value, "id", "") == "volatile"
-        for node in ast.walk(function)
-    )
+def _handed_on(function: ast.FunctionDef, wrappers: Collection[int]) -> set[str | None]:
+    """What a function calls with `volatile=volatile`; None: it makes such a variable itself.
+
+    Args:
+        wrappers: id() of the calls of `Variable` in the file.
+    """
+    found: set[str | None] = set()
+    for node in ast.walk(function):
+        if isinstance(node, ast.Attribute) and node.attr == "volatile" and isinstance(node.ctx, ast.Store):
+            found.add(None)
+        if not isinstance(node, ast.Call):
+            continue
+        given = [item.value for item in node.keywords if item.arg == "volatile"]
+        if id(node) in wrappers:
+            found.add(None)
+        elif any(getattr(value, "id", "") == "volatile" for value in given):
+            found.add(
+                node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            )
+    return found

@@ -12,12 +12,13 @@ from collections.abc import Callable
 from torchmigrate.names import guard_names
 from torchmigrate.names.guard_functions import Parse, entered, is_local, returned, text_of
 from torchmigrate.names.guard_helpers import against, version_arguments
-from torchmigrate.names.guards import TRUE, UNKNOWN, Formula, all_of, negate
-from torchmigrate.names.model import Mark, Value, VersionOf
+from torchmigrate.names.guards import FALSE, TRUE, UNKNOWN, Formula, all_of, negate
+from torchmigrate.names.model import Mark, Qual, Value, VersionOf
 from torchmigrate.names.version_values import Evaluate, VersionLiteral, last_name, literal, sole, unknown_name
 
 _SKIPS = frozenset(("skipif", "skipIf", "skip_if", "xfail"))
 _RUNS = frozenset(("skipUnless", "skip_unless"))
+_NEVER_RUNS = frozenset(("pytest.mark.skip", "unittest.skip", "unittest.case.skip"))
 
 
 def mark(
@@ -31,8 +32,10 @@ def mark(
     if not isinstance(function, (ast.Name, ast.Attribute)):
         return UNKNOWN
     held = evaluate(function)
+    only = sole(held)
+    if isinstance(only, Qual) and only.name in _NEVER_RUNS:
+        return FALSE
     if not isinstance(node, ast.Call):
-        only = sole(held)
         if isinstance(only, Mark):
             return only.formula
         own = is_local(held)
@@ -40,6 +43,8 @@ def mark(
     name = last_name(function)
     if name in _SKIPS or name in _RUNS:
         formula = _condition(node, evaluate, parse)
+        if name == "xfail" and formula == TRUE:
+            return UNKNOWN  # it runs, and may fail
         return negate(formula) if name in _SKIPS else formula
     own = is_local(held)
     return _own(own.node, node, evaluate, parse, value) if own else _named(function, node, evaluate)
@@ -55,8 +60,7 @@ def _condition(node: ast.Call, evaluate: Evaluate, parse: Parse) -> Formula:
                 test = ast.parse(given.value.strip(), mode="eval").body
             except (SyntaxError, ValueError, RecursionError, MemoryError):
                 return UNKNOWN
-        formula = parse(test, evaluate)
-        return formula if formula != TRUE else UNKNOWN
+        return parse(test, evaluate)
     return UNKNOWN
 
 

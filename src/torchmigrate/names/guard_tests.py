@@ -90,10 +90,11 @@ def evaluate_special(node: ast.expr, evaluate: Evaluate) -> Value | None:
     version: VersionOf | None = None
     if isinstance(node, ast.Lambda):
         return (Local("<lambda>", node),)
+    if isinstance(node, (ast.Attribute, ast.BoolOp)):
+        listed = _listed(node, evaluate)
+        if listed is not None:
+            return (listed,)
     if isinstance(node, ast.Attribute):
-        function = _listed(node, evaluate)
-        if function is not None:
-            return (Parameters(function),)
         version = version_attribute(node, evaluate)
     elif isinstance(node, (ast.Subscript, ast.ListComp, ast.GeneratorExp, ast.Tuple, ast.List)):
         version = version_of(node, evaluate)
@@ -117,14 +118,14 @@ def _special_call(node: ast.Call, evaluate: Evaluate) -> Value | None:
     marked = mark_of(node, evaluate) if _MAY_MARK.search(last_name(node.func)) else UNKNOWN
     if marked is not UNKNOWN:
         return (Mark(marked),)
+    listed = _listed(node, evaluate)
+    if listed is not None:
+        return (listed,)
     formula = _call(node, evaluate)
     if formula is not UNKNOWN:
         if isinstance(formula, HasName) and last_name(node.func) == "getattr":
             return Qual(formula.qualified, sure=False, via="getattr"), Flag(formula)
         return (Flag(formula),)
-    function = _listed(node, evaluate)
-    if function is not None:
-        return (Parameters(function),)
     version = version_call(node, evaluate)
     if version:
         return (version,)
@@ -144,6 +145,9 @@ def _name(node: ast.Name | ast.Attribute, evaluate: Evaluate) -> Formula:
     only = sole(value)
     if isinstance(only, Flag):
         return only.formula
+    listed = _listed(node, evaluate)
+    if listed is not None:
+        return _has_defaults(listed)
     if isinstance(only, Local):
         return _own_test(only.node, None, evaluate) if is_property(only.node) else UNKNOWN
     if len(value) > 1:
@@ -205,6 +209,11 @@ def _call(node: ast.Call, evaluate: Evaluate) -> Formula:
     name, arguments = last_name(node.func), node.args
     if name == "hasattr":
         return _member(arguments[0], arguments[1], evaluate) if len(arguments) == 2 else UNKNOWN
+    listed = _listed(node, evaluate)
+    if listed is not None:
+        return _has_defaults(listed)
+    if name == "get" and isinstance(node.func, ast.Attribute) and len(arguments) == 1:
+        return _parameter_of(_listed(node.func.value, evaluate), arguments[0], evaluate)
     if name == "getattr":
         default = arguments[2] if len(arguments) == 3 else None
         if isinstance(default, ast.Constant) and default.value in (None, False):
@@ -371,36 +380,80 @@ _LONGER_THAN_MARKS = 6
 
 def _parameter(asked: ast.expr, name: str, evaluate: Evaluate) -> Formula:
     """`"out" in inspect.signature(torch.f).parameters`, or in what a helper lists of a function."""
-    function = _listed(asked, evaluate)
-    if function is None or not name.isidentifier():
+    listed = _listed(asked, evaluate)
+    if listed is None or listed.part == "=" or not name.isidentifier():
         return UNKNOWN
-    return HasName(f"{function.removesuffix('.__init__')}({name})")
+    return HasName(f"{listed.function.removesuffix('.__init__')}({name})")
 
 
-def _listed(node: ast.expr, evaluate: Evaluate) -> str | None:
+def _parameter_of(listed: Parameters | None, name: ast.expr, evaluate: Evaluate) -> Formula:
+    """`inspect.signature(torch.f).parameters.get("out")`; a default may be anything, None as well."""
+    text = text_of(evaluate(name)) if isinstance(name, (ast.Constant, ast.Name)) else None
+    if listed is None or listed.part or text is None or not text.isidentifier():
+        return UNKNOWN
+    return HasName(f"{listed.function.removesuffix('.__init__')}({text})")
+
+
+def _has_defaults(listed: Parameters) -> Formula:
+    """What `torch.f.__kwdefaults__` says as a test: it is None where there are none."""
+    return HasName(f"{listed.function}({listed.part})") if listed.part else UNKNOWN
+
+
+def _listed(node: ast.expr, evaluate: Evaluate) -> Parameters | None:
     """The function whose parameters an expression lists; None if it lists something else."""
+    part = ""
     while True:
         if isinstance(node, ast.Name):
             only = sole(evaluate(node))
-            return only.function if isinstance(only, Parameters) else None
-        if isinstance(node, ast.Call) and node.args:
-            listed = _LISTS_PARAMETERS.search(last_name(node.func)) is not None and len(node.args) == 1
-            function = sole(evaluate(node.args[0])) if listed else None
+            return only if isinstance(only, Parameters) else None
+        if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or) and _is_empty(node.values[-1]):
+            node = node.values[0]  # `torch.f.__kwdefaults__ or {}`
+        elif isinstance(node, ast.Call) and node.args:
+            name = last_name(node.func)
+            if name in _COLLECTS and len(node.args) == 1:
+                node = node.args[0]
+                continue
+            asked = node.args[1] if name == "getattr" and len(node.args) > 1 else None
+            if isinstance(asked, ast.Constant) and asked.value in _DEFAULTS:
+                part = _DEFAULTS[asked.value]
+            elif len(node.args) > 1 or _LISTS_PARAMETERS.search(name) is None:
+                return None
+            function = sole(evaluate(node.args[0]))
             break
-        if isinstance(node, ast.Call):  # .keys()
+        elif isinstance(node, ast.Call):  # .keys()
             node = node.func
-        elif isinstance(node, ast.Attribute) and node.attr in ("__code__", "__kwdefaults__"):
+        elif isinstance(node, ast.Attribute) and node.attr in ("__code__", *_DEFAULTS):
+            part = _DEFAULTS.get(node.attr, "")
             function = sole(evaluate(node.value))
             break
         elif isinstance(node, (ast.Attribute, ast.Subscript)):
             node = node.value
+        elif isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp)) and _takes_names(node):
+            node = node.generators[0].iter
         else:
             return None
-    return function.name if isinstance(function, Qual) else None
+    return Parameters(function.name, part) if isinstance(function, Qual) else None
+
+
+def _is_empty(node: ast.expr) -> bool:
+    """Whether this is `{}`, `()`, `[]`, `dict()` or the like."""
+    if isinstance(node, ast.Call):
+        return not (node.args or node.keywords) and last_name(node.func) in _COLLECTS
+    return not (node.keys if isinstance(node, ast.Dict) else getattr(node, "elts", [node]))
+
+
+def _takes_names(node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> bool:
+    """`[p.name for p in inspect.signature(torch.f).parameters.values()]`"""
+    (loop, *others) = node.generators
+    elt = node.elt.value if isinstance(node.elt, ast.Attribute) and node.elt.attr == "name" else node.elt
+    same = isinstance(elt, ast.Name) and isinstance(loop.target, ast.Name) and elt.id == loop.target.id
+    return same and not others and not loop.ifs
 
 
 # inspect.signature, getfullargspec, and helpers such as get_func_args or parameter_names.
 _LISTS_PARAMETERS = re.compile("signature|arg|param", re.IGNORECASE)
+_DEFAULTS = {"__kwdefaults__": "*", "__defaults__": "="}
+_COLLECTS = frozenset(("list", "tuple", "set", "frozenset", "dict", "sorted"))
 
 _PREFIX = re.compile(r"\d+(?:\.\d+)*(\.?)")
 

@@ -29,7 +29,8 @@ class Known:
 class HasName:
     """The attribute or module `qualified` exists.
 
-    `torch.load(weights_only)` is the parameter of a function, or of a class that is called.
+    `torch.load(weights_only)` is the parameter of a function, or of a class that is called; `torch.load(*)`
+    any parameter with a default behind the star, `torch.load(=)` one before it.
     """
 
     qualified: str

@@ -114,9 +114,14 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """What lists the parameters of a library function: `inspect.signature(torch.load)`."""
+    """What lists the parameters of a library function: `inspect.signature(torch.load)`.
+
+    part: "" for all of them, "*" for those with defaults behind the star (`__kwdefaults__`), "=" for the
+    defaults of those before it (`__defaults__`).
+    """
 
     function: str
+    part: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,8 @@ from torchmigrate.names.definitions import SETUP
 from torchmigrate.names.expressions import has_objects
 from torchmigrate.names.flow import UNKNOWN, Changes, Env, Frame, Slot, join_slots, unsure, weaken
 from torchmigrate.names.guard_tests import catches_missing, parse_test
+from torchmigrate.names.guards import FALSE, Formula, negate
 from torchmigrate.names.guards import UNKNOWN as UNKNOWN_TEST
-from torchmigrate.names.guards import Formula, negate
 from torchmigrate.names.lookups import SourceLike
 from torchmigrate.names.model import NO_GUARDS, Guards, Kind, Names, Qual, Scope, TryGuard
 from torchmigrate.names.narrowing import narrowed
@@ -28,6 +28,7 @@ from torchmigrate.names.statements import Statements
 
 _MOST_REFUSED = 8  # tests of a class that are kept: each of its methods is under all of them
 _SUPPRESS = Qual("contextlib.suppress")
+_LEAVES = ast.Return | ast.Raise | ast.Continue | ast.Break | ast.Expr
 
 
 def resolve(tree: ast.Module, source: SourceLike, *, roots: frozenset[str] = LIBRARY_ROOTS) -> Names:
@@ -113,7 +114,10 @@ class Resolver(Statements):
             self.statement, self.block = statement, block
             handler = _VISIT.get(statement.__class__)
             if handler is not None:
-                ended = bool(handler(self, statement)) or ended
+                if handler(self, statement):
+                    ended = True
+                    if isinstance(statement, _LEAVES):  # what is behind it never runs
+                        self.guards = Guards(formula=FALSE, outer=self.guards)
             else:
                 self._children(statement)
         self.guards, self.block = guards, outer_block

@@ -16,6 +16,7 @@ _MOST = 50  # meanings of a name that are told apart
 _SHORT = 200  # characters of a string that may be a name
 _DOCTEST = re.compile(r"^[ \t]*(?:>>>|\.\.\.) ?(.*)$", re.MULTILINE)
 _LOADS = frozenset(["import_module", "__import__", "modules", "run_module", "find_spec", "reload"])
+_GIVE_MODULES = frozenset(["import_module", "importorskip"])
 _WHOLE = frozenset(["getattr", "hasattr", "vars", "dir", "getmembers"])
 
 
@@ -79,7 +80,8 @@ class Mentions:
         for assignment in nodes(ast.Assign):  # `t = torch`
             for target in assignment.targets:
                 if isinstance(target, ast.Name):
-                    self._bound.setdefault(target.id, set()).update(self.meanings(assignment.value))
+                    meant = self.meanings(assignment.value) or _loaded(assignment.value)
+                    self._bound.setdefault(target.id, set()).update(meant)
         # Of names that mean very much, any attribute may be read, and be patched.
         often = [held for held in self._bound.values() if len(held) > _MOST]
         self.dynamic.update(*often)
@@ -201,6 +203,15 @@ class Mentions:
                 self.patched_anywhere.update(
                     text.rpartition(".")[2] for text in _strings(item) if "." in text
                 )
+
+
+def _loaded(node: ast.expr) -> list[Name]:
+    """The module in `importlib.import_module("torch.fft")` or `pytest.importorskip("torch.fft")`."""
+    first = node.args[0] if isinstance(node, ast.Call) and node.args else None
+    if not (isinstance(node, ast.Call) and _last(node.func) in _GIVE_MODULES):
+        return []
+    text = first.value if isinstance(first, ast.Constant) else None
+    return [Name(None, tuple(text.split(".")))] if isinstance(text, str) and text else []
 
 
 def _is_constant(nodes: list[ast.expr]) -> bool:

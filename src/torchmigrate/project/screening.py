@@ -27,7 +27,10 @@ _DYNAMIC = re.compile(
 )
 _MAY_BE_DYNAMIC = (b"vars", b"dir", b"getmembers", b"getattr", b"hasattr")
 _LOADS = (b"import_module", b"__import__", b"modules", b"run_module", b"find_spec", b"reload")
-_GIVEN_NAME = re.compile(rb"[ \t]*=[ \t]*[A-Za-z_][\w. \t=]*(?:[\n\r#;]|\Z)")  # `t = torch`
+# `t = torch`, `t = import_module("torch")`
+_GIVEN_NAME = re.compile(
+    rb"[ \t]*=[ \t]*[A-Za-z_][\w. \t=]*(?:[\n\r#;]|\Z|(?:(?<=import_module)|(?<=importorskip))[ \t]*\()"
+)
 _STRING = re.compile(rb"['\"][^\n]*\Z")
 
 

@@ -109,8 +109,9 @@ def applicability(case: Case, rule: Versioned, versions: VersionRange) -> tuple[
     needs = f"needs {_named(library, needed)}"
     if needed > target:
         return Applicability.DISPLAY, f"{needs}, and the target is {_named(library, target)}"
-    if minimum is not None and needed > minimum and level is Applicability.SAFE:
-        return Applicability.UNSAFE, f"{needs}{AND_SUPPORTS}{_named(library, minimum)}"
+    if minimum is not None and needed > minimum and level is not Applicability.DISPLAY:
+        lacks = f"{needs}{AND_SUPPORTS}{_named(library, minimum)}"
+        return Applicability.UNSAFE, lacks if reason is None else f"{lacks}; {reason}"
     return level, reason
 
 
