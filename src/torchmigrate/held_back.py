@@ -14,7 +14,7 @@ from torchmigrate.model import Applicability, Edit, Finding, Fix
 from torchmigrate.names.model import Binding, Kind, Names
 from torchmigrate.project.index import ProjectIndex
 from torchmigrate.project.mentions import Mentions
-from torchmigrate.project.screening import Imports, imports_of, may_assign, may_patch
+from torchmigrate.project.screening import Imports, may_assign, may_patch
 from torchmigrate.source import Source
 
 _WORD = re.compile(r"\w+")
@@ -221,7 +221,7 @@ class _Patches:
 
     def _imports(self) -> Imports:
         if self._imported is None:
-            self._imported = imports_of(self.data, self.path.absolute().parent.parts)
+            self._imported = Imports(self.data, self.path.absolute().parent.parts)
         return self._imported
 
     def _patches_here(self, name: str, last: str) -> bool:

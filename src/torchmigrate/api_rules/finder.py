@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Collection
 from pathlib import Path
@@ -114,13 +115,22 @@ def _is_not_installed(path: Path, root: Path) -> bool:
     What `pip` installs are packages, and what stands at the root or below `src` and its like; the minimum of
     a project is for those who install it.
     """
-    above = [place for place in path.parents if place.is_relative_to(root)]
+    return _is_beside_packages(path.parent, root)
+
+
+@functools.lru_cache(maxsize=4096)
+def _is_beside_packages(directory: Path, root: Path) -> bool:
+    above = [place for place in (directory, *directory.parents) if place.is_relative_to(root)]
     home = next((place for place in above if not _METADATA.isdisjoint(entries(place))), None)
-    if home is None or path.parent == home:
+    if home is None or directory == home:
         return False
-    top = path.relative_to(home).parts[0]
-    if top in _HOLD_PACKAGES or _is_package(home / top):
-        return False
+    top = directory.relative_to(home).parts[0]
+    return top not in _HOLD_PACKAGES and not _is_package(home / top) and _has_packages(home)
+
+
+@functools.lru_cache(maxsize=256)
+def _has_packages(home: Path) -> bool:
+    """Whether something below a directory is installed as a package, tests and the like apart."""
     others = [name for name in entries(home) if name not in _HOLD_PACKAGES]
     inside = [place for name in _HOLD_PACKAGES & {*entries(home)} for place in _below(home / name)]
     return any(

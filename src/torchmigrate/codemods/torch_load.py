@@ -31,6 +31,9 @@ _OBJECT_KEY = re.compile(r"(?i)arg|conf|cfg|\bopts?\b|options|hparam|hyper|vocab
 _STATE_KEY = re.compile(r"(?i)state|model|net|weight|param|optim|epoch|step|iter|best|loss|acc|ema")
 
 
+_ASSIGNED = re.compile(r"torch\s*\.\s*load\s*(?:,[^\n]*)?=(?!=)")
+
+
 class _Case(IntEnum):
     """The cases of the rule, in their order."""
 
@@ -63,7 +66,7 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
             body = scopes.get(id(hit.use.scope))
             if body is None:
                 body = scopes[id(hit.use.scope)] = _Body(hit.use.scope, planner, saves, reads)
-            case = body.case(hit.use.call)
+            case = body.case(hit.use.call, hit.use.statement)
         one = rule._replace(cases=(rule.cases[case],))
         if case in (_Case.STATE, _Case.OWN_STATE):
             one = one._replace(outdated=rule.changed, deprecated=None, changed=None)
@@ -73,7 +76,7 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
 
 def _is_replaced(planner: FixPlanner) -> bool:
     """Whether the file gives `torch.load` another default for all."""
-    return any(
+    return _ASSIGNED.search(planner.source.text) is not None and any(
         isinstance(target, ast.Attribute) and ast.unparse(target) == "torch.load"
         for node in planner.names.nodes(ast.Assign)
         for target in node.targets
@@ -89,7 +92,6 @@ class _Body:
         node = scope.node
         assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.Module)
         self._node = node
-        self._parents = planner.names.parents
         self._every = reads  # of the whole file, filled when the first is asked for
         self._lines = 0, planner.source.line_count
         if not isinstance(node, ast.Module):
@@ -101,6 +103,10 @@ class _Body:
         ]
         self._planner = planner
         self._open: set[ast.AST] = set()
+
+    @property
+    def _parents(self) -> dict[ast.AST, ast.AST]:
+        return self._planner.names.parents
 
     @cached_property
     def _flow(self) -> Reaching:
@@ -117,7 +123,7 @@ class _Body:
                 found.setdefault(definition.value, []).append(definition)
         return found
 
-    def case(self, call: ast.Call) -> _Case:
+    def case(self, call: ast.Call, statement: ast.stmt) -> _Case:
         """Which case of the rule a call of `torch.load` is."""
         start = self._planner.source.span(call)[0]
         path = call.args[0] if call.args else _keyword(call, "f")
@@ -128,6 +134,9 @@ class _Body:
         ]
         if written:
             return _Case.OWN_STATE if all(map(_is_state_dict, written)) else _Case.OWN_FILE
+        parent = self._planner.around.parent(call, statement)
+        if isinstance(parent, ast.Call) and call is not parent.func:  # most of them
+            return _Case.STATE if _loads_state(parent) else _Case.UNKNOWN
         self._open.clear()
         return _Case.STATE if self._held(call) is _Held.STATE else _Case.UNKNOWN
 

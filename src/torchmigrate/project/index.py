@@ -22,7 +22,6 @@ from torchmigrate.project.screening import (
     PATCHING,
     Imports,
     has_patching_call,
-    imports_of,
     may_assign,
     may_patch,
     may_take,
@@ -267,7 +266,7 @@ class _Project:
 
     def _imports_of(self, other: Path) -> Imports:
         if other not in self._imported:
-            self._imported[other] = imports_of(self.contents[other], other.parent.parts)
+            self._imported[other] = Imports(self.contents[other], other.parent.parts)
         return self._imported[other]
 
     def _takes(self, other: Path, path: Path, name: str, starred: bool) -> bool:
@@ -364,7 +363,7 @@ class _Project:
         if not name.parts or module[-len(name.parts) :] != name.parts:
             return False
         # A script gets the modules that are beside it, whatever else has such a name.
-        beside = other.parent
+        beside = _parent(other)
         names = entries(beside)
         if "__init__.py" not in names and (
             f"{name.parts[0]}.py" in names or _is_package(beside, name.parts[0])
@@ -384,6 +383,11 @@ def _imports(text: str, module: str) -> bool:
         module in text
         and re.search(rf"\b(?:from|import)[ \t]+[\w.]*\b{re.escape(module)}\b", text) is not None
     )
+
+
+@functools.lru_cache(maxsize=MOST_FILES)
+def _parent(path: Path) -> Path:
+    return path.parent
 
 
 @functools.lru_cache(maxsize=MOST_FILES)

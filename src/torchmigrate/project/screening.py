@@ -8,7 +8,6 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from torchmigrate.libraries import LIBRARY_ROOTS
@@ -31,24 +30,44 @@ _LOADS = (b"import_module", b"__import__", b"modules", b"run_module", b"find_spe
 _GIVEN_NAME = re.compile(
     rb"[ \t]*=[ \t]*[A-Za-z_][\w. \t=]*(?:[\n\r#;]|\Z|(?:(?<=import_module)|(?<=importorskip))[ \t]*\()"
 )
+_STAR = re.compile(rb"import[\s\\]*\*")
 _STRING = re.compile(rb"['\"][^\n]*\Z")
 
 
-@dataclass
 class Imports:
     """What the import statements of a file name, and whether it takes names in other ways.
 
-    Attributes:
+    Those in doctests, and in code that is a string of many lines, are among them. All is worked out when it
+    is first asked for.
+
+    Args:
         data: the bytes of the file.
-        taken: modules and what is taken from each: names, new names, `*`.
-        whole: modules that are imported as `import a.b`.
-        words: every part of all those.
+        directory: that it is in, as parts of an absolute path.
     """
 
-    data: bytes
-    taken: list[tuple[Name, frozenset[str]]]
-    whole: list[Name]
-    words: frozenset[str]
+    def __init__(self, data: bytes, directory: tuple[str, ...]) -> None:
+        self.data = data
+        self._directory = directory
+
+    @property
+    def taken(self) -> list[tuple[Name, frozenset[str]]]:
+        """Modules and what is taken from each: names, new names, `*`."""
+        return self._found[0]
+
+    @property
+    def whole(self) -> list[Name]:
+        """Modules that are imported as `import a.b`."""
+        return self._found[1]
+
+    @property
+    def words(self) -> frozenset[str]:
+        """Every part of all those names."""
+        return self._found[2]
+
+    @functools.cached_property
+    def stars(self) -> bool:
+        """Whether there is an `import *`."""
+        return b"*" in self.data and _STAR.search(self.data) is not None
 
     @functools.cached_property
     def dynamic(self) -> bool:
@@ -66,36 +85,31 @@ class Imports:
             _GIVEN_NAME.match(self.data, found.end()) for found in re.finditer(re.escape(name), self.data)
         )
 
-
-def imports_of(data: bytes, directory: tuple[str, ...]) -> Imports:
-    """The imports of a file; those in doctests, and in code that is a string of many lines, are among them.
-
-    Args:
-        directory: that the file is in, as parts of an absolute path.
-    """
-    taken: list[tuple[Name, frozenset[str]]] = []
-    whole: list[Name] = []
-    words: set[str] = set()
-    for found in _IMPORT.finditer(data):
-        before = _BEFORE.search(data[_start(data, found.start()) : found.start()])
-        if before is None:
-            continue
-        text = found[1].decode("utf-8", "replace")
-        if before[1] is None:
-            for dotted in _DOTTED.findall(text):
-                parts = tuple(_WORD.findall(dotted))
-                whole.append(Name(None, parts))
-                words.update(parts)
-            continue
-        module = before[1].decode("utf-8", "replace")
-        parts = tuple(_WORD.findall(module))
-        level = len(module[: module.find(parts[0])] if parts else module)
-        level = module[:level].count(".")
-        base = directory[: len(directory) - level + 1] if level else None
-        names = frozenset(_WORD.findall(text)) | frozenset(["*"] if "*" in text else ())
-        taken.append((Name(base, parts), names))
-        words.update(parts, names)
-    return Imports(data, taken, whole, frozenset(words))
+    @functools.cached_property
+    def _found(self) -> tuple[list[tuple[Name, frozenset[str]]], list[Name], frozenset[str]]:
+        data = self.data
+        taken: list[tuple[Name, frozenset[str]]] = []
+        whole: list[Name] = []
+        words: set[str] = set()
+        for found in _IMPORT.finditer(data):
+            before = _BEFORE.search(data[_start(data, found.start()) : found.start()])
+            if before is None:
+                continue
+            text = found[1].decode("utf-8", "replace")
+            if before[1] is None:
+                for dotted in _DOTTED.findall(text):
+                    parts = tuple(_WORD.findall(dotted))
+                    whole.append(Name(None, parts))
+                    words.update(parts)
+                continue
+            module = before[1].decode("utf-8", "replace")
+            parts = tuple(_WORD.findall(module))
+            level = (module[: module.find(parts[0])] if parts else module).count(".")
+            base = self._directory[: len(self._directory) - level + 1] if level else None
+            names = frozenset(_WORD.findall(text)) | frozenset(["*"] if "*" in text else ())
+            taken.append((Name(base, parts), names))
+            words.update(parts, names)
+        return taken, whole, frozenset(words)
 
 
 def _start(data: bytes, end: int) -> int:
@@ -109,7 +123,7 @@ def _start(data: bytes, end: int) -> int:
 
 def notebook_words(data: bytes) -> frozenset[str]:
     """The parts of what the imports in a notebook name."""
-    return imports_of(data.replace(b"\\n", b"\n").replace(b'"', b"\n"), ()).words
+    return Imports(data.replace(b"\\n", b"\n").replace(b'"', b"\n"), ()).words
 
 
 def may_take(
@@ -118,7 +132,7 @@ def may_take(
     """Whether a file may take a name of a module: by an import, an attribute, or in a string.
 
     Args:
-        imports: the `imports_of` the file.
+        imports: those of the file.
         module: the last part of its name.
         starred: whether a star import takes the name.
         is_module: whether a name in the file may mean the module.
@@ -127,7 +141,7 @@ def may_take(
         return True
     data = imports.data
     named = name.encode() in data
-    starred = starred and "*" in imports.words
+    starred = starred and imports.stars
     if not (named or starred or imports.dynamic):
         return False
     held = False  # whether the file has the module as a whole
@@ -223,7 +237,7 @@ def may_assign(data: bytes, imports: Callable[[], Imports], name: str) -> bool:
     """Whether a file may assign what has this name in something that is imported.
 
     Args:
-        imports: gives the `imports_of` the file; asked last.
+        imports: gives those of the file; asked last.
     """
     return any(
         (_ASSIGNED.match(data, found.end()) or _BOUND.search(before)) is not None
