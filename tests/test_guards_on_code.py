@@ -1973,6 +1973,7 @@ def test_a_question_that_the_target_denies(test: str) -> None:
         'raise unittest.SkipTest("broken")',
         'self.skipTest("broken")',
         "sys.exit()",
+        "exit(1)",
         "raise NotImplementedError",
         "return x",
     ],
@@ -2010,6 +2011,7 @@ def test_what_stands_behind_the_end(leaves: str) -> None:
         "while x:\n    break",
         "skip = x.skip()",
         "pytest.importorskip('torch')",
+        "def exit(x): return x\nexit(3)",
     ],
 )
 def test_what_stands_behind_a_block_that_is_left(block: str) -> None:

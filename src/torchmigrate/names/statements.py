@@ -76,7 +76,8 @@ class Statements(Definitions):
         if isinstance(func, ast.Name):
             if func.id in _ENDS and self.peek(func) == (Qual(f"pytest.{func.id}"),):
                 return True
-            return func.id in ("exit", "quit")
+            builtin = not self.lookup(func.id)[1]  # not a function of the file that has the name
+            return func.id in ("exit", "quit") and (builtin or self.peek(func) == (Qual("sys.exit"),))
         if not isinstance(func, ast.Attribute) or not isinstance(func.value, ast.Name):
             return False
         return func.attr in _ENDS and func.value.id in _ENDS[func.attr]
