@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from random import Random
@@ -284,13 +283,11 @@ def test_patterns_are_loaded_only_when_needed(tree: Path) -> None:
         assert done.stdout == imported
 
 
-def test_fast(tree: Path) -> None:
+def test_many_files_and_patterns(tree: Path) -> None:
     Path(".git").mkdir()
     ignore("".join(f"pattern_{number}/\n*.ext{number}\ndocs/{number}\n" for number in range(30)))
     for directory in range(100):
         Path(f"p/d{directory}").mkdir(parents=True)
         for number in range(50):
             os.close(os.open(f"p/d{directory}/m{directory}_{number}.py", os.O_CREAT))
-    start = time.process_time()
     assert len(found()) == 5000
-    assert time.process_time() - start < 1.5  # 0.15 s on the machine where it was written

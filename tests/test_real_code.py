@@ -79,6 +79,15 @@ def test_a_module_of_a_package_is_not_shadowed_by_its_neighbour(tmp_path: Path) 
     assert found(code, scripts / "code.py") == []
 
 
+def test_a_library_that_the_repository_holds_is_its_own(tmp_path: Path) -> None:
+    for directory in ("fork/apex", "fork/tests/deep", "model", ".git"):
+        (tmp_path / directory).mkdir(parents=True)
+    (tmp_path / "fork" / "apex" / "__init__.py").touch()
+    code = "import torch, apex\nmodel, optimizer = apex.amp.initialize(model, optimizer)\ntorch.ger(a, b)\n"
+    assert found(code, tmp_path / "fork" / "tests" / "deep" / "code.py") == [(3, "TM110")]
+    assert (2, "TM220") in found(code, tmp_path / "model" / "code.py")
+
+
 def test_torch_that_a_local_star_import_passes_on() -> None:
     code = """
         from .common import *

@@ -32,7 +32,7 @@ from torchmigrate.model import Finding, Fix, Release
 from torchmigrate.names.model import Binding, Names
 from torchmigrate.names.resolver import resolve
 from torchmigrate.project.index import ProjectIndex
-from torchmigrate.reach import entries, exists
+from torchmigrate.reach import entries, exists, repository_of
 from torchmigrate.source import Source
 from torchmigrate.suppress import Suppressions
 from torchmigrate.versions.range import VersionRange
@@ -232,6 +232,23 @@ def _package_of(directory: Path) -> str | None:
 
 
 @functools.lru_cache(maxsize=4096)
+def _held(directory: Path) -> frozenset[str]:
+    """Library names that the repository around a directory holds as packages, beside or above it.
+
+    The tests of `apex/apex/`, and what stands next to them, mean that one.
+    """
+    top = repository_of(directory)
+    above = [directory, *directory.parents] if top is not None else []
+    inside = [place for place in above if top is not None and place.is_relative_to(top)]
+    return frozenset(
+        root
+        for place in inside
+        for root in LIBRARY_ROOTS & {*entries(place)}
+        if exists(place / root / "__init__.py")
+    )
+
+
+@functools.lru_cache(maxsize=4096)
 def _shadows(directory: Path) -> frozenset[str]:
     """Library names that a directory holds as modules of its own (a script there imports those).
 
@@ -259,7 +276,7 @@ def own_packages(path: Path) -> frozenset[str]:
     shadows = _shadows(directory)
     if path.stem in shadows and not exists(directory / path.stem / "__init__.py"):
         shadows -= {path.stem}
-    return shadows | (frozenset([own]) if own in LIBRARY_ROOTS else frozenset())
+    return shadows | _held(directory) | (frozenset([own]) if own in LIBRARY_ROOTS else frozenset())
 
 
 def exports_of(names: Names, path: Path, project: ProjectIndex) -> Exports:
