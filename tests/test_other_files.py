@@ -369,6 +369,23 @@ def test_the_reason_is_said(project: Project) -> None:
     assert "test_user.py puts something else in the place of `torch.nn.functional.sigmoid`" in out
 
 
+LOADS = "import torch\nmodel.load_state_dict(torch.load(path)['model'])\n"
+SAVES = {
+    "arguments": ("import torch\ntorch.save({'model': model.state_dict(), 'args': args}, path)\n", "False"),
+    "a trainer": ("import pytorch_lightning as pl\n", "False"),
+    "numbers": ("import torch\ntorch.save({'model': model.state_dict(), 'epoch': 3}, path)\n", "True"),
+    "nothing": ("def main(args):\n    return {'args': args}\n", "True"),
+}
+
+
+@pytest.mark.parametrize("case", SAVES)
+def test_what_other_files_save_says_what_a_checkpoint_holds(case: str, project: Project) -> None:
+    text, wanted = SAVES[case]
+    project.write({"load.py": LOADS, "save.py": text})
+    project.run("check", "--fix", "--unsafe-fixes", "--isolated", "--select", "TM600", "load.py")
+    assert project.read("load.py") == LOADS.replace("(path)", f"(path, weights_only={wanted})")
+
+
 # ---- which files are looked at ----------------------------------------------------------------------------
 
 USES_F = "from user import F\n"

@@ -131,3 +131,28 @@ def test_a_minimum_without_the_argument_is_said_beside_the_reason(use: str, reas
     for minimum, needs in (("1.10", "needs torch 1.13, and the project supports torch 1.10; "), ("1.13", "")):
         (finding,) = run(text, *ONLY, "--minimum", minimum).findings
         assert finding.fix is not None and finding.fix.reason.startswith(f"{needs}{reason}")
+
+
+@pytest.mark.parametrize(
+    ("saved", "wanted"),
+    [
+        ("{'model': net.state_dict(), 'args': args}", OTHER),
+        ("{'model': net.state_dict(), 'config': cfg, 'epoch': 3}", OTHER),
+        ("{'model': net.state_dict(), 'args': vars(args)}", STATE),
+        ("{'model': net.state_dict(), 'epoch': epoch}", STATE),
+    ],
+)
+def test_what_else_the_checkpoints_of_the_file_hold(saved: str, wanted: str) -> None:
+    code = f"""
+        import torch
+        def save(net, args, cfg, epoch, path):
+            torch.save({saved}, path)
+        def load(net, path):
+            checkpoint = torch.load(path)
+            net.load_state_dict(checkpoint["model"])
+        def start(net, path):
+            net.load_state_dict(torch.load(path))
+    """
+    text = textwrap.dedent(code).lstrip()
+    new = text.replace("checkpoint = torch.load(path)", f"checkpoint = torch.load(path, {wanted})")
+    assert fixed(text, *ONLY, *FIX_ALL) == new.replace("(torch.load(path))", f"(torch.load(path, {STATE}))")

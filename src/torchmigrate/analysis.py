@@ -114,6 +114,7 @@ class Analyser:
                     hit.rule.together for hit in all_hits if hit.rule.together and id(hit) not in kept
                 }
             planner.exists = self.exists
+            planner.saves_objects = functools.partial(self.project.saves_objects, path)
             planner.hides = lambda code, name, offset: suppressions.hides(
                 code, name, source.position(offset)[0]
             )

@@ -93,6 +93,7 @@ class FixPlanner:
         self.plans: dict[str, object] = {}
         self.halved: set[str] = set()  # what rules say by `together`, of which findings are suppressed
         self.exists: Callable[[str], bool | None] = lambda name: None  # whether the target has a name
+        self.saves_objects: Callable[[], bool] = lambda: False  # whether the project's checkpoints hold them
         self._compared: set[str] = set()  # symbols of which uses are compared with something
         self._withheld: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
         self._stated: dict[

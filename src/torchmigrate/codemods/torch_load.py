@@ -20,6 +20,7 @@ from torchmigrate.fixes import FixPlanner
 from torchmigrate.hits import Hit
 from torchmigrate.model import Finding
 from torchmigrate.names.model import Scope, Use
+from torchmigrate.project.checkpoints import may_hold_objects
 
 NEEDS_HITS = True  # a file without a hit of the rule has nothing for it
 # Whoever sets this, or says which classes may be loaded, has decided already. (torch/serialization.py)
@@ -48,7 +49,8 @@ class _Held(IntEnum):
 
     OBJECTS = 0  # it may be anything
     PLAIN = 1  # nothing that other things than plain containers lack
-    STATE = 2  # tensors by name
+    ENTRY = 2  # entries of it are tensors by name; who knows what the others are
+    STATE = 3  # tensors by name
 
 
 def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
@@ -57,15 +59,14 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
     if any(word in text for word in _SETTLED) or _is_replaced(planner):
         return
     scopes: dict[int, _Body] = {}
-    saves = [use for use in planner.names.uses if use.sure and use.candidates == ("torch.save",)]
-    reads: dict[str, list[ast.Name]] = {}
+    file = _File(planner)
     chosen = []
     for hit in hits:
         case = _Case.UNKNOWN
         if hit.use.call is not None and hit.use.scope.kind in ("function", "module"):
             body = scopes.get(id(hit.use.scope))
             if body is None:
-                body = scopes[id(hit.use.scope)] = _Body(hit.use.scope, planner, saves, reads)
+                body = scopes[id(hit.use.scope)] = _Body(hit.use.scope, file)
             case = body.case(hit.use.call, hit.use.statement)
         one = rule._replace(cases=(rule.cases[case],))
         if case in (_Case.STATE, _Case.OWN_STATE):
@@ -83,23 +84,52 @@ def _is_replaced(planner: FixPlanner) -> bool:
     )
 
 
+class _File:
+    """What all functions of a file share, worked out when it is first asked for."""
+
+    def __init__(self, planner: FixPlanner) -> None:
+        self.planner = planner
+
+    @cached_property
+    def saves(self) -> dict[int, list[Use]]:
+        """The calls of `torch.save`, by the id() of their scope."""
+        found: dict[int, list[Use]] = {}
+        for use in self.planner.names.uses:
+            if use.sure and use.candidates == ("torch.save",) and use.call is not None:
+                found.setdefault(id(use.scope), []).append(use)
+        return found
+
+    @cached_property
+    def reads(self) -> dict[str, list[ast.Name]]:
+        """The reads of each variable, in source order."""
+        found: dict[str, list[ast.Name]] = {}
+        for read in sorted(self.planner.names.nodes(ast.Name), key=_line):
+            if isinstance(read.ctx, ast.Load):
+                found.setdefault(read.id, []).append(read)
+        return found
+
+    @cached_property
+    def saves_objects(self) -> bool:
+        """Whether the project, this file included, saves more than tensors and plain containers."""
+        text = self.planner.source.text.encode("utf-8", "surrogatepass")
+        return may_hold_objects(text) or self.planner.saves_objects()
+
+
 class _Body:
     """One function, or the module: where its values go."""
 
-    def __init__(
-        self, scope: Scope, planner: FixPlanner, saves: list[Use], reads: dict[str, list[ast.Name]]
-    ) -> None:
-        node = scope.node
+    def __init__(self, scope: Scope, file: _File) -> None:
+        planner, node = file.planner, scope.node
         assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.Module)
         self._node = node
-        self._every = reads  # of the whole file, filled when the first is asked for
+        self._file = file
         self._lines = 0, planner.source.line_count
         if not isinstance(node, ast.Module):
             self._lines = node.lineno, node.end_lineno or node.lineno
         self._saved = [
             (use.start, _path(use.call), _what(use.call))
-            for use in saves
-            if use.call is not None and use.scope is scope
+            for use in file.saves.get(id(scope), ())
+            if use.call is not None
         ]
         self._planner = planner
         self._open: set[ast.AST] = set()
@@ -138,7 +168,10 @@ class _Body:
         if isinstance(parent, ast.Call) and call is not parent.func:  # most of them
             return _Case.STATE if _loads_state(parent) else _Case.UNKNOWN
         self._open.clear()
-        return _Case.STATE if self._held(call) is _Held.STATE else _Case.UNKNOWN
+        held = self._held(call)
+        if held is _Held.ENTRY and self._file.saves_objects:
+            return _Case.UNKNOWN
+        return _Case.STATE if held in (_Held.STATE, _Held.ENTRY) else _Case.UNKNOWN
 
     def _same(self, one: ast.expr, other: ast.expr) -> bool:
         """Whether two expressions give the same path or stream: alike, and their names mean the same."""
@@ -180,7 +213,9 @@ class _Body:
         if _OBJECT_KEY.search(key.value):
             return _Held.OBJECTS
         held = self._entry(node)
-        return _Held.STATE if held is _Held.PLAIN and _STATE_KEY.search(key.value) else held
+        if held is _Held.STATE or (held is _Held.PLAIN and _STATE_KEY.search(key.value)):
+            return _Held.ENTRY
+        return held
 
     def _entry(self, node: ast.expr) -> _Held:
         """What the use of an entry says: whatever it is used for, but for what only other objects have."""
@@ -222,11 +257,7 @@ class _Body:
 
     def _reads(self, name: str) -> list[ast.Name]:
         """The reads of a variable in the body, nested functions included."""
-        if not self._every:
-            for read in sorted(self._planner.names.nodes(ast.Name), key=_line):
-                if isinstance(read.ctx, ast.Load):
-                    self._every.setdefault(read.id, []).append(read)
-        reads, (first, last) = self._every.get(name, []), self._lines
+        reads, (first, last) = self._file.reads.get(name, []), self._lines
         return reads[bisect_left(reads, first, key=_line) : bisect_right(reads, last, key=_line)]
 
 

@@ -14,6 +14,7 @@ from torchmigrate.canonical import canonical
 from torchmigrate.discover import discover_real
 from torchmigrate.files import SOURCE, UnreadableError, read
 from torchmigrate.libraries import LIBRARY_ROOTS
+from torchmigrate.project.checkpoints import SAVES, WRITERS, may_hold_objects
 from torchmigrate.project.contents import Contents
 from torchmigrate.project.mentions import Mentions, Name
 from torchmigrate.project.screening import (
@@ -78,6 +79,10 @@ class ProjectIndex:
     def patched(self, path: Path, qualified: str) -> Path | None:
         """A file of the project of `path`, other than itself, that patches a name of a library."""
         return self._project(path).patches(Path(os.path.realpath(path)), qualified)
+
+    def saves_objects(self, path: Path) -> bool:
+        """Whether a file of the project of `path` writes checkpoints that hold more than tensors."""
+        return self._project(path).saves_objects
 
     def qualified(self, name: Name, path: Path) -> set[str]:
         """The names of a library that a name in a file may mean, also through modules of the project."""
@@ -184,6 +189,12 @@ class _Project:
     def too_big(self) -> bool:
         """Whether nothing is known of the files, since to look at them would take too long."""
         return not self.contents.paths and self._listed is None
+
+    @functools.cached_property
+    def saves_objects(self) -> bool:
+        """Whether one of the files may save more than tensors and plain containers."""
+        named = {path for word in (SAVES, *WRITERS) for path in self.contents.holding(word)}
+        return self.too_big or any(may_hold_objects(self.contents[path]) for path in named)
 
     @functools.cached_property
     def modules(self) -> dict[str, list[Path]]:
