@@ -141,3 +141,20 @@ def test_what_is_not_installed_need_not_run_on_the_minimum(
     program = [sys.executable, "-m", "torchmigrate", "check", "--select", "TM005", "--minimum", "2.0", "."]
     done = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True)
     assert ("TM005" in done.stdout) is expected, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("names", "title"),
+    [
+        (["custom_fwd"], "Replace with `torch.amp.custom_fwd`"),
+        (
+            ["custom_fwd", "custom_bwd"],
+            "Replace with `torch.amp.custom_fwd`; replace with `torch.amp.custom_bwd`",
+        ),
+    ],
+)
+def test_a_fix_of_several_names_says_all(names: list[str], title: str) -> None:
+    uses = "".join(f"@{name}\ndef {name}_(x): pass\n" for name in names)
+    text = f"import torch\nfrom torch.cuda.amp import {', '.join(names)}\n{uses}"
+    titles = {item.fix and item.fix.title for item in run(text, *only(["TM203"])).findings}
+    assert titles == {title}

@@ -67,6 +67,9 @@ class _Move:
         return self.new + rest, local + rest
 
 
+_MOST_TITLES = 3  # of a fix that changes several imports of one statement
+
+
 class FixPlanner:
     """Makes the findings of one file."""
 
@@ -483,7 +486,8 @@ class FixPlanner:
         strictest = min((move for move, _ in done), key=lambda move: move.level)
         rule = strictest.first.rule
         requires = set().union(*(move.requires for move, _ in done))
-        fix = self.fix(rule, strictest.title, strictest.level, strictest.reason, edits, requires=requires)
+        title = _title([*dict.fromkeys(move.title for move, _ in done)])
+        fix = self.fix(rule, title, strictest.level, strictest.reason, edits, requires=requires)
         return [(move, fix, silent) for move, silent in done]
 
     def _follows(self, binding: Binding, old: str, new: str) -> bool:
@@ -649,3 +653,10 @@ def fill(text: str, name: str, values: Mapping[str, str]) -> str:
     for key, value in (("name", name), *values.items()):
         text = text.replace("{" + key + "}", value)
     return text
+
+
+def _title(titles: Sequence[str]) -> str:
+    """The title of one fix for several names."""
+    named = [*titles[:1], *(title[:1].lower() + title[1:] for title in titles[1:_MOST_TITLES])]
+    rest = len(titles) - len(named)
+    return "; ".join([*named, f"{rest} more"] if rest else named)
