@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 
 import pytest
-from harness.program import FIX_ALL, fixed, run
+from harness.program import FIX_ALL, fixed, only, run
 
 
 def dedented(code: str) -> str:
@@ -2223,3 +2223,8 @@ def test_an_imported_name_that_is_compared_keeps_its_import() -> None:
     text = "from torch.nn.functional import tanh\nif act is tanh: pass\ny = tanh(x)\n"
     assert fixed(text, *SIGMOID, "--fix") == text
     assert "torch.nn.functional" not in fixed(text, *SIGMOID, *FIX_ALL)
+
+
+def test_a_name_in_a_subscript_of_an_annotation_is_no_key() -> None:
+    text = "from torch.optim.lr_scheduler import _LRScheduler\ndef f(x: list[_LRScheduler] | None): pass\n"
+    assert fixed(text, *only(["TM450"]), "--minimum", "2.0", "--fix") == text.replace("_LRS", "LRS")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from torchmigrate.names.model import Use
+from torchmigrate.names.model import Role, Use
 from torchmigrate.versions.surface import surface_of
 from torchmigrate.versions.surface_model import EntryKind
 
@@ -20,7 +20,7 @@ def is_compared(use: Use, parent: Callable[[ast.AST], ast.AST | None]) -> bool:
 
     parent: the node around a node within its statement.
     """
-    if use.call is not None:
+    if use.call is not None or use.role is Role.ANNOTATION:
         return False
     node: ast.AST = use.node
     outer = parent(node)
