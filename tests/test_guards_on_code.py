@@ -2228,3 +2228,21 @@ def test_an_imported_name_that_is_compared_keeps_its_import() -> None:
 def test_a_name_in_a_subscript_of_an_annotation_is_no_key() -> None:
     text = "from torch.optim.lr_scheduler import _LRScheduler\ndef f(x: list[_LRScheduler] | None): pass\n"
     assert fixed(text, *only(["TM450"]), "--minimum", "2.0", "--fix") == text.replace("_LRS", "LRS")
+
+
+@pytest.mark.parametrize(
+    ("asks", "ends", "guarded"),
+    [
+        ("torch.rfft", "except AttributeError:\n        return False", True),
+        ("torch.rfft", "except:\n        return False", True),
+        ("from torch import rfft", "except ImportError:\n        return", True),
+        ("torch.rfft", "except AttributeError:\n        return True", False),
+        ("torch.fft", "except AttributeError:\n        return False", False),
+        ("check()", "except AttributeError:\n        return False", False),
+    ],
+)
+def test_a_function_that_tries_a_name(asks: str, ends: str, guarded: bool) -> None:
+    code = f"import torch\ndef is_old():\n    try:\n        {asks}\n        return True\n    {ends}\n"
+    uses = "if is_old():\n    y = torch.rfft(x, 1)\n"
+    found = [item for item in run(code + uses).findings if item.start > len(code)]
+    assert bool(found) is not guarded

@@ -9,7 +9,7 @@ import ast
 import functools
 from collections.abc import Callable, Iterator
 
-from torchmigrate.names.guards import FALSE, UNKNOWN, Formula, Known, any_of, both, negate
+from torchmigrate.names.guards import FALSE, UNKNOWN, Formula, HasName, Known, all_of, any_of, both, negate
 from torchmigrate.names.model import OPAQUE, Const, Local, Qual, Value
 from torchmigrate.names.version_values import Evaluate
 from torchmigrate.trees import children
@@ -154,10 +154,34 @@ class _Body:
                 # The handler is there for a version that cannot be read.
                 if not all(_gives_up(handler.body) for handler in node.handlers):
                     return UNKNOWN
+                demanded = self._demanded(node)
+                if demanded is not None:
+                    return demanded
                 return self.says([*node.body, *block[number + 1 :]])
             else:
                 return UNKNOWN
         return None
+
+    def _demanded(self, node: ast.Try) -> Formula | None:
+        """What `try: torch.f; return True / except ...: return False` says; None: it is something else."""
+        *before, last = node.body
+        ends = [handler.body[-1] for handler in node.handlers]
+        if not (_is_true(last) and before) or any(map(_is_true, ends)):
+            return None
+        names: list[str] = []
+        for statement in before:
+            if isinstance(statement, ast.Import | ast.ImportFrom):
+                found = [held for _, held in _imported(statement)]
+            elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Attribute):
+                found = [self.value(statement.value)]
+            else:
+                return None
+            for held in found:
+                only = held[0] if len(held) == 1 else None
+                if not isinstance(only, Qual):
+                    return None
+                names.append(only.name)
+        return all_of([HasName(name) for name in names])
 
     def _choice(self, node: ast.If, after: list[ast.stmt]) -> Formula | None:
         test = self.parse(node.test, self.inside)
@@ -183,6 +207,10 @@ def _is_silent(node: ast.stmt) -> bool:
     return isinstance(node, ast.Pass) or (
         isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)  # its docstring
     )
+
+
+def _is_true(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Return) and isinstance(node.value, ast.Constant) and node.value.value is True
 
 
 def _gives_up(handler: list[ast.stmt]) -> bool:
