@@ -150,9 +150,14 @@ def test_what_else_the_checkpoints_of_the_file_hold(saved: str, wanted: str) -> 
         def load(net, path):
             checkpoint = torch.load(path)
             net.load_state_dict(checkpoint["model"])
+        def load_any(net, path):
+            state = torch.load(path)
+            if "model" in state:
+                state = state["model"]
+            net.load_state_dict(state)
         def start(net, path):
             net.load_state_dict(torch.load(path))
     """
     text = textwrap.dedent(code).lstrip()
-    new = text.replace("checkpoint = torch.load(path)", f"checkpoint = torch.load(path, {wanted})")
+    new = text.replace(" = torch.load(path)", f" = torch.load(path, {wanted})")
     assert fixed(text, *ONLY, *FIX_ALL) == new.replace("(torch.load(path))", f"(torch.load(path, {STATE}))")

@@ -49,8 +49,8 @@ class _Held(IntEnum):
 
     OBJECTS = 0  # it may be anything
     PLAIN = 1  # nothing that other things than plain containers lack
-    ENTRY = 2  # entries of it are tensors by name; who knows what the others are
-    STATE = 3  # tensors by name
+    STATE = 2  # tensors by name
+    ENTRY = 3  # entries of it are tensors by name; who knows what the others are
 
 
 def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
@@ -266,7 +266,7 @@ def _line(node: ast.Name) -> int:
 
 
 def _together(held: Iterable[_Held]) -> _Held:
-    """`OBJECTS` if one says so, else the most that is said; nothing is `PLAIN`."""
+    """`OBJECTS` if one says so, else `ENTRY`, `STATE`; nothing is `PLAIN`."""
     every = set(held)
     return _Held.OBJECTS if _Held.OBJECTS in every else max(every, default=_Held.PLAIN)
 
