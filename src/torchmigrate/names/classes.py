@@ -35,7 +35,8 @@ class ClassInfo:
     library: the first base from a library, also through other classes of the file; "" if there is none.
     certain: no unknown class comes before it, which might override something.
     refused: what holds in its methods, since `setUp` skips or `__init__` raises otherwise.
-    family: the class and those of the file that it inherits from, in the order in which they are asked.
+    above: the classes of the file that it inherits from, in the order in which they are asked. (Were the
+        class itself one of them, only the garbage collector could free it, with its part of the tree.)
     far: there are more of them.
     """
 
@@ -47,15 +48,15 @@ class ClassInfo:
     library: str = ""
     certain: bool = True
     refused: list[Formula] = field(default_factory=list)
-    family: list[ClassInfo] = field(default_factory=list)
+    above: list[ClassInfo] = field(default_factory=list)
     far: bool = False
 
     def derive(self, roots: frozenset[str]) -> None:
-        """Set `library`, `certain` and `family` from the parents."""
-        above = [parent for parent in self.parents if isinstance(parent, ClassInfo)]
-        family = list(dict.fromkeys([self, *(item for parent in above for item in parent.family)]))
-        self.family = family[:_MOST]
-        self.far = len(family) > _MOST or any(parent.far for parent in above)
+        """Set `library`, `certain` and `above` from the parents."""
+        parents = [parent for parent in self.parents if isinstance(parent, ClassInfo)]
+        above = list(dict.fromkeys(item for parent in parents for item in (parent, *parent.above)))
+        self.above = above[: _MOST - 1]
+        self.far = len(above) >= _MOST or any(parent.far for parent in parents)
         for parent in self.parents:
             if isinstance(parent, ClassInfo):
                 self.certain = self.certain and parent.certain
@@ -78,7 +79,7 @@ class ClassInfo:
 
     def find(self, name: str) -> Value | None:
         """What an attribute may hold; None if no class of the file sets it."""
-        for item in self.family:
+        for item in (self, *self.above):
             held = item.attributes.get(name)
             if held is not None:
                 return unsure(held) if item.pending.get(name) else held
