@@ -39,6 +39,7 @@ from torchmigrate.versions.releases import show_version
 
 # Calls in a test that only ask.
 _ASKING = frozenset("isinstance hasattr len bool type is_available is_tensor".split())
+_FSTRING = re.compile(r"[fF][rR]?['\"]|[rR][fF]['\"]")
 _FIXABLE_VIA = ("import", "alias", "method")
 
 
@@ -398,7 +399,8 @@ class FixPlanner:
 
     @cached_property
     def _fstrings(self) -> Ranges:
-        return Ranges(map(self.source.span, self.names.nodes(ast.JoinedStr)))
+        held = self.names.nodes(ast.JoinedStr) if _FSTRING.search(self.source.text) else ()
+        return Ranges(map(self.source.span, held))
 
     # ---- an import and what it binds -----------------------------------------------------------------
 

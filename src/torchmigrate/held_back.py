@@ -110,9 +110,10 @@ class _Bound:
 
     @functools.cached_property
     def _imports(self) -> list[tuple[int, int, _Import]]:
-        """Offsets of every import, in source order."""
-        statements: list[_Import] = [*self.names.nodes(ast.Import), *self.names.nodes(ast.ImportFrom)]
-        found = [(*self.source.span(statement), statement) for statement in statements]
+        """Offsets of every import that binds names, in source order."""
+        held = (binding.statement for binding in self.names.imports)
+        statements = {id(node): node for node in held if isinstance(node, _Import)}
+        found = [(*self.source.span(statement), statement) for statement in statements.values()]
         return sorted(found, key=lambda item: item[0])
 
     @functools.cached_property

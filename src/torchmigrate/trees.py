@@ -59,16 +59,37 @@ def walk(tree: ast.AST) -> list[ast.AST]:
 
 
 class Nodes:
-    """The nodes that `walk` gives, by their class."""
+    """The nodes that `walk` gives, by their class.
+
+    Attributes:
+        parents: node -> the one around it.
+    """
 
     def __init__(self, tree: ast.AST) -> None:
-        self._held: dict[type[ast.AST], list[ast.AST]] = {}
-        for node in walk(tree):
-            held = self._held.get(node.__class__)
-            if held is None:
-                self._held[node.__class__] = [node]
+        held: dict[type[ast.AST], list[ast.AST]] = {}
+        parents: dict[ast.AST, ast.AST] = {}
+        found = [tree]
+        add = found.append
+        node_class = ast.AST
+        fields = _FIELDS
+        for node in found:
+            kind = node.__class__
+            if kind in held:
+                held[kind].append(node)
             else:
-                held.append(node)
+                held[kind] = [node]
+            for name in fields[kind]:
+                value = getattr(node, name, None)
+                if value.__class__ is list:
+                    for item in value:
+                        if isinstance(item, node_class):
+                            add(item)
+                            parents[item] = node
+                elif isinstance(value, node_class):
+                    add(value)
+                    parents[value] = node
+        self._held = held
+        self.parents = parents
 
     def __iter__(self) -> Iterator[ast.AST]:
         return chain.from_iterable(self._held.values())

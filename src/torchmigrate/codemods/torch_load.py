@@ -103,9 +103,11 @@ class _File:
     def reads(self) -> dict[str, list[ast.Name]]:
         """The reads of each variable, in source order."""
         found: dict[str, list[ast.Name]] = {}
-        for read in sorted(self.planner.names.nodes(ast.Name), key=_line):
+        for read in self.planner.names.nodes(ast.Name):
             if isinstance(read.ctx, ast.Load):
                 found.setdefault(read.id, []).append(read)
+        for reads in found.values():
+            reads.sort(key=_line)
         return found
 
     @cached_property

@@ -7,7 +7,7 @@ import enum
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchmigrate.trees import Node, Nodes, children, walk
+from torchmigrate.trees import Node, Nodes
 
 if TYPE_CHECKING:
     from torchmigrate.names.guards import Formula
@@ -287,15 +287,11 @@ class Names:
     tests: dict[int, Formula] = field(default_factory=dict)
     _nodes: Nodes | None = None
     _imports: list[Binding] | None = None
-    _parents: dict[ast.AST, ast.AST] | None = None
 
     @property
     def parents(self) -> dict[ast.AST, ast.AST]:
         """Node -> the one around it, for the whole file."""
-        if self._parents is None:
-            nodes = self._nodes or walk(self.tree)
-            self._parents = {child: outer for outer in nodes for child in children(outer)}
-        return self._parents
+        return self._all_nodes.parents
 
     @property
     def imports(self) -> list[Binding]:
@@ -309,9 +305,13 @@ class Names:
 
         Codemods ask for these instead of walking the whole tree, which is done once for all of them.
         """
+        return self._all_nodes(kind)
+
+    @property
+    def _all_nodes(self) -> Nodes:
         if self._nodes is None:
             self._nodes = Nodes(self.tree)
-        return self._nodes(kind)
+        return self._nodes
 
     def release(self) -> None:
         """Break the cycles between scopes and bindings, so that all of it is freed without a collection."""
@@ -323,4 +323,4 @@ class Names:
         self.operations.clear()
         self.tested.clear()
         self.tests.clear()
-        self._nodes = self._imports = self._parents = None
+        self._nodes = self._imports = None

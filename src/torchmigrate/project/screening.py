@@ -13,7 +13,8 @@ from typing import NamedTuple
 from torchmigrate.libraries import LIBRARY_ROOTS
 from torchmigrate.project.mentions import Name
 
-_IMPORT = re.compile(rb"\bimport\b[ \t]*(\((?:[^)#]|#[^\n]*)*\)?|(?:\\\r?\n|[^\n;])*)")
+# (Patterns that begin with letters are found quickly.)
+_IMPORT = re.compile(rb"import\b[ \t]*(\((?:[^)#]|#[^\n]*)*\)?|(?:\\\r?\n|[^\n;])*)")
 # What stands before that: nothing, the prompt of a doctest, other statements, `from module`.
 _BEFORE = re.compile(rb"(?:^|[;:])[ \t>.]*(?:from\b\s*([\w. \t\\\r\n]+?)\s*)?\Z")
 _LONGEST = 500  # bytes that are looked at for it
@@ -21,10 +22,13 @@ _WORD = re.compile(r"\w+")
 _DOTTED = re.compile(r"\w+(?:[ \t]*\.[ \t]*\w+)*")
 _OWNER = re.compile(rb"(\w+)[\s\\]*\Z")
 # Whoever has one of these may read a name that is not written there.
-_DYNAMIC = re.compile(
-    rb"\b(?:vars|dir|getmembers)\s*\(|\b(?:getattr|hasattr)\s*\((?!\s*[\w.]+\s*,\s*[rbuRBU]?['\"])"
+_DYNAMIC = (
+    *(re.compile(rb"%s(?<!\w%s)\s*\(" % (word, word)) for word in (b"vars", b"dir", b"getmembers")),
+    *(
+        re.compile(rb"%s(?<!\w%s)\s*\((?!\s*[\w.]+\s*,\s*[rbuRBU]?['\"])" % (word, word))
+        for word in (b"getattr", b"hasattr")
+    ),
 )
-_MAY_BE_DYNAMIC = (b"vars", b"dir", b"getmembers", b"getattr", b"hasattr")
 _LOADS = (b"import_module", b"__import__", b"modules", b"run_module", b"find_spec", b"reload")
 # `t = torch`, `t = import_module("torch")`
 _GIVEN_NAME = re.compile(
@@ -72,7 +76,7 @@ class Imports:
     @functools.cached_property
     def dynamic(self) -> bool:
         """Whether names may be read that are not written there."""
-        return any(word in self.data for word in _MAY_BE_DYNAMIC) and _DYNAMIC.search(self.data) is not None
+        return any(pattern.search(self.data) is not None for pattern in _DYNAMIC)
 
     @functools.cached_property
     def loads(self) -> bool:
