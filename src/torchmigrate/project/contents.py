@@ -16,19 +16,17 @@ class Contents:
     """
 
     def __init__(self, files: Iterable[tuple[Path, bytes]]) -> None:
-        pieces: list[bytes] = []
         self.paths: list[Path] = []
         self._starts: list[int] = []
         self._number: dict[Path, int] = {}
-        size = 0
+        self._data = bytearray()
         for path, data in files:
             self._number[path] = len(self.paths)
             self.paths.append(path)
-            self._starts.append(size)
-            pieces.append(data)
-            size += len(data) + 1
-        self._data = b"\n".join(pieces)  # no word goes from one file into the next
-        self._starts.append(size)
+            self._starts.append(len(self._data))
+            self._data += data
+            self._data += b"\n"  # no word goes from one file into the next
+        self._starts.append(len(self._data))
 
     def get(self, path: Path) -> bytes | None:
         """The content of a file; None: it is not one of these."""
@@ -38,7 +36,8 @@ class Contents:
         return self._content(self._number[path])
 
     def _content(self, number: int) -> bytes:
-        return self._data[self._starts[number] : self._starts[number + 1] - 1]
+        with memoryview(self._data) as data:
+            return bytes(data[self._starts[number] : self._starts[number + 1] - 1])
 
     def holding(self, word: bytes) -> Iterator[Path]:
         """The files in which some bytes are."""

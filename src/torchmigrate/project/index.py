@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -43,6 +43,8 @@ _VERSION_CONTROL = (".git", ".hg", ".svn")
 _PROJECT_FILES = frozenset(["pyproject.toml", "setup.py", "setup.cfg", "torchmigrate.toml"])
 _WORD = re.compile(r"\w+")
 _FILE = re.compile(r"[/\\.]")
+_PICTURE = re.compile(rb'"image/[a-z]+":\s*"[^"]*"')  # most of what is in a notebook
+_NOTHING = Contents([])
 
 
 class ProjectIndex:
@@ -146,32 +148,40 @@ class _Project:
         self._mentioning: dict[str, list[Path]] = {}
         self._replacing: dict[str, list[Path]] = {}
         self._imported: dict[Path, Imports] = {}
-        self._loading: dict[str, list[Path]] = {}
+        self._loading: dict[str, list[bytes]] = {}
         self._imported_by: dict[Path, frozenset[str]] = {}
 
     @property
     def contents(self) -> Contents:
-        """Python files that are not excluded, by their real paths."""
-        return self._contents[0]
-
-    @property
-    def notebooks(self) -> Contents:
-        """Notebooks that are not excluded."""
-        return self._contents[1]
+        """Python files that are not excluded, by their real paths; none where they are too much."""
+        return self._python or _NOTHING
 
     @functools.cached_property
-    def _contents(self) -> tuple[Contents, Contents]:
-        files: list[tuple[Path, bytes]] = []
-        notebooks: list[tuple[Path, bytes]] = []
+    def _python(self) -> Contents | None:
+        return self._held(lambda path: path.suffix != NOTEBOOK)
+
+    @functools.cached_property
+    def notebooks(self) -> Contents | None:
+        """Notebooks that are not excluded, without the pictures in them; None: they are too much."""
+        return self._held(lambda path: path.suffix == NOTEBOOK)
+
+    def _held(self, wanted: Callable[[Path], bool]) -> Contents | None:
+        """What the files hold that are wanted; None: that is too much."""
+        if self._listed is None:
+            return None
         left = MOST_BYTES
-        for path in self._listed or ():
-            data = _read(path)
-            (notebooks if path.suffix == NOTEBOOK else files).append((path, data))
-            left -= len(data)
-            if left < 0:
-                self._listed = None
-                return Contents([]), Contents([])
-        return Contents(files), Contents(notebooks)
+
+        def contents() -> Iterator[tuple[Path, bytes]]:
+            nonlocal left
+            for path in filter(wanted, self._listed or ()):
+                data = _read(path)
+                left -= len(data)
+                if left < 0:
+                    return
+                yield path, _PICTURE.sub(b"", data) if path.suffix == NOTEBOOK else data
+
+        held = Contents(contents())
+        return held if left >= 0 else None
 
     @functools.cached_property
     def _listed(self) -> list[Path] | None:
@@ -188,7 +198,7 @@ class _Project:
     @property
     def too_big(self) -> bool:
         """Whether nothing is known of the files, since to look at them would take too long."""
-        return not self.contents.paths and self._listed is None
+        return self._python is None
 
     @functools.cached_property
     def saves_objects(self) -> bool:
@@ -210,20 +220,21 @@ class _Project:
             self._mentioning[module] = [*self.contents.holding(os.fsencode(module))]
         return self._mentioning[module]
 
-    def loading(self, module: str) -> list[Path]:
-        """The notebooks that may import or run a module."""
+    def loading(self, module: str) -> list[bytes]:
+        """What the notebooks hold that may import or run a module."""
         if module not in self._loading:
+            notebooks = self.notebooks or _NOTHING
+            held = ((path, notebooks[path]) for path in notebooks.holding(os.fsencode(module)))
             self._loading[module] = [
-                path
-                for path in self.notebooks.holding(os.fsencode(module))
-                if _has_word(self.notebooks[path], module)
-                and (b"%run" in self.notebooks[path] or module in self._words(path))
+                data
+                for path, data in held
+                if _has_word(data, module) and (b"%run" in data or module in self._words(path, data))
             ]
         return self._loading[module]
 
-    def _words(self, notebook: Path) -> frozenset[str]:
+    def _words(self, notebook: Path, data: bytes) -> frozenset[str]:
         if notebook not in self._imported_by:
-            self._imported_by[notebook] = notebook_words(self.notebooks[notebook])
+            self._imported_by[notebook] = notebook_words(data)
         return self._imported_by[notebook]
 
     @functools.cached_property
@@ -261,12 +272,16 @@ class _Project:
         starred = starred and not name.startswith("_")
         if self.too_big:
             return True
-        return any(
-            other != path
-            and self._may_take(other, path, name, starred)
-            and self._takes(other, path, name, starred)
-            for other in self.mentioning(module)
-        ) or any(_has_word(self.notebooks[notebook], name) for notebook in self.loading(module))
+        return (
+            any(
+                other != path
+                and self._may_take(other, path, name, starred)
+                and self._takes(other, path, name, starred)
+                for other in self.mentioning(module)
+            )
+            or self.notebooks is None
+            or any(_has_word(data, name) for data in self.loading(module))
+        )
 
     def _may_take(self, other: Path, path: Path, name: str, starred: bool) -> bool:
         """Whether a file may take a name of a module, by its bytes: most that mention both do not."""
