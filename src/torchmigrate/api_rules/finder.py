@@ -95,31 +95,29 @@ class ApiFinder:
 
 def is_beside_the_code(path: Path, root: Path) -> bool:
     """Whether a file is a test, an example, a benchmark or documentation, or else not installed."""
-    absolute = path.absolute()
-    inside = absolute.relative_to(root) if absolute.is_relative_to(root) else path
-    if absolute.is_relative_to(root) and _is_not_installed(absolute, root):
-        return True
-    words = {word for part in inside.parts[:-1] for word in _BETWEEN_WORDS.split(part.lower())}
     stem = path.stem.lower()
     return (
-        not words.isdisjoint(_BESIDE)
-        or stem == "conftest"
+        stem == "conftest"
         or stem.startswith("test_")
         or stem.endswith("_test")
+        or _is_beside(path.parent, path.parent.absolute(), root)
     )
 
 
-def _is_not_installed(path: Path, root: Path) -> bool:
-    """Whether a file is in a directory beside the packages of its project, such as `recipes/` or `scripts/`.
+@functools.lru_cache(maxsize=4096)
+def _is_beside(given: Path, directory: Path, root: Path) -> bool:
+    """The same of a directory, as it is named and as it is."""
+    inside = directory.relative_to(root) if directory.is_relative_to(root) else given
+    words = {word for part in inside.parts for word in _BETWEEN_WORDS.split(part.lower())}
+    return not words.isdisjoint(_BESIDE) or _is_beside_packages(directory, root)
+
+
+def _is_beside_packages(directory: Path, root: Path) -> bool:
+    """Whether a directory is beside the packages of its project, such as `recipes/` or `scripts/`.
 
     What `pip` installs are packages, and what stands at the root or below `src` and its like; the minimum of
     a project is for those who install it.
     """
-    return _is_beside_packages(path.parent, root)
-
-
-@functools.lru_cache(maxsize=4096)
-def _is_beside_packages(directory: Path, root: Path) -> bool:
     above = [place for place in (directory, *directory.parents) if place.is_relative_to(root)]
     home = next((place for place in above if not _METADATA.isdisjoint(entries(place))), None)
     if home is None or directory == home:

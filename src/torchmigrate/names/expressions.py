@@ -41,7 +41,12 @@ class Expressions(Calls):
 
     def eval(self, node: ast.expr) -> Value:
         """What `node` may be; every name inside it is visited exactly once."""
-        handler = _EVALUATE.get(node.__class__)
+        kind = node.__class__
+        if kind is ast.Name:  # without a call for those of which nothing is known: most of all expressions
+            slot = self.frame.env.get(node.id)  # type: ignore[attr-defined]
+            if slot is not None and slot[0] is UNKNOWN:
+                return UNKNOWN
+        handler = _EVALUATE.get(kind)
         if handler is not None:
             value = handler(self, node)
             if value is not UNKNOWN:

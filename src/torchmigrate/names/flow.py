@@ -94,25 +94,36 @@ class Env(dict[str, Slot]):
 
         Not being bound on the other paths does not make a name unsure: using it there would raise.
         """
+        paths = len(ends)
         slots: dict[str, list[tuple[int, Slot | None]]] = {}
         for number, changes in enumerate(ends):
             for name, slot in changes.items():
-                slots.setdefault(name, []).append((number, slot))
+                if name in slots:
+                    slots[name].append((number, slot))
+                else:
+                    slots[name] = [(number, slot)]
         for name, given in slots.items():
             held = self.get(name)
             joined: Slot | None = None
             expected = 0
-            for number, slot in (*given, (len(ends), None)):
-                for item in (
-                    (held, slot) if number != expected else (slot,)
-                ):  # the paths between leave it alone
-                    if joined is None or item is None:
-                        joined = joined or item
-                    elif joined is not item:
-                        joined = join_slots(joined, item)
+            for number, slot in given:
+                if number != expected:  # the paths between leave it alone
+                    joined = _joined(joined, held)
+                joined = _joined(joined, slot)
                 expected = number + 1
+            if expected != paths:
+                joined = _joined(joined, held)
             if joined is not held:
-                self.apply({name: joined})
+                if joined is None:
+                    self.remove(name)
+                else:
+                    self[name] = joined
+
+
+def _joined(left: Slot | None, right: Slot | None) -> Slot | None:
+    if left is None or right is None or left is right:
+        return left or right
+    return join_slots(left, right)
 
 
 def join_values(left: Value, right: Value) -> Value:

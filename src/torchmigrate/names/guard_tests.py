@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 
 from torchmigrate.names import guard_names
 from torchmigrate.names.guard_functions import Inside, entered, is_local, own_test, text_of
@@ -115,27 +116,31 @@ def _value(node: ast.expr, evaluate: Evaluate) -> Value:
 
 
 def _special_call(node: ast.Call, evaluate: Evaluate) -> Value | None:
-    marked = mark_of(node, evaluate) if _MAY_MARK.search(last_name(node.func)) else UNKNOWN
+    name = last_name(node.func)
+    marked = mark_of(node, evaluate) if _may_mark(name) else UNKNOWN
     if marked is not UNKNOWN:
         return (Mark(marked),)
     listed = _listed(node, evaluate)
     if listed is not None:
         return (listed,)
-    formula = _call(node, evaluate)
+    formula = _unlisted_call(node, evaluate)
     if formula is not UNKNOWN:
-        if isinstance(formula, HasName) and last_name(node.func) == "getattr":
+        if isinstance(formula, HasName) and name == "getattr":
             return Qual(formula.qualified, sure=False, via="getattr"), Flag(formula)
         return (Flag(formula),)
     version = version_call(node, evaluate)
     if version:
         return (version,)
-    if makes_version(last_name(node.func)):
+    if makes_version(name):
         written = literal(node, evaluate)
         return (Const(written),) if written else None
     return None
 
 
-_MAY_MARK = re.compile("skip|xfail|require|implement_for|run_?if", re.IGNORECASE)
+@cache  # the same few names again and again
+def _may_mark(name: str) -> bool:
+    return re.search("skip|xfail|require|implement_for|run_?if", name, re.IGNORECASE) is not None
+
 
 # ---- names and presence -----------------------------------------------------------------------------
 
@@ -145,8 +150,8 @@ def _name(node: ast.Name | ast.Attribute, evaluate: Evaluate) -> Formula:
     only = sole(value)
     if isinstance(only, Flag):
         return only.formula
-    listed = _listed(node, evaluate)
-    if listed is not None:
+    listed = _listed(node, evaluate) if isinstance(node, ast.Attribute) else only
+    if isinstance(listed, Parameters):
         return _has_defaults(listed)
     if isinstance(only, Local):
         return _own_test(only.node, None, evaluate) if is_property(only.node) else UNKNOWN
@@ -206,12 +211,15 @@ def _member(owner: ast.expr, name: ast.expr, evaluate: Evaluate) -> Formula:
 
 
 def _call(node: ast.Call, evaluate: Evaluate) -> Formula:
+    listed = _listed(node, evaluate)
+    return _unlisted_call(node, evaluate) if listed is None else _has_defaults(listed)
+
+
+def _unlisted_call(node: ast.Call, evaluate: Evaluate) -> Formula:
+    """What a call says that lists no parameters."""
     name, arguments = last_name(node.func), node.args
     if name == "hasattr":
         return _member(arguments[0], arguments[1], evaluate) if len(arguments) == 2 else UNKNOWN
-    listed = _listed(node, evaluate)
-    if listed is not None:
-        return _has_defaults(listed)
     if name == "get" and isinstance(node.func, ast.Attribute) and len(arguments) == 1:
         return _parameter_of(_listed(node.func.value, evaluate), arguments[0], evaluate)
     if name == "getattr":
@@ -416,7 +424,7 @@ def _listed(node: ast.expr, evaluate: Evaluate) -> Parameters | None:
             asked = node.args[1] if name == "getattr" and len(node.args) > 1 else None
             if isinstance(asked, ast.Constant) and asked.value in _DEFAULTS:
                 part = _DEFAULTS[asked.value]
-            elif len(node.args) > 1 or _LISTS_PARAMETERS.search(name) is None:
+            elif len(node.args) > 1 or not _lists_parameters(name):
                 return None
             function = sole(evaluate(node.args[0]))
             break
@@ -450,8 +458,12 @@ def _takes_names(node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> bool:
     return same and not others and not loop.ifs
 
 
-# inspect.signature, getfullargspec, and helpers such as get_func_args or parameter_names.
-_LISTS_PARAMETERS = re.compile("signature|arg|param", re.IGNORECASE)
+@cache
+def _lists_parameters(name: str) -> bool:
+    """inspect.signature, getfullargspec, and helpers such as get_func_args or parameter_names."""
+    return re.search("signature|arg|param", name, re.IGNORECASE) is not None
+
+
 _DEFAULTS = {"__kwdefaults__": "*", "__defaults__": "="}
 _COLLECTS = frozenset(("list", "tuple", "set", "frozenset", "dict", "sorted"))
 

@@ -165,9 +165,11 @@ class Lookups(ABC):
 
     def note_try(self, names: tuple[str, ...], call: ast.Call | None = None) -> None:
         """Remember what the parts of the try statements around this place use."""
-        given = frozenset(keyword.arg or "**" for keyword in call.keywords) if call is not None else None
         guards: Guards | None = self.guards
         attempt = self.guards.attempt
+        if attempt is None and self.guards.around is None:
+            return
+        given = frozenset(keyword.arg or "**" for keyword in call.keywords) if call is not None else None
         if attempt is not None and self.block is attempt.node.body and len(names) == 1:
             attempt.always.update(names)
         while guards is not None and (names, given) not in guards.noted:

@@ -234,27 +234,36 @@ class TryGuard:
     always: set[str] = field(default_factory=set)
 
 
-@dataclass(frozen=True, slots=True)
 class Guards:
-    """Under which conditions a place runs: a linked list, innermost first.
+    """Under which conditions a place runs: a linked list, innermost first. (One for each branch: no dataclass
+    that is frozen, which takes three times as long to make.)
 
+    formula: holds here (already negated for an else branch).
+    part: of the attempt: "body" | "handler" | "else".
+    around: the next one outside with an attempt.
     answers: to questions about it and all around it; noted: what the parts of `try` statements were told of.
     """
 
-    formula: Formula | None = None  # holds here (already negated for an else branch)
-    attempt: TryGuard | None = None
-    part: str = ""  # of the attempt: "body" | "handler" | "else"
-    outer: Guards | None = None
-    answers: dict[object, bool] = field(default_factory=dict, compare=False, repr=False)
-    noted: set[object] = field(default_factory=set, compare=False, repr=False)
-    # The next one outside with an attempt.
-    around: Guards | None = field(init=False, compare=False, repr=False)
+    __slots__ = ("answers", "around", "attempt", "formula", "noted", "outer", "part")
 
-    def __post_init__(self) -> None:
-        outer = self.outer
-        object.__setattr__(
-            self, "around", outer if outer is None or outer.attempt is not None else outer.around
-        )
+    def __init__(
+        self,
+        formula: Formula | None = None,
+        attempt: TryGuard | None = None,
+        part: str = "",
+        outer: Guards | None = None,
+    ) -> None:
+        self.formula = formula
+        self.attempt = attempt
+        self.part = part
+        self.outer = outer
+        self.around: Guards | None = outer if outer is None or outer.attempt is not None else outer.around
+        self.answers: dict[object, bool] = {}
+        self.noted: set[object] = set()
+
+    def is_nothing(self) -> bool:
+        """Whether the place always runs."""
+        return self.formula is None and self.attempt is None and self.outer is None
 
 
 NO_GUARDS: Guards = Guards()

@@ -22,7 +22,7 @@ from torchmigrate.names.guard_tests import catches_missing, parse_test
 from torchmigrate.names.guards import FALSE, Formula, negate
 from torchmigrate.names.guards import UNKNOWN as UNKNOWN_TEST
 from torchmigrate.names.lookups import SourceLike
-from torchmigrate.names.model import NO_GUARDS, Guards, Kind, Names, Qual, Scope, TryGuard
+from torchmigrate.names.model import Guards, Kind, Names, Qual, Scope, TryGuard
 from torchmigrate.names.narrowing import narrowed
 from torchmigrate.names.statements import Statements
 
@@ -93,7 +93,9 @@ class Resolver(Statements):
             node, read = scope.node, self.mentions.get(scope.node, [])
             if not read or not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 continue
-            if not node.name.startswith("_") or node.name.endswith("__") or NO_GUARDS in read:
+            if not node.name.startswith("_") or node.name.endswith("__"):
+                continue
+            if any(guards.is_nothing() for guards in read):
                 continue
             plain = all(ast.unparse(mark) in ("staticmethod", "classmethod") for mark in node.decorator_list)
             words = words or Counter(re.findall(r"\w+", self.source.text))
