@@ -32,6 +32,7 @@ from torchmigrate.names.operators import binary, compared, item_of, unpacked
 from torchmigrate.trees import children
 
 _MOST_ITEMS = 16  # elements of a tuple or list that are kept apart
+_MOST_NESTED = 16  # conditions within each other that are followed: each is read once for all around it
 _SPECIAL_CALLS = frozenset(["getattr", "importorskip", "patch", "setattr"])
 _DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+\Z")
 
@@ -209,14 +210,19 @@ class Expressions(Calls):
         both = isinstance(node.op, ast.And)
         value: Value = NOTHING
         kept: Narrowed = {}
+        self.nested += 1
+        followed = self.nested <= _MOST_NESTED
         for operand in node.values:
             value = join_values(value, self.eval(operand))
+            if not followed:
+                continue
             test = parse_test(operand, self.peek)
             if test is not UNKNOWN_TEST:  # some conditions have thousands of operands
                 self.guards = Guards(formula=test if both else negate(test), outer=self.guards)
             if operand.__class__ is not ast.Name:
                 for name, slot in self.narrow(narrowed(operand, self)[0 if both else 1]).items():
                     kept.setdefault(name, slot)
+        self.nested -= 1
         self.guards = outer
         self.frame.env.apply(kept)
         return value

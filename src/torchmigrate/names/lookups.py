@@ -72,6 +72,7 @@ class Lookups(ABC):
         self.role = Role.REFERENCE  # what a name is used for where nothing else says so
         self.string_base: int | None = None  # offset of a string annotation that is being read
         self.fstring: ast.JoinedStr | None = None
+        self.nested = 0  # how many conditions are around this place: `a and (b or (c and ...))`
 
     # ---- names ---------------------------------------------------------------------------------------
 
