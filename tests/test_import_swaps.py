@@ -34,6 +34,11 @@ from torchmigrate.model import Applicability, Fix
          "from functorch import (\n    make_fx,\n)\nfrom torch.func import vmap  # per sample\nvmap(make_fx)\n"),
         ("from functorch import make_fx, vmap; vmap(make_fx)\n", {"vmap": "torch.func.vmap"},
          "from torch.func import vmap; from functorch import make_fx; vmap(make_fx)\n"),
+        # A string annotation: its name is changed as well, where all that have it are known.
+        ('from torch import ger\nf: "ger[ger]"\n', {"ger": "torch.outer"}, 'from torch import outer\nf: "outer[outer]"\n'),
+        ('from torch import ger\nf: "ger"\n# ger\n', {"ger": "torch.outer"}, 'from torch import outer as ger\nf: "ger"\n# ger\n'),
+        ('from torch import ger\nf: "ger"\ng: """(\nger)"""\n', {"ger": "torch.outer"},
+         'from torch import outer as ger\nf: "ger"\ng: """(\nger)"""\n'),
         # Several together.
         ("from functorch import vmap, make_fx, grad\nvmap(make_fx, grad)\n", {"vmap": "torch.func.vmap", "grad": "torch.func.grad"},
          "from functorch import make_fx\nfrom torch.func import vmap, grad\nvmap(make_fx, grad)\n"),
@@ -73,7 +78,6 @@ from torchmigrate.model import Applicability, Fix
          "from torch import outer\ndef f(a):\n    return outer(a)\ndef g(outer): pass\n"),
         ("outer = 1\ndef f(a):\n    from torch import ger\n    return ger(a, outer)\n", {"ger": "torch.outer"},
          "outer = 1\ndef f(a):\n    from torch import outer as ger\n    return ger(a, outer)\n"),
-        ("from torch import ger\nx: 'ger' = 1\n", {"ger": "torch.outer"}, "from torch import outer as ger\nx: 'ger' = 1\n"),
         ("from torch import absolute\nabsolute(a)\n", {"absolute": "torch.abs"}, "from torch import abs as absolute\nabsolute(a)\n"),
         ("from torch import ger\nfrom lib import *\nger(a)\n", {"ger": "torch.outer"},
          "from torch import outer as ger\nfrom lib import *\nger(a)\n"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -159,7 +160,7 @@ class Swaps:
             keep_name
             or alias.asname is not None
             or len(binding.scope.bindings[old]) > 1
-            or binding.in_string
+            or (binding.in_string and not self._all_seen(binding))
             or old in self.scopes.declared
             or binding.scope.kind == "class"
             or (name != old and self.scopes.exports.takes(binding))
@@ -170,6 +171,15 @@ class Swaps:
             taken = self.scopes.stars_may_bind(name, binding.scope)
             local = name if free and not taken else old
         return local, self._held(binding, local, new)
+
+    def _all_seen(self, binding: Binding) -> bool:
+        """Whether no string or comment has the name of a binding but those of which the uses are known."""
+        start, end = start_of(self.source, binding.statement), end_of(self.source, binding.statement)
+        known = frozenset(binding.uses)
+        return all(
+            found.start() in known or start <= found.start() < end
+            for found in re.finditer(rf"(?<!\w){re.escape(binding.name)}(?!\w)", self.source.text)
+        )
 
     def _held(self, binding: Binding, local: str, new: str) -> bool:
         if self.scopes.exports.is_init:
