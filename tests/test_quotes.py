@@ -30,6 +30,12 @@ def test_new_strings_follow_the_file() -> None:
     assert requoted('f(x, UPLO="U")', "g(x)", 'a = "b"') == 'f(x, UPLO="U")'
 
 
+def test_new_strings_follow_those_beside_them() -> None:
+    assert requoted('"U"', "", "a = \"b\"; c = \"d\"", "f('x', ") == "'U'"
+    assert requoted("'U'", "", "a = 'b'", 'f("x", \'y\')') == "'U'"
+    assert requoted('"U"', "", "a = 'b'", "f(x)") == "'U'"
+
+
 def test_strings_that_were_there_stay() -> None:
     old = 'g(x, "key")'
     assert requoted('f(x, "key", "new")', old, "a = 'b'; c = 'd'\n" + old) == "f(x, \"key\", 'new')"

@@ -395,7 +395,8 @@ class FixPlanner:
         text = self.source.text
         if edit.start in self._fstrings:
             return edit  # the quotes may be those that do not end the string
-        return edit._replace(text=requoted(edit.text, text, text))
+        near = self.source.line_text(self.source.position(edit.start)[0])
+        return edit._replace(text=requoted(edit.text, text, text, near))
 
     @cached_property
     def _fstrings(self) -> Ranges:

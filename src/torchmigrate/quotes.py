@@ -14,7 +14,7 @@ _TOKENS = re.compile(
 _PLAIN = re.compile(r"""(["'])[^"'\\\n]*\1""")
 
 
-@functools.lru_cache(maxsize=4)
+@functools.lru_cache(maxsize=16)
 def _counts(text: str) -> tuple[int, int]:
     """How many strings of a source have single quotes, and how many double ones."""
     single = double = 0
@@ -30,17 +30,20 @@ def preferred_quote(text: str) -> str:
     return "'" if single > double else '"'
 
 
-def requoted(new: str, old: str, text: str) -> str:
-    """New code with its strings as the file writes them; as they are where that is not known.
+def requoted(new: str, old: str, text: str, near: str = "") -> str:
+    """New code with its strings as those beside it, or as the file writes them; else as they are.
 
     Args:
         new: code with strings in quotes of either kind.
         old: the code whose place it takes; a string that is in there stays as it is.
         text: of the whole file.
+        near: the line that it is written into.
     """
     if '"' not in new and "'" not in new:
         return new
-    single, double = _counts(text)
+    single, double = _counts(near)
+    if bool(single) == bool(double):
+        single, double = _counts(text)
     if single == double:
         return new
     quote = "'" if single > double else '"'
