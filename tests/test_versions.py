@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from torchmigrate.catalogue.model import Case, Rule
 from torchmigrate.model import Applicability, Severity
-from torchmigrate.versions.bounds import of_conda, of_poetry, of_requirement
-from torchmigrate.versions.detect import Detected, find_minimum
+from torchmigrate.reach import entries, shared_directories, work_tree_of
+from torchmigrate.versions.bounds import name_of, of_conda, of_poetry, of_requirement
+from torchmigrate.versions.detect import Required, Requirements
 from torchmigrate.versions.range import VersionRange, applicability, severity
 from torchmigrate.versions.releases import (
     COMPANIONS,
@@ -150,6 +152,14 @@ def test_severity(target: str, expected: Severity | None) -> None:
 def test_severity_of_changed_and_of_other_libraries() -> None:
     assert severity(rule(changed="2.6"), VersionRange("2.6")) is Severity.WARNING
     assert severity(rule(changed="2.6"), VersionRange("2.5")) is None
+    assert severity(rule(changed="2.6"), VersionRange("2.9", "2.5")) is Severity.WARNING
+    assert severity(rule(changed="2.6"), VersionRange("2.9", "2.6")) is None
+    assert severity(rule(deprecated="2.4", changed="2.6"), VersionRange("2.9", "2.6")) is None
+    assert severity(rule(deprecated="2.6", changed="2.6"), VersionRange("2.9", "2.7")) is Severity.WARNING
+    assert severity(rule(outdated="2.6", changed="2.6"), VersionRange("2.9", "2.6")) is Severity.INFO
+    assert severity(rule(changed="2.6", removed="2.9"), VersionRange("2.9", "2.6")) is Severity.ERROR
+    assert severity(rule("torchvision", changed="0.17"), VersionRange("2.9", "2.2")) is None
+    assert severity(rule("torchvision", changed="0.17"), VersionRange("2.9", "2.1")) is Severity.WARNING
     assert severity(rule("torchvision", removed="0.15"), VersionRange("1.13")) is None
     assert severity(rule("torchvision", removed="0.15"), VersionRange("2.0")) is Severity.ERROR
     assert severity(rule("functorch", deprecated="2.0"), VersionRange("1.9")) is None
@@ -279,6 +289,16 @@ def test_of_poetry(text: str, minimum: tuple[int, int] | None) -> None:
         ("pytorch::pytorch=2.1", (2, 1)),
         ("conda-forge::pytorch-cpu >=2.0.*", (2, 0)),
         ("pytorch=1.8|2.0.*", (1, 8)),
+        ("pytorch==1.7.1=py3.8_cuda11.0.221_cudnn8.0.5_0", (1, 7)),
+        ("pytorch::pytorch=1.12", (1, 12)),
+        ("pytorch>=1.8=cuda*", (1, 8)),
+        ("nvidia/label/cuda-11.8::pytorch = 2.0", (2, 0)),
+        ("https://conda.anaconda.org/pytorch::pytorch=1.9", (1, 9)),
+        ("pytorch[version='>=1.8,<2',build=cuda*]", (1, 8)),
+        ('conda-forge::pytorch[build=cuda*, version="1.10.*"]', (1, 10)),
+        ("pytorch[build=cuda*]", None),
+        ("conda-forge::pytorch", None),
+        ("pytorch<2", None),
         ("pytorch", None),
         ("pytorch-cuda=12.1", None),
         ("pytorch=*=cuda*", None),
@@ -287,6 +307,23 @@ def test_of_poetry(text: str, minimum: tuple[int, int] | None) -> None:
 )
 def test_of_conda(text: str, minimum: tuple[int, int] | None) -> None:
     assert of_conda(text) == minimum
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("torchcodec>=0.1", "torchcodec"),
+        ("TorchCodec [x] ; python_version > '3.9'", "torchcodec"),
+        ("torchcodec @ https://x/y.whl", "torchcodec"),
+        ("conda-forge::torchcodec=0.2", "torchcodec"),
+        ("git+https://github.com/pytorch/torchcodec", ""),
+        ("https://x/torchcodec-0.2-py3-none-any.whl", ""),
+        ("torchcodec-nightly", "torchcodec-nightly"),
+        ("", ""),
+    ],
+)
+def test_name_of(text: str, name: str) -> None:
+    assert name_of(text) == name
 
 
 # ---- files ------------------------------------------------------------------------------------------
@@ -304,9 +341,20 @@ def repository(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def minimum(start: Path) -> tuple[str, str] | None:
-    found = find_minimum(start)
-    return None if found is None else (found.minimum, found.path.name)
+def required(directory: Path, **told: Any) -> Required:
+    """What counts for a file in a directory, in a run that begins now."""
+    for cache in (entries, work_tree_of, shared_directories):
+        cache.cache_clear()
+    return Requirements(**told).of(directory / "train.py")
+
+
+def minimum(directory: Path) -> tuple[str, str] | None:
+    found = required(directory)
+    return (
+        None
+        if found.minimum is None or found.path is None
+        else (show_version(found.minimum), found.path.name)
+    )
 
 
 @pytest.mark.parametrize(
@@ -363,14 +411,15 @@ def test_find_minimum(repository: Path, name: str, text: str, expected: str | No
     assert minimum(repository) == (None if expected is None else (expected, name))
 
 
-def test_nearest_directory_wins_and_pyproject_within_one(repository: Path) -> None:
+def test_oldest_directory_wins_and_pyproject_within_one(repository: Path) -> None:
     inner = repository / "examples" / "one"
     inner.mkdir(parents=True)
     (repository / "pyproject.toml").write_text(PYPROJECT.format("torch>=1.10"))
     (repository / "requirements.txt").write_text("torch==1.5\n")
-    assert minimum(inner / "train.py") == ("1.10", "pyproject.toml")
+    assert minimum(inner) == ("1.10", "pyproject.toml")
     (inner / "requirements.txt").write_text("torch==1.6\n")
-    assert find_minimum(inner) == Detected("1.6", inner / "requirements.txt")
+    assert required(inner) == Required((1, 6), inner / "requirements.txt")
+    assert minimum(repository) == ("1.10", "pyproject.toml")
 
 
 def test_a_file_without_a_bound_is_passed_over(repository: Path) -> None:
@@ -384,8 +433,8 @@ def test_requirements_that_include_others(repository: Path) -> None:
     (repository / "requirements.txt").write_text("-r requirements/base.txt\n-r gone.txt\n")
     (repository / "requirements" / "base.txt").write_text("-r ../requirements.txt\ntorch>=1.9\n")
     notes: list[str] = []
-    found = find_minimum(repository, notes.append)
-    assert found == Detected("1.9", repository / "requirements.txt")
+    found = required(repository, note=notes.append)
+    assert found == Required((1, 9), repository / "requirements.txt")
     assert notes == [f"{repository / 'requirements.txt'}: gone.txt: cannot read: no such file or directory"]
 
 
@@ -433,8 +482,8 @@ def test_malformed_files_are_left_out_with_a_note(repository: Path, name: str, d
     (repository / name).write_bytes(data)
     notes: list[str] = []
     troubles: list[tuple[Path, str, bool]] = []
-    found = find_minimum(repository, notes.append, lambda *trouble: troubles.append(trouble))
-    assert found is None
+    found = required(repository, note=notes.append, trouble=lambda *trouble: troubles.append(trouble))
+    assert found == Required()
     notes += [f"{path}: {reason}" for path, reason, refused in troubles if not refused]
     assert len(notes) == 1
     assert notes[0].startswith(str(repository / name))
@@ -453,4 +502,4 @@ def test_malformed_files_are_left_out_with_a_note(repository: Path, name: str, d
 )
 def test_files_of_another_shape(repository: Path, name: str, text: str) -> None:
     (repository / name).write_text(text)
-    assert find_minimum(repository) is None
+    assert required(repository) == Required()

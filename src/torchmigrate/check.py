@@ -26,6 +26,7 @@ from torchmigrate.source import Source, SourceError
 
 if TYPE_CHECKING:
     from torchmigrate.catalogue.index import Catalogue
+    from torchmigrate.engines import Engines
 
 CLEAN, FOUND, FAILED = 0, 1, 2
 
@@ -45,7 +46,7 @@ class Output(NamedTuple):
 class Checker:
     """One run over files or over stdin.
 
-    here: the directory to which messages are relative. problems: what could not be done before.
+    here: the directory to which messages are relative.
     """
 
     def __init__(
@@ -55,18 +56,14 @@ class Checker:
         output: Output,
         console: Console,
         here: Path,
-        problems: Iterable[Problem] = (),
     ) -> None:
-        from torchmigrate.engine import Engine
-
         self.catalogue = catalogue
         self.settings = settings
         self.output = output
         self.console = console
         self.here = here
-        self.engine = Engine(catalogue, settings, in_project=True)
         self.tally = Tally(settings.least)
-        self.problems = list(problems)
+        self.problems: list[Problem] = []
         self.pieces: list[tuple[str, str]] = []  # path, its part of the report
         self.diffs: list[tuple[str, bytes]] = []
         self.reporter = reporter_for(output.format, console.style)
@@ -82,12 +79,13 @@ class Checker:
         self.problems += found.problems
         if not found.files and not found.problems:
             self.console.note("warning: no Python files found under the given paths")
+        engines = self._engines(found.files)
         if len(found.files) > 1:
-            self.engine.load()
+            engines.load()
         with self.console.progress() as progress:
-            for result in run(found.files, self.engine.check, self.output.jobs, progress):
+            for result in run(found.files, engines.check, self.output.jobs, progress):
                 if result.new_text is not None and not self.output.diff:
-                    result = self._write(result)
+                    result = self._write(result, engines.settings_of(result.path))
                 self._add(result)
         self.console.detail(
             f"checked {plural(len(found.files), 'file')} in {time.monotonic() - started:.2f} s"
@@ -111,7 +109,7 @@ class Checker:
         if not (self.settings.force_exclude and is_excluded(path, self.settings)):
             try:
                 source = Source.from_bytes(data, path)
-                result = self.engine.check_source(source, path)
+                result = self._engines([path]).check_source(source, path)
                 if result.new_text is not None:
                     text = source.encode(result.new_text)
                 self._add(result, source)
@@ -129,7 +127,15 @@ class Checker:
 
     # ---- one file ------------------------------------------------------------------------------------
 
-    def _write(self, result: FileResult) -> FileResult:
+    def _engines(self, files: Sequence[Path]) -> Engines:
+        """What checks these files."""
+        from torchmigrate.engines import Engines, settings_of_files
+
+        own, problems = settings_of_files(files, self.settings, self.console)
+        self.problems += problems
+        return Engines(self.catalogue, self.settings, own)
+
+    def _write(self, result: FileResult, settings: Settings) -> FileResult:
         """Write the fixed text of a file. If that fails, what is said of the file as it still is."""
         from torchmigrate.edits import save
         from torchmigrate.engine import Engine
@@ -139,9 +145,7 @@ class Checker:
             save(result.path, result.old_text, result.new_text)
         except SourceError as error:
             problem = Problem(result.path, error.reason, error.line)
-            result = Engine(self.catalogue, self.settings._replace(fix=False), in_project=True).check(
-                result.path
-            )
+            result = Engine(self.catalogue, settings._replace(fix=False), in_project=True).check(result.path)
             result.problems = [
                 problem,
                 *(other for other in result.problems if other.reason != problem.reason),

@@ -113,9 +113,7 @@ def check(
     output = Output(
         output_format, options["diff"], show_fixes, statistics, exit_zero, exit_non_zero_on_fix, jobs
     )
-    checker = Checker(
-        session.catalogue, session.settings, output, session.console, Path.cwd(), session.problems
-    )
+    checker = Checker(session.catalogue, session.settings, output, session.console, Path.cwd())
     if from_stdin:
         if sys.stdin is None:
             raise click.ClickException("stdin is closed.")

@@ -65,6 +65,8 @@ class Settings(NamedTuple):
     """What to look for, for which versions, and what to fix. Can be sent to another process.
 
     target, minimum: releases of torch such as "2.15"; minimum None: unknown, only the target matters.
+    detect: what the project of a file requires counts; `minimum`, where there is one, all the same.
+    packages: those of `versions.detect.PACKAGES` that the project declares.
     codes: of the selected rules. known: the code of every rule that exists, by code and by name.
     per_file_ignores: pattern relative to `root` (`!` in front: files that do not match) -> codes.
     root: directory of the configuration, or of the project; patterns are relative to it.
@@ -74,6 +76,8 @@ class Settings(NamedTuple):
     known: Mapping[str, str] = _NONE
     target: str = NEWEST
     minimum: str | None = None
+    detect: bool = False
+    packages: frozenset[str] = frozenset()
     fix: bool = False
     unsafe_fixes: bool = False
     per_file_ignores: tuple[tuple[str, frozenset[str]], ...] = ()

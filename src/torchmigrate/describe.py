@@ -201,7 +201,9 @@ def _in_range(rule: Rule, span: VersionRange) -> str:
         where += f", with torch {span.minimum} as the minimum"
     level = _severity(rule, span)
     if level is None:
-        return f"{where}: nothing is reported yet."
+        if severity(rule, VersionRange(span.target)) is None:
+            return f"{where}: nothing is reported yet."
+        return f"{where}: nothing is reported, since both have the change."
     fix = {
         "none": "there is no fix",
         "advice": "the fix is only shown",

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from torchmigrate.analysis import Analyser
     from torchmigrate.catalogue.index import Catalogue
     from torchmigrate.catalogue.model import Rule, RuleHead
+    from torchmigrate.project.index import ProjectIndex
 
 MAX_ROUNDS = 10
 NOTEBOOK = "notebooks are not read; convert it with `jupyter nbconvert --to script`"
@@ -51,13 +52,25 @@ class Engine:
     ) -> None:
         self.settings = settings
         self.in_project = in_project
+        self._first: Engine | None = None
         self.everywhere = everywhere
         self.versions = VersionRange(settings.target, settings.minimum)
         self.whole = catalogue
         self.catalogue = catalogue.where(self._wanted)
 
+    def sibling(self, settings: Settings) -> Engine:
+        """An engine for other requirements, which shares what this one knows of the project."""
+        engine = Engine(self.whole, settings, in_project=self.in_project, everywhere=self.everywhere)
+        engine._first = self
+        return engine
+
     def _wanted(self, head: RuleHead) -> bool:
-        return self.settings.selects(head.code) and severity(head, self.versions) is not None
+        if head.unless_declared in self.settings.packages:
+            return False
+        changes = {head.changed, head.last_change}  # of several symbols
+        return self.settings.selects(head.code) and any(
+            severity(head._replace(changed=changed), self.versions) is not None for changed in changes
+        )
 
     def load(self) -> None:
         """Read the rules now, so that the processes that are forked share them."""
@@ -84,14 +97,26 @@ class Engine:
         return any(head.codemod for head in self.catalogue.heads)
 
     @cached_property
+    def project(self) -> ProjectIndex:
+        """What other files do with the names of a file."""
+        from torchmigrate.project.index import ProjectIndex
+
+        if self._first is not None:
+            return self._first.project
+        return ProjectIndex(self.settings if self.in_project else None)
+
+    @cached_property
     def analyser(self) -> Analyser:
         """What does the work; loaded when the first file needs it."""
         from torchmigrate.analysis import Analyser
-        from torchmigrate.project.index import ProjectIndex
 
-        project = ProjectIndex(self.settings if self.in_project else None)
         return Analyser(
-            self.catalogue, self.versions, self.settings, self.whole, project, everywhere=self.everywhere
+            self.catalogue,
+            self.versions,
+            self.settings,
+            self.whole,
+            self.project,
+            everywhere=self.everywhere,
         )
 
     # ---- files ---------------------------------------------------------------------------------------
@@ -242,7 +267,7 @@ class Engine:
             source = after
             found = self.analyse(source, path, result)
         if unused:
-            after = without_unused_imports(source, path, unused, self.analyser.project)
+            after = without_unused_imports(source, path, unused, self.project)
             source = source if self._breaks(after, original) else after
             found = self.analyse(source, path, result)
         if source.text != original.text:

@@ -23,7 +23,7 @@ from torchmigrate.idle import remove_idle
 from torchmigrate.import_edits import remove_statements
 from torchmigrate.imports import ImportPlanner, Refusal
 from torchmigrate.match.conditions import has_effects
-from torchmigrate.model import Applicability, Edit, Finding, Fix, Release, Severity, Timeline
+from torchmigrate.model import Applicability, Edit, Finding, Fix, Release, Severity
 from torchmigrate.moves import Moves
 from torchmigrate.names.distinctive import DISTINCTIVE_METHODS
 from torchmigrate.names.guards import is_excluded, is_handled
@@ -34,7 +34,7 @@ from torchmigrate.quotes import requoted
 from torchmigrate.ranges import Ranges
 from torchmigrate.source import Source
 from torchmigrate.trees import walk
-from torchmigrate.versions.range import VersionRange, applicability, requirement, severity
+from torchmigrate.versions.range import VersionRange, applicability, requirement, severity, timeline
 from torchmigrate.versions.releases import show_version
 
 # Calls in a test that only ask.
@@ -252,7 +252,7 @@ class FixPlanner:
             fix=fix,
             url=rule.references[0] if rule.references else None,
             symbol=hit.name,
-            timeline=timeline(rule),
+            timeline=timeline(rule, self.versions),
         )
 
     # ---- one use -------------------------------------------------------------------------------------
@@ -642,11 +642,6 @@ def required(case: Case, rule: Rule) -> set[str]:
         return set()
     library, version = requirement(case.requires, rule.library)
     return {f"{library} {show_version(version)}"}
-
-
-def timeline(rule: Rule) -> Timeline:
-    """The releases of a rule."""
-    return Timeline(rule.library, rule.outdated, rule.deprecated, rule.changed, rule.removed)
 
 
 def fill(text: str, name: str, values: Mapping[str, str]) -> str:

@@ -6,6 +6,7 @@ Python 3.14). For looking around, what cannot be reached is not there.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 from collections.abc import Collection
@@ -57,3 +58,29 @@ def entries(directory: Path) -> Collection[str]:
         return frozenset(os.listdir(directory))  # noqa: PTH208 (names are all that is needed)
     except OSError:
         return frozenset()
+
+
+_VERSION_CONTROL = (".git", ".hg", ".svn")
+
+
+@functools.lru_cache(maxsize=4096)
+def work_tree_of(directory: Path) -> Path | None:
+    """The root of what is under version control around a directory; of a submodule, the one around it."""
+    above = [directory, *directory.parents]
+    for marker in _VERSION_CONTROL:
+        held = [place for place in above if marker in entries(place)]
+        # A submodule, which has a file of that name, belongs to the repository around it.
+        for place in [item for item in held if (item / marker).is_dir()] or held:
+            return place
+    return None
+
+
+@functools.lru_cache(maxsize=1)
+def shared_directories() -> frozenset[Path]:
+    """Directories that hold everything: what is below them does not belong together."""
+    # Not by `tempfile`, which takes long to load.
+    named = [os.environ.get(name, "") for name in ("TMPDIR", "TEMP", "TMP")]
+    with contextlib.suppress(RuntimeError):  # there is no home
+        named.append(str(Path.home()))
+    found = [Path(os.path.realpath(path)) for path in ("/tmp", "/var/tmp", *filter(None, named))]
+    return frozenset([*found, Path(found[0].anchor)])

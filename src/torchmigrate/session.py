@@ -18,10 +18,8 @@ from torchmigrate.config import (
     read_config,
 )
 from torchmigrate.console import Console
-from torchmigrate.model import Problem
 from torchmigrate.options import layer
 from torchmigrate.reach import is_dir
-from torchmigrate.report.base import shown_path
 from torchmigrate.selection import Selectable
 
 if TYPE_CHECKING:
@@ -42,7 +40,6 @@ class Session(NamedTuple):
     catalogue: Catalogue
     settings: Settings
     known: Sequence[Selectable]
-    problems: Sequence[Problem] = ()  # what could not be read on the way here
 
     @classmethod
     def open(
@@ -73,13 +70,12 @@ class Session(NamedTuple):
             settings = combine([layer, command_line or Layer()], known, root=root, fix=fix)
         except ConfigError as error:
             raise click.ClickException(str(error)) from None
-        problems: list[Problem] = []
-        if detect and not isolated and settings.minimum is None:
-            minimum = _detect_minimum(start, settings.target, console, problems)
-            settings = settings._replace(minimum=minimum)
-        console.detail(f"target: torch {settings.target}; minimum: {settings.minimum or 'unknown'}")
+        settings = settings._replace(detect=detect and not isolated)
+        of_each = settings.detect and settings.minimum is None  # said when the files are known
+        minimum = "" if of_each else f"; minimum: {settings.minimum or 'unknown'}"
+        console.detail(f"target: torch {settings.target}{minimum}")
         console.detail(f"{len(settings.codes)} of {len(known)} rules selected")
-        return cls(console, catalogue, settings, known, problems)
+        return cls(console, catalogue, settings, known)
 
     @classmethod
     def from_options(cls, paths: Sequence[Path], options: Mapping[str, Any]) -> Session:
@@ -159,27 +155,6 @@ def load_rules(layer: Layer) -> tuple[Catalogue, Sequence[Selectable]]:
     except CatalogueError as error:
         raise ConfigError(str(error)) from None
     return catalogue, known
-
-
-def _detect_minimum(start: Path, target: str, console: Console, problems: list[Problem]) -> str | None:
-    """The oldest release that the project's own dependencies allow. Files that are refused are problems."""
-    from torchmigrate.versions.detect import find_minimum
-    from torchmigrate.versions.releases import parse_version
-
-    def trouble(path: Path, reason: str, refused: bool) -> None:
-        if refused:
-            problems.append(Problem(path, reason))
-        else:
-            console.note(f"warning: {shown_path(path, Path.cwd())}: {reason}: no minimum is read from it")
-
-    found = find_minimum(start, console.detail, trouble)
-    if found is None:
-        return None
-    if parse_version(found.minimum) > parse_version(target):
-        console.detail(f"minimum: torch {found.minimum} in {found.path} is newer than the target: not used")
-        return None
-    console.detail(f"minimum: torch {found.minimum}, from {found.path}")
-    return found.minimum
 
 
 def project_directory(start: Path) -> Path:

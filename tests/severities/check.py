@@ -90,8 +90,10 @@ def _problem(rule: Rule, level: Severity | None, evidence: Evidence, span: Versi
         return "it is gone"
     if level is Severity.WARNING:
         target, _ = span.of(rule.library)
-        if rule.changed is not None and parse_version(rule.changed) <= target:
-            return None
+        changed = rule.changed is not None and parse_version(rule.changed) <= target
+        # To a project that has had the change for long, only what still warns matters.
+        if changed and severity(rule, VersionRange(span.target, span.target)) is not Severity.WARNING:
+            return "it still warns" if evidence.warns else None
         return None if evidence.warns else "it does not warn"
     if evidence.warns and level is Severity.INFO:
         return "it warns"

@@ -67,6 +67,8 @@ class _Builder:
 def _encode_rule(rule: Rule) -> Any:
     head = RuleHead.of(rule)
     own = {status: found for status in STATUS if (found := getattr(head, status)) != getattr(rule, status)}
+    if head.last_change != head.changed:
+        own["last_change"] = head.last_change
     data = _encode(rule)
     return {**data, _HEAD: own} if own else data
 
@@ -103,9 +105,11 @@ def _head(raw: Mapping[str, Any]) -> RuleHead:
         get("outdated"),
         get("deprecated"),
         get("changed"),
+        get("last_change", get("changed")),
         get("removed"),
         get("codemod"),
         get("opt_in", False),
+        get("unless_declared"),
     )
 
 

@@ -105,6 +105,7 @@ def read_rule(raw: dict[str, Any], number: int, file: YamlFile, shown_path: str)
         codemod=raw.get("codemod"),
         opt_in=raw.get("opt_in", False),
         once=raw.get("once"),
+        unless_declared=raw.get("unless_declared"),
         unless_named=raw.get("unless_named"),
         together=raw.get("together"),
         references=tuple(raw.get("references", ())),

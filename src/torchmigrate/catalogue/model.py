@@ -119,6 +119,7 @@ class Rule(NamedTuple):
     opt_in: bool = False  # off unless selected (adoption)
     # "file", "function": what gives the same advice there is one decision, so one finding with many places
     once: str | None = None
+    unless_declared: str | None = None  # nothing is said where the project declares this package
     unless_named: str | None = None  # no fix in files with attributes or strings like this pattern
     together: str | None = None  # all findings of a file by rules that say the same are fixed as one, or none
     references: tuple[str, ...] = ()
@@ -137,9 +138,11 @@ class RuleHead(NamedTuple):
     outdated: str | None
     deprecated: str | None
     changed: str | None
+    last_change: str | None  # what `changed` is for the symbol for which it is latest
     removed: str | None
     codemod: str | None
     opt_in: bool
+    unless_declared: str | None
 
     @classmethod
     def of(cls, rule: Rule) -> RuleHead:
@@ -149,18 +152,22 @@ class RuleHead(NamedTuple):
             library=rule.library,
             symbols=tuple(rule.symbols),
             modules=tuple(rule.modules),
-            outdated=_earliest(rule, "outdated"),
-            deprecated=_earliest(rule, "deprecated"),
-            changed=_earliest(rule, "changed"),
-            removed=_earliest(rule, "removed"),
+            outdated=min(_given(rule, "outdated"), key=_order, default=None),
+            deprecated=min(_given(rule, "deprecated"), key=_order, default=None),
+            changed=min(_given(rule, "changed"), key=_order, default=None),
+            last_change=max(_given(rule, "changed"), key=_order, default=None),
+            removed=min(_given(rule, "removed"), key=_order, default=None),
             codemod=rule.codemod,
             opt_in=rule.opt_in,
+            unless_declared=rule.unless_declared,
         )
 
 
-def _earliest(rule: Rule, status: str) -> str | None:
-    """The first release in which a status holds for any symbol: each may name its own."""
+def _given(rule: Rule, status: str) -> list[str]:
+    """The releases in which a status holds for any symbol: each may name its own."""
     given = {values.get(status) for values in rule.symbols.values()} | {getattr(rule, status)}
-    return min(
-        (text for text in given if text), key=lambda text: tuple(map(int, text.split("."))), default=None
-    )
+    return [text for text in given if text]
+
+
+def _order(release: str) -> tuple[int, ...]:
+    return tuple(map(int, release.split(".")))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from torchmigrate.catalogue.model import ALL_ROLES
+from torchmigrate.versions.detect import PACKAGES
 
 Schema = dict[str, Any]
 
@@ -239,6 +240,7 @@ RULE: Schema = _record(
         "codemod": _IDENTIFIER,
         "opt_in": _TRUE,
         "once": {"enum": ["file", "function"], "allowed": "`file` or `function`"},
+        "unless_declared": {"enum": sorted(PACKAGES), "allowed": f"one of {', '.join(sorted(PACKAGES))}"},
         "unless_named": _string("a regular expression", r"\A\S+\Z"),
         "together": _string("a name in kebab-case", r"\A[a-z0-9]+(?:-[a-z0-9]+)*\Z"),
         "references": _list_of(_string("a URL", r"\Ahttps?://\S+\Z"), "a list of URLs"),

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from torchmigrate.catalogue.model import Rule
-from torchmigrate.fixes import FixPlanner, fill, timeline
+from torchmigrate.fixes import FixPlanner, fill
 from torchmigrate.model import Edit, Finding, Fix
-from torchmigrate.versions.range import applicability, severity
+from torchmigrate.versions.range import applicability, severity, timeline
 
 
 def finding_at(
@@ -25,7 +25,7 @@ def finding_at(
         fix=fix,
         url=rule.references[0] if rule.references else None,
         symbol=symbol,
-        timeline=timeline(rule),
+        timeline=timeline(rule, planner.versions),
     )
 
 

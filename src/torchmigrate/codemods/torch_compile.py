@@ -17,12 +17,12 @@ from torchmigrate.codemods._model_events import Build, Event, Happening, Life
 from torchmigrate.codemods._model_kinds import Built, below
 from torchmigrate.codemods._model_life import Lives
 from torchmigrate.codemods._placing import inside_one, line_behind, runs_one_of, use_at
-from torchmigrate.fixes import FixPlanner, fill, required, timeline
+from torchmigrate.fixes import FixPlanner, fill, required
 from torchmigrate.hits import Hit
 from torchmigrate.imports import Refusal
 from torchmigrate.model import Edit, Finding, Fix
 from torchmigrate.names.model import Names, Scope
-from torchmigrate.versions.range import applicability, severity
+from torchmigrate.versions.range import applicability, severity, timeline
 
 COMPILE = "torch.compile"
 IN_PLACE_SINCE = "2.1"  # nn.Module.compile is in the wheel of 2.1.0, not in that of 2.0.1
@@ -277,7 +277,7 @@ def _finding(life: Life, scope: Scope, rule: Rule, planner: FixPlanner) -> Findi
         fix=made if isinstance(made, Fix) else None,
         url=rule.references[0] if rule.references else None,
         symbol=next(iter(rule.symbols)),
-        timeline=timeline(rule),
+        timeline=timeline(rule, planner.versions),
     )
 
 

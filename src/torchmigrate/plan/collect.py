@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
-from functools import cached_property
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from torchmigrate.api_rules.rules import NEEDS_NEWER
 from torchmigrate.catalogue.index import Catalogue
 from torchmigrate.config import Settings
 from torchmigrate.engine import Engine
+from torchmigrate.engines import Engines
 from torchmigrate.model import Applicability, FileResult, Finding
 from torchmigrate.plan.compute import since
 from torchmigrate.plan.model import Effort, Line, Place, Since
@@ -38,18 +38,15 @@ class Search:
     nothing is missing. Where the minimum is not known, that begins with a very old one.
     """
 
-    def __init__(self, catalogue: Catalogue, settings: Settings) -> None:
+    def __init__(self, catalogue: Catalogue, settings: Settings, own: Mapping[Path, Settings]) -> None:
         self.catalogue = catalogue
-        self.settings = settings._replace(fix=False)
-        self._engines: dict[Version, Engine] = {}
-
-    @cached_property
-    def engine(self) -> Engine:
-        return Engine(self.catalogue, self.settings, in_project=True)
+        self.settings = settings
+        self.engines = Engines(catalogue, settings, own)
+        self._needing: dict[Version, Engine] = {}
 
     def check(self, path: Path) -> FileResult:
         """What is found in a file; whatever is wrong with it becomes a problem of the result."""
-        result = self.engine.check(path)
+        result = self.engines.check(path)
         if self.settings.selects(NEEDS_NEWER) and not result.problems:
             others = [finding for finding in result.findings if finding.code != NEEDS_NEWER]
             result.findings = [*others, *self._needs(path)]
@@ -58,7 +55,7 @@ class Search:
     def _needs(self, path: Path) -> list[Finding]:
         """What the code needs, at each place the newest."""
         found: dict[int, Finding] = {}
-        minimum, target = self.settings.minimum, parse_version(self.settings.target)
+        minimum, target = self.engines.settings_of(path).minimum, parse_version(self.settings.target)
         floor: Version | None = _OLDEST if minimum is None else parse_version(minimum)
         first = minimum is not None
         while floor is not None and floor <= target:
@@ -78,10 +75,10 @@ class Search:
         return list(found.values())
 
     def _engine_for(self, minimum: Version) -> Engine:
-        if minimum not in self._engines:
+        if minimum not in self._needing:
             settings = self.settings._replace(codes=frozenset([NEEDS_NEWER]), minimum=show_version(minimum))
-            self._engines[minimum] = Engine(self.catalogue, settings, everywhere=True)
-        return self._engines[minimum]
+            self._needing[minimum] = Engine(self.catalogue, settings, everywhere=True)
+        return self._needing[minimum]
 
 
 def _newest(findings: Iterable[Finding]) -> Version | None:

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import click
 
+from torchmigrate.config import Settings
+from torchmigrate.engines import settings_of_files
 from torchmigrate.files import explain_os_error
 from torchmigrate.model import Problem
 from torchmigrate.plan.collect import Search, places_of
@@ -22,7 +24,7 @@ from torchmigrate.session import Session, common_directory
 from torchmigrate.signals import held
 from torchmigrate.source import SourceError
 from torchmigrate.style import Style, printable
-from torchmigrate.versions.releases import parse_version
+from torchmigrate.versions.releases import Version, parse_version
 
 DONE, FAILED = 0, 2
 FORMATS = ("table", "markdown", "json", "html")
@@ -55,13 +57,13 @@ def run_plan(session: Session, paths: Sequence[Path], request: Request) -> int:
     repository = repository_of(start)
     root = repository or session.settings.root
     links = _links(request, root, here)
-    places, files, problems = _look(session, paths, request.jobs, here, root)
-    settings = session.settings
+    settings = session.settings._replace(fix=False)
+    places, files, problems, minimum = _look(session, settings, paths, request.jobs, here, root)
     plan = make_plan(
         printable(request.title or (repository or start).name or "project"),
         places,
         target=parse_version(settings.target),
-        minimum=None if settings.minimum is None else parse_version(settings.minimum),
+        minimum=minimum,
         files=files,
         unread=len({problem.path for problem in problems}),
     )
@@ -81,20 +83,26 @@ def run_plan(session: Session, paths: Sequence[Path], request: Request) -> int:
 
 
 def _look(
-    session: Session, paths: Sequence[Path], jobs: int | None, here: Path, root: Path
-) -> tuple[list[Place], int, list[Problem]]:
-    """The places in all files, how many files there are, and what could not be done."""
+    session: Session, settings: Settings, paths: Sequence[Path], jobs: int | None, here: Path, root: Path
+) -> tuple[list[Place], int, list[Problem], Version | None]:
+    """The places in all files, how many files there are, what could not be done, and the oldest minimum.
+
+    That is not known if it is not known for one of the files.
+    """
     from torchmigrate.discover import discover_for
     from torchmigrate.runner import run
 
     started = time.monotonic()
-    settings, console = session.settings, session.console
+    console = session.console
     found = discover_for(paths, settings)
-    problems = [*session.problems, *found.problems]
+    # Without any file, the plan is about the directory.
+    files = found.files or [common_directory(paths) / "-"]
+    own, problems = settings_of_files(files, settings, console)
+    problems += found.problems
     if not found.files and not problems:
         console.note("warning: no Python files found under the given paths")
     places: list[Place] = []
-    search = Search(session.catalogue, settings)
+    search = Search(session.catalogue, settings, own)
     with console.progress() as progress:
         for result in run(found.files, search.check, jobs, progress):
             problems += result.problems
@@ -103,7 +111,9 @@ def _look(
             except SourceError as error:  # it was there a moment ago
                 problems.append(Problem(result.path, error.reason, error.line))
     console.detail(f"checked {plural(len(found.files), 'file')} in {time.monotonic() - started:.2f} s")
-    return places, len(found.files), problems
+    minimums = {own.get(path, settings).minimum for path in files}
+    known = [parse_version(minimum) for minimum in minimums if minimum is not None]
+    return places, len(found.files), problems, min(known) if len(known) == len(minimums) else None
 
 
 def _links(request: Request, root: Path, here: Path) -> Links:

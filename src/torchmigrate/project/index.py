@@ -28,7 +28,7 @@ from torchmigrate.project.screening import (
     may_take,
     notebook_words,
 )
-from torchmigrate.reach import entries, exists, is_file
+from torchmigrate.reach import entries, exists, is_file, shared_directories, work_tree_of
 from torchmigrate.source import Source, SourceError
 
 if TYPE_CHECKING:
@@ -39,7 +39,6 @@ NOTEBOOK = ".ipynb"
 MOST_FILES = 10_000
 MOST_BYTES = 100_000_000
 STEPS = 4  # from module to module on the way to what a name means
-_VERSION_CONTROL = (".git", ".hg", ".svn")
 _PROJECT_FILES = frozenset(["pyproject.toml", "setup.py", "setup.cfg", "torchmigrate.toml"])
 _WORD = re.compile(r"\w+")
 _FILE = re.compile(r"[/\\.]")
@@ -108,13 +107,10 @@ def project_root(directory: Path, root: Path) -> Path:
     That is the repository. Without one it is the highest directory that has the files of a project (such as
     `pyproject.toml`), or that is reached through directories with Python files; or `root`, if that is above.
     """
+    if (top := work_tree_of(directory)) is not None:
+        return top
     above = [directory, *directory.parents]
-    for marker in _VERSION_CONTROL:
-        held = [place for place in above if marker in entries(place)]
-        # A submodule, which has a file of that name, belongs to the repository around it.
-        for place in [item for item in held if (item / marker).is_dir()] or held:
-            return place
-    outside = _no_projects()
+    outside = shared_directories()
     inside = [place for place in above if place not in outside]
     found = [directory]
     found += [place for place in inside if not _PROJECT_FILES.isdisjoint(entries(place))]
@@ -125,17 +121,6 @@ def project_root(directory: Path, root: Path) -> Path:
             break
         found.append(place)
     return min(found, key=lambda place: len(place.parts))
-
-
-@functools.lru_cache(maxsize=1)
-def _no_projects() -> frozenset[Path]:
-    """Directories that hold everything: what is below them does not belong together."""
-    # Not by `tempfile`, which takes long to load.
-    named = [os.environ.get(name, "") for name in ("TMPDIR", "TEMP", "TMP")]
-    found = [
-        Path(os.path.realpath(path)) for path in (str(Path.home()), "/tmp", "/var/tmp", *filter(None, named))
-    ]
-    return frozenset([*found, Path(found[0].anchor)])
 
 
 class _Project:
@@ -190,7 +175,7 @@ class _Project:
         if settings is None:
             return []
         suffixes = (".py", ".pyi", NOTEBOOK)
-        if self.root in _no_projects():  # only what is beside each other belongs together
+        if self.root in shared_directories():  # only what is beside each other belongs together
             beside = [self.root / name for name in entries(self.root) if name.endswith(suffixes)]
             return sorted(path for path in beside if is_file(path))
         return discover_real(self.root, settings, suffixes, MOST_FILES)

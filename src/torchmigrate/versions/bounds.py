@@ -18,7 +18,11 @@ from torchmigrate.versions.releases import PATCH_RELEASES, RELEASES, Version, sh
 _TORCH = frozenset(["torch", "pytorch", "pytorch-cpu", "pytorch-gpu"])
 _LOWER = frozenset([">=", ">", "==", "===", "~="])
 _LOCAL = re.compile(r"\+[\w.]+")
-_CONDA = re.compile(r"(?s)(?:[\w./-]+::)?(?P<name>[\w.-]+?)(?:\[.*\])?\s*(?P<version>[=<>!~\d*].*)?")
+_NAME = re.compile(r"\s*(?:[\w./-]+::)?([\w.-]+)(?![\w.+:-])")
+_CONDA = re.compile(
+    r"(?s)(?:[\w./:-]+::)?(?P<name>[\w.-]+?)(?:\[(?P<keys>.*)\])?\s*(?P<version>[=<>!~\d*].*)?"
+)
+_CONDA_VERSION = re.compile(r"(?:^|,)\s*version\s*=\s*(?:'([^']*)'|\"([^\"]*)\"|([^,]*))")
 
 
 def of_requirement(text: str) -> Version | None:
@@ -45,6 +49,12 @@ def of_requirement(text: str) -> Version | None:
     if requirement.url is not None:
         return _of_wheel(requirement.url)
     return of_specifier(str(requirement.specifier))
+
+
+def name_of(text: str) -> str:
+    """The package that a requirement of pip or conda is about, as PyPI writes it; empty for an address."""
+    match = _NAME.match(text)
+    return "" if match is None else canonicalize_name(match[1])
 
 
 def of_specifier(text: str) -> Version | None:
@@ -82,15 +92,19 @@ def of_poetry(text: str) -> Version | None:
 
 
 def of_conda(text: str) -> Version | None:
-    """Like `of_requirement`, for conda's `pytorch=1.7`, `pytorch >=1.7,<2` or `pytorch::pytorch=1.7=py38_0`.
+    """Like `of_requirement`, for conda's `pytorch=1.7`, `pytorch >=1.7,<2`, `pytorch::pytorch=1.7=py38_0` or
+    `pytorch[version='>=1.7']`.
 
     Raises:
         ValueError: it is about torch and cannot be read.
     """
     match = _CONDA.fullmatch(text.strip())
-    if match is None or not _is_torch(match["name"]) or not match["version"]:
+    if match is None or not _is_torch(match["name"]):
         return None
-    return _lowest_of(_conda_specifier(part) for part in match["version"].split("|"))
+    version = match["version"]
+    if match["keys"] and (key := _CONDA_VERSION.search(match["keys"])) is not None:
+        version = next(filter(None, key.groups()), None)  # what is in brackets counts before what is not
+    return _lowest_of(_conda_specifier(part) for part in version.split("|")) if version else None
 
 
 def lowest(bounds: list[Version | None]) -> Version | None:

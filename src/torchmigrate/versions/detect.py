@@ -1,8 +1,10 @@
-"""The oldest torch that a project supports, as its own dependencies say."""
+"""What a project requires for a file, as its own dependencies say: the oldest torch that it supports."""
 
 from __future__ import annotations
 
 import ast
+import functools
+import itertools
 import os
 import re
 import warnings
@@ -12,8 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torchmigrate.files import UnreadableError, is_below, read
 from torchmigrate.formats import FormatError, check_yaml, read_toml
-from torchmigrate.reach import exists, is_dir, project_of
-from torchmigrate.versions.releases import show_version
+from torchmigrate.reach import entries, is_dir, project_of, shared_directories, work_tree_of
 
 if TYPE_CHECKING:
     from torchmigrate.versions.releases import Version
@@ -26,72 +27,119 @@ Trouble = Callable[[Path, str, bool], None]
 _OPTION = r"\s--?[A-Za-z].*$"  # `torch==1.7 --hash=...`
 _INCLUDE = r"(?:-r|--requirement|-c|--constraint)[\s=]*(\S+)"
 LONGEST = 10_000  # characters of one requirement
+# How the names of all files begin that state what a project requires.
+_NAMES = ("pyproject.toml", "setup.cfg", "setup.py", "requirement", "conda", "environment")
 MOST_INCLUDED = 100  # files that a requirements file may include
 
 
-def _silent(*_: object) -> None:
-    pass
+# Packages besides torch that matter: rules may be silent where the project declares one of them.
+PACKAGES = frozenset(["torchcodec"])
 
 
-class Detected(NamedTuple):
-    """A minimum and the file that states it."""
-
-    minimum: str  # "1.7"
-    path: Path
+def silent(*_: object) -> None:
+    """Tell nobody."""
 
 
-def find_minimum(start: Path, note: Note = _silent, trouble: Trouble = _silent) -> Detected | None:
-    """The oldest torch that the project around `start` (a file or directory) allows.
+class Required(NamedTuple):
+    """What is required for a file, as far as it matters here.
 
-    Looks in that directory and those above it, up to the root of the repository, or to below the home
-    directory where there is none. The nearest file that states a lower bound wins; in one directory
-    pyproject.toml, setup.cfg, setup.py, requirements files and conda environments, in this order. What
-    cannot be read or understood is left out and told: a line to `note`, a file to `trouble`. Nothing is
-    executed, and nothing is read that is not in the project (`project_of`).
+    minimum: the oldest torch that is allowed; None: nobody says. path: the file that says it.
+    packages: those of `PACKAGES` that are declared, for a part of the project or for an extra as well.
     """
-    for directory in _directories(start):
-        project = project_of(directory)
-        for reader, paths in _candidates(directory):
+
+    minimum: Version | None = None
+    path: Path | None = None
+    packages: frozenset[str] = frozenset()
+
+    def older(self, other: Required) -> Required:
+        """Both together: the older minimum counts, this one's if they are the same."""
+        packages = self.packages | other.packages
+        if self.minimum is None or (other.minimum is not None and other.minimum < self.minimum):
+            return other._replace(packages=packages)
+        return self._replace(packages=packages)
+
+
+class Requirements:
+    """What projects require for their files; every directory is looked at once.
+
+    For a file counts what is required in the directories from the root of its project (the repository; where
+    there is none, from the highest one below the home directory and its like) to its own. The oldest torch
+    of them is the minimum: a part of a project may ask for an older one than the root, but not for a newer
+    one, since what is in it may be used with what the root allows.
+
+    In one directory the first of pyproject.toml, setup.cfg, setup.py, requirements files and conda
+    environments that states a lower bound counts. Nothing is executed, and nothing is read that is not in
+    the project (`project_of`).
+
+    Args:
+        note: is told, in a line, what was not understood.
+        trouble: is told of a file that was not read, or is not what its name says.
+    """
+
+    def __init__(self, note: Note = silent, trouble: Trouble = silent) -> None:
+        self.note = note
+        self.trouble = trouble
+        self._stated: dict[Path, Required] = {}
+        self._found: dict[Path, Required] = {}
+
+    def of(self, path: Path) -> Required:
+        """What is required for a file, which need not exist."""
+        if os.path.islink(path):  # noqa: PTH114 (never raises)
+            path = Path(os.path.realpath(path))
+        directory = path.parent
+        if directory not in self._found:
+            # Of the same minimum in several places, the outermost is named.
+            places = map(self._stated_in, reversed(_directories(Path(os.path.realpath(directory)))))
+            self._found[directory] = functools.reduce(Required.older, places)
+        return self._found[directory]
+
+    def _stated_in(self, directory: Path) -> Required:
+        if directory not in self._stated:
+            self._stated[directory] = _read_directory(directory, self.note, self.trouble)
+        return self._stated[directory]
+
+
+def _directories(directory: Path) -> list[Path]:
+    """A directory and those around it that belong to its project, the root last."""
+    above = [directory, *directory.parents]
+    top = work_tree_of(directory)
+    if top is not None:
+        return above[: above.index(top) + 1]
+    return [directory, *itertools.takewhile(lambda place: place not in shared_directories(), above[1:])]
+
+
+def _read_directory(directory: Path, note: Note, trouble: Trouble) -> Required:
+    found = Required()
+    project = None
+    for reader, paths in _candidates(directory):
+        project = project or project_of(directory)
+        packages: set[str] = set()
+        if found.minimum is None:
+            files = [_File(path, project, note, trouble, packages) for path in paths]
             bounds = {
-                path: bound
-                for path in paths
-                if (bound := _bound(reader, _File(path, project, note, trouble))) is not None
+                file.path: bound for file in files if (bound := _bound(reader, file, b"torch")) is not None
             }
             if bounds:
                 path = min(bounds, key=lambda item: bounds[item])
-                return Detected(show_version(bounds[path]), path)
-    return None
-
-
-def _directories(start: Path) -> Iterator[Path]:
-    place = start.absolute()
-    if not is_dir(place):
-        place = place.parent
-    above = [place, *place.parents]
-    root = next((directory for directory in above if exists(directory / ".git")), None)
-    home = _home()
-    for directory in above:
-        if root is None and directory == home:
-            return
-        yield directory
-        if directory == root:
-            return
-
-
-def _home() -> Path | None:
-    try:
-        return Path.home()
-    except RuntimeError:  # there is none
-        return None
+                found = found._replace(minimum=bounds[path], path=path)
+        else:  # what is wrong with files that do not count for the minimum matters to nobody
+            for path in paths:
+                _bound(reader, _File(path, project, silent, silent, packages), *map(str.encode, PACKAGES))
+        found = found._replace(packages=found.packages | packages)
+    return found
 
 
 class _File(NamedTuple):
-    """A file that may state a bound. project: what it may lead to has to be there."""
+    """A file that may state a bound.
+
+    project: what it may lead to has to be there. packages: those of `PACKAGES` that it names.
+    """
 
     path: Path
     project: Path
     note: Note
     trouble: Trouble
+    packages: set[str]
 
     def read(self) -> bytes:
         return read(self.path, within=self.project)
@@ -100,15 +148,20 @@ class _File(NamedTuple):
         """Say that something in it is not understood."""
         self.note(f"{self.path}: {text}")
 
+    def declares(self, texts: Iterable[object]) -> None:
+        """Remember the packages that these requirements are about."""
+        from torchmigrate.versions.bounds import name_of
+
+        self.packages.update(PACKAGES.intersection(name_of(text) for text in texts if isinstance(text, str)))
+
 
 Reader = Callable[[_File, bytes], "Iterable[Version | None]"]
 
 
 def _candidates(directory: Path) -> Iterator[tuple[Reader, list[Path]]]:
     """Readers with the files they are for, strongest first; the lowest bound of one group counts."""
-    try:
-        names = sorted(os.listdir(directory))  # noqa: PTH208 (a Path for each would take longer)
-    except OSError:
+    names = sorted(name for name in entries(directory) if name.startswith(_NAMES))
+    if not names:
         return
     more = directory / "requirements"
     requirements = [
@@ -132,15 +185,17 @@ def _candidates(directory: Path) -> Iterator[tuple[Reader, list[Path]]]:
     yield _environment, conda
 
 
-def _bound(reader: Reader, file: _File) -> Version | None:
+def _bound(reader: Reader, file: _File, *words: bytes) -> Version | None:
+    """The bound that a file states. words: it is not worth parsing without one of them, as most files are."""
     from torchmigrate.versions.bounds import lowest
 
     if is_dir(file.path):
         return None
     try:
         data = file.read()
-        if b"torch" not in data.replace(b"\0", b"") and b"-r" not in data:
-            return None  # most files; not worth parsing
+        text = data.replace(b"\0", b"").lower()  # UTF-16 has them
+        if b"-r" not in text and not any(word in text for word in words):
+            return None
         return lowest(list(reader(file, data)))
     except UnreadableError as error:
         file.trouble(file.path, error.reason, True)
@@ -153,6 +208,8 @@ def _each(
     read: Callable[[str], Version | None], texts: Iterable[object], file: _File
 ) -> Iterator[Version | None]:
     """The bound of every text; those that are not understood are told."""
+    texts = list(texts)
+    file.declares(texts)
     for text in texts:
         if not isinstance(text, str):
             continue
@@ -186,14 +243,18 @@ def _pyproject(file: _File, data: bytes) -> Iterable[Version | None]:
     poetry = _table(content, "tool", "poetry")
     own = [*_each(of_requirement, _items(project.get("dependencies")), file)]
     own += _each(of_poetry, _poetry(_table(poetry, "dependencies")), file)
-    if any(bound is not None for bound in own):
-        return own  # what an extra or a group asks for is no bound of the project
-    others = [
+    extras = [
         *_table(project, "optional-dependencies").values(),
         *_table(content, "dependency-groups").values(),
     ]
-    found = [*_each(of_requirement, (item for group in others for item in _items(group)), file)]
+    others = [item for group in extras for item in _items(group)]
     groups = [_table(poetry, "group", name, "dependencies") for name in _table(poetry, "group")]
+    file.declares(others)
+    for table in (_table(poetry, "dependencies"), *groups):
+        file.declares(table)
+    if any(bound is not None for bound in own):
+        return own  # what an extra or a group asks for is no bound of the project
+    found = [*_each(of_requirement, others, file)]
     for table in (_table(poetry, "dev-dependencies"), *groups):
         found += _each(of_poetry, _poetry(table), file)
     return found
@@ -237,10 +298,11 @@ def _setup_cfg(file: _File, data: bytes) -> Iterable[Version | None]:
         raise FormatError(f"not understood (line {line})" if line else "not understood") from None
     own = parser.get("options", "install_requires", fallback="")
     bounds = [*_each(of_requirement, re.split(r"[\n]", own), file)]
-    if any(bound is not None for bound in bounds) or "options.extras_require" not in parser:
+    if "options.extras_require" not in parser:
         return bounds
-    extras = parser["options.extras_require"].values()
-    return _each(of_requirement, (line for text in extras for line in text.splitlines()), file)
+    extras = [line for text in parser["options.extras_require"].values() for line in text.splitlines()]
+    file.declares(extras)
+    return bounds if any(bound is not None for bound in bounds) else _each(of_requirement, extras, file)
 
 
 def _setup_py(file: _File, data: bytes) -> Iterable[Version | None]:
@@ -278,9 +340,8 @@ def _setup_py(file: _File, data: bytes) -> Iterable[Version | None]:
                 elif keyword.arg == "extras_require":
                     extras += _strings(keyword.value, values)
     bounds = [*_each(of_requirement, own, file)]
-    if any(bound is not None for bound in bounds):
-        return bounds
-    return _each(of_requirement, extras, file)
+    file.declares(extras)
+    return bounds if any(bound is not None for bound in bounds) else _each(of_requirement, extras, file)
 
 
 def _last_name(node: ast.expr) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Protocol
 
-from torchmigrate.model import Applicability, Severity
+from torchmigrate.model import Applicability, Severity, Timeline
 from torchmigrate.versions.releases import (
     ABSENT,
     COUNTED_AS_TORCH,
@@ -28,6 +28,7 @@ __all__ = [
     "parse_version",
     "requirement",
     "severity",
+    "timeline",
 ]
 
 AND_SUPPORTS = ", and the project supports "
@@ -72,23 +73,39 @@ class VersionRange:
         return companion(library, _version(self.target)), None if minimum == UNKNOWN else minimum
 
 
+def timeline(rule: Versioned, versions: VersionRange) -> Timeline:
+    """The releases of a rule that concern a project with this range.
+
+    A change that the minimum already has does not: the project lives with it. What was deprecated before it
+    warned that it would come, and no longer does; what is deprecated since then or later goes on to warn.
+    """
+    changed, deprecated = rule.changed, rule.deprecated
+    _, minimum = versions.of(rule.library)
+    if changed is not None and minimum is not None and _version(changed) <= minimum:
+        if deprecated is not None and _version(deprecated) < _version(changed):
+            deprecated = None
+        changed = None
+    return Timeline(rule.library, rule.outdated, deprecated, changed, rule.removed)
+
+
 def severity(rule: Versioned, versions: VersionRange) -> Severity | None:
-    """How bad a finding of `rule` is at the target; None: nothing happened yet, not to be reported.
+    """How bad a finding of `rule` is in a range; None: nothing happens that concerns it, not to be reported.
 
     What is only outdated in a later release than it was deprecated in has ceased to warn.
     """
     target, _ = versions.of(rule.library)
+    when = timeline(rule, versions)
 
     def reached(version: str | None) -> bool:
         return version is not None and _version(version) <= target
 
-    if reached(rule.removed):
+    if reached(when.removed):
         return Severity.ERROR
-    if reached(rule.changed):
+    if reached(when.changed):
         return Severity.WARNING
-    if reached(rule.deprecated) and not (reached(rule.outdated) and _ceased(rule.deprecated, rule.outdated)):
+    if reached(when.deprecated) and not (reached(when.outdated) and _ceased(when.deprecated, when.outdated)):
         return Severity.WARNING
-    return Severity.INFO if reached(rule.outdated) else None
+    return Severity.INFO if reached(when.outdated) else None
 
 
 def _ceased(deprecated: str | None, outdated: str | None) -> bool:
