@@ -31,8 +31,8 @@ def test_new_strings_follow_the_file() -> None:
 
 
 def test_new_strings_follow_those_beside_them() -> None:
-    assert requoted('"U"', "", "a = \"b\"; c = \"d\"", "f('x', ") == "'U'"
-    assert requoted("'U'", "", "a = 'b'", 'f("x", \'y\')') == "'U'"
+    assert requoted('"U"', "", 'a = "b"; c = "d"', "f('x', ") == "'U'"
+    assert requoted("'U'", "", "a = 'b'", "f(\"x\", 'y')") == "'U'"
     assert requoted('"U"', "", "a = 'b'", "f(x)") == "'U'"
 
 
