@@ -115,6 +115,8 @@ class Analyser:
                 }
             planner.exists = self.exists
             planner.saves_objects = functools.partial(self.project.saves_objects, path)
+            planner.saves_plainly = functools.partial(self.project.saves_plainly, path)
+            planner.decides_loading = functools.partial(self.project.decides_loading, path)
             planner.hides = lambda code, name, offset: suppressions.hides(
                 code, name, source.position(offset)[0]
             )

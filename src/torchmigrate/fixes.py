@@ -97,7 +97,11 @@ class FixPlanner:
         self.plans: dict[str, object] = {}
         self.halved: set[str] = set()  # what rules say by `together`, of which findings are suppressed
         self.exists: Callable[[str], bool | None] = lambda name: None  # whether the target has a name
-        self.saves_objects: Callable[[], bool] = lambda: False  # whether the project's checkpoints hold them
+        # Of the project's checkpoints: whether objects are in them, whether what is saved under a file name
+        # is plain, and whether it is decided for all what may be read.
+        self.saves_objects: Callable[[], bool] = lambda: False
+        self.saves_plainly: Callable[[str], bool | None] = lambda name: None
+        self.decides_loading: Callable[[], bool] = lambda: False
         self._compared: set[str] = set()  # symbols of which uses are compared with something
         self._withheld: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
         self._stated: dict[

@@ -9,23 +9,31 @@ from __future__ import annotations
 import ast
 import re
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from enum import IntEnum
 from functools import cached_property
 
 from torchmigrate.catalogue.model import Rule
-from torchmigrate.codemods._reaching import Definition, Reaching, reaching
+from torchmigrate.codemods._reaching import Definition, Reaching, Seen, reaching
 from torchmigrate.fixes import FixPlanner
 from torchmigrate.hits import Hit
 from torchmigrate.model import Finding
 from torchmigrate.names.model import Scope, Use
-from torchmigrate.project.checkpoints import may_hold_objects
+from torchmigrate.project.checkpoints import Saved, keyword_value, may_hold_settings
 
 NEEDS_HITS = True  # a file without a hit of the rule has nothing for it
 # Whoever sets this, or says which classes may be loaded, has decided already. (torch/serialization.py)
 _SETTLED = ("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", "TORCH_FORCE_WEIGHTS_ONLY_LOAD", "safe_globals")
 _DICT_METHODS = frozenset(["items", "keys", "values", "update", "copy"])
+_COPIES = frozenset(["dict", "OrderedDict", "deepcopy", "copy"])
+_LOOKS = frozenset(["len", "list", "set", "sorted", "print", "iter", "enumerate"])
+# Only tensors have these methods; other things have attributes of these names at most.
+_OF_TENSORS = frozenset(["size", "dim", "numel", "unsqueeze", "permute", "detach", "new_zeros", "new_ones"])
+_PARAMETER = re.compile(r"\w\.\w|(?:weight|bias)$")  # keys of a state dict
+# Calls that give the same each time.
+_STEADY = frozenset(["join", "joinpath", "format", "str", "Path", "abspath", "realpath", "expanduser"])
 _TAKES = frozenset(["get", "pop"])
 # Checkpoints keep settings as objects (`argparse.Namespace`, OmegaConf) under such keys.
 _OBJECT_KEY = re.compile(r"(?i)arg|conf|cfg|\bopts?\b|options|hparam|hyper|vocab|token")
@@ -41,7 +49,8 @@ class _Case(IntEnum):
     STATE = 0
     OWN_STATE = 1
     OWN_FILE = 2
-    UNKNOWN = 3
+    PLAIN_FILE = 3
+    UNKNOWN = 4
 
 
 class _Held(IntEnum):
@@ -58,18 +67,20 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
     text = planner.source.text
     if any(word in text for word in _SETTLED) or _is_replaced(planner):
         return
+    if hits and planner.decides_loading():
+        return
     scopes: dict[int, _Body] = {}
     file = _File(planner)
+    for hit in hits:
+        if hit.use.call is not None and hit.use.scope.kind in ("function", "module"):
+            body = scopes.setdefault(id(hit.use.scope), _Body(hit.use.scope, file))
+            body.loads.append((hit.use.call, hit.use.statement))
+    cases = {id(call): case for body in scopes.values() for call, case in body.cases()}
     chosen = []
     for hit in hits:
-        case = _Case.UNKNOWN
-        if hit.use.call is not None and hit.use.scope.kind in ("function", "module"):
-            body = scopes.get(id(hit.use.scope))
-            if body is None:
-                body = scopes[id(hit.use.scope)] = _Body(hit.use.scope, file)
-            case = body.case(hit.use.call, hit.use.statement)
+        case = cases.get(id(hit.use.call), _Case.UNKNOWN)
         one = rule._replace(cases=(rule.cases[case],))
-        if case in (_Case.STATE, _Case.OWN_STATE):
+        if case in (_Case.STATE, _Case.OWN_STATE, _Case.PLAIN_FILE):
             one = one._replace(outdated=rule.changed, deprecated=None, changed=None)
         chosen.append(replace(hit, rule=one))
     yield from planner.findings(chosen)
@@ -113,8 +124,24 @@ class _File:
     @cached_property
     def saves_objects(self) -> bool:
         """Whether the project, this file included, saves more than tensors and plain containers."""
-        text = self.planner.source.text.encode("utf-8", "surrogatepass")
-        return may_hold_objects(text) or self.planner.saves_objects()
+        return may_hold_settings(self._data) or self.saved.holds_objects or self.planner.saves_objects()
+
+    @cached_property
+    def saved(self) -> Saved:
+        """What this file saves."""
+        return Saved(self.planner.source.parse(), self._data)
+
+    @cached_property
+    def _data(self) -> bytes:
+        return self.planner.source.text.encode("utf-8", "surrogatepass")
+
+    def is_plain(self, path: ast.expr | None, scope: ast.AST) -> bool:
+        """Whether files of the name of a path are written here or beside this file, and all of them plain."""
+        name = self.saved.file_name(path, scope) if path is not None else None
+        if name is None or self.saved.plainly.get(name) is False:
+            return False
+        beside = self.planner.saves_plainly(name)
+        return beside is True or (beside is None and name in self.saved.plainly)
 
 
 class _Body:
@@ -135,6 +162,7 @@ class _Body:
         ]
         self._planner = planner
         self._open: set[ast.AST] = set()
+        self.loads: list[tuple[ast.Call, ast.stmt]] = []  # the calls of `torch.load` in it
 
     @property
     def _parents(self) -> dict[ast.AST, ast.AST]:
@@ -155,33 +183,61 @@ class _Body:
                 found.setdefault(definition.value, []).append(definition)
         return found
 
-    def case(self, call: ast.Call, statement: ast.stmt) -> _Case:
-        """Which case of the rule a call of `torch.load` is."""
+    def cases(self) -> Iterator[tuple[ast.Call, _Case]]:
+        """The calls with the case of the rule that each is: the same for all that read the same file."""
+        written = {call: self._written(call) for call, _ in self.loads}
+        paths = Counter(_steady(call) for call, _ in self.loads)
+        groups: dict[object, list[tuple[ast.Call, ast.stmt]]] = {}
+        for call, statement in self.loads:
+            own, path = written[call], _steady(call)
+            if own is not None:
+                yield call, own
+            else:
+                key = (path, self._means(_read_from(call))) if path and paths[path] > 1 else id(call)
+                groups.setdefault(key, []).append((call, statement))
+        for group in groups.values():
+            case = self._case(group)
+            yield from ((call, case) for call, _ in group)
+
+    def _written(self, call: ast.Call) -> _Case | None:
+        """The case of what the same function wrote before; None: it wrote nothing there."""
         start = self._planner.source.span(call)[0]
-        path = call.args[0] if call.args else _keyword(call, "f")
+        path = _read_from(call)
         written = [
             what
             for at, saved, what in self._saved
             if path is not None and saved is not None and at < start and self._same(saved, path)
         ]
-        if written:
-            return _Case.OWN_STATE if all(map(_is_state_dict, written)) else _Case.OWN_FILE
+        if not written:
+            return None
+        return _Case.OWN_STATE if all(map(_is_state_dict, written)) else _Case.OWN_FILE
+
+    def _case(self, group: list[tuple[ast.Call, ast.stmt]]) -> _Case:
+        """The case of calls that read the same file."""
+        held = _together(self._read(*load) for load in group)
+        if held is _Held.STATE or (held is _Held.ENTRY and not self._file.saves_objects):
+            return _Case.STATE
+        if all(self._file.is_plain(_read_from(call), self._node) for call, _ in group):
+            return _Case.PLAIN_FILE
+        return _Case.UNKNOWN
+
+    def _read(self, call: ast.Call, statement: ast.stmt) -> _Held:
         parent = self._planner.around.parent(call, statement)
-        if isinstance(parent, ast.Call) and call is not parent.func:  # most of them
-            return _Case.STATE if _loads_state(parent) else _Case.UNKNOWN
+        if isinstance(parent, ast.Call) and call is not parent.func and _loads_state(parent):  # most of them
+            return _Held.STATE
         self._open.clear()
-        held = self._held(call)
-        if held is _Held.ENTRY and self._file.saves_objects:
-            return _Case.UNKNOWN
-        return _Case.STATE if held in (_Held.STATE, _Held.ENTRY) else _Case.UNKNOWN
+        return self._held(call)
 
     def _same(self, one: ast.expr, other: ast.expr) -> bool:
         """Whether two expressions give the same path or stream: alike, and their names mean the same."""
-        if any(isinstance(node, ast.Call) for node in ast.walk(one)) or ast.dump(one) != ast.dump(other):
+        if not _is_steady(one) or ast.dump(one) != ast.dump(other):
             return False
-        return [self._flow.of(node) for node in ast.walk(one) if isinstance(node, ast.Name)] == [
-            self._flow.of(node) for node in ast.walk(other) if isinstance(node, ast.Name)
-        ]
+        return self._means(one) == self._means(other)
+
+    def _means(self, path: ast.expr | None) -> tuple[Seen, ...]:
+        """What the names in an expression mean."""
+        names = ast.walk(path) if path is not None else ()
+        return tuple(self._flow.of(node) for node in names if isinstance(node, ast.Name))
 
     # ---- what becomes of it ---------------------------------------------------------------------------
 
@@ -192,12 +248,14 @@ class _Body:
         if isinstance(parent, ast.keyword) and isinstance(outer, ast.Call):
             parent = outer
         if isinstance(parent, ast.Call) and node is not parent.func:
-            return _Held.STATE if _loads_state(parent) else _Held.OBJECTS
+            return _Held.STATE if _loads_state(parent) else self._given(node, parent)
         if isinstance(parent, ast.Subscript) and node is parent.value:
             return self._part(parent, parent.slice)
         if isinstance(parent, ast.Attribute) and isinstance(outer, ast.Call) and outer.func is parent:
             if parent.attr in _TAKES and outer.args:
                 return self._part(outer, outer.args[0])
+            if parent.attr == "copy":
+                return self._held(outer)
             return self._copied(outer) if parent.attr in _DICT_METHODS else _Held.OBJECTS
         if isinstance(parent, ast.IfExp | ast.BoolOp):
             is_test = isinstance(parent, ast.IfExp) and node is parent.test
@@ -211,6 +269,8 @@ class _Body:
     def _part(self, node: ast.expr, key: ast.expr) -> _Held:
         """What the use of one entry says about the whole file."""
         if not (isinstance(key, ast.Constant) and isinstance(key.value, str)):
+            return _Held.ENTRY if self._entry(node) is _Held.STATE else _Held.PLAIN
+        if _PARAMETER.search(key.value):
             return _Held.PLAIN
         if _OBJECT_KEY.search(key.value):
             return _Held.OBJECTS
@@ -225,16 +285,50 @@ class _Body:
         outer = self._parents.get(parent) if parent is not None else None
         if isinstance(parent, ast.Attribute):
             called = isinstance(outer, ast.Call) and outer.func is parent
-            return _Held.PLAIN if called and parent.attr in _DICT_METHODS | _TAKES else _Held.OBJECTS
+            plain = called and parent.attr in _DICT_METHODS | _TAKES | _OF_TENSORS
+            return _Held.PLAIN if plain else _Held.OBJECTS
         if isinstance(parent, ast.Call) and node is parent.func:
             return _Held.OBJECTS
         if isinstance(parent, ast.Call) and _loads_state(parent):
             return _Held.STATE
         return self._named(node, self._entry) if node in self._definitions else _Held.PLAIN
 
-    def _copied(self, node: ast.expr) -> _Held:
-        """What becomes of the entries in a comprehension: `{k[7:]: v for k, v in state.items()}`."""
+    def _given(self, node: ast.expr, call: ast.Call) -> _Held:
+        """What a call says that gets a whole file."""
+        function = call.func
+        name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+        if name in _COPIES and node in call.args[:1]:
+            return self._held(call)
+        if isinstance(function, ast.Name):
+            return _Held.PLAIN if name in _LOOKS else _Held.OBJECTS
+        if name == "update" and isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name):
+            return self._filled(function.value)  # `own.update(loaded); net.load_state_dict(own)`
+        return _Held.OBJECTS
+
+    def _filled(self, name: ast.Name) -> _Held:
+        """What is said of the values that a variable gets as entries: tensors, where it is a state dict."""
+        seen = self._flow.of(name)
+        given = any(self._flow.of(read) & seen and self._is_loaded(read) for read in self._reads(name.id))
+        return _Held.STATE if seen and given else _Held.OBJECTS
+
+    def _is_loaded(self, node: ast.expr) -> bool:
         parent = self._parents.get(node)
+        if isinstance(parent, ast.keyword):
+            parent = self._parents.get(parent)
+        return isinstance(parent, ast.Call) and node is not parent.func and _loads_state(parent)
+
+    def _copied(self, node: ast.expr) -> _Held:
+        """What becomes of the entries in a comprehension: `{k[7:]: v for k, v in state.items()}`.
+
+        Or in a loop: `for k, v in state.items(): new[k[7:]] = v`.
+        """
+        parent = self._parents.get(node)
+        if isinstance(parent, ast.For) and isinstance(parent.target, ast.Tuple):
+            value = parent.target.elts[-1]
+            for inner in parent.body:
+                filled = _fills(inner, value.id) if isinstance(value, ast.Name) else None
+                if filled is not None and self._filled(filled) is _Held.STATE:
+                    return _Held.STATE
         made = self._parents.get(parent) if isinstance(parent, ast.comprehension) else None
         if isinstance(made, ast.DictComp):
             return max(_Held.PLAIN, self._held(made))
@@ -250,12 +344,26 @@ class _Body:
         targets = parent.targets if isinstance(parent, ast.Assign) else [getattr(parent, "target", None)]
         if not all(isinstance(target, ast.Name) for target in targets):
             return _Held.OBJECTS
-        return _together(
-            ask(read)
+        reads = [
+            read
             for definition in definitions
             for read in self._reads(definition.name)
             if not self._flow.of(read) or definition in self._flow.of(read)
+        ]
+        # A function that gets the very thing that is loaded as a state dict gets a state dict.
+        states = {(read.id, self._flow.of(read)) for read in reads if self._is_loaded(read)}
+        return _together(
+            ask(read)
+            for read in reads
+            if (read.id, self._flow.of(read)) not in states or not self._is_given(read)
         )
+
+    def _is_given(self, node: ast.expr) -> bool:
+        """Whether a function gets a value that nothing is known of."""
+        parent = self._parents.get(node)
+        if not isinstance(parent, ast.Call) or node not in parent.args or _loads_state(parent):
+            return False
+        return self._given(node, parent) is _Held.OBJECTS
 
     def _reads(self, name: str) -> list[ast.Name]:
         """The reads of a variable in the body, nested functions included."""
@@ -281,19 +389,44 @@ def _loads_state(call: ast.Call) -> bool:
 
 def _path(call: ast.Call) -> ast.expr | None:
     """Where `torch.save` writes to."""
-    return call.args[1] if len(call.args) > 1 else _keyword(call, "f")
+    return call.args[1] if len(call.args) > 1 else keyword_value(call, "f")
 
 
 def _what(call: ast.Call) -> ast.expr | None:
     """What `torch.save` writes."""
-    return call.args[0] if call.args else _keyword(call, "obj")
+    return call.args[0] if call.args else keyword_value(call, "obj")
+
+
+def _read_from(call: ast.Call) -> ast.expr | None:
+    """Where `torch.load` reads."""
+    return call.args[0] if call.args else keyword_value(call, "f")
+
+
+def _steady(call: ast.Call) -> str | None:
+    """Where `torch.load` reads, as text, where it is the same each time that it is worked out."""
+    path = _read_from(call)
+    return ast.dump(path) if path is not None and _is_steady(path) else None
+
+
+def _is_steady(path: ast.expr) -> bool:
+    return all(
+        (node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")) in _STEADY
+        for node in ast.walk(path)
+        if isinstance(node, ast.Call)
+    )
+
+
+def _fills(statement: ast.stmt, value: str) -> ast.Name | None:
+    """The variable that gets a value as an entry in a statement or below it: `new[key] = value`."""
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name) and node.value.id == value:
+            for target in node.targets:
+                if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
+                    return target.value
+    return None
 
 
 def _is_state_dict(node: ast.expr | None) -> bool:
     return (
         isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "state_dict"
     )
-
-
-def _keyword(call: ast.Call, name: str) -> ast.expr | None:
-    return next((keyword.value for keyword in call.keywords if keyword.arg == name), None)

@@ -1,20 +1,444 @@
-"""Whether what a project saves may hold more than tensors, numbers and plain containers."""
+"""What files save: only tensors, numbers and plain containers, or other objects as well.
+
+`torch.load(..., weights_only=True)` refuses the others: numbers and arrays of NumPy, `argparse.Namespace`,
+paths, `torch.__version__` (a class of its own), whole models. (torch/_weights_only_unpickler.py)
+"""
 
 from __future__ import annotations
 
+import ast
 import re
+from collections.abc import Iterator, Sequence
+from enum import IntEnum
+from functools import cached_property
 
 # Who writes with these keeps settings, and states of its own, as objects beside the weights.
 WRITERS = (b"pytorch_lightning", b"lightning.pytorch", b"save_hyperparameters", b"deepspeed")
 SAVES = b"torch.save"
+STATES = b"state_dict("
 # `"args": args` (argparse.Namespace), `"config": cfg` (OmegaConf, yacs) in a dictionary that is written out.
 _OBJECT = re.compile(
     rb"['\"](?:\w*args|\w*cfg|\w*conf|\w*config|opts?|options|hparams|\w*hyper_?param\w*)['\"]\s*:\s*(?!str\(|dict\(|vars\()[A-Za-z_]"
 )
+# `"model": net.state_dict()`, `checkpoint["model"] = net.state_dict()`, `dict(model=net.state_dict())`
+_CHECKPOINT = re.compile(rb"(?:['\"]\s*:|\]\s*=|\w\s*=)\s*[\w.\[\]()]*state_dict\(")
+# The last name in a string, as of a path.
+NAMED = re.compile(rb"([^'\"/\\\s{}]+)['\"]")
+_NAME = re.compile(r"[^'\"/\\\s{}]{3,}\Z")
+
+# What names say of values that are not seen: counts, weights, and results of computing, which may be
+# numbers of NumPy (`np.sum(hits) / count`).
+_STEPS = re.compile(r"(?i)^(?:\w+_)?n?(?:epoch|step|iter|iteration)s?$")
+_WEIGHTS = re.compile(
+    r"(?i)state_?dict$|weights$|(?:^|_)sd$|^(?:model|optim\w*|sched\w*|ema|scaler|net)_state$"
+)
+_MEASURES = re.compile(
+    r"(?i)(?:^|_)(?:\w*loss(?:es)?|acc(?:uracy)?(?:[@_]?\d)?|scores?|metrics?|best|prec(?:ision)?\d?|recall|err(?:or)?|mae|mse|"
+    r"rmse|m?iou|m?ap|psnr|ssim|auc|f1|bleu|[wc]er|fitness|rewards?|results?|ppl|perplexity|mean|std|avg|average|val|"
+    r"sum|count|num|n|total)(?:$|_(?!model|net|fn|func|module|meter|state|config|args))"
+)
+_COUNTS = re.compile(
+    r"(?i)epoch|(?:^|_)(?:steps?|idx|seed|arch|name|lr|n?batch(?:es)?|batch_size)$|^num_classes$"
+)
+_NUMERIC = re.compile(rb"\b(?:numpy|sklearn|scipy|pandas)\b")
+# Their objects have the methods of tensors.
+_LIKE_TENSORS = re.compile(rb"\b(?:torch_geometric|torch_sparse|tensordict|dgl)\b")
+_SETTINGS = re.compile(r"(?i)^_?(?:args?|opts?|options?|cfg|conf|config|h?params|hps|flags)$")
+_NUMBERS = frozenset(["int", "float", "str", "bool", "len", "repr", "complex", "bytes"])
+_THROUGH = frozenset(
+    (
+        "list tuple set dict sorted sum max min abs round reversed zip OrderedDict deepcopy copy enumerate"
+    ).split()
+)
+_GIVES_NUMBERS = frozenset(["item", "tolist", "isoformat", "strftime", "format", "size", "dim", "numel"])
+_OF_TEXT = frozenset(["split", "strip", "lower", "upper", "replace", "rstrip", "lstrip", "join"])
+_SAME = frozenset(
+    (
+        "cpu cuda to half float double long int bool byte contiguous clone squeeze unsqueeze view reshape t "
+        "items values copy"
+    ).split()
+)
+_FACTORIES = frozenset(
+    (
+        "tensor as_tensor from_numpy zeros ones empty full rand randn randint randperm arange linspace eye "
+        "cat stack vstack hstack zeros_like ones_like full_like get_rng_state get_rng_state_all softmax "
+        "argmax where mean sum normalize Tensor FloatTensor LongTensor Parameter"
+    ).split()
+)
+_DEEPEST = 60  # from value to value on the way to what a name holds
+
+_Scope = ast.AST
+_Key = tuple[_Scope | None, str]
+_Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 
-def may_hold_objects(data: bytes) -> bool:
+def may_hold_settings(data: bytes) -> bool:
     """Whether a file saves settings as an object, or uses what does so."""
     if any(word in data for word in WRITERS):
         return True
     return SAVES in data and _OBJECT.search(data) is not None
+
+
+def may_save(data: bytes) -> bool:
+    """Whether a file may write checkpoints, or make what another one writes."""
+    return SAVES in data or (STATES in data and _CHECKPOINT.search(data) is not None)
+
+
+class _Kind(IntEnum):
+    """What a value is, from what is sure to be plain to what is not."""
+
+    PLAIN = 0
+    LIKELY = 1  # a count, a setting
+    MEASURE = 2  # a result: a number, but who knows of which library
+    UNKNOWN = 3
+    OBJECT = 4
+
+
+class Saved:
+    """What one file saves, or makes for another that does.
+
+    Args:
+        tree: the file.
+        data: its bytes.
+    """
+
+    def __init__(self, tree: ast.Module, data: bytes) -> None:
+        self._numeric = _NUMERIC.search(data) is not None
+        self._like_tensors = _LIKE_TENSORS.search(data) is not None
+        # What a name gets in a scope (attributes: in the file), each with the scope that it is written in.
+        self._values: dict[_Key, list[tuple[ast.expr | None, _Scope]]] = {}
+        self._outer: dict[_Scope, _Scope | None] = {tree: None}
+        self._dicts: list[tuple[_Scope, ast.Dict | ast.Call]] = []
+        # `name["key"] = value`
+        self._entries: list[tuple[_Scope, str, str, ast.expr]] = []
+        self._saves: list[tuple[_Scope, ast.expr, ast.expr]] = []
+        self._kinds: dict[_Key, _Kind] = {}
+        self._open: list[_Key] = []
+        self._torch = {"torch"}
+        self._walk(tree)
+
+    # ---- questions -----------------------------------------------------------------------------------
+
+    @cached_property
+    def holds_objects(self) -> bool:
+        """Whether a dictionary with state dicts in it, or one that is saved, may hold other objects."""
+        saved = {what for _, what, _ in self._saves}
+        names = {self._key(what, scope) for scope, what, _ in self._saves}
+        makes = {
+            value: key for key, values in self._values.items() for value, _ in values if value is not None
+        }
+        states = [entry for entry in self._entries if _is_state(entry[3])]
+        names.update(self._bound(scope, name) for scope, name, _, _ in states)
+        dicts = []
+        for scope, node in self._dicts:
+            if any(_is_state(value) for _, value in _items(node)):
+                names.add(makes.get(node))
+                dicts.append((scope, node))
+            elif node in saved:
+                dicts.append((scope, node))
+        names.discard(None)
+        known = {id(node) for _, node in dicts}
+        dicts += [item for item in self._dicts if id(item[1]) not in known and makes.get(item[1]) in names]
+        return any(
+            not self._is_fine(key, value, scope) for scope, node in dicts for key, value in _items(node)
+        ) or any(
+            not self._is_fine(key, value, scope)
+            for scope, name, key, value in self._entries
+            if self._bound(scope, name) in names
+        )
+
+    @cached_property
+    def plainly(self) -> dict[str, bool]:
+        """Names of files that are saved to -> whether that is sure to be plain each time."""
+        found: dict[str, bool] = {}
+        changed = {
+            self._bound(scope, name)
+            for scope, name, _, value in self._entries
+            if self._kind(value, scope, 0) is not _Kind.PLAIN
+        }
+        for scope, what, path in self._saves:
+            name = self.file_name(path, scope)
+            if name is not None:
+                is_plain = self._kind(what, scope, 0) is _Kind.PLAIN
+                found[name] = found.get(name, True) and is_plain and self._key(what, scope) not in changed
+        return found
+
+    def file_name(self, path: ast.expr, scope: _Scope, depth: int = 0) -> str | None:
+        """The last part of a path where it is written there: `os.path.join(place, "labels.pt")`."""
+        text: object = None
+        if depth > _DEEPEST:
+            return None
+        if isinstance(path, ast.Constant):
+            text = path.value
+        elif isinstance(path, ast.Call) and path.args and not path.keywords:
+            if _called(path) in ("join", "joinpath", "Path", "str", "expanduser", "abspath"):
+                return self.file_name(path.args[-1], scope, depth + 1)
+        elif isinstance(path, ast.BinOp) and isinstance(path.op, ast.Div):
+            return self.file_name(path.right, scope, depth + 1)
+        elif isinstance(path, ast.BinOp) or (isinstance(path, ast.JoinedStr) and path.values):
+            last = path.right if isinstance(path, ast.BinOp) else path.values[-1]
+            if isinstance(last, ast.Constant) and isinstance(last.value, str) and "/" in last.value:
+                text = last.value
+        elif isinstance(path, ast.Name):
+            key = self._bound(scope, path.id)
+            values = self._values.get(key, [])
+            names = {self.file_name(value, at, depth + 1) if value else None for value, at in values}
+            return names.pop() if len(names) == 1 else None
+        if not isinstance(text, str):
+            return None
+        name = text.replace("\\", "/").rpartition("/")[2]
+        return name if _NAME.match(name) else None
+
+    # ---- what values are -----------------------------------------------------------------------------
+
+    def _is_fine(self, key: str, value: ast.expr, scope: _Scope) -> bool:
+        """Whether an entry of a dictionary is plain, by its key where the value does not say."""
+        kind = self._kind(value, scope, 0)
+        if kind is _Kind.UNKNOWN:
+            kind = _by_name(key)
+        return kind <= (_Kind.LIKELY if self._numeric else _Kind.MEASURE)
+
+    def _kind(self, node: ast.expr, scope: _Scope | None, depth: int) -> _Kind:
+        """The kind of a value; of a container: that of what it holds."""
+        depth += 1
+        if depth > _DEEPEST:
+            return _Kind.UNKNOWN
+        if isinstance(node, ast.Constant | ast.JoinedStr):
+            return _Kind.PLAIN
+        if isinstance(node, ast.Call):
+            return self._of_call(node, scope, depth)
+        if isinstance(node, ast.Name):
+            return self._of_name(node.id, scope, depth)
+        if isinstance(node, ast.Attribute):
+            return self._of_attribute(node, scope, depth)
+        parts: Sequence[ast.expr]
+        if isinstance(node, ast.List | ast.Dict) and not next(ast.iter_child_nodes(node), None):
+            return _Kind.LIKELY  # who knows what fills it
+        if isinstance(node, ast.Dict):
+            parts = node.values
+        elif isinstance(node, ast.List | ast.Tuple | ast.Set):
+            parts = node.elts
+        elif isinstance(node, ast.ListComp | ast.SetComp | ast.GeneratorExp):
+            parts = [node.elt]
+        elif isinstance(node, ast.DictComp | ast.Subscript | ast.Starred | ast.NamedExpr):
+            parts = [node.value]
+        elif isinstance(node, ast.BinOp):
+            parts = [node.left, node.right]
+        elif isinstance(node, ast.UnaryOp):
+            parts = [node.operand]
+        elif isinstance(node, ast.Compare):
+            parts = [node.left, *node.comparators]
+        elif isinstance(node, ast.BoolOp):
+            parts = node.values
+        elif isinstance(node, ast.IfExp):
+            parts = [node.body, node.orelse]
+        else:
+            return _Kind.UNKNOWN
+        return self._worst(parts, scope, depth)
+
+    def _worst(self, parts: Sequence[ast.expr], scope: _Scope | None, depth: int) -> _Kind:
+        return max((self._kind(part, scope, depth) for part in parts), default=_Kind.PLAIN)
+
+    def _of_call(self, node: ast.Call, scope: _Scope | None, depth: int) -> _Kind:
+        function, name, root = node.func, _called(node), _root(node.func)
+        given = [*node.args, *(keyword.value for keyword in node.keywords)]
+        if name.endswith("state_dict"):
+            return _Kind.PLAIN
+        if isinstance(function, ast.Name):
+            if name in _NUMBERS or name == "range":
+                return _Kind.PLAIN
+            if name in _THROUGH:
+                return self._worst(given, scope, depth) if given else _Kind.LIKELY
+            if name == "vars":
+                return _Kind.LIKELY
+            return _Kind.OBJECT if name[:1].isupper() else _Kind.UNKNOWN
+        if not isinstance(function, ast.Attribute):
+            return _Kind.UNKNOWN
+        if name in _GIVES_NUMBERS or (root == "time" and name == "time"):
+            return _Kind.PLAIN
+        if name == "numpy" or root in ("np", "numpy"):
+            return _Kind.OBJECT
+        if root in self._torch or root in ("F", "nn"):
+            if name in _FACTORIES:
+                return _Kind.PLAIN
+            return _Kind.OBJECT if name[:1].isupper() else _Kind.UNKNOWN
+        if name == "detach" and not self._like_tensors:
+            return _Kind.PLAIN
+        if name in ("parameters", "named_parameters"):
+            return _Kind.PLAIN
+        if name in _THROUGH and root in ("copy", "collections"):
+            return self._worst(given, scope, depth)
+        if name in _SAME or name in _OF_TEXT or name == "get" or name == "detach":
+            return self._kind(function.value, scope, depth)
+        return _Kind.OBJECT if name[:1].isupper() else _Kind.UNKNOWN
+
+    def _of_attribute(self, node: ast.Attribute, scope: _Scope | None, depth: int) -> _Kind:
+        root = _root(node)
+        if root in ("np", "numpy"):
+            return _Kind.PLAIN if node.attr in ("inf", "nan", "pi", "e") else _Kind.OBJECT
+        if node.attr == "__version__" and root in self._torch:
+            return _Kind.OBJECT
+        if node.attr in ("weight", "bias", "grad", "shape", "__name__", "__version__"):
+            return _Kind.PLAIN
+        if node.attr == "data":
+            return self._kind(node.value, scope, depth)
+        owner = node.value.attr if isinstance(node.value, ast.Attribute) else root
+        if owner is not None and _SETTINGS.search(owner):
+            return _Kind.LIKELY
+        return self._of_name(f".{node.attr}", scope, depth)
+
+    def _of_name(self, name: str, scope: _Scope | None, depth: int) -> _Kind:
+        key = self._bound(scope, name)
+        if key in self._kinds:
+            return self._kinds[key]
+        if key in self._open:  # `best = max(best, now)`
+            return _Kind.PLAIN if key == self._open[-1] else _Kind.UNKNOWN
+        self._open.append(key)
+        values = self._values.get(key, [])
+        kind = max(
+            (_Kind.UNKNOWN if item is None else self._kind(item, at, depth) for item, at in values),
+            default=_Kind.UNKNOWN,
+        )
+        self._open.pop()
+        if kind is not _Kind.OBJECT:
+            kind = min(kind, _by_name(name.removeprefix(".")))
+        self._kinds[key] = kind
+        return kind
+
+    # ---- what is there -------------------------------------------------------------------------------
+
+    def _key(self, node: ast.expr, scope: _Scope | None) -> _Key | None:
+        if isinstance(node, ast.Name):
+            return self._bound(scope, node.id)
+        return (None, f".{node.attr}") if isinstance(node, ast.Attribute) else None
+
+    def _bound(self, scope: _Scope | None, name: str) -> _Key:
+        """Where a name that is read in a scope has its values; attributes are of the whole file."""
+        if name.startswith("."):
+            return None, name
+        while scope is not None and (scope, name) not in self._values:
+            scope = self._outer[scope]
+        return scope, name
+
+    def _bind(self, target: ast.expr, value: ast.expr | None, scope: _Scope) -> None:
+        if isinstance(target, ast.Name):
+            self._values.setdefault((scope, target.id), []).append((value, scope))
+        elif isinstance(target, ast.Attribute):
+            self._values.setdefault((None, f".{target.attr}"), []).append((value, scope))
+        elif isinstance(target, ast.Starred):
+            self._bind(target.value, value, scope)
+        elif isinstance(target, ast.Tuple | ast.List):
+            alike = isinstance(value, ast.Tuple | ast.List) and len(value.elts) == len(target.elts)
+            for number, item in enumerate(target.elts):
+                self._bind(item, value.elts[number] if alike else None, scope)  # type: ignore[union-attr]
+        elif isinstance(target, ast.Subscript) and value is not None:
+            key, held = target.slice, target.value
+            while isinstance(held, ast.Subscript):
+                held = held.value
+            name = _name(held)
+            if name is not None:
+                text = key.value if isinstance(key, ast.Constant) and isinstance(key.value, str) else ""
+                self._entries.append((scope, name, text, value))
+
+    def _loop(self, target: ast.expr, items: ast.expr, scope: _Scope) -> None:
+        """What the variables of a loop get: keys and numbers are plain, all else is what is gone through."""
+        pairs = isinstance(items, ast.Call) and _called(items) in ("items", "enumerate", "named_parameters")
+        if pairs and isinstance(target, ast.Tuple) and len(target.elts) == 2:
+            self._bind(target.elts[0], ast.Constant(0), scope)
+            self._bind(target.elts[1], items, scope)
+            return
+        self._bind(target, None if isinstance(target, ast.Tuple | ast.List) else items, scope)
+
+    def _walk(self, tree: ast.Module) -> None:
+        left: list[tuple[ast.AST, _Scope]] = [(tree, tree)]
+        while left:
+            node, scope = left.pop()
+            inner = scope
+            if isinstance(node, _Function):
+                self._outer[node] = scope
+                inner = node
+                arguments = node.args
+                for argument in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]:
+                    self._values.setdefault((node, argument.arg), []).append((None, node))
+                for item in (arguments.vararg, arguments.kwarg):
+                    if item is not None:
+                        self._values.setdefault((node, item.arg), []).append((None, node))
+            elif isinstance(node, ast.Assign):
+                for target in node.targets:
+                    self._bind(target, node.value, scope)
+            elif isinstance(node, ast.AnnAssign | ast.NamedExpr | ast.AugAssign):
+                if node.value is not None:
+                    self._bind(node.target, node.value, scope)
+            elif isinstance(node, ast.For | ast.AsyncFor | ast.comprehension):
+                self._loop(node.target, node.iter, scope)
+            elif isinstance(node, ast.withitem) and node.optional_vars is not None:
+                self._bind(node.optional_vars, None, scope)
+            elif isinstance(node, ast.Import):
+                self._torch.update(item.asname for item in node.names if item.name == "torch" and item.asname)
+            elif isinstance(node, ast.Dict):
+                self._dicts.append((scope, node))
+            elif isinstance(node, ast.Call):
+                self._call(node, scope)
+            left.extend((child, inner) for child in ast.iter_child_nodes(node))
+
+    def _call(self, node: ast.Call, scope: _Scope) -> None:
+        name = _called(node)
+        if name in ("dict", "OrderedDict"):
+            self._dicts.append((scope, node))
+        elif name == "update" and isinstance(node.func, ast.Attribute):
+            held = _name(node.func.value)
+            for item in node.args if held is not None else ():
+                self._entries.append((scope, held or "", "", item))
+            for keyword in node.keywords if held is not None else ():
+                self._entries.append((scope, held or "", keyword.arg or "", keyword.value))
+        elif name == "append" and isinstance(node.func, ast.Attribute) and node.args:
+            self._bind(node.func.value, node.args[0], scope)
+        elif name == "save" and isinstance(node.func, ast.Attribute) and _root(node.func) in self._torch:
+            what = node.args[0] if node.args else keyword_value(node, "obj")
+            path = node.args[1] if len(node.args) > 1 else keyword_value(node, "f")
+            if what is not None and path is not None:
+                self._saves.append((scope, what, path))
+
+
+def keyword_value(call: ast.Call, name: str) -> ast.expr | None:
+    """What a call passes by a keyword."""
+    return next((keyword.value for keyword in call.keywords if keyword.arg == name), None)
+
+
+def _by_name(name: str) -> _Kind:
+    if _STEPS.search(name):
+        return _Kind.PLAIN
+    if _MEASURES.search(name):
+        return _Kind.MEASURE
+    return _Kind.LIKELY if _WEIGHTS.search(name) or _COUNTS.search(name) else _Kind.UNKNOWN
+
+
+def _is_state(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and _called(node).endswith("state_dict")
+
+
+def _items(node: ast.Dict | ast.Call) -> Iterator[tuple[str, ast.expr]]:
+    """The entries of `{...}` or `dict(...)`; no name for what is taken over from another."""
+    if isinstance(node, ast.Call):
+        yield from ((item.arg or "", item.value) for item in node.keywords)
+        return
+    for key, value in zip(node.keys, node.values, strict=True):
+        yield key.value if isinstance(key, ast.Constant) and isinstance(key.value, str) else "", value
+
+
+def _called(call: ast.Call) -> str:
+    function = call.func
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+
+
+def _name(node: ast.expr) -> str | None:
+    if isinstance(node, ast.Name):
+        return node.id
+    return f".{node.attr}" if isinstance(node, ast.Attribute) else None
+
+
+def _root(node: ast.expr) -> str | None:
+    """The name at the beginning of `a.b.c`, also through calls and subscripts."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else None

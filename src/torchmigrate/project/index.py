@@ -14,7 +14,7 @@ from torchmigrate.canonical import canonical
 from torchmigrate.discover import discover_real
 from torchmigrate.files import SOURCE, UnreadableError, read
 from torchmigrate.libraries import LIBRARY_ROOTS
-from torchmigrate.project.checkpoints import SAVES, WRITERS, may_hold_objects
+from torchmigrate.project.checkpoints import NAMED, SAVES, STATES, WRITERS, Saved, may_hold_settings, may_save
 from torchmigrate.project.contents import Contents
 from torchmigrate.project.mentions import Mentions, Name
 from torchmigrate.project.screening import (
@@ -44,6 +44,11 @@ _WORD = re.compile(r"\w+")
 _FILE = re.compile(r"[/\\.]")
 _PICTURE = re.compile(rb'"image/[a-z]+":\s*"[^"]*"')  # most of what is in a notebook
 _NOTHING = Contents([])
+# For the whole process, as soon as the file is imported. (torch/serialization.py)
+_DECIDES = re.compile(
+    rb"^(?:os\.)?environ(?:\.setdefault\(|\[)\s*['\"]TORCH_FORCE_(?:NO_)?WEIGHTS_ONLY_LOAD['\"]",
+    re.MULTILINE,
+)
 
 
 class ProjectIndex:
@@ -82,8 +87,19 @@ class ProjectIndex:
         return self._project(path).patches(Path(os.path.realpath(path)), qualified)
 
     def saves_objects(self, path: Path) -> bool:
-        """Whether a file of the project of `path` writes checkpoints that hold more than tensors."""
-        return self._project(path).saves_objects
+        """Whether a file of the project writes checkpoints with more than tensors, which `path` may read."""
+        return self._project(path).saves_objects(Path(os.path.realpath(path)).parent)
+
+    def saves_plainly(self, path: Path, name: str) -> bool | None:
+        """Whether a file beside `path` saves what is plain under a file name.
+
+        False: a file of the project saves anything else under it; None: none beside it saves any.
+        """
+        return self._project(path).saves_plainly(Path(os.path.realpath(path)).parent, name)
+
+    def decides_loading(self, path: Path) -> bool:
+        """Whether a package that `path` is in or imports says for all what `torch.load` reads."""
+        return self._project(path).decides_loading(Path(os.path.realpath(path)))
 
     def qualified(self, name: Name, path: Path) -> set[str]:
         """The names of a library that a name in a file may mean, also through modules of the project."""
@@ -135,6 +151,9 @@ class _Project:
         self._imported: dict[Path, Imports] = {}
         self._loading: dict[str, list[bytes]] = {}
         self._imported_by: dict[Path, frozenset[str]] = {}
+        self._saved_by: dict[Path, Saved | None] = {}
+        self._objects_for: dict[Path, bool] = {}
+        self._plainly: dict[str, set[Path] | None] = {}
 
     @property
     def contents(self) -> Contents:
@@ -185,11 +204,94 @@ class _Project:
         """Whether nothing is known of the files, since to look at them would take too long."""
         return self._python is None
 
+    # ---- checkpoints ---------------------------------------------------------------------------------
+
     @functools.cached_property
-    def saves_objects(self) -> bool:
-        """Whether one of the files may save more than tensors and plain containers."""
-        named = {path for word in (SAVES, *WRITERS) for path in self.contents.holding(word)}
-        return self.too_big or any(may_hold_objects(self.contents[path]) for path in named)
+    def _saving(self) -> dict[Path, bool]:
+        """The files that may write checkpoints -> whether settings seem to be in these."""
+        named = {path for word in (SAVES, STATES, *WRITERS) for path in self.contents.holding(word)}
+        found = {path: may_hold_settings(self.contents[path]) for path in sorted(named)}
+        return {path: held for path, held in found.items() if held or may_save(self.contents[path])}
+
+    def _saved(self, path: Path) -> Saved | None:
+        """What a file saves; None: it cannot be parsed."""
+        if path not in self._saved_by:
+            try:
+                tree = Source.from_bytes(self.contents[path], path).parse()
+                self._saved_by[path] = Saved(tree, self.contents[path])
+            except (SourceError, RecursionError):
+                self._saved_by[path] = None
+        return self._saved_by[path]
+
+    def saves_objects(self, directory: Path) -> bool:
+        if directory not in self._objects_for:
+            near = [path for path in self._saving if self._may_belong(directory, _parent(path))]
+            self._objects_for[directory] = (
+                self.too_big
+                or any(self._saving[path] for path in near)
+                or any((saved := self._saved(path)) is None or saved.holds_objects for path in near)
+            )
+        return self._objects_for[directory]
+
+    def _may_belong(self, one: Path, other: Path) -> bool:
+        """Whether scripts in a directory may read what those in another write.
+
+        They do not in a collection of separate things: `examples/first/`, `examples/second/`, where each
+        saves its own, none is a package, and what they are in has no files of its own.
+        """
+        if one == other or one in other.parents or other in one.parents:
+            return True
+        if "__init__.py" in entries(one) or "__init__.py" in entries(other) or one not in self._saving_places:
+            return True
+        common = Path(os.path.commonpath([one, other]))
+        return common == self.root or any(name.endswith(".py") for name in entries(common))
+
+    @functools.cached_property
+    def _saving_places(self) -> set[Path]:
+        return {_parent(path) for path in self.contents.holding(SAVES)}
+
+    @functools.cached_property
+    def _named_in(self) -> dict[bytes, list[Path]]:
+        """The end of a string -> the files with it that save something."""
+        found: dict[bytes, list[Path]] = {}
+        for path in self.contents.holding(SAVES):
+            for name in {match[1] for match in NAMED.finditer(self.contents[path])}:
+                found.setdefault(name, []).append(path)
+        return found
+
+    def saves_plainly(self, directory: Path, name: str) -> bool | None:
+        if self.too_big:
+            return False
+        if name not in self._plainly:
+            paths = self._named_in.get(name.encode("utf-8", "replace"), [])
+            every = {path: saved.plainly if (saved := self._saved(path)) else {name: False} for path in paths}
+            writers = {path: found[name] for path, found in every.items() if name in found}
+            self._plainly[name] = set(map(_parent, writers)) if all(writers.values()) else None
+        places = self._plainly[name]
+        return False if places is None else directory in places or None
+
+    @functools.cached_property
+    def _deciding(self) -> list[tuple[Path, tuple[str, ...]]]:
+        """Where a package (or `conftest.py`) sets what `torch.load` reads, and the name of the package."""
+        found = []
+        for path in self.contents.holding(b"WEIGHTS_ONLY_LOAD"):
+            if path.name in ("__init__.py", "conftest.py") and _DECIDES.search(self.contents[path]):
+                package = parent = _parent(path)
+                while path.name == "__init__.py" and "__init__.py" in entries(parent):
+                    parent = parent.parent
+                found.append((package, package.parts[len(parent.parts) :]))
+        return found
+
+    def decides_loading(self, path: Path) -> bool:
+        for directory, package in self._deciding:
+            if directory in path.parents:
+                return True
+            if package and self.contents.get(path) is not None:
+                imports = self._imports_of(path)
+                names = [*imports.whole, *(name for name, _ in imports.taken)]
+                if any(name.base is None and name.parts[: len(package)] == package for name in names):
+                    return True
+        return False
 
     @functools.cached_property
     def modules(self) -> dict[str, list[Path]]:
