@@ -21,7 +21,7 @@ from torchmigrate.fixes import FixPlanner
 from torchmigrate.hits import Hit
 from torchmigrate.model import Finding
 from torchmigrate.names.model import Scope, Use
-from torchmigrate.project.checkpoints import Saved, keyword_value, may_hold_settings
+from torchmigrate.project.checkpoints import PARAMETER, Saved, keyword_value, may_hold_settings
 
 NEEDS_HITS = True  # a file without a hit of the rule has nothing for it
 # Whoever sets this, or says which classes may be loaded, has decided already. (torch/serialization.py)
@@ -31,7 +31,6 @@ _COPIES = frozenset(["dict", "OrderedDict", "deepcopy", "copy"])
 _LOOKS = frozenset(["len", "list", "set", "sorted", "print", "iter", "enumerate"])
 # Only tensors have these methods; other things have attributes of these names at most.
 _OF_TENSORS = frozenset(["size", "dim", "numel", "unsqueeze", "permute", "detach", "new_zeros", "new_ones"])
-_PARAMETER = re.compile(r"\w\.\w|(?:weight|bias)$")  # keys of a state dict
 # Calls that give the same each time.
 _STEADY = frozenset(["join", "joinpath", "format", "str", "Path", "abspath", "realpath", "expanduser"])
 _TAKES = frozenset(["get", "pop"])
@@ -214,7 +213,10 @@ class _Body:
 
     def _case(self, group: list[tuple[ast.Call, ast.stmt]]) -> _Case:
         """The case of calls that read the same file."""
-        held = _together(self._read(*load) for load in group)
+        found = {call: self._read(call, statement) for call, statement in group}
+        if any(held >= _Held.STATE for held in found.values()):  # so that is what a function gets as well
+            found = {call: held for call, held in found.items() if held or not self._is_given(call)}
+        held = _together(found.values())
         if held is _Held.STATE or (held is _Held.ENTRY and not self._file.saves_objects):
             return _Case.STATE
         if all(self._file.is_plain(_read_from(call), self._node) for call, _ in group):
@@ -270,7 +272,7 @@ class _Body:
         """What the use of one entry says about the whole file."""
         if not (isinstance(key, ast.Constant) and isinstance(key.value, str)):
             return _Held.ENTRY if self._entry(node) is _Held.STATE else _Held.PLAIN
-        if _PARAMETER.search(key.value):
+        if PARAMETER.search(key.value):
             return _Held.PLAIN
         if _OBJECT_KEY.search(key.value):
             return _Held.OBJECTS

@@ -37,9 +37,10 @@ _MEASURES = re.compile(
     r"rmse|m?iou|m?ap|psnr|ssim|auc|f1|bleu|[wc]er|fitness|rewards?|results?|ppl|perplexity|mean|std|avg|average|val|"
     r"sum|count|num|n|total)(?:$|_(?!model|net|fn|func|module|meter|state|config|args))"
 )
-_COUNTS = re.compile(
-    r"(?i)epoch|(?:^|_)(?:steps?|idx|seed|arch|name|lr|n?batch(?:es)?|batch_size)$|^num_classes$"
-)
+PARAMETER = re.compile(r"\w\.\w|(?:weight|bias)$")  # keys of a state dict
+_STATE_KEY = re.compile(r"(?i)state|model|net|weight|param|optim")
+_COUNTS = re.compile(r"(?i)epoch|(?:^|_)(?:steps?|idx|seed|arch|name|lr|n?batch(?:es)?|batch_size)$")
+_KNOWN = re.compile(r"(?i)^num_class(?:es)?$|^params_(?:ema|d)$")
 _NUMERIC = re.compile(rb"\b(?:numpy|sklearn|scipy|pandas)\b")
 # Their objects have the methods of tensors.
 _LIKE_TENSORS = re.compile(rb"\b(?:torch_geometric|torch_sparse|tensordict|dgl)\b")
@@ -79,6 +80,11 @@ def may_hold_settings(data: bytes) -> bool:
     return SAVES in data and _OBJECT.search(data) is not None
 
 
+def is_numeric(data: bytes) -> bool:
+    """Whether a file computes with NumPy, or what gives its numbers."""
+    return _NUMERIC.search(data) is not None
+
+
 def may_save(data: bytes) -> bool:
     """Whether a file may write checkpoints, or make what another one writes."""
     return SAVES in data or (STATES in data and _CHECKPOINT.search(data) is not None)
@@ -103,7 +109,7 @@ class Saved:
     """
 
     def __init__(self, tree: ast.Module, data: bytes) -> None:
-        self._numeric = _NUMERIC.search(data) is not None
+        self._numeric = is_numeric(data)
         self._like_tensors = _LIKE_TENSORS.search(data) is not None
         # What a name gets in a scope (attributes: in the file), each with the scope that it is written in.
         self._values: dict[_Key, list[tuple[ast.expr | None, _Scope]]] = {}
@@ -114,38 +120,41 @@ class Saved:
         self._saves: list[tuple[_Scope, ast.expr, ast.expr]] = []
         self._kinds: dict[_Key, _Kind] = {}
         self._open: list[_Key] = []
+        self._asked: set[str] = set()  # functions that nothing is known of
         self._torch = {"torch"}
         self._walk(tree)
 
     # ---- questions -----------------------------------------------------------------------------------
 
-    @cached_property
+    @property
     def holds_objects(self) -> bool:
-        """Whether a dictionary with state dicts in it, or one that is saved, may hold other objects."""
-        saved = {what for _, what, _ in self._saves}
-        names = {self._key(what, scope) for scope, what, _ in self._saves}
-        makes = {
-            value: key for key, values in self._values.items() for value, _ in values if value is not None
-        }
-        states = [entry for entry in self._entries if _is_state(entry[3])]
-        names.update(self._bound(scope, name) for scope, name, _, _ in states)
-        dicts = []
+        """Whether other objects may be in a dictionary that has state dicts in it and may be saved."""
+        return max(self._beside, default=_Kind.PLAIN) > (_Kind.LIKELY if self._numeric else _Kind.MEASURE)
+
+    @property
+    def measured_by(self) -> frozenset[str]:
+        """The functions that results in such a dictionary may come from."""
+        asked = self._asked if self._beside and self.plainly is not None else ()
+        return frozenset(asked if _Kind.MEASURE in self._beside else ())
+
+    @cached_property
+    def _beside(self) -> set[_Kind]:
+        """The kinds of what is in dictionaries that have state dicts in them and may be saved."""
+        makes = {value: key for key, values in self._values.items() for value, _ in values if value}
+        saved = {self._key(what, scope) or what for scope, what, _ in self._saves}
+        held: dict[_Key | ast.expr, list[tuple[str, ast.expr, _Scope]]] = {}
         for scope, node in self._dicts:
-            if any(_is_state(value) for _, value in _items(node)):
-                names.add(makes.get(node))
-                dicts.append((scope, node))
-            elif node in saved:
-                dicts.append((scope, node))
-        names.discard(None)
-        known = {id(node) for _, node in dicts}
-        dicts += [item for item in self._dicts if id(item[1]) not in known and makes.get(item[1]) in names]
-        return any(
-            not self._is_fine(key, value, scope) for scope, node in dicts for key, value in _items(node)
-        ) or any(
-            not self._is_fine(key, value, scope)
-            for scope, name, key, value in self._entries
-            if self._bound(scope, name) in names
-        )
+            entries = held.setdefault(makes.get(node, node), [])
+            entries += [(key, value, scope) for key, value in _items(node)]
+        for scope, name, key, value in self._entries:
+            held.setdefault(self._bound(scope, name), []).append((key, value, scope))
+        return {
+            self._of_entry(key, value, scope)
+            for name, entries in held.items()
+            if any(_is_state(value) for _, value, _ in entries)
+            or (name in saved and any(_STATE_KEY.search(key) for key, _, _ in entries))
+            for key, value, scope in entries
+        }
 
     @cached_property
     def plainly(self) -> dict[str, bool]:
@@ -191,12 +200,12 @@ class Saved:
 
     # ---- what values are -----------------------------------------------------------------------------
 
-    def _is_fine(self, key: str, value: ast.expr, scope: _Scope) -> bool:
-        """Whether an entry of a dictionary is plain, by its key where the value does not say."""
+    def _of_entry(self, key: str, value: ast.expr, scope: _Scope) -> _Kind:
+        """The kind of an entry of a dictionary, by its key where the value does not say."""
         kind = self._kind(value, scope, 0)
-        if kind is _Kind.UNKNOWN:
-            kind = _by_name(key)
-        return kind <= (_Kind.LIKELY if self._numeric else _Kind.MEASURE)
+        if kind is not _Kind.UNKNOWN:
+            return kind
+        return _Kind.LIKELY if PARAMETER.search(key) else _by_name(key)
 
     def _kind(self, node: ast.expr, scope: _Scope | None, depth: int) -> _Kind:
         """The kind of a value; of a container: that of what it holds."""
@@ -240,6 +249,12 @@ class Saved:
         return max((self._kind(part, scope, depth) for part in parts), default=_Kind.PLAIN)
 
     def _of_call(self, node: ast.Call, scope: _Scope | None, depth: int) -> _Kind:
+        kind = self._of_known_call(node, scope, depth)
+        if kind is _Kind.UNKNOWN:
+            self._asked.add(_called(node))
+        return kind
+
+    def _of_known_call(self, node: ast.Call, scope: _Scope | None, depth: int) -> _Kind:
         function, name, root = node.func, _called(node), _root(node.func)
         given = [*node.args, *(keyword.value for keyword in node.keywords)]
         if name.endswith("state_dict"):
@@ -408,9 +423,9 @@ def keyword_value(call: ast.Call, name: str) -> ast.expr | None:
 def _by_name(name: str) -> _Kind:
     if _STEPS.search(name):
         return _Kind.PLAIN
-    if _MEASURES.search(name):
+    if _MEASURES.search(name) and not _KNOWN.search(name):
         return _Kind.MEASURE
-    return _Kind.LIKELY if _WEIGHTS.search(name) or _COUNTS.search(name) else _Kind.UNKNOWN
+    return _Kind.LIKELY if any(words.search(name) for words in (_WEIGHTS, _COUNTS, _KNOWN)) else _Kind.UNKNOWN
 
 
 def _is_state(node: ast.expr) -> bool:

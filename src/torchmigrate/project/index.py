@@ -14,7 +14,16 @@ from torchmigrate.canonical import canonical
 from torchmigrate.discover import discover_real
 from torchmigrate.files import SOURCE, UnreadableError, read
 from torchmigrate.libraries import LIBRARY_ROOTS
-from torchmigrate.project.checkpoints import NAMED, SAVES, STATES, WRITERS, Saved, may_hold_settings, may_save
+from torchmigrate.project.checkpoints import (
+    NAMED,
+    SAVES,
+    STATES,
+    WRITERS,
+    Saved,
+    is_numeric,
+    may_hold_settings,
+    may_save,
+)
 from torchmigrate.project.contents import Contents
 from torchmigrate.project.mentions import Mentions, Name
 from torchmigrate.project.screening import (
@@ -153,6 +162,7 @@ class _Project:
         self._imported_by: dict[Path, frozenset[str]] = {}
         self._saved_by: dict[Path, Saved | None] = {}
         self._objects_for: dict[Path, bool] = {}
+        self._numeric: dict[str, bool] = {}
         self._plainly: dict[str, set[Path] | None] = {}
 
     @property
@@ -229,9 +239,21 @@ class _Project:
             self._objects_for[directory] = (
                 self.too_big
                 or any(self._saving[path] for path in near)
-                or any((saved := self._saved(path)) is None or saved.holds_objects for path in near)
+                or any(self._saves_objects(path) for path in near)
             )
         return self._objects_for[directory]
+
+    def _saves_objects(self, path: Path) -> bool:
+        """Whether what a file saves may hold numbers of NumPy or other objects beside state dicts."""
+        saved = self._saved(path)
+        return saved is None or saved.holds_objects or any(map(self._gives_numbers, saved.measured_by))
+
+    def _gives_numbers(self, function: str) -> bool:
+        """Whether a function of this name stands in a file that computes with NumPy."""
+        if function not in self._numeric:
+            files = self.contents.holding(b"def %s(" % os.fsencode(function))
+            self._numeric[function] = any(is_numeric(self.contents[path]) for path in files)
+        return self._numeric[function]
 
     def _may_belong(self, one: Path, other: Path) -> bool:
         """Whether scripts in a directory may read what those in another write.
