@@ -386,6 +386,102 @@ def test_what_other_files_save_says_what_a_checkpoint_holds(case: str, project: 
     assert project.read("load.py") == LOADS.replace("(path)", f"(path, weights_only={wanted})")
 
 
+LOADED = "import torch\nmodel.load_state_dict(torch.load(path)['model'])\n"
+NAMED = "import torch\nstart(torch.load('out/labels.pt'))\n"
+SAVED_ACC = "import torch\nfrom measure import validate\nacc = validate(net)\ntorch.save({'model': net.state_dict(), 'acc': acc}, p)\n"
+LIGHTNING = "import pytorch_lightning\n"
+SAVED = "import torch\ntorch.save({'model': net.state_dict()}, p)\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "name", "wanted"),
+    [
+        ({"save.py": SAVED_ACC, "measure.py": "def validate(net):\n    return 1.0\n"}, "load.py", "True"),
+        (
+            {"save.py": SAVED_ACC, "measure.py": "import numpy\ndef validate(net):\n    pass\n"},
+            "load.py",
+            "False",
+        ),
+        (
+            {"examples/one/train.py": LIGHTNING, "examples/two/train.py": SAVED},
+            "examples/two/load.py",
+            "True",
+        ),
+        ({"examples/one/train.py": LIGHTNING}, "examples/two/load.py", "False"),
+        ({"examples/train.py": LIGHTNING, "examples/two/train.py": SAVED}, "examples/two/load.py", "False"),
+        ({"one/train.py": LIGHTNING, "two/train.py": SAVED}, "two/load.py", "False"),
+        (
+            {"lib/__init__.py": "", "lib/engine.py": LIGHTNING, "a/two/train.py": SAVED},
+            "a/two/load.py",
+            "False",
+        ),
+        ({"save.py": "import torch\ntorch.save(torch.ones(2), 'labels.pt')\n"}, "load.py", "named True"),
+        ({"save.py": "import torch\ntorch.save(labels, 'labels.pt')\n"}, "load.py", "named False"),
+        ({"a/save.py": "import torch\ntorch.save(torch.ones(2), 'labels.pt')\n"}, "load.py", "named False"),
+        (
+            {
+                "save.py": "import torch\ntorch.save(torch.ones(2), 'labels.pt')\n",
+                "a/save.py": "import torch\ntorch.save(args, 'labels.pt')\n",
+            },
+            "load.py",
+            "named False",
+        ),
+    ],
+)
+def test_which_files_say_what_a_checkpoint_holds(
+    files: dict[str, str], name: str, wanted: str, project: Project
+) -> None:
+    named = wanted.startswith("named")
+    text = NAMED if named else LOADED
+    project.write({".git/HEAD": "", name: text, **files})
+    project.run("check", "--fix", "--unsafe-fixes", "--isolated", "--select", "TM600", name)
+    assert project.read(name).count(f"weights_only={wanted.removeprefix('named ')}") == 1
+
+
+DECIDED = 'import os\n\nos.environ["TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"] = "1"\n'
+
+
+@pytest.mark.parametrize(
+    ("files", "name", "silent"),
+    [
+        ({"lib/__init__.py": DECIDED}, "lib/deep/load.py", True),
+        (
+            {
+                "lib/__init__.py": DECIDED.replace("] =", ", ")
+                .replace("environ[", "environ.setdefault(")
+                .rstrip()
+                + ")\n"
+            },
+            "lib/load.py",
+            True,
+        ),
+        ({"tests/conftest.py": DECIDED}, "tests/test_load.py", True),
+        ({"lib/__init__.py": DECIDED}, "tools/load.py", False),
+        ({"lib/__init__.py": "", "lib/sub/__init__.py": DECIDED}, "lib/load.py", False),
+        (
+            {
+                "lib/__init__.py": "def f():\n    import os\n    os.environ['TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD'] = '1'\n"
+            },
+            "lib/load.py",
+            False,
+        ),
+        ({"lib/tool.py": DECIDED}, "lib/load.py", False),
+    ],
+)
+def test_a_package_that_decides_what_is_read(
+    files: dict[str, str], name: str, silent: bool, project: Project
+) -> None:
+    project.write({".git/HEAD": "", "lib/__init__.py": "", name: "import torch\ntorch.load(p)\n", **files})
+    out = project.run("check", "--isolated", "--select", "TM600", name)
+    assert ("TM600" not in out) == silent
+
+
+def test_what_imports_a_package_that_decides_what_is_read(project: Project) -> None:
+    text = "import torch\nfrom lib.models import Net\ntorch.load(p)\n"
+    project.write({".git/HEAD": "", "lib/__init__.py": DECIDED, "tools/load.py": text})
+    assert "TM600" not in project.run("check", "--isolated", "--select", "TM600", "tools/load.py")
+
+
 # ---- which files are looked at ----------------------------------------------------------------------------
 
 USES_F = "from user import F\n"

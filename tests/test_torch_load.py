@@ -43,6 +43,57 @@ READS = {
         """,
         STATE,
     ),
+    "a key that is chosen": (
+        """
+        loaded = torch.load(p)
+        key = 'params_ema' if 'params_ema' in loaded else 'params'
+        model.load_state_dict(loaded[key], strict=True)
+        """,
+        STATE,
+    ),
+    "keys are renamed in it": (
+        """
+        loaded = torch.load(p)
+        for k, v in deepcopy(loaded).items():
+            if k.startswith('module.'):
+                loaded[k[7:]] = v
+                loaded.pop(k)
+        compare(model, loaded)
+        model.load_state_dict(loaded)
+        """,
+        STATE,
+    ),
+    "keys are renamed in another": (
+        """
+        new = OrderedDict()
+        for k, v in torch.load(p).items():
+            new[k[7:]] = v
+        model.load_state_dict(new)
+        """,
+        STATE,
+    ),
+    "a copy": ("state = dict(torch.load(p))\nmodel.load_state_dict(OrderedDict(state.copy()))", STATE),
+    "it changes another": (
+        """
+        own = model.state_dict()
+        kept = {k: v for k, v in torch.load(p).items() if k in own}
+        own.update(kept)
+        model.load_state_dict(own)
+        """,
+        STATE,
+    ),
+    "it changes what is no state": ("settings = {}\nsettings.update(torch.load(p))\nstart(settings)", OTHER),
+    "the size of a weight": (
+        """
+        state = torch.load(p)
+        model.fc = Linear(10, state['fc.weight'].size(0))
+        model.load_state_dict(state)
+        """,
+        STATE,
+    ),
+    "a copy of anything": ("data = deepcopy(torch.load(p))\nstart(data)", OTHER),
+    "an entry that is chosen goes elsewhere": ("data = torch.load(p)\nstart(data[key])", OTHER),
+    "what a function makes of it": ("model.load_state_dict(convert(torch.load(p)))", OTHER),
     "the arguments of a script": (
         """
         checkpoint = torch.load(p)
@@ -112,6 +163,41 @@ def test_settled_otherwise(code: str) -> None:
     assert run(f"import functools, os, dill\nimport torch\n{code}\n", *ONLY).findings == []
 
 
+@pytest.mark.parametrize(
+    ("code", "wanted"),
+    [
+        ("found = torch.load(p)\nif 'a' in found:\n    net.load_state_dict(torch.load(p)['a'])", STATE),
+        (
+            "try:\n    net.load_state_dict(torch.load(p)['a'])\nexcept KeyError:\n    start(convert(torch.load(p)))",
+            STATE,
+        ),
+        ("net.load_state_dict(torch.load(p)['a'])\nargs = torch.load(p)['args']", OTHER),
+        (
+            "net.load_state_dict(torch.load(join(d, 'x'))['a'])\nargs = torch.load(join(d, 'x'))['args']",
+            OTHER,
+        ),
+    ],
+)
+def test_one_verdict_for_loads_of_one_file(code: str, wanted: str) -> None:
+    text = f"import torch\nfrom os.path import join\n{code}\n"
+    found = run(text, *ONLY).findings
+    assert len(found) == 2
+    assert {finding.severity.label for finding in found} == {"info" if wanted == STATE else "warning"}
+    assert fixed(text, *ONLY, *FIX_ALL).count(wanted) == 2
+
+
+def test_other_files_in_one_function_have_their_own_verdicts() -> None:
+    text = """
+        import torch
+        def read(net, p):
+            net.load_state_dict(torch.load(p))
+            p = other(p)
+            return torch.load(p)
+    """
+    new = fixed(textwrap.dedent(text).lstrip(), *ONLY, *FIX_ALL)
+    assert new.count(STATE) == new.count(OTHER) == 1
+
+
 def test_a_state_dict_that_the_same_function_wrote() -> None:
     text = "import torch\ntorch.save(net.state_dict(), path)\nnet.load_state_dict(torch.load(path))\n"
     (finding,) = run(text, *ONLY).findings
@@ -161,3 +247,135 @@ def test_what_else_the_checkpoints_of_the_file_hold(saved: str, wanted: str) -> 
     text = textwrap.dedent(code).lstrip()
     new = text.replace(" = torch.load(path)", f" = torch.load(path, {wanted})")
     assert fixed(text, *ONLY, *FIX_ALL) == new.replace("(torch.load(path))", f"(torch.load(path, {STATE}))")
+
+
+NUMBERS = """
+    import numpy as np
+    import torch
+    def measure(net, data):
+        right = total = 0
+        for x, y in data:
+            right += np.sum(net(x).argmax(1).numpy() == y.numpy())
+            total += len(y)
+        acc = right / total
+        return {{"state_dict": net.state_dict(), "acc": {acc}}}
+    def save(net, data, path):
+        torch.save(measure(net, data), path)
+    def resume(net, path):
+        checkpoint = torch.load(path)
+        net.load_state_dict(checkpoint["state_dict"])
+        return checkpoint["epoch"]
+"""
+
+
+@pytest.mark.parametrize(
+    ("acc", "wanted"),
+    [
+        ("acc", OTHER),
+        ("right / total", OTHER),
+        ("max(0.0, acc)", OTHER),
+        ("np.float32(acc)", OTHER),
+        ("round(acc, 3)", OTHER),
+        ("compute(data)", OTHER),
+        ("total", STATE),
+        ("float(acc)", STATE),
+        ("acc.item()", STATE),
+        ("f'{acc}'", STATE),
+        ("torch.__version__", OTHER),
+        ("str(torch.__version__)", STATE),
+    ],
+)
+def test_numbers_of_numpy_in_a_checkpoint(acc: str, wanted: str) -> None:
+    text = textwrap.dedent(NUMBERS.format(acc=acc)).lstrip()
+    assert fixed(text, *ONLY, *FIX_ALL) == text.replace("load(path)", f"load(path, {wanted})")
+
+
+@pytest.mark.parametrize(
+    ("entry", "wanted"),
+    [
+        ("'best_acc1': best_acc1", STATE),
+        ("'arch': args.arch, 'epoch': epoch + 1", STATE),
+        ("'model_ema': ema", OTHER),
+        ("'best_model': copy.deepcopy(net)", OTHER),
+        ("'criterion': criterion", OTHER),
+        ("**more", OTHER),
+        ("'lr': lr, 'seed': 3, 'names': ['a', 'b']", STATE),
+    ],
+)
+@pytest.mark.parametrize("way", ["at once", "later", "by call"])
+def test_what_else_is_in_a_checkpoint(entry: str, wanted: str, way: str) -> None:
+    saved = {
+        "at once": f"held = {{'net': net.state_dict(), {entry}}}",
+        "later": f"held = {{'net': net.state_dict()}}\n    held.update({{{entry}}})",
+        "by call": f"held = dict(net=net.state_dict(), **{{{entry}}})",
+    }[way]
+    text = f"""import copy
+import torch
+def save(net, ema, criterion, more, args, epoch, best_acc1, lr, path):
+    {saved}
+    torch.save(held, path)
+def resume(net, path):
+    held = torch.load(path)
+    net.load_state_dict(held["net"])
+"""
+    assert fixed(text, *ONLY, *FIX_ALL) == text.replace("load(path)", f"load(path, {wanted})")
+
+
+# What is saved as `labels.pt`, and whether that is sure to be plain.
+NAMED = {
+    "torch.tensor([1])": True,
+    "net.weight.data.cpu()": True,
+    "out.detach().cpu()": True,
+    "made.cpu()": True,
+    "{'x': torch.stack(rows), 'n': 3, 'what': 'text'}": True,
+    "net.state_dict()": True,
+    "[str(row).split(' ') for row in rows]": True,
+    "{'epoch': epoch, 'net': net.state_dict()}": True,
+    "{'net': net.state_dict(), 'loss': loss}": False,
+    "{'net': net.state_dict(), 'args': vars(args)}": False,
+    "net": False,
+    "net.cpu()": False,
+    "rows": False,
+    "filled": False,
+    "args": False,
+    "out.numpy()": False,
+    "np.ones(3)": False,
+    "torch.nn.Linear(1, 2)": False,
+    "torch.__version__": False,
+}
+
+
+@pytest.mark.parametrize("what", NAMED)
+@pytest.mark.parametrize(
+    "path", ["os.path.join(d, 'labels.pt')", "'out/labels.pt'", "f'{d}/labels.pt'", "p / 'labels.pt'"]
+)
+def test_a_file_that_another_function_saves_under_the_name(what: str, path: str) -> None:
+    text = f"""import os
+import numpy as np
+import torch
+def save(net, out, rows, args, loss, epoch, d, p):
+    made = torch.zeros(3)
+    made = made.float()
+    filled = {{}}
+    fill(filled)
+    torch.save({what}, {path})
+def read(d, p):
+    return torch.load({path})
+"""
+    (finding,) = run(text, *ONLY).findings
+    assert finding.fix is not None and finding.fix.applicability.label == "unsafe"
+    assert finding.severity.label == ("info" if NAMED[what] else "warning")
+    wanted = STATE if NAMED[what] else OTHER
+    assert fixed(text, *ONLY, *FIX_ALL) == text.replace(f"load({path})", f"load({path}, {wanted})")
+
+
+def test_all_that_is_saved_under_a_name_is_looked_at() -> None:
+    text = """import torch
+def save(net):
+    torch.save(net.state_dict(), "a/last.pt")
+def save_all(net):
+    torch.save(net, "b/last.pt")
+def read():
+    return torch.load("a/last.pt")
+"""
+    assert OTHER in fixed(text, *ONLY, *FIX_ALL)
