@@ -91,6 +91,11 @@ READS = {
         """,
         STATE,
     ),
+    "weights by their names": (
+        "state = torch.load(p)\nuse(state[f'{name}.weight'], state['fc.bias'])",
+        STATE,
+    ),
+    "weights and settings": ("state = torch.load(p)\nuse(state['fc.weight'], state['args'])", OTHER),
     "a copy of anything": ("data = deepcopy(torch.load(p))\nstart(data)", OTHER),
     "an entry that is chosen goes elsewhere": ("data = torch.load(p)\nstart(data[key])", OTHER),
     "what a function makes of it": ("model.load_state_dict(convert(torch.load(p)))", OTHER),

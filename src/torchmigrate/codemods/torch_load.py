@@ -31,6 +31,7 @@ _COPIES = frozenset(["dict", "OrderedDict", "deepcopy", "copy"])
 _LOOKS = frozenset(["len", "list", "set", "sorted", "print", "iter", "enumerate"])
 # Only tensors have these methods; other things have attributes of these names at most.
 _OF_TENSORS = frozenset(["size", "dim", "numel", "unsqueeze", "permute", "detach", "new_zeros", "new_ones"])
+_WEIGHT = re.compile(r"\.(?:weight|bias)$")  # no checkpoint has these beside other things
 # Calls that give the same each time.
 _STEADY = frozenset(["join", "joinpath", "format", "str", "Path", "abspath", "realpath", "expanduser"])
 _TAKES = frozenset(["get", "pop"])
@@ -270,6 +271,9 @@ class _Body:
 
     def _part(self, node: ast.expr, key: ast.expr) -> _Held:
         """What the use of one entry says about the whole file."""
+        end = key.values[-1] if isinstance(key, ast.JoinedStr) and key.values else key
+        if isinstance(end, ast.Constant) and isinstance(end.value, str) and _WEIGHT.search(end.value):
+            return _Held.STATE
         if not (isinstance(key, ast.Constant) and isinstance(key.value, str)):
             return _Held.ENTRY if self._entry(node) is _Held.STATE else _Held.PLAIN
         if PARAMETER.search(key.value):
