@@ -21,7 +21,15 @@ from torchmigrate.fixes import FixPlanner
 from torchmigrate.hits import Hit
 from torchmigrate.model import Finding
 from torchmigrate.names.model import Scope, Use
-from torchmigrate.project.checkpoints import PARAMETER, Saved, keyword_value, may_hold_settings
+from torchmigrate.project.checkpoints import (
+    PARAMETER,
+    SAVES,
+    Saved,
+    file_name,
+    keyword_value,
+    may_hold_settings,
+    may_save,
+)
 
 NEEDS_HITS = True  # a file without a hit of the rule has nothing for it
 # Whoever sets this, or says which classes may be loaded, has decided already. (torch/serialization.py)
@@ -124,10 +132,12 @@ class _File:
     @cached_property
     def saves_objects(self) -> bool:
         """Whether the project, this file included, saves more than tensors and plain containers."""
-        return may_hold_settings(self._data) or self.saved.holds_objects or self.planner.saves_objects()
+        if may_hold_settings(self._data) or self.planner.saves_objects():  # what takes less time first
+            return True
+        return may_save(self._data) and self._saved.holds_objects
 
     @cached_property
-    def saved(self) -> Saved:
+    def _saved(self) -> Saved:
         """What this file saves."""
         return Saved(self.planner.source.parse(), self._data)
 
@@ -135,13 +145,16 @@ class _File:
     def _data(self) -> bytes:
         return self.planner.source.text.encode("utf-8", "surrogatepass")
 
-    def is_plain(self, path: ast.expr | None, scope: ast.AST) -> bool:
-        """Whether files of the name of a path are written here or beside this file, and all of them plain."""
-        name = self.saved.file_name(path, scope) if path is not None else None
-        if name is None or self.saved.plainly.get(name) is False:
+    @cached_property
+    def _plainly(self) -> dict[str, bool]:
+        return self._saved.plainly if SAVES in self._data else {}
+
+    def is_plain(self, name: str | None) -> bool:
+        """Whether files of a name are written here or beside this file, and all of them plain."""
+        if name is None or self._plainly.get(name) is False:
             return False
         beside = self.planner.saves_plainly(name)
-        return beside is True or (beside is None and name in self.saved.plainly)
+        return beside is True or (beside is None and name in self._plainly)
 
 
 class _Body:
@@ -220,9 +233,15 @@ class _Body:
         held = _together(found.values())
         if held is _Held.STATE or (held is _Held.ENTRY and not self._file.saves_objects):
             return _Case.STATE
-        if all(self._file.is_plain(_read_from(call), self._node) for call, _ in group):
+        if self._file.is_plain(self._file_name(_read_from(group[0][0]))):
             return _Case.PLAIN_FILE
         return _Case.UNKNOWN
+
+    def _file_name(self, path: ast.expr | None) -> str | None:
+        """What a file is called that is read."""
+        if path is None:
+            return None
+        return file_name(path, lambda name: [item.value for item in self._flow.of(name)])
 
     def _read(self, call: ast.Call, statement: ast.stmt) -> _Held:
         parent = self._planner.around.parent(call, statement)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import IntEnum
 from functools import cached_property
 
@@ -20,10 +20,11 @@ STATES = b"state_dict("
 _OBJECT = re.compile(
     rb"['\"](?:\w*args|\w*cfg|\w*conf|\w*config|opts?|options|hparams|\w*hyper_?param\w*)['\"]\s*:\s*(?!str\(|dict\(|vars\()[A-Za-z_]"
 )
-# `"model": net.state_dict()`, `checkpoint["model"] = net.state_dict()`, `dict(model=net.state_dict())`
-_CHECKPOINT = re.compile(rb"(?:['\"]\s*:|\]\s*=|\w\s*=)\s*[\w.\[\]()]*state_dict\(")
+# What stands before `net.state_dict()` as an entry: `"model":`, `checkpoint["model"] =`, `dict(model=`
+_ENTRY = re.compile(rb"(?:['\"]\s*:|\]\s*=|\w=)\s*[\w.\[\]()]*\Z")
+_LONGEST = 200  # bytes that are looked at for it
 # The last name in a string, as of a path.
-NAMED = re.compile(rb"([^'\"/\\\s{}]+)['\"]")
+NAMED = re.compile(rb"(?<![^'\"/\\\s{}])([^'\"/\\\s{}]+)['\"]")
 _NAME = re.compile(r"[^'\"/\\\s{}]{3,}\Z")
 
 # What names say of values that are not seen: counts, weights, and results of computing, which may be
@@ -66,6 +67,7 @@ _FACTORIES = frozenset(
         "argmax where mean sum normalize Tensor FloatTensor LongTensor Parameter"
     ).split()
 )
+_PATHS = frozenset(["join", "joinpath", "Path", "str", "expanduser", "abspath"])
 _DEEPEST = 60  # from value to value on the way to what a name holds
 
 _Scope = ast.AST
@@ -87,7 +89,12 @@ def is_numeric(data: bytes) -> bool:
 
 def may_save(data: bytes) -> bool:
     """Whether a file may write checkpoints, or make what another one writes."""
-    return SAVES in data or (STATES in data and _CHECKPOINT.search(data) is not None)
+    return SAVES in data or any(
+        _ENTRY.search(
+            data[max(0, data.rfind(b"\n", 0, found.start()), found.start() - _LONGEST) : found.start()]
+        )
+        for found in re.finditer(re.escape(STATES), data)
+    )
 
 
 class _Kind(IntEnum):
@@ -166,37 +173,14 @@ class Saved:
             if self._kind(value, scope, 0) is not _Kind.PLAIN
         }
         for scope, what, path in self._saves:
-            name = self.file_name(path, scope)
+            name = file_name(path, lambda read, scope=scope: self._values_of(read, scope))  # type: ignore[misc]
             if name is not None:
                 is_plain = self._kind(what, scope, 0) is _Kind.PLAIN
                 found[name] = found.get(name, True) and is_plain and self._key(what, scope) not in changed
         return found
 
-    def file_name(self, path: ast.expr, scope: _Scope, depth: int = 0) -> str | None:
-        """The last part of a path where it is written there: `os.path.join(place, "labels.pt")`."""
-        text: object = None
-        if depth > _DEEPEST:
-            return None
-        if isinstance(path, ast.Constant):
-            text = path.value
-        elif isinstance(path, ast.Call) and path.args and not path.keywords:
-            if _called(path) in ("join", "joinpath", "Path", "str", "expanduser", "abspath"):
-                return self.file_name(path.args[-1], scope, depth + 1)
-        elif isinstance(path, ast.BinOp) and isinstance(path.op, ast.Div):
-            return self.file_name(path.right, scope, depth + 1)
-        elif isinstance(path, ast.BinOp) or (isinstance(path, ast.JoinedStr) and path.values):
-            last = path.right if isinstance(path, ast.BinOp) else path.values[-1]
-            if isinstance(last, ast.Constant) and isinstance(last.value, str) and "/" in last.value:
-                text = last.value
-        elif isinstance(path, ast.Name):
-            key = self._bound(scope, path.id)
-            values = self._values.get(key, [])
-            names = {self.file_name(value, at, depth + 1) if value else None for value, at in values}
-            return names.pop() if len(names) == 1 else None
-        if not isinstance(text, str):
-            return None
-        name = text.replace("\\", "/").rpartition("/")[2]
-        return name if _NAME.match(name) else None
+    def _values_of(self, name: ast.Name, scope: _Scope) -> list[ast.expr | None]:
+        return [value for value, _ in self._values.get(self._bound(scope, name.id), [])]
 
     # ---- what values are -----------------------------------------------------------------------------
 
@@ -413,6 +397,35 @@ class Saved:
             path = node.args[1] if len(node.args) > 1 else keyword_value(node, "f")
             if what is not None and path is not None:
                 self._saves.append((scope, what, path))
+
+
+def file_name(path: ast.expr, values: Callable[[ast.Name], list[ast.expr | None]]) -> str | None:
+    """The last part of a path where it is written there: `os.path.join(place, "labels.pt")`.
+
+    Args:
+        values: what a variable may have; None: who knows.
+    """
+    for _ in range(_DEEPEST):
+        last: ast.expr | None = None
+        if isinstance(path, ast.Call) and path.args and not path.keywords:
+            last = path.args[-1] if _called(path) in _PATHS else None
+        elif isinstance(path, ast.BinOp) and isinstance(path.op, ast.Div):
+            last = path.right
+        elif isinstance(path, ast.Name):
+            found = values(path)
+            last = found[0] if len(found) == 1 else None
+        if last is None:
+            break
+        path = last
+    end = path
+    if isinstance(path, ast.BinOp):
+        end = path.right
+    elif isinstance(path, ast.JoinedStr) and path.values:
+        end = path.values[-1]
+    if not (isinstance(end, ast.Constant) and isinstance(end.value, str)):
+        return None
+    _, slash, name = end.value.replace("\\", "/").rpartition("/")
+    return name if (slash or end is path) and _NAME.match(name) else None
 
 
 def keyword_value(call: ast.Call, name: str) -> ast.expr | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -163,7 +163,9 @@ class _Project:
         self._saved_by: dict[Path, Saved | None] = {}
         self._objects_for: dict[Path, bool] = {}
         self._numeric: dict[str, bool] = {}
-        self._plainly: dict[str, set[Path] | None] = {}
+        self._with_settings: dict[Path, bool] = {}
+        self._named_in: dict[Path, dict[bytes, list[Path]]] = {}
+        self._plain: dict[str, dict[Path, bool | None]] = {}
 
     @property
     def contents(self) -> Contents:
@@ -217,11 +219,20 @@ class _Project:
     # ---- checkpoints ---------------------------------------------------------------------------------
 
     @functools.cached_property
-    def _saving(self) -> dict[Path, bool]:
-        """The files that may write checkpoints -> whether settings seem to be in these."""
-        named = {path for word in (SAVES, STATES, *WRITERS) for path in self.contents.holding(word)}
-        found = {path: may_hold_settings(self.contents[path]) for path in sorted(named)}
-        return {path: held for path, held in found.items() if held or may_save(self.contents[path])}
+    def _maybe_saving(self) -> list[Path]:
+        return sorted({path for word in (SAVES, *WRITERS) for path in self.contents.holding(word)})
+
+    def _saves_settings(self, path: Path) -> bool:
+        """Whether a file seems to save settings as objects."""
+        if path not in self._with_settings:
+            self._with_settings[path] = may_hold_settings(self.contents[path])
+        return self._with_settings[path]
+
+    @functools.cached_property
+    def _saving(self) -> list[Path]:
+        """The files that may write checkpoints, or make them."""
+        named = {path for word in (SAVES, STATES) for path in self.contents.holding(word)}
+        return sorted(path for path in named if may_save(self.contents[path]))
 
     def _saved(self, path: Path) -> Saved | None:
         """What a file saves; None: it cannot be parsed."""
@@ -235,11 +246,16 @@ class _Project:
 
     def saves_objects(self, directory: Path) -> bool:
         if directory not in self._objects_for:
-            near = [path for path in self._saving if self._may_belong(directory, _parent(path))]
             self._objects_for[directory] = (
                 self.too_big
-                or any(self._saving[path] for path in near)
-                or any(self._saves_objects(path) for path in near)
+                or any(
+                    self._may_belong(directory, _parent(path)) and self._saves_settings(path)
+                    for path in self._maybe_saving
+                )
+                or any(
+                    self._may_belong(directory, _parent(path)) and self._saves_objects(path)
+                    for path in self._saving
+                )
             )
         return self._objects_for[directory]
 
@@ -263,34 +279,51 @@ class _Project:
         """
         if one == other or one in other.parents or other in one.parents:
             return True
-        if "__init__.py" in entries(one) or "__init__.py" in entries(other) or one not in self._saving_places:
+        if "__init__.py" in entries(one) or "__init__.py" in entries(other) or one not in self._saving_beside:
             return True
         common = Path(os.path.commonpath([one, other]))
         return common == self.root or any(name.endswith(".py") for name in entries(common))
 
     @functools.cached_property
-    def _saving_places(self) -> set[Path]:
-        return {_parent(path) for path in self.contents.holding(SAVES)}
+    def _saving_beside(self) -> dict[Path, list[Path]]:
+        """Directory -> its files that save something."""
+        found: dict[Path, list[Path]] = {}
+        for path in self.contents.holding(SAVES):
+            found.setdefault(_parent(path), []).append(path)
+        return found
+
+    def _naming(self, directory: Path) -> dict[bytes, list[Path]]:
+        """The end of a string -> the files of a directory with it that save something."""
+        if directory not in self._named_in:
+            found = self._named_in[directory] = {}
+            for path in self._saving_beside.get(directory, ()):
+                for name in {match[1] for match in NAMED.finditer(self.contents[path])}:
+                    found.setdefault(name, []).append(path)
+        return self._named_in[directory]
 
     @functools.cached_property
-    def _named_in(self) -> dict[bytes, list[Path]]:
-        """The end of a string -> the files with it that save something."""
+    def _naming_anywhere(self) -> dict[bytes, list[Path]]:
         found: dict[bytes, list[Path]] = {}
-        for path in self.contents.holding(SAVES):
-            for name in {match[1] for match in NAMED.finditer(self.contents[path])}:
-                found.setdefault(name, []).append(path)
+        for directory in self._saving_beside:
+            for name, paths in self._naming(directory).items():
+                found.setdefault(name, []).extend(paths)
         return found
 
     def saves_plainly(self, directory: Path, name: str) -> bool | None:
         if self.too_big:
             return False
-        if name not in self._plainly:
-            paths = self._named_in.get(name.encode("utf-8", "replace"), [])
-            every = {path: saved.plainly if (saved := self._saved(path)) else {name: False} for path in paths}
-            writers = {path: found[name] for path, found in every.items() if name in found}
-            self._plainly[name] = set(map(_parent, writers)) if all(writers.values()) else None
-        places = self._plainly[name]
-        return False if places is None else directory in places or None
+        if name not in self._plain or directory not in self._plain[name]:
+            word = name.encode("utf-8", "replace")
+            beside = self._written_plainly(name, self._naming(directory).get(word, ()))
+            if beside:
+                beside = self._written_plainly(name, self._naming_anywhere[word])
+            self._plain.setdefault(name, {})[directory] = beside
+        return self._plain[name][directory]
+
+    def _written_plainly(self, name: str, paths: Iterable[Path]) -> bool | None:
+        """Whether files save what is plain under a name, all that save any; None: none does."""
+        written = [saved.plainly.get(name) if (saved := self._saved(path)) else False for path in paths]
+        return False if False in written else True in written or None
 
     @functools.cached_property
     def _deciding(self) -> list[tuple[Path, tuple[str, ...]]]:
