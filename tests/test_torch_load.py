@@ -191,6 +191,31 @@ def test_one_verdict_for_loads_of_one_file(code: str, wanted: str) -> None:
     assert fixed(text, *ONLY, *FIX_ALL).count(wanted) == 2
 
 
+def test_branches_that_exclude_each_other_may_read_different_files() -> None:
+    text = """
+        import torch
+        def read(net, p, whole):
+            if whole:
+                return torch.load(p)
+            else:
+                net.load_state_dict(torch.load(p))
+    """
+    new = fixed(textwrap.dedent(text).lstrip(), *ONLY, *FIX_ALL)
+    assert f"return torch.load(p, {OTHER})" in new and f"(torch.load(p, {STATE}))" in new
+
+
+def test_what_has_other_entries_is_no_state_dict() -> None:
+    text = """
+        import torch, deepspeed
+        def read(net, p):
+            state = torch.load(p)
+            state = state["module"]
+            state = {k[7:]: v for k, v in state.items()}
+            net.load_state_dict(state)
+    """
+    assert OTHER in fixed(textwrap.dedent(text).lstrip(), *ONLY, *FIX_ALL)
+
+
 def test_other_files_in_one_function_have_their_own_verdicts() -> None:
     text = """
         import torch

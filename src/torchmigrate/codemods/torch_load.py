@@ -48,6 +48,7 @@ _OBJECT_KEY = re.compile(r"(?i)arg|conf|cfg|\bopts?\b|options|hparam|hyper|vocab
 _STATE_KEY = re.compile(r"(?i)state|model|net|weight|param|optim|epoch|step|iter|best|loss|acc|ema")
 
 
+_MOST_APART = 20  # loads of one file in a function; of more, all are of one case
 _ASSIGNED = re.compile(r"torch\s*\.\s*load\s*(?:,[^\n]*)?=(?!=)")
 
 
@@ -66,8 +67,9 @@ class _Held(IntEnum):
 
     OBJECTS = 0  # it may be anything
     PLAIN = 1  # nothing that other things than plain containers lack
-    STATE = 2  # tensors by name
-    ENTRY = 3  # entries of it are tensors by name; who knows what the others are
+    PART = 2  # it has an entry that is no weight
+    STATE = 3  # tensors by name
+    ENTRY = 4  # entries of it are tensors by name; who knows what the others are
 
 
 def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
@@ -209,8 +211,7 @@ class _Body:
                 key = (path, self._means(_read_from(call))) if path and paths[path] > 1 else id(call)
                 groups.setdefault(key, []).append((call, statement))
         for group in groups.values():
-            case = self._case(group)
-            yield from ((call, case) for call, _ in group)
+            yield from self._cases(group)
 
     def _written(self, call: ast.Call) -> _Case | None:
         """The case of what the same function wrote before; None: it wrote nothing there."""
@@ -225,17 +226,40 @@ class _Body:
             return None
         return _Case.OWN_STATE if all(map(_is_state_dict, written)) else _Case.OWN_FILE
 
-    def _case(self, group: list[tuple[ast.Call, ast.stmt]]) -> _Case:
-        """The case of calls that read the same file."""
+    def _cases(self, group: list[tuple[ast.Call, ast.stmt]]) -> Iterator[tuple[ast.Call, _Case]]:
+        """The cases of calls that read the same file: one case, but in branches that exclude each other."""
         found = {call: self._read(call, statement) for call, statement in group}
         if any(held >= _Held.STATE for held in found.values()):  # so that is what a function gets as well
-            found = {call: held for call, held in found.items() if held or not self._is_given(call)}
-        held = _together(found.values())
+            found = {
+                call: _Held.PLAIN if not held and self._is_given(call) else held
+                for call, held in found.items()
+            }
+        every = _together(found.values())
+        apart = every is _Held.OBJECTS and 1 < len(group) <= _MOST_APART
+        for call in found:
+            held = every
+            if apart:
+                held = _together(found[other] for other in found if not self._excludes(call, other))
+            yield call, self._case(call, held)
+
+    def _case(self, call: ast.Call, held: _Held) -> _Case:
         if held is _Held.STATE or (held is _Held.ENTRY and not self._file.saves_objects):
             return _Case.STATE
-        if self._file.is_plain(self._file_name(_read_from(group[0][0]))):
-            return _Case.PLAIN_FILE
-        return _Case.UNKNOWN
+        return _Case.PLAIN_FILE if self._file.is_plain(self._file_name(_read_from(call))) else _Case.UNKNOWN
+
+    def _excludes(self, one: ast.AST, other: ast.AST) -> bool:
+        """Whether two places are in different branches of a statement, of which only one runs."""
+        above = {id(parent): branch for parent, branch in self._branches(one)}
+        return any(above.get(id(parent), branch) != branch for parent, branch in self._branches(other))
+
+    def _branches(self, node: ast.AST) -> Iterator[tuple[ast.AST, int | str]]:
+        """The `if` and `match` statements around a place, with the branch that it is in."""
+        while (parent := self._parents.get(node)) is not None and parent is not self._node:
+            if isinstance(parent, ast.If):
+                yield parent, "else" if node in parent.orelse else "if"
+            elif isinstance(parent, ast.Match):
+                yield parent, id(node)
+            node = parent
 
     def _file_name(self, path: ast.expr | None) -> str | None:
         """What a file is called that is read."""
@@ -302,7 +326,7 @@ class _Body:
         held = self._entry(node)
         if held is _Held.STATE or (held is _Held.PLAIN and _STATE_KEY.search(key.value)):
             return _Held.ENTRY
-        return held
+        return _Held.PART if held is _Held.PLAIN else held
 
     def _entry(self, node: ast.expr) -> _Held:
         """What the use of an entry says: whatever it is used for, but for what only other objects have."""
@@ -403,6 +427,8 @@ def _line(node: ast.Name) -> int:
 def _together(held: Iterable[_Held]) -> _Held:
     """`OBJECTS` if one says so, else `ENTRY`, `STATE`; nothing is `PLAIN`."""
     every = set(held)
+    if {_Held.PART, _Held.STATE} <= every:  # it is a state dict here, and has one as an entry there
+        every.add(_Held.ENTRY)
     return _Held.OBJECTS if _Held.OBJECTS in every else max(every, default=_Held.PLAIN)
 
 
