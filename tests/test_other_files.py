@@ -420,6 +420,14 @@ SAVED = "import torch\ntorch.save({'model': net.state_dict()}, p)\n"
         ({"a/save.py": "import torch\ntorch.save(torch.ones(2), 'labels.pt')\n"}, "load.py", "named False"),
         (
             {
+                "a/one/save.py": "import torch\ntorch.save(torch.ones(2), 'labels.pt')\n",
+                "a/two/save.py": "import torch\ntorch.save(args, 'labels.pt')\n",
+            },
+            "a/one/load.py",
+            "named True",
+        ),
+        (
+            {
                 "save.py": "import torch\ntorch.save(torch.ones(2), 'labels.pt')\n",
                 "a/save.py": "import torch\ntorch.save(args, 'labels.pt')\n",
             },

@@ -316,7 +316,10 @@ class _Project:
             word = name.encode("utf-8", "replace")
             beside = self._written_plainly(name, self._naming(directory).get(word, ()))
             if beside:
-                beside = self._written_plainly(name, self._naming_anywhere[word])
+                near = [
+                    path for path in self._naming_anywhere[word] if self._may_belong(directory, _parent(path))
+                ]
+                beside = self._written_plainly(name, near)
             self._plain.setdefault(name, {})[directory] = beside
         return self._plain[name][directory]
 
