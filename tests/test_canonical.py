@@ -29,6 +29,8 @@ SAME = [
     ("torch.cuda.amp.autocast_mode.autocast", "torch.cuda.amp.autocast"),
     ("torch.cuda.amp.grad_scaler.GradScaler", "torch.cuda.amp.GradScaler"),
     ("torch.amp.autocast_mode.autocast", "torch.amp.autocast"),
+    ("torch.autocast", "torch.amp.autocast"),
+    ("torch.GradScaler", "torch.amp.GradScaler"),
     ("torch.distributed.distributed_c10d.all_reduce", "torch.distributed.all_reduce"),
     ("torch.cuda.memory.memory_reserved", "torch.cuda.memory_reserved"),
     ("torch.testing._comparison.assert_close", "torch.testing.assert_close"),

@@ -36,6 +36,8 @@ _SPELLINGS = [
         (r"torch\._tensor\.Tensor\b", "torch.Tensor"),
         (r"torch\.cuda\.amp\.(?:autocast_mode|grad_scaler)\.(?=\w)", "torch.cuda.amp."),
         (r"torch\.amp\.(?:autocast_mode|grad_scaler)\.(?=[A-Za-z])", "torch.amp."),
+        (r"torch\.autocast\b", "torch.amp.autocast"),
+        (r"torch\.GradScaler\b", "torch.amp.GradScaler"),
         (r"torch\.distributed\.distributed_c10d\.(?=\w)", "torch.distributed."),
         (r"torch\.cuda\.memory\.(?=\w)", "torch.cuda."),
         (r"torch\.testing\._comparison\.(?=\w)", "torch.testing."),

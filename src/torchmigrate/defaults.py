@@ -28,7 +28,7 @@ class Defaults:
         if not isinstance(call, ast.Call) or len(call.args) != 3 or call.args[2] is not use.node:
             return False
         function, name = call.func, call.args[1]
-        owner = self.around.qualified(call.args[0])
+        owner = self.around.imported(call.args[0], use.scope)
         return (
             isinstance(function, ast.Name)
             and function.id == "getattr"
