@@ -29,6 +29,8 @@ __all__ = ["Match", "Place", "Rewrite", "matches", "rewrite"]
 
 COMMENT_MOVED = "a comment would stand at another argument"
 
+_MOST_SHOWN = 40  # characters of an argument in the title of a fix
+_ATOMS = ast.Name | ast.Attribute | ast.Constant | ast.Call | ast.Subscript
 _TOUCHY = re.compile(r"['\"\\#{}\r\n]")  # what may end or break a string that the code is in
 
 
@@ -258,10 +260,10 @@ class _Rewriting:
             return self.given is None or self.given.state(name) == "given"
 
         def value(source: str) -> str:
-            return self.text(source)
+            return METAVARIABLE.sub(lambda found: self.shown(found[1], found[0] == source), self.text(source))
 
         parts: list[str] = []
-        dropped = [f"`{name}`" for name in case.drop if is_given(name)]
+        dropped = [f"`{name}`" for name in case.drop if is_given(name) and name not in case.add]
         if dropped:
             parts.append(f"drop {', '.join(dropped)}")
         renamed = {old: new for old, new in case.keywords.items() if is_given(old)}
@@ -281,6 +283,19 @@ class _Rewriting:
             parts.append(f"give {', '.join(named)} by name")
         text = " and ".join(parts) or "rewrite the call"
         return text[0].upper() + text[1:]
+
+    def shown(self, name: str, alone: bool) -> str:
+        """What a metavariable stands for, as a title shows it; `alone`: with nothing around it."""
+        given = self.given
+        node = given.expression(name) if given is not None else None
+        if given is None or node is None:
+            default = given.default(name) if given is not None else None
+            return name if default is None else ast.unparse(default)
+        start, end = self.place.span(node)
+        text = " ".join(self.place.source.text[start : min(end, start + _MOST_SHOWN + 1)].split())
+        if end - start > _MOST_SHOWN:
+            text = text[: _MOST_SHOWN - 3] + "..."
+        return text if alone or isinstance(node, _ATOMS) else f"({text})"
 
     def in_string(self) -> bool:
         """Whether the use is in a string annotation or in an f-string."""
