@@ -39,6 +39,7 @@ def shown(tmp_path: Path, text: str, code: str) -> str:
         ("TM154", "import torch\ndef f(x: torch.Tensor): x.add_(1 - b, x)", "fix: Write `alpha=1 - b`"),
         ("TM154", "import torch\ndef f(x: torch.Tensor): x.add_(-b * an_expression_of_more['than forty characters'], x)",
          "`alpha=-b * an_expression_of_more['than fort...`"),
+        ("TM021", "import torch\nisinstance(x, torch._six.string_classes)", "fix: Replace with `(str, bytes)`"),
         ("TM545", "import torch\ntorch.distributed.optim.ZeroRedundancyOptimizer(p, group=g)",
          "fix: Write `process_group=...` for `group`"),
         ("TM540", "import torch\ntorch.distributed.init_process_group('gloo', group_name='a')",

@@ -250,6 +250,12 @@ class _Rewriting:
         if misplaced:
             losses.append(COMMENT_MOVED)
         title = case.title or (f"Replace with `{callee}`" if callee and callee != self.match.symbol else None)
+        if (
+            title is None
+            and [edit[:2] for edit in edits] == [(start, end)]
+            and len(edits[0].text) <= _MOST_SHOWN
+        ):
+            title = f"Replace with `{edits[0].text}`"
         return Rewrite(tuple(edits), tuple(losses), title or self.changes(), case, callee)
 
     def changes(self) -> str:
@@ -281,7 +287,9 @@ class _Rewriting:
         named = [f"`{name}`" for name in case.to_keyword if is_given(name) and name not in renamed]
         if named and not parts:
             parts.append(f"give {', '.join(named)} by name")
-        text = " and ".join(parts) or "rewrite the call"
+        text = " and ".join(parts) or (
+            "rewrite the call" if self.use.call is not None else "rewrite the expression"
+        )
         return text[0].upper() + text[1:]
 
     def shown(self, name: str, alone: bool) -> str:
