@@ -707,7 +707,16 @@ REFUSED = {
     "outputs": ([('opt_level="O1"', "cast_model_outputs=torch.float16")], "`cast_model_outputs` has no"),
     "not initialised here": (
         [('    model, optimizer = amp.initialize(model, optimizer, opt_level="O1")\n', "")],
-        "from code that is not in this file",
+        "`amp.initialize` is not called in this file",
+    ),
+    "calls that may not be seen": (
+        [
+            (
+                LOOP,
+                f"    epoch(model, optimizer)\n    log('epoch')\n    return []\n\n\ndef epoch(model, optimizer):\n{LOOP}",
+            ),
+        ],
+        "it is not sure that all calls of it are seen",
     ),
     "steps in a callback": (
         [

@@ -19,6 +19,72 @@ def reported(code: str, *options: str) -> list[str]:
 
 
 CLEAN = {
+    "scaler_by_its_short_name": """
+        import torch
+        try:
+            from torch import GradScaler  # torch >= 2.3
+            OLD = False
+        except ImportError:
+            from torch.cuda.amp import GradScaler
+            OLD = True
+        try:
+            from torch import autocast
+        except ImportError:
+            from torch.cuda.amp import autocast
+        scaler = (GradScaler("cuda") if not OLD else GradScaler()) if torch.cuda.is_available() else None
+        other = getattr(torch, "GradScaler", torch.cuda.amp.GradScaler)
+        with autocast("cuda"):
+            pass
+        def make():
+            if hasattr(torch, "GradScaler"):
+                return torch.GradScaler("cuda")
+            return torch.cuda.amp.GradScaler()
+    """,
+    "bound_in_both_branches_of_a_test": """
+        import torch
+        import torch.nn.functional as F
+        from functools import partial
+        OLD = torch.__version__ < "1.3"
+        if OLD:
+            grid = F.affine_grid
+        else:
+            grid = partial(F.affine_grid, align_corners=True)
+        other = F.affine_grid if OLD else partial(F.affine_grid, align_corners=True)
+        default = F.affine_grid
+        if not OLD:
+            default = partial(F.affine_grid, align_corners=True)
+        def f(theta, size):
+            return grid(theta, size) + other(theta, size) + default(theta, size)
+    """,
+    "attribute_bound_in_both_branches_of_a_test": """
+        import torch
+        import torch.nn.functional as F
+        from functools import partial
+        class A:
+            shared = F.grid_sample if torch.__version__ < "1.3" else partial(F.grid_sample, align_corners=True)
+            def __init__(self):
+                if getattr(torch, "__version__") >= "1.3":
+                    self.affine_grid = partial(F.affine_grid, align_corners=True)
+                else:
+                    self.affine_grid = F.affine_grid
+                self.default = F.affine_grid
+                if torch.__version__ >= "1.3":
+                    self.default = lambda *a: F.affine_grid(*a, align_corners=False)
+                if torch.__version__ < "1.3":
+                    self.home = F
+                    old = F.affine_grid
+                else:
+                    self.home, old = mine, mine.affine_grid
+                self.old = old
+            def f(self, theta, size):
+                self.default(theta, size)
+                self.home.affine_grid(theta, size)
+                self.old(theta, size)
+                return self.affine_grid(theta, size)
+        class B(A):
+            def g(self, theta, size):
+                return self.affine_grid(theta, size) + self.shared(theta, size)
+    """,
     "choice_of_the_project_for_a_method": """
         import torch
         import project.typing
@@ -1092,6 +1158,33 @@ CLEAN = {
 }
 
 REPORTED = {
+    "bound_in_the_branch_that_runs": (
+        """
+            import torch
+            import torch.nn.functional as F
+            from functools import partial
+            class A:
+                def __init__(self, x):
+                    if torch.__version__ >= "1.3":
+                        self.f = F.affine_grid
+                    else:
+                        self.f = partial(F.affine_grid, align_corners=True)
+                    if x:
+                        self.g = partial(F.affine_grid, align_corners=True)
+                    else:
+                        self.g = F.affine_grid
+                    if torch.__version__ < "1.3":
+                        self.h = F.affine_grid
+                    self.i = F.grid_sample
+                    if torch.__version__ < "1.3":
+                        self.i = mine
+                def reset(self):
+                    self.h = F.affine_grid
+                def call(self, theta, size):
+                    return self.f(theta, size), self.g(theta, size), self.h(theta, size), self.i(theta, size)
+        """,
+        ["torch.nn.functional.affine_grid"] * 3 + ["torch.nn.functional.grid_sample"],
+    ),
     "new_name_that_is_no_alternative": (
         """
             import torch

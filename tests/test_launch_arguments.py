@@ -61,6 +61,17 @@ def test_the_spelling_is_added(text: str, expected: str) -> None:
         ("run([python, 'torch.distributed.launch'])", []),
         ("run('python -m torch.distributed.launcher x.py')", []),
         ("'''python -m torch.distributed.launch x.py'''", []),
+        ("os.system('cd x && OMP_NUM_THREADS=1 python3 -m torch.distributed.launch x.py')", ["TM574"]),
+        ("command = sys.executable + ' -u -m torch.distributed.launch x.py'", ["TM574"]),
+        ("f.write('#!/bin/sh\\nnohup $PYTHON -m torch.distributed.launch x.py\\n')", ["TM574"]),
+        ("run('env A=1 /usr/bin/python -m torch.distributed.launch x.py'.split())", ["TM574"]),
+        ("said += '. Did you launch with `python -m torch.distributed.launch`?'", []),
+        ("said = 'Start it with python -m torch.distributed.launch x.py.'", []),
+        ("raise ValueError('python -m torch.distributed.launch x.py'.upper())", []),
+        ("print(f'{python} -m torch.distributed.launch x.py')", []),
+        ("logger.info('$ python -m torch.distributed.launch %s', x)", []),
+        ("p.add_argument('x', help='python -m torch.distributed.launch')", []),
+        ("assert x, 'python -m torch.distributed.launch x.py'", []),
     ],
 )
 def test_what_is_found(text: str, codes: list[str]) -> None:

@@ -18,6 +18,10 @@ REMOVED = {
         "import torchaudio; torchaudio.set_audio_backend(None); x = torchaudio.load(p)\n",
         "import torchaudio; x = torchaudio.load(p)\n",
     ),
+    "a constant of the file": (
+        "import torchaudio\nBACKEND = 'sox'\ntorchaudio.set_audio_backend(backend=BACKEND)\nrun(torchaudio)\n",
+        "import torchaudio\nBACKEND = 'sox'\nrun(torchaudio)\n",
+    ),
     "imported by name": (
         "from torchaudio import load, set_audio_backend\nset_audio_backend(backend='soundfile')\nload(p)\n",
         "from torchaudio import load\nload(p)\n",
@@ -26,6 +30,8 @@ REMOVED = {
 KEPT = {
     "the result is used": "import torchaudio\nbackend = torchaudio.get_audio_backend()\n",
     "an argument does something": "import torchaudio\ntorchaudio.set_audio_backend(choose())\n",
+    "an argument can be chosen": "import torchaudio\nif a.b:\n    torchaudio.set_audio_backend(a.b)\n",
+    "a parameter": "import torchaudio\ndef f(backend='sox'):\n    torchaudio.set_audio_backend(backend)\n",
     "part of an expression": "import torchaudio\nwindows and torchaudio.set_audio_backend('soundfile')\n",
     "star import": "from torchaudio import *\nset_audio_backend('soundfile')\n",
 }

@@ -6,7 +6,7 @@ import ast
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 
-from torchmigrate.names.model import Guards, Role, Use
+from torchmigrate.names.model import Guards, Qual, Role, Use
 from torchmigrate.places import Surroundings
 from torchmigrate.trees import walk
 
@@ -28,7 +28,7 @@ class Defaults:
         if not isinstance(call, ast.Call) or len(call.args) != 3 or call.args[2] is not use.node:
             return False
         function, name = call.func, call.args[1]
-        owner = self.around.qualified(call.args[0])
+        owner = self._named(call.args[0])
         return (
             isinstance(function, ast.Name)
             and function.id == "getattr"
@@ -37,6 +37,12 @@ class Defaults:
             and owner is not None
             and exists(f"{owner}.{name.value}")
         )
+
+    def _named(self, node: ast.expr) -> str | None:
+        """The library name that an expression surely is; also that of a whole library, which is no use."""
+        value = self.around.names.values.get(id(node), ())
+        only = value[0] if len(value) == 1 else None
+        return only.name if isinstance(only, Qual) and only.sure else None
 
     def is_overridden(self, use: Use, surely_runs: Callable[[Guards], bool]) -> bool:
         """Whether what a use binds is replaced before anything reads it, in a branch that runs at the target.

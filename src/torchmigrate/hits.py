@@ -173,7 +173,20 @@ class HitFinder:
             return None  # imported from its new home where that exists, from the old one elsewhere
         old = (name, symbol, *rule.symbols)
         about = arguments_of(rule, symbol, use) if calls_only else None
-        if is_guarded(use, name, target=self._target, old=old, new=new, exists=self.exists, arguments=about):
+
+        def is_default(place: Use) -> bool:
+            return self._is_default(place, new, defaults)
+
+        if is_guarded(
+            use,
+            name,
+            target=self._target,
+            old=old,
+            new=new,
+            exists=self.exists,
+            arguments=about,
+            is_default=is_default,
+        ):
             return None
         if _is_chosen(use, choices, old=old, new=new, arguments=about):
             return None
@@ -214,7 +227,7 @@ class HitFinder:
             return surely_runs(guards, use.guards, target=self._target, new=new, exists=self.exists)
 
         def exists(name: str) -> bool:
-            return name in new or (self.exists is not None and self.exists(name) is True)
+            return canonical(name) in new or (self.exists is not None and self.exists(name) is True)
 
         return defaults.is_given_to_getattr(use, exists) or defaults.is_overridden(use, runs)
 
@@ -252,8 +265,12 @@ def is_guarded(
     new: Iterable[str],
     exists: Callable[[str], bool | None] | None,
     arguments: Arguments | None = None,
+    is_default: Callable[[Use], bool] | None = None,
 ) -> bool:
-    """Whether a use, or everything that gives it this name, stands where guards take care of it."""
+    """Whether a use, or everything that gives it this name, stands where guards take care of it.
+
+    is_default: whether what an assignment took from a use is only kept where there is nothing newer.
+    """
 
     def handled(guards: Guards) -> bool:
         return is_handled(guards, target=target, old=old, new=new, exists=exists, arguments=arguments)
@@ -266,7 +283,12 @@ def is_guarded(
             return True  # in a function that is only called for old releases
         scope = scope.parent
     origins = origins_of(use, name)
-    return bool(origins) and all(handled(origin.guards) for origin in origins)  # bound for old releases only
+    if origins and all(handled(origin.guards) for origin in origins):
+        return True  # bound for old releases only
+    places = use.taken.get(name, ())
+    return bool(places) and all(
+        handled(place.guards) or (is_default is not None and is_default(place)) for place in places
+    )
 
 
 def _is_chosen(

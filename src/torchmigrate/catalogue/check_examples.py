@@ -140,8 +140,9 @@ class _Checks:
             yield "place", f"`{symbol}` is not a symbol of the rule"
         elif not self._speaks_of(segment, symbol):
             yield "place", f"`{segment}` does not stand for `{symbol}`"
-        for shown in (finding.message, finding.help or ""):
-            if re.search(r"\{\w+\}|\$\w", shown):
+        fix = finding.fix
+        for shown in (finding.message, finding.help, fix and fix.title, fix and fix.reason):
+            if shown and re.search(r"\{\w+\}|\$\w", shown):
                 yield "place", f"an unfilled text: {shown}"
 
     def _covers(self, symbol: str) -> bool:

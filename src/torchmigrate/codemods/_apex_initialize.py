@@ -20,7 +20,9 @@ def the_call(uses: Uses, functions: Functions) -> Initialize:
     if not uses.initialize:
         if not uses.places:
             raise Unclear("nothing in this file uses the import")
-        raise Unclear(ELSEWHERE.format(name=uses.places[0][0].name))
+        function = uses.places[0][0]
+        name = "this file" if isinstance(function.node, ast.Module) else f"`{function.name}`"
+        raise Unclear(ELSEWHERE.format(name=name))
     if len(uses.initialize) > 1 and not _one_of_two(uses, functions):
         line = uses.initialize[1].statement.lineno
         raise Unclear(f"`amp.initialize` is called again in line {line}; one scaler must do for both")

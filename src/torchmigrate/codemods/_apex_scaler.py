@@ -17,10 +17,14 @@ from torchmigrate.match.conditions import binds_or_waits
 from torchmigrate.parentheses import behind_closers
 
 _NAMES = ("scaler", "grad_scaler", "amp_scaler", "torch_scaler")
-ELSEWHERE = (
-    "`{name}` gets the model and the optimizer from code that is not in this file: make "
-    '`scaler = torch.amp.GradScaler("cuda", enabled=...)` where `amp.initialize` is, and hand it to `{name}` '
-    "as one more argument"
+_MAKE = 'make `scaler = torch.amp.GradScaler("cuda", enabled=...)` where `amp.initialize` is, and hand it to'
+ELSEWHERE = f"`amp.initialize` is not called in this file: {_MAKE} {{name}}"
+_NOT_GIVEN = (
+    "{name} needs the scaler, and it is not sure that all calls of it are seen: "
+    f"{_MAKE} {{name}} as one more argument"
+)
+_OUTSIDE = (
+    "the scaler is needed outside of the function that calls `amp.initialize`: make it where both see it"
 )
 
 
@@ -93,13 +97,13 @@ class Scaler:
         if self.text(function) is not None:
             return
         if function.outer is None or depth > 6:
-            raise Unclear(ELSEWHERE.format(name=function.name))
+            raise Unclear(_OUTSIDE)
         if function.owner is None and function.outer is not self.functions.module:
             self._give(function.outer, depth + 1)  # it sees what the function around it has
             return
         calls = [item for item in self.functions.calls if item[3] is function]
         if function.name == "__init__" or not calls or not self._only_called(function, len(calls)):
-            raise Unclear(ELSEWHERE.format(name=function.name))
+            raise Unclear(_NOT_GIVEN.format(name=f"`{function.name}`"))
         self.receives.add(id(function))
         for caller, statement, call, _ in calls:
             self._give(caller, depth + 1)
@@ -165,7 +169,7 @@ class Scaler:
             end = rewriting.source.span(last[-1])[1]
             rewriting.replace(end, end, f", {self.name}")
         else:
-            raise Unclear(ELSEWHERE.format(name=function.name))
+            raise Unclear(f"`{function.name}` needs the scaler, and takes no arguments so far")
 
     def _pass(self, call: ast.Call, function: Function, text: str) -> None:
         node, rewriting = function.node, self.rewriting

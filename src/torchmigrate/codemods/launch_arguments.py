@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from torchmigrate.catalogue.model import Rule
@@ -22,7 +22,16 @@ from torchmigrate.parentheses import argument_span
 _OLD, _NEW = "--local_rank", "--local-rank"
 _LAUNCH = "torch.distributed.launch"
 SCREEN = Words(_OLD, _LAUNCH)
-_COMMAND = re.compile(r"(?:^|\s)-m\s+torch\.distributed\.launch\b")
+# At the beginning of a text, or behind another command; in a sentence it is for people. A program that is put
+# into an f-string, or before a text, is not seen.
+_COMMAND = re.compile(
+    r"(?:^|&&|[;|(])\s*(?:(?:\w+=\S*|env|exec|nohup|srun|sudo|time)\s+)*(?:\S*python[\d.]*\s+|\$\S+\s+)?"
+    r"(?:-\w+\s+)*-m\s+torch\.distributed\.launch\b"
+)
+_SCRIPT = re.compile(_COMMAND.pattern, re.MULTILINE)
+# What is said to people: by these functions and methods, and as these arguments of an option parser.
+_SAYS = frozenset("print warn warning info debug error critical exception log echo skip fail".split())
+_TOLD = frozenset(("help", "usage", "description", "epilog", "msg", "message", "reason"))
 
 
 def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
@@ -95,7 +104,22 @@ def _commands(rule: Rule, planner: FixPlanner) -> Iterator[Finding]:
         found += [other for one, other in pairs if _text(one) == "-m" and _text(other) == _LAUNCH]
     found += [node for node in names.nodes(ast.Constant) if id(node) not in passed and _is_command(node)]
     for item in found:
-        yield finding_at(rule, planner, planner.source.span(item), symbol=_LAUNCH, fix=None)
+        if not _is_said(item, names.parents):
+            yield finding_at(rule, planner, planner.source.span(item), symbol=_LAUNCH, fix=None)
+
+
+def _is_said(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> bool:
+    """Whether a text is for people: of an error, of a log, of the help of the program."""
+    while not isinstance(node, ast.stmt):
+        if isinstance(node, ast.keyword) and node.arg in _TOLD:
+            return True
+        inner, node = node, parents[node]
+        if isinstance(node, ast.Call) and inner is not node.func:
+            function = node.func
+            name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+            if name in _SAYS:
+                return True
+    return isinstance(node, ast.Raise | ast.Assert)
 
 
 def _text(node: ast.expr) -> object:
@@ -104,7 +128,9 @@ def _text(node: ast.expr) -> object:
 
 def _is_command(node: ast.expr) -> bool:
     text = _text(node)
-    return isinstance(text, str) and _COMMAND.search(text) is not None
+    if not isinstance(text, str) or _LAUNCH not in text:
+        return False
+    return (_SCRIPT if text.startswith("#!") else _COMMAND).search(text) is not None
 
 
 _LOOK: dict[str, Callable[[Rule, FixPlanner], Iterator[Finding]]] = {

@@ -1,7 +1,8 @@
 """Calls that do nothing any more: the statement goes.
 
 For functions called for their effect alone, such as `torchaudio.set_audio_backend`. A call whose result is
-used, or whose arguments may do something, is only reported.
+used, or whose arguments may do something, is only reported; and so is a setting of the whole process that is
+no literal, since what somebody chooses would no longer count.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from torchmigrate.import_edits import logical_line
 from torchmigrate.match.conditions import has_effects
 from torchmigrate.model import Applicability, Finding, Fix
 from torchmigrate.names.model import Role
+from torchmigrate.places import NOT_CONSTANT
 from torchmigrate.versions.range import applicability
 
 NEEDS_HITS = True  # a file without a hit of the rule has nothing for it
@@ -51,7 +53,10 @@ def _removable(hit: Hit, planner: FixPlanner) -> bool:
         return False
     if not isinstance(statement, ast.Expr) or statement.value is not use.call:
         return False
-    return not any(map(has_effects, (*use.call.args, *use.call.keywords)))
+    if use.method:
+        return not any(map(has_effects, (*use.call.args, *use.call.keywords)))
+    given = [*use.call.args, *(keyword.value for keyword in use.call.keywords)]
+    return all(hit.place.value(item) is not NOT_CONSTANT for item in given)
 
 
 def _removal(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Fix:

@@ -29,6 +29,8 @@ __all__ = ["Match", "Place", "Rewrite", "matches", "rewrite"]
 
 COMMENT_MOVED = "a comment would stand at another argument"
 
+_MOST_SHOWN = 40  # characters of an argument in the title of a fix
+_ATOMS = ast.Name | ast.Attribute | ast.Constant | ast.Call | ast.Subscript
 _TOUCHY = re.compile(r"['\"\\#{}\r\n]")  # what may end or break a string that the code is in
 
 
@@ -248,6 +250,12 @@ class _Rewriting:
         if misplaced:
             losses.append(COMMENT_MOVED)
         title = case.title or (f"Replace with `{callee}`" if callee and callee != self.match.symbol else None)
+        if (
+            title is None
+            and [edit[:2] for edit in edits] == [(start, end)]
+            and len(edits[0].text) <= _MOST_SHOWN
+        ):
+            title = f"Replace with `{edits[0].text}`"
         return Rewrite(tuple(edits), tuple(losses), title or self.changes(), case, callee)
 
     def changes(self) -> str:
@@ -258,10 +266,10 @@ class _Rewriting:
             return self.given is None or self.given.state(name) == "given"
 
         def value(source: str) -> str:
-            return self.text(source)
+            return METAVARIABLE.sub(lambda found: self.shown(found[1], found[0] == source), self.text(source))
 
         parts: list[str] = []
-        dropped = [f"`{name}`" for name in case.drop if is_given(name)]
+        dropped = [f"`{name}`" for name in case.drop if is_given(name) and name not in case.add]
         if dropped:
             parts.append(f"drop {', '.join(dropped)}")
         renamed = {old: new for old, new in case.keywords.items() if is_given(old)}
@@ -279,8 +287,23 @@ class _Rewriting:
         named = [f"`{name}`" for name in case.to_keyword if is_given(name) and name not in renamed]
         if named and not parts:
             parts.append(f"give {', '.join(named)} by name")
-        text = " and ".join(parts) or "rewrite the call"
+        text = " and ".join(parts) or (
+            "rewrite the call" if self.use.call is not None else "rewrite the expression"
+        )
         return text[0].upper() + text[1:]
+
+    def shown(self, name: str, alone: bool) -> str:
+        """What a metavariable stands for, as a title shows it; `alone`: with nothing around it."""
+        given = self.given
+        node = given.expression(name) if given is not None else None
+        if given is None or node is None:
+            default = given.default(name) if given is not None else None
+            return name if default is None else ast.unparse(default)
+        start, end = self.place.span(node)
+        text = " ".join(self.place.source.text[start : min(end, start + _MOST_SHOWN + 1)].split())
+        if end - start > _MOST_SHOWN:
+            text = text[: _MOST_SHOWN - 3] + "..."
+        return text if alone or isinstance(node, _ATOMS) else f"({text})"
 
     def in_string(self) -> bool:
         """Whether the use is in a string annotation or in an f-string."""

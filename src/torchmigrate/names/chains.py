@@ -99,11 +99,13 @@ class Chains(Members):
             attrs.reverse()
             rest = ".".join(attrs)
             name = f"{name}.{rest}"
-            value = (Qual(name, item.sure, item.via),)
+            value = (Qual(name, item.sure, item.via, taken=item.taken),)
         if name.partition(".")[0] in self.roots and "." in name:
             sole = bindings[0] if len(bindings) == 1 and bindings[0].target is not None else None
             via = item.via
             if via == "import" and bindings and all(binding.target is None for binding in bindings):
                 via = "alias"
             self._record(node, (name,), item.sure, role, call, decorates, sole, rest, via, bindings)
+            if item.taken:
+                self.uses[-1].taken = {name: item.taken}
         return value

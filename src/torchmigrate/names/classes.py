@@ -21,7 +21,10 @@ _PLAIN = frozenset(["abc", "typing", "typing_extensions", "enum", "unittest", "o
 def as_attribute(value: Value) -> Value:
     """A value once it is an attribute of an object: who knows what else sets that to another function."""
     if value is not UNKNOWN and any(item.__class__ is Qual for item in value):
-        return tuple(Qual(item.name, False, "self") if isinstance(item, Qual) else item for item in value)
+        return tuple(
+            Qual(item.name, False, "self", taken=item.taken) if isinstance(item, Qual) else item
+            for item in value
+        )
     return value
 
 

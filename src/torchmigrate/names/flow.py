@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from torchmigrate.names.model import (
@@ -17,6 +17,7 @@ from torchmigrate.names.model import (
     Items,
     Qual,
     Scope,
+    Use,
     Value,
 )
 
@@ -128,11 +129,33 @@ def _joined(left: Slot | None, right: Slot | None) -> Slot | None:
 
 def join_values(left: Value, right: Value) -> Value:
     """Every candidate of both, in order, each once; past the first hundred only that there are more."""
+    if left is right:
+        return left
+    if any(item.__class__ is Qual and item.taken for item in left):
+        left = tuple(_met(item, right) for item in left)
     if left == right:
         return left
     if len(left) >= _MOST:
         return left if OPAQUE in left else (*left, OPAQUE)
     return left + tuple(item for item in right if item not in left)
+
+
+def met(one: tuple[Use, ...], other: tuple[Use, ...]) -> tuple[Use, ...]:
+    """The uses that a name was taken from on either of two paths; nothing if those of one are unknown."""
+    if one == other:
+        return one
+    if not one or not other or len(one) >= _MOST:
+        return ()
+    return one + tuple(use for use in other if use not in one)
+
+
+def _met(item: Candidate, others: Value) -> Candidate:
+    """A candidate that may be one of another path as well."""
+    if not isinstance(item, Qual) or not item.taken or item not in others:
+        return item
+    same = next(other for other in others if other == item)
+    assert isinstance(same, Qual), "they are equal"
+    return replace(item, taken=met(item.taken, same.taken))
 
 
 def join_slots(left: Slot, right: Slot) -> Slot:
@@ -172,7 +195,7 @@ def unsure(value: Value, via: str | None = None) -> Value:
     return tuple(
         Instance(item.cls, False, item.local, item.gives)
         if isinstance(item, Instance)
-        else Qual(item.name, False, via or item.via, item.receiver)
+        else Qual(item.name, False, via or item.via, item.receiver, taken=item.taken)
         if isinstance(item, Qual)
         else Items(tuple(unsure(each) for each in item.values), item.many, item.keyed)
         if isinstance(item, Items)
@@ -191,7 +214,7 @@ def as_stated(item: Candidate) -> Candidate:
     if isinstance(item, Instance):
         return Instance(item.cls, False, item.local, item.gives, True) if item.sure else item
     if isinstance(item, Qual):
-        return Qual(item.name, False, item.via, item.receiver, True) if item.sure else item
+        return Qual(item.name, False, item.via, item.receiver, True, item.taken) if item.sure else item
     if isinstance(item, Items):
         return Items(tuple(map(stated, item.values)), item.many, item.keyed)
     return item

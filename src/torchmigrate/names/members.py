@@ -5,9 +5,20 @@ from __future__ import annotations
 import ast
 
 from torchmigrate.names import distinctive, types
-from torchmigrate.names.flow import UNKNOWN, believed, stated
+from torchmigrate.names.flow import UNKNOWN, believed, met, stated
 from torchmigrate.names.lookups import Lookups
-from torchmigrate.names.model import OPAQUE, Binding, Candidate, Const, Instance, Local, Qual, Role, Value
+from torchmigrate.names.model import (
+    OPAQUE,
+    Binding,
+    Candidate,
+    Const,
+    Instance,
+    Local,
+    Qual,
+    Role,
+    Use,
+    Value,
+)
 from torchmigrate.names.objects import TENSOR, common_class
 
 _NONE = Const(None)
@@ -119,7 +130,7 @@ class Members(Lookups):
                 known = known and bool(member) and (item.sure or item.stated)
                 out.extend(one for one in found if one not in out)
             elif isinstance(item, Qual) and item.via != "method":
-                out.append(Qual(f"{item.name}.{attr}", item.sure, item.via))
+                out.append(Qual(f"{item.name}.{attr}", item.sure, item.via, taken=item.taken))
                 sure = known = False
             elif not (isinstance(item, Const) and _raises(item.value, attr)):
                 out.append(OPAQUE)
@@ -176,6 +187,11 @@ class Members(Lookups):
             via,
             bindings,
         )
+        places: dict[str, tuple[Use, ...]] = {}
+        for item in found:  # the same name may be a sure candidate and one that is not
+            held = places.get(item.name, item.taken)
+            places[item.name] = met(held, item.taken)
+        self.uses[-1].taken = {name: taken for name, taken in places.items() if taken}
 
     def member(self, item: Instance, attr: str) -> tuple[Value, str]:
         """What an attribute of an object is, and its qualified name if it is a library's."""

@@ -38,6 +38,8 @@ class Qual:
     via: str = "import"  # import | alias (t = torch) | star | getattr | self | method
     receiver: Instance | Items | None = None  # via method: the object, where the result depends on it
     stated: bool = False  # not sure, since only an annotation says so
+    # The uses from which assignments took it, if all are known: `self.f = torch.ger` under an old release.
+    taken: tuple[Use, ...] = field(default=(), compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,6 +217,8 @@ class Use:
     in_fstring: bool = False  # inside an f-string whose inner positions are unreliable (Python < 3.12)
     via: str = "import"  # import | alias | star | getattr | self | method
     stated: bool = False  # not sure, since only an annotation says of what class the object is
+    # Of a candidate that assignments put there, if all of them are known: the uses that they took it from.
+    taken: dict[str, tuple[Use, ...]] = field(default_factory=dict)
 
 
 @dataclass(eq=False, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 
 from torchmigrate.names.definitions import Definitions
 from torchmigrate.names.flow import UNKNOWN
@@ -10,7 +11,7 @@ from torchmigrate.names.guard_helpers import demanded
 from torchmigrate.names.guard_tests import mark_of, parse_test
 from torchmigrate.names.guards import UNKNOWN as UNKNOWN_TEST
 from torchmigrate.names.guards import TryWorked, negate
-from torchmigrate.names.model import Flag, Guards, Instance, Kind, Qual, Value
+from torchmigrate.names.model import Flag, Guards, Instance, Kind, Qual, Use, Value
 from torchmigrate.names.narrowing import narrowed
 from torchmigrate.names.operators import augmented
 from torchmigrate.trees import children
@@ -40,6 +41,20 @@ _ENDS: dict[str, tuple[str, ...]] = {
     "skip": ("pytest",),
     "xfail": ("pytest",),
 }
+
+
+def _results(node: ast.expr) -> set[ast.expr]:
+    """The expressions of which one is what an expression gives."""
+    found: set[ast.expr] = set()
+    waiting = [node]
+    while waiting:
+        node = waiting.pop()
+        found.add(node)
+        if isinstance(node, ast.IfExp):
+            waiting += [node.body, node.orelse]
+        elif isinstance(node, ast.BoolOp):
+            waiting += node.values
+    return found
 
 
 class Statements(Definitions):
@@ -83,7 +98,7 @@ class Statements(Definitions):
         return func.attr in _ENDS and func.value.id in _ENDS[func.attr]
 
     def _assign(self, node: ast.Assign) -> None:
-        value = self.eval(node.value)
+        value = self._taken(node.value)
         if isinstance(node.value, ast.Call):
             self._demand(node.value)
         kind = node.value.__class__
@@ -102,6 +117,23 @@ class Statements(Definitions):
                 self._mark_all(node.value)
             if isinstance(target, ast.Name) and target.id == "__all__":
                 self._export(node.value)
+
+    def _taken(self, node: ast.expr) -> Value:
+        """The value of what is assigned; names of libraries in it know where they were taken from."""
+        first = len(self.uses)
+        value = self.eval(node)
+        if value is UNKNOWN or len(self.uses) == first:
+            return value
+        results = _results(node)
+        places: dict[str, tuple[Use, ...]] = {}
+        for use in self.uses[first:]:
+            if use.via == "import" and use.node in results:
+                for name in use.candidates:
+                    places[name] = (*places.get(name, ()), use)
+        return tuple(
+            replace(item, taken=places[item.name]) if isinstance(item, Qual) and item.name in places else item
+            for item in value
+        )
 
     def _mark_all(self, node: ast.expr) -> None:
         """`pytestmark = ...`: the marks of every test of a module or class."""
@@ -139,7 +171,7 @@ class Statements(Definitions):
 
     def _ann_assign(self, node: ast.AnnAssign) -> None:
         promised = self.annotation(node.annotation)
-        value = self.eval(node.value) if node.value is not None else UNKNOWN
+        value = self._taken(node.value) if node.value is not None else UNKNOWN
         if node.value is not None:
             value = self._special(node.value) or value
             if value == UNKNOWN:

@@ -156,6 +156,10 @@ def version_call(node: ast.Call, evaluate: Evaluate) -> VersionOf | None:
             return None
         inner = version_of(arguments[-1], evaluate)
         return _converted(name, inner) if inner else None
+    if name == "getattr" and len(arguments) > 1 and isinstance(arguments[1], ast.Constant):
+        if arguments[1].value == "__version__":  # `torch.__version__`, which all releases have
+            return version_of(ast.Attribute(arguments[0], "__version__", ast.Load()), evaluate)
+        return None
     if name in ("get_distribution", "distribution"):
         library = guard_names.distribution(_text_argument(node))
         return VersionOf(library, "distribution") if library else None
