@@ -31,8 +31,6 @@ SAME = [
     ("torch.amp.autocast_mode.autocast", "torch.amp.autocast"),
     ("torch.autocast", "torch.amp.autocast"),
     ("torch.GradScaler", "torch.amp.GradScaler"),
-    ("torch.ao.quantization.quantize.prepare", "torch.ao.quantization.prepare"),
-    ("torch.quantization.quantize.convert", "torch.quantization.convert"),
     ("torch.distributed.distributed_c10d.all_reduce", "torch.distributed.all_reduce"),
     ("torch.cuda.memory.memory_reserved", "torch.cuda.memory_reserved"),
     ("torch.testing._comparison.assert_close", "torch.testing.assert_close"),

@@ -39,8 +39,6 @@ _SPELLINGS = [
         (r"torch\.autocast\b", "torch.amp.autocast"),
         (r"torch\.GradScaler\b", "torch.amp.GradScaler"),
         (r"torch\.distributed\.distributed_c10d\.(?=\w)", "torch.distributed."),
-        (r"torch\.ao\.quantization\.quantize\.(?=[a-z])", "torch.ao.quantization."),
-        (r"torch\.quantization\.quantize\.(?=[a-z])", "torch.quantization."),
         (r"torch\.cuda\.memory\.(?=\w)", "torch.cuda."),
         (r"torch\.testing\._comparison\.(?=\w)", "torch.testing."),
         (r"torchvision\.transforms\.transforms\.(?=\w)", "torchvision.transforms."),
