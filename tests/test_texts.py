@@ -37,7 +37,7 @@ def shown(tmp_path: Path, text: str, code: str) -> str:
         ("TM400", "import torch\ntorch.nn.BCELoss(size_average=self.mean)",
          '`reduction="mean" if self.mean else "sum"`'),
         ("TM154", "import torch\ndef f(x: torch.Tensor): x.add_(1 - b, x)", "fix: Write `alpha=1 - b`"),
-        ("TM154", "import torch\ndef f(x: torch.Tensor): x.add_(-b * an_expression_of_more['than forty'], x)",
+        ("TM154", "import torch\ndef f(x: torch.Tensor): x.add_(-b * an_expression_of_more['than forty characters'], x)",
          "`alpha=-b * an_expression_of_more['than fort...`"),
         ("TM021", "import torch\nisinstance(x, torch._six.string_classes)", "fix: Replace with `(str, bytes)`"),
         ("TM545", "import torch\ntorch.distributed.optim.ZeroRedundancyOptimizer(p, group=g)",

@@ -164,6 +164,7 @@ REPORTED = {
             scheduler._get_lr_called_within_step = True
             scheduler._get_lr_called_within_step = False
             scheduler.get_lr()
+            scheduler._last_lr = scheduler.get_lr()
         """,
         ["TM452:5", "TM452:8"],
     ),

@@ -438,10 +438,11 @@ def test_requirements_that_include_others(repository: Path) -> None:
     assert notes == [f"{repository / 'requirements.txt'}: gone.txt: cannot read: no such file or directory"]
 
 
-def test_requirements_directory(repository: Path) -> None:
-    (repository / "requirements").mkdir()
-    (repository / "requirements" / "gpu.txt").write_text("torch>=2.1\n")
-    (repository / "requirements" / "cpu.txt").write_text("torch>=2.0\n")
+@pytest.mark.parametrize("name", ["requirements", "dependencies"])
+def test_requirements_directory(repository: Path, name: str) -> None:
+    (repository / name).mkdir()
+    (repository / name / "gpu.txt").write_text("torch>=2.1\n")
+    (repository / name / "cpu.txt").write_text("torch>=2.0\n")
     assert minimum(repository) == ("2.0", "cpu.txt")
 
 

@@ -1,4 +1,7 @@
-"""TM452: `scheduler.get_lr()` by hand, unless the code says to the scheduler that it asks as `step` does."""
+"""TM452: `scheduler.get_lr()` by hand, unless the code shows that it asks as `step` does.
+
+It tells the scheduler so, or stores the rates where `step` does: `scheduler._last_lr = scheduler.get_lr()`.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +19,17 @@ _CONTEXT = "_enable_get_lr_call"
 
 
 def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
-    """The findings, without those under `scheduler._get_lr_called_within_step = True`."""
-    yield from planner.findings([hit for hit in hits if not _is_within_step(hit, planner)])
+    """The findings, without those under `scheduler._get_lr_called_within_step = True` and its like."""
+    yield from planner.findings(
+        [hit for hit in hits if not (_is_within_step(hit, planner) or _is_stored(hit.use.statement))]
+    )
+
+
+def _is_stored(statement: ast.stmt) -> bool:
+    """Whether a statement sets the rates of a scheduler."""
+    return isinstance(statement, ast.Assign) and any(
+        isinstance(target, ast.Attribute) and target.attr == "_last_lr" for target in statement.targets
+    )
 
 
 def _is_within_step(hit: Hit, planner: FixPlanner) -> bool:

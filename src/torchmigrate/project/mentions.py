@@ -15,7 +15,8 @@ _PATCHES = frozenset(["patch", "multiple", "setattr", "delattr", "spy", "stub"])
 _MOST = 50  # meanings of a name that are told apart
 _SHORT = 200  # characters of a string that may be a name
 _DOCTEST = re.compile(r"^[ \t]*(?:>>>|\.\.\.) ?(.*)$", re.MULTILINE)
-_LOADS = frozenset(["import_module", "__import__", "modules", "run_module", "find_spec", "reload"])
+_LOADS = frozenset(["import_module", "__import__", "run_module", "find_spec", "reload"])
+_MODULES = ("sys", "modules")  # `model.modules()` is something else
 _GIVE_MODULES = frozenset(["import_module", "importorskip"])
 _WHOLE = frozenset(["getattr", "hasattr", "vars", "dir", "getmembers"])
 
@@ -123,7 +124,7 @@ class Mentions:
                 self.stars.append(module)
                 continue
             self.names.add(module.plus(alias.name))
-            self.loads |= alias.name in _LOADS
+            self.loads |= alias.name in _LOADS or (*parts, alias.name) == _MODULES
             self._bound.setdefault(alias.asname or alias.name, set()).add(module.plus(alias.name))
 
     def _read_names(self, nodes: Nodes) -> None:
@@ -140,7 +141,11 @@ class Mentions:
             if id(name) not in inner:
                 self.names.update(self.meanings(name))
         self.words |= self.attributes
-        self.loads |= not _LOADS.isdisjoint(self.words) or any(node.attr in _LOADS for node in attributes)
+        self.loads |= not _LOADS.isdisjoint(self.words) or any(
+            node.attr in _LOADS
+            or (node.attr == "modules" and any(name.parts == _MODULES for name in self.meanings(node)))
+            for node in attributes
+        )
 
     def _docstring(self, text: str) -> None:
         """Prose takes nothing; the examples in it are code."""

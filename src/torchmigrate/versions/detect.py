@@ -28,7 +28,7 @@ _OPTION = r"\s--?[A-Za-z].*$"  # `torch==1.7 --hash=...`
 _INCLUDE = r"(?:-r|--requirement|-c|--constraint)[\s=]*(\S+)"
 LONGEST = 10_000  # characters of one requirement
 # How the names of all files begin that state what a project requires.
-_NAMES = ("pyproject.toml", "setup.cfg", "setup.py", "requirement", "conda", "environment")
+_NAMES = ("pyproject.toml", "setup.cfg", "setup.py", "requirement", "dependencies", "conda", "environment")
 MOST_INCLUDED = 100  # files that a requirements file may include
 
 
@@ -163,14 +163,14 @@ def _candidates(directory: Path) -> Iterator[tuple[Reader, list[Path]]]:
     names = sorted(name for name in entries(directory) if name.startswith(_NAMES))
     if not names:
         return
-    more = directory / "requirements"
     requirements = [
         directory / name
         for name in names
         if name.startswith("requirement") and re.fullmatch(r"requirements?[\w.-]*\.(?:txt|in)", name)
     ]
-    if "requirements" in names and is_dir(more):
-        requirements += sorted(more.glob("*.txt"))
+    for name in ("requirements", "dependencies"):
+        if name in names and is_dir(directory / name):
+            requirements += sorted((directory / name).glob("*.txt"))
     main = [path for path in requirements if path.name == "requirements.txt" and path.parent == directory]
     conda = [
         directory / name

@@ -44,8 +44,9 @@ PATCH_RELEASES: tuple[Version, ...] = tuple(
 
 # The packages that a library installs.
 LIBRARIES: dict[str, tuple[str, ...]] = {
-    # caffe2 was part of the torch wheel up to 2.3; the other two became parts of torch.
-    "torch": ("torch", "caffe2", "torchdynamo", "torchelastic"),
+    # caffe2 was part of the torch wheel up to 2.3; the next two became parts of torch. The last torchtext
+    # does not load with torch 2.4 and later.
+    "torch": ("torch", "caffe2", "torchdynamo", "torchelastic", "torchtext"),
     "torchvision": ("torchvision",),
     "torchaudio": ("torchaudio",),
     "torchtext": ("torchtext",),
