@@ -234,9 +234,11 @@ def test_names_in_strings_of_the_file_stay(case: str, project: Project) -> None:
         ('"""A module.\n\n>>> for x in y:\n...     from user import F\n"""\n', True),
         ('CODE = """from user import F"""\n', True),
         ('run("import user; user.F.relu(3)")\n', True),
+        ('x = data["user"]\nfor m in model.modules():\n    vars(m)\n', False),
+        ('import sys\nx = data["user"]\nfor m in sys.modules.values():\n    vars(m)\n', True),
     ],
 )
-def test_docstrings_of_other_files_take_nothing(text: str, stays: bool, project: Project) -> None:
+def test_strings_of_other_files_take_what_is_code(text: str, stays: bool, project: Project) -> None:
     project.write({".git/HEAD": "", "user.py": USER, "b.py": text})
     project.fix()
     assert ("import torch.nn.functional as F" in project.read("user.py")) is stays
