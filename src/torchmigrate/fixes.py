@@ -272,6 +272,9 @@ class FixPlanner:
         edits, level, reason, title, _, requires = made
         if maybe and not use.stated and level > Applicability.UNSAFE:
             level, reason = Applicability.UNSAFE, "the object may be of another class"
+        bound = use.binding if Role.IMPORT.value in hit.rule.roles else None
+        if level > Applicability.UNSAFE and bound is not None and self._has_other_roles(bound, hit.rule):
+            level, reason = Applicability.UNSAFE, "the file asks for the old name elsewhere"
         return self.fix(hit.rule, title, level, reason, edits, self.imports.releases(use), requires)
 
     def remove(self, block: list[ast.stmt], statements: list[ast.stmt]) -> tuple[Edit, ...]:
@@ -440,6 +443,8 @@ class FixPlanner:
         whole = set(binding.uses) <= {hit.use.start for hit in users if self.may_fix(hit)}
         if plain is None and (not (whole and users) or self.exports.takes(binding)):
             return None  # who takes the name from here would get what is called in another way
+        if first.rule.roles and not whole and self._has_other_roles(binding, first.rule):
+            return None  # elsewhere, as in `isinstance`, the new thing would not do the same
         move = _Move(first, users, binding, new, plain, whole)
         if plain is not None:
             for hit in found:  # each member of a moved module has its own release
@@ -460,6 +465,14 @@ class FixPlanner:
             move.requires |= made[5]
             move.title = move.title or made[3]
         return move
+
+    def _has_other_roles(self, binding: Binding, rule: Rule) -> bool:
+        """Whether what an import binds is used in a way of which its rule says nothing."""
+        return any(
+            use.role.value not in rule.roles and use.node is not binding.node
+            for use in self.names.uses
+            if binding in use.origins or use.binding is binding
+        )
 
     def _swap(self, bundle: list[_Move]) -> list[tuple[_Move, Fix, list[Hit]]]:
         """The fixes of a bundle, each with the hits at which nothing has to change."""
