@@ -39,6 +39,7 @@ from torchmigrate.versions.releases import show_version
 
 # Calls in a test that only ask.
 _ASKING = frozenset("isinstance hasattr len bool type is_available is_tensor".split())
+_OTHER_ROLES = "the file also asks for the old name, which is not the same thing"
 _FSTRING = re.compile(r"[fF][rR]?['\"]|[rR][fF]['\"]")
 _FIXABLE_VIA = ("import", "alias", "method")
 
@@ -274,7 +275,7 @@ class FixPlanner:
             level, reason = Applicability.UNSAFE, "the object may be of another class"
         bound = use.binding if Role.IMPORT.value in hit.rule.roles else None
         if level > Applicability.UNSAFE and bound is not None and self._has_other_roles(bound, hit.rule):
-            level, reason = Applicability.UNSAFE, "the file asks for the old name elsewhere"
+            level, reason = Applicability.UNSAFE, _OTHER_ROLES
         return self.fix(hit.rule, title, level, reason, edits, self.imports.releases(use), requires)
 
     def remove(self, block: list[ast.stmt], statements: list[ast.stmt]) -> tuple[Edit, ...]:
@@ -443,9 +444,9 @@ class FixPlanner:
         whole = set(binding.uses) <= {hit.use.start for hit in users if self.may_fix(hit)}
         if plain is None and (not (whole and users) or self.exports.takes(binding)):
             return None  # who takes the name from here would get what is called in another way
-        if first.rule.roles and not whole and self._has_other_roles(binding, first.rule):
-            return None  # elsewhere, as in `isinstance`, the new thing would not do the same
         move = _Move(first, users, binding, new, plain, whole)
+        if first.rule.roles and not whole and self._has_other_roles(binding, first.rule):
+            move.lower(Applicability.UNSAFE, _OTHER_ROLES)  # as in `isinstance`
         if plain is not None:
             for hit in found:  # each member of a moved module has its own release
                 case = self._plain_case(hit.rule) or plain
