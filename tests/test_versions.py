@@ -10,7 +10,7 @@ import pytest
 from torchmigrate.catalogue.model import Case, Rule
 from torchmigrate.model import Applicability, Severity
 from torchmigrate.reach import entries, shared_directories, work_tree_of
-from torchmigrate.versions.bounds import name_of, of_conda, of_poetry, of_requirement
+from torchmigrate.versions.bounds import lowest, name_of, of_conda, of_poetry, of_requirement
 from torchmigrate.versions.detect import Required, Requirements
 from torchmigrate.versions.range import VersionRange, applicability, severity
 from torchmigrate.versions.releases import (
@@ -242,14 +242,27 @@ def test_applicability_counts_in_the_rules_library_or_the_one_that_is_named() ->
         ),
         ("https://download.pytorch.org/whl/torch-2.1.0-cp310-none-macosx_11_0_arm64.whl", (2, 1)),
         ("torch @ git+https://github.com/pytorch/pytorch", None),
-        ("torchvision>=0.8", None),
+        ("torchvision>=0.8", (1, 7)),
+        ("torchvision==0.9.1", (1, 8)),
+        ("torchvision~=0.4.0", (1, 2)),
+        ("torchvision==0.1.8", (1, 0)),
+        ("torchvision>=9", None),
+        ("torchvision<0.9", None),
+        ("torchaudio==2.1.0", (2, 1)),
+        ("https://download.pytorch.org/whl/torchvision-0.16.0-cp310-none-macosx_11_0_arm64.whl", (2, 1)),
+        ("Pytorch: 1.7", (1, 7)),
+        ("Torchvision: 0.8.1", (1, 7)),
+        ("torch 1.7.1", (1, 7)),
+        ("torch = 1.10.2+cu113", (1, 10)),
+        ("- pytorch   v2.1", (2, 1)),
+        ("numpy 1.26", None),
         ("git+https://github.com/x/torch", None),
         ("./local", None),
         ("", None),
     ],
 )
 def test_of_requirement(text: str, minimum: tuple[int, int] | None) -> None:
-    assert of_requirement(text) == minimum
+    assert lowest([of_requirement(text)]) == minimum
 
 
 def test_of_requirement_that_cannot_be_read() -> None:
@@ -274,7 +287,7 @@ def test_of_requirement_that_cannot_be_read() -> None:
     ],
 )
 def test_of_poetry(text: str, minimum: tuple[int, int] | None) -> None:
-    assert of_poetry(text) == minimum
+    assert lowest([of_poetry(text)]) == minimum
 
 
 @pytest.mark.parametrize(
@@ -306,7 +319,7 @@ def test_of_poetry(text: str, minimum: tuple[int, int] | None) -> None:
     ],
 )
 def test_of_conda(text: str, minimum: tuple[int, int] | None) -> None:
-    assert of_conda(text) == minimum
+    assert lowest([of_conda(text)]) == minimum
 
 
 @pytest.mark.parametrize(
@@ -402,7 +415,13 @@ def minimum(directory: Path) -> tuple[str, str] | None:
             "1.7",
         ),
         ("requirements-dev.txt", "-e .\n--extra-index-url https://x/torch\ntorch >= 1.8\n", "1.8"),
+        ("requirements.txt", "torch>=2.0\ntorchvision>=0.8\n", "2.0"),
+        ("requirements.txt", "torch==1.13.1\ntorchvision==0.9.1\n", "1.8"),  # they do not fit
+        ("requirements.txt", "torch\ntorchaudio==0.10.0\n", "1.10"),
+        ("requirements.txt", "Python: 3.7\nPytorch: 1.7\nTorchvision: 0.8.1\n", "1.7"),
+        ("pyproject.toml", '[tool.poetry.dependencies]\ntorchvision = "^0.14"\n', "1.13"),
         ("environment.yml", "dependencies:\n  - python=3.8\n  - pytorch=1.9\n", "1.9"),
+        ("environment.yml", "dependencies:\n  - pytorch\n  - torchvision=0.8\n", "1.7"),
         ("environment.yaml", "dependencies:\n  - pip:\n    - torch==1.12.1\n    - numpy\n", "1.12"),
     ],
 )

@@ -1,9 +1,13 @@
-"""The oldest torch that a requirement allows: pip's, Poetry's and conda's ways to write one."""
+"""The oldest torch that a requirement allows: pip's, Poetry's and conda's ways to write one.
+
+A requirement of torchvision or torchaudio says it as well: each of their wheels asks for one torch.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from typing import NamedTuple
 from urllib.parse import unquote
 
 from packaging.requirements import InvalidRequirement, Requirement
@@ -12,21 +16,48 @@ from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel
 from packaging.version import InvalidVersion
 from packaging.version import Version as PackageVersion
 
-from torchmigrate.versions.releases import PATCH_RELEASES, RELEASES, Version, show_version
+from torchmigrate.versions.releases import (
+    COMPANIONS,
+    PATCH_RELEASES,
+    RELEASES,
+    Version,
+    show_version,
+    torch_release,
+)
 
 # conda calls it pytorch, and so do people in requirements files that pip could not install.
-_TORCH = frozenset(["torch", "pytorch", "pytorch-cpu", "pytorch-gpu"])
+_LIBRARIES = {
+    **dict.fromkeys(["torch", "pytorch", "pytorch-cpu", "pytorch-gpu"], "torch"),
+    "torchvision": "torchvision",
+    "torchaudio": "torchaudio",
+}
+# Of the releases of torchvision and torchaudio only the first two numbers are known; 0.22.1 was the last
+# that had a third one above 2.
+_PATCHES = range(4)
 _LOWER = frozenset([">=", ">", "==", "===", "~="])
 _LOCAL = re.compile(r"\+[\w.]+")
 _NAME = re.compile(r"\s*(?:[\w./-]+::)?([\w.-]+)(?![\w.+:-])")
 _CONDA = re.compile(
     r"(?s)(?:[\w./:-]+::)?(?P<name>[\w.-]+?)(?:\[(?P<keys>.*)\])?\s*(?P<version>[=<>!~\d*].*)?"
 )
+# `Pytorch: 1.7`, `torch 1.7.1`, `torch=1.7`: no syntax of pip, and yet it is clear what is meant.
+_LIST = re.compile(r"(?:[*-] )?(?P<name>[\w.-]+?)(?: ?[:=] ?| )v?(?P<version>\d+(?:\.\d+)+[\w.+]*),?")
 _CONDA_VERSION = re.compile(r"(?:^|,)\s*version\s*=\s*(?:'([^']*)'|\"([^\"]*)\"|([^,]*))")
 
 
-def of_requirement(text: str) -> Version | None:
-    """The oldest release of torch that a line such as `torch>=1.7; python_version < "3.9"` allows.
+class Bound(NamedTuple):
+    """What a requirement says of torch.
+
+    oldest: the oldest release that is allowed. newest: for a requirement of another library, the newest
+    torch with which a release that is allowed goes; None for one of torch.
+    """
+
+    oldest: Version
+    newest: Version | None = None
+
+
+def of_requirement(text: str) -> Bound | None:
+    """The bound of a line such as `torch>=1.7; python_version < "3.9"`.
 
     None: it is about something else, or has no lower bound. A wheel's address counts as its version;
     a marker does not matter, since the line may hold somewhere.
@@ -40,15 +71,19 @@ def of_requirement(text: str) -> Version | None:
     try:
         requirement = Requirement(text)
     except InvalidRequirement as error:
+        listed = _LIST.fullmatch(" ".join(text.split()))
+        if listed is not None and (library := library_of(listed["name"])) is not None:
+            return of_specifier(f"=={listed['version']}", library)
         name = re.match(r"[\w.-]*", text)
-        if name is not None and _is_torch(name[0]):
+        if name is not None and library_of(name[0]) == "torch":
             raise ValueError(f"`{text}` is not a requirement: {str(error).splitlines()[0]}") from None
         return None
-    if not _is_torch(requirement.name):
+    library = library_of(requirement.name)
+    if library is None:
         return None
     if requirement.url is not None:
         return _of_wheel(requirement.url)
-    return of_specifier(str(requirement.specifier))
+    return of_specifier(str(requirement.specifier), library)
 
 
 def name_of(text: str) -> str:
@@ -57,8 +92,8 @@ def name_of(text: str) -> str:
     return "" if match is None else canonicalize_name(match[1])
 
 
-def of_specifier(text: str) -> Version | None:
-    """The oldest release that a specifier such as `>=1.7,<2` allows; None: it has no lower bound.
+def of_specifier(text: str, library: str = "torch") -> Bound | None:
+    """The bound of a specifier such as `>=1.7,<2`; None: it has no lower one.
 
     Raises:
         ValueError: it is not a specifier.
@@ -71,27 +106,45 @@ def of_specifier(text: str) -> Version | None:
     bounds = [item for item in specifiers if item.operator in _LOWER]
     if not bounds:
         return None
-    for release in PATCH_RELEASES:
-        if specifiers.contains(show_version(release), prereleases=True):
-            return release[:2]
+
+    def allowed(release: Version) -> bool:
+        return specifiers.contains(show_version(release), prereleases=True)
+
+    if library != "torch":
+        table = COMPANIONS[library]
+        found = [
+            torch
+            for torch, release in table.items()
+            if len(release) > 1 and any(allowed((*release, patch)) for patch in _PATCHES)
+        ]
+        if found:
+            return Bound(found[0], found[-1])
+    else:
+        release = next(filter(allowed, PATCH_RELEASES), None)
+        if release is not None:
+            return Bound(release[:2])
     # Allows none that we know: a release that never was, or one that is newer than this program.
     try:
         newest = max(PackageVersion(item.version.removesuffix(".*")) for item in bounds)
     except InvalidVersion:
         return None
-    return max((newest.major, newest.minor), RELEASES[0])
+    version = newest.major, newest.minor
+    if library == "torch":
+        return Bound(max(version, RELEASES[0]))
+    torch = torch_release(library, version)
+    return None if torch is None else Bound(torch, torch)
 
 
-def of_poetry(text: str) -> Version | None:
+def of_poetry(text: str, library: str = "torch") -> Bound | None:
     """Like `of_specifier`, for Poetry's `^1.7`, `~1.7`, `1.7.1`, `*` and `^1.7 || ^2.0`.
 
     Raises:
         ValueError: it is not such a constraint.
     """
-    return _lowest_of(_poetry_specifier(part) for part in text.split("||"))
+    return _either((_poetry_specifier(part) for part in text.split("||")), library)
 
 
-def of_conda(text: str) -> Version | None:
+def of_conda(text: str) -> Bound | None:
     """Like `of_requirement`, for conda's `pytorch=1.7`, `pytorch >=1.7,<2`, `pytorch::pytorch=1.7=py38_0` or
     `pytorch[version='>=1.7']`.
 
@@ -99,23 +152,42 @@ def of_conda(text: str) -> Version | None:
         ValueError: it is about torch and cannot be read.
     """
     match = _CONDA.fullmatch(text.strip())
-    if match is None or not _is_torch(match["name"]):
+    library = None if match is None else library_of(match["name"])
+    if match is None or library is None:
         return None
     version = match["version"]
     if match["keys"] and (key := _CONDA_VERSION.search(match["keys"])) is not None:
         version = next(filter(None, key.groups()), None)  # what is in brackets counts before what is not
-    return _lowest_of(_conda_specifier(part) for part in version.split("|")) if version else None
+    return _either((_conda_specifier(part) for part in version.split("|")), library) if version else None
 
 
-def lowest(bounds: list[Version | None]) -> Version | None:
-    """The lowest bound of several requirements that may hold; those without one say nothing."""
-    return min((bound for bound in bounds if bound is not None), default=None)
+def lowest(bounds: list[Bound | None]) -> Version | None:
+    """The oldest torch that several requirements allow, each of which may hold; None: they do not say.
+
+    What goes with torchvision or torchaudio counts where torch itself has no bound, and where it is older
+    than that, so that they do not fit: nobody knows which of them holds.
+    """
+    stated = [bound for bound in bounds if bound is not None]
+    own = [bound.oldest for bound in stated if bound.newest is None]
+    others = [(bound.oldest, bound.newest) for bound in stated if bound.newest is not None]
+    if not own:
+        return min((oldest for oldest, _ in others), default=None)
+    return min([min(own), *(newest for _, newest in others)])
 
 
-def _lowest_of(specifiers: Iterable[str]) -> Version | None:
-    """The lowest bound of alternatives; None if one of them has none."""
-    bounds = [of_specifier(text) for text in specifiers]
-    return None if None in bounds else lowest(bounds)
+def library_of(name: str) -> str | None:
+    """The library that a package's name means, if its requirements say something about torch."""
+    return _LIBRARIES.get(canonicalize_name(name))
+
+
+def _either(specifiers: Iterable[str], library: str) -> Bound | None:
+    """The bound of alternatives; None if one of them has none."""
+    bounds = [of_specifier(text, library) for text in specifiers]
+    stated = [bound for bound in bounds if bound is not None]
+    if not stated or len(stated) < len(bounds):
+        return None
+    newest = None if library == "torch" else max(bound.newest or bound.oldest for bound in stated)
+    return Bound(min(bound.oldest for bound in stated), newest)
 
 
 def _poetry_specifier(text: str) -> str:
@@ -151,15 +223,12 @@ def _conda_specifier(text: str) -> str:
     return ",".join(found)
 
 
-def _of_wheel(url: str) -> Version | None:
-    """The version in the address of a wheel of torch."""
+def _of_wheel(url: str) -> Bound | None:
+    """The version in the address of a wheel."""
     name = unquote(url.partition("#")[0].partition("?")[0].rpartition("/")[2])
     try:
         package, version, _, _ = parse_wheel_filename(name)
     except (InvalidWheelFilename, InvalidVersion):
         return None
-    return (version.major, version.minor) if _is_torch(package) else None
-
-
-def _is_torch(name: str) -> bool:
-    return canonicalize_name(name) in _TORCH
+    library = library_of(package)
+    return None if library is None else of_specifier(f"=={version.base_version}", library)

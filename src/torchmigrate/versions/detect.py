@@ -17,6 +17,7 @@ from torchmigrate.formats import FormatError, check_yaml, read_toml
 from torchmigrate.reach import entries, is_dir, project_of, shared_directories, work_tree_of
 
 if TYPE_CHECKING:
+    from torchmigrate.versions.bounds import Bound
     from torchmigrate.versions.releases import Version
 
 Note = Callable[[str], None]  # is told, in a line, what was not understood
@@ -155,7 +156,7 @@ class _File(NamedTuple):
         self.packages.update(PACKAGES.intersection(name_of(text) for text in texts if isinstance(text, str)))
 
 
-Reader = Callable[[_File, bytes], "Iterable[Version | None]"]
+Reader = Callable[[_File, bytes], "Iterable[Bound | None]"]
 
 
 def _candidates(directory: Path) -> Iterator[tuple[Reader, list[Path]]]:
@@ -205,8 +206,8 @@ def _bound(reader: Reader, file: _File, *words: bytes) -> Version | None:
 
 
 def _each(
-    read: Callable[[str], Version | None], texts: Iterable[object], file: _File
-) -> Iterator[Version | None]:
+    read: Callable[[str], Bound | None], texts: Iterable[object], file: _File
+) -> Iterator[Bound | None]:
     """The bound of every text; those that are not understood are told."""
     texts = list(texts)
     file.declares(texts)
@@ -235,14 +236,14 @@ def _decode(data: bytes) -> str:
 # ---- pyproject.toml ---------------------------------------------------------------------------------
 
 
-def _pyproject(file: _File, data: bytes) -> Iterable[Version | None]:
-    from torchmigrate.versions.bounds import of_poetry, of_requirement
+def _pyproject(file: _File, data: bytes) -> Iterable[Bound | None]:
+    from torchmigrate.versions.bounds import of_requirement
 
     content = read_toml(data)
     project = _table(content, "project")
     poetry = _table(content, "tool", "poetry")
     own = [*_each(of_requirement, _items(project.get("dependencies")), file)]
-    own += _each(of_poetry, _poetry(_table(poetry, "dependencies")), file)
+    own += _poetry(_table(poetry, "dependencies"), file)
     extras = [
         *_table(project, "optional-dependencies").values(),
         *_table(content, "dependency-groups").values(),
@@ -256,16 +257,21 @@ def _pyproject(file: _File, data: bytes) -> Iterable[Version | None]:
         return own  # what an extra or a group asks for is no bound of the project
     found = [*_each(of_requirement, others, file)]
     for table in (_table(poetry, "dev-dependencies"), *groups):
-        found += _each(of_poetry, _poetry(table), file)
+        found += _poetry(table, file)
     return found
 
 
-def _poetry(table: dict[str, Any]) -> Iterator[object]:
-    """The constraints on torch: a string, a table with `version`, or a list of such tables."""
+def _poetry(table: dict[str, Any], file: _File) -> Iterator[Bound | None]:
+    """The bounds of a table's constraints: strings, tables with `version`, or lists of such tables."""
+    from torchmigrate.versions.bounds import library_of, of_poetry
+
     for name, value in table.items():
-        if name.lower() == "torch":
-            for item in _items(value) or [value]:
-                yield item.get("version") if isinstance(item, dict) else item
+        library = library_of(name)
+        if library is not None:
+            items = _items(value) or [value]
+            texts = [item.get("version") if isinstance(item, dict) else item for item in items]
+            for text in texts:
+                yield from _each(functools.partial(of_poetry, library=library), [text], file)
 
 
 def _table(value: Any, *keys: str) -> dict[str, Any]:
@@ -282,7 +288,7 @@ def _items(value: object) -> list[Any]:
 # ---- setup.cfg and setup.py -------------------------------------------------------------------------
 
 
-def _setup_cfg(file: _File, data: bytes) -> Iterable[Version | None]:
+def _setup_cfg(file: _File, data: bytes) -> Iterable[Bound | None]:
     import configparser
 
     from torchmigrate.versions.bounds import of_requirement
@@ -305,7 +311,7 @@ def _setup_cfg(file: _File, data: bytes) -> Iterable[Version | None]:
     return bounds if any(bound is not None for bound in bounds) else _each(of_requirement, extras, file)
 
 
-def _setup_py(file: _File, data: bytes) -> Iterable[Version | None]:
+def _setup_py(file: _File, data: bytes) -> Iterable[Bound | None]:
     """Reads the call of `setup` and the names that are bound to literal lists."""
     from torchmigrate.versions.bounds import of_requirement
 
@@ -372,7 +378,7 @@ def _strings(node: ast.expr, values: dict[str, list[ast.expr]]) -> Iterator[str]
 # ---- requirements files and conda environments ------------------------------------------------------
 
 
-def _requirements(file: _File, data: bytes) -> Iterable[Version | None]:
+def _requirements(file: _File, data: bytes) -> Iterable[Bound | None]:
     from torchmigrate.versions.bounds import of_requirement
 
     return _each(of_requirement, _requirement_lines(file, data), file)
@@ -412,7 +418,7 @@ def _requirement_lines(file: _File, data: bytes) -> Iterator[str]:
                     here.trouble(here.path, f"`-r` {error.reason}", True)
 
 
-def _environment(file: _File, data: bytes) -> Iterable[Version | None]:
+def _environment(file: _File, data: bytes) -> Iterable[Bound | None]:
     import yaml
 
     from torchmigrate.versions.bounds import of_conda, of_requirement
