@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from harness.fixing import checked_and_fixed
 
+from torchmigrate.model import Applicability
+
 GOES = {
     "another name of the statement": (
         "TM736",
@@ -40,6 +42,17 @@ GOES = {
         "TM024",
         "import torch\ndef f():\n    from torch import DoubleTensor\n    torch.set_default_tensor_type(DoubleTensor)\n",
         "import torch\ndef f():\n    torch.set_default_dtype(torch.float64)\n",
+    ),
+    "nobody used it": ("TM022", "import torch\nfrom torch._six import PY37\nx = 1\n", "import torch\nx = 1\n"),
+    "module of which all uses are rewritten": (
+        "TM020 TM022",
+        "import torch\nimport torch._six\nx = torch._six.inf\n",
+        "import torch\nx = torch.inf\n",
+    ),
+    "module that binds the package": (
+        "TM020 TM022",
+        "import torch._six\nx = torch._six.inf\n",
+        "import torch\nx = torch.inf\n",
     ),
 }  # fmt: skip
 
@@ -156,3 +169,25 @@ def test_imports_of_the_standard_library_stand_with_their_like(before: str, afte
         else "container_abcs.Sequence\n"
     )
     assert checked_and_fixed(before + use, ["TM020"])[1] == after + use
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from torch.utils.ffi import _wrap_function  # noqa: F401\n",
+        "from torch.utils.ffi import _wrap_function\nx = f()  # type: List[_wrap_function]\n",
+        "__all__ = ['ffi']\nfrom torch.utils import ffi\n",
+        "import torch\nimport torch.utils.ffi\nbuild = torch.utils.ffi.create_extension\n",
+    ],
+)
+def test_an_import_that_somebody_may_want_is_only_reported(code: str) -> None:
+    found, fixed = checked_and_fixed(code, ["TM629"])
+    assert found and fixed == code
+
+
+def test_an_unused_import_of_what_still_exists_goes_as_an_unsafe_fix() -> None:
+    """Code that is not checked may take the name from here."""
+    code = "from torch.autograd import Variable\nx = 1\n"
+    found, fixed = checked_and_fixed(code, ["TM330"])
+    assert fixed == "x = 1\n"
+    assert [item.fix and item.fix.applicability for item in found] == [Applicability.UNSAFE]

@@ -40,6 +40,7 @@ from torchmigrate.versions.releases import show_version
 # Calls in a test that only ask.
 _ASKING = frozenset("isinstance hasattr len bool type is_available is_tensor".split())
 _OTHER_ROLES = "the file also asks for the old name, which is not the same thing"
+_TAKEN_FROM_HERE = "others may take the name from here"
 _FSTRING = re.compile(r"[fF][rR]?['\"]|[rR][fF]['\"]")
 _FIXABLE_VIA = ("import", "alias", "method")
 
@@ -264,8 +265,10 @@ class FixPlanner:
 
     def _single_fix(self, hit: Hit) -> Fix | None:
         use = hit.use
+        if use.role is Role.IMPORT:
+            return self._without_use(hit)
         maybe = use.method and not use.sure
-        if not (maybe or self.may_fix(hit)) or use.role is Role.IMPORT:
+        if not (maybe or self.may_fix(hit)):
             return None
         made = self._rewrite(hit, None, "")
         if made is None:
@@ -277,6 +280,19 @@ class FixPlanner:
         if level > Applicability.UNSAFE and bound is not None and self._has_other_roles(bound, hit.rule):
             level, reason = Applicability.UNSAFE, _OTHER_ROLES
         return self.fix(hit.rule, title, level, reason, edits, self.imports.releases(use), requires)
+
+    def _without_use(self, hit: Hit) -> Fix | None:
+        """The fix of an import that nothing of the project uses: it goes."""
+        binding = hit.use.binding
+        if binding is None or not (hit.use.sure and hit.sole):
+            return None
+        edits = self.imports.without_use(binding)
+        if not edits:
+            return None
+        # What is gone from the target nobody can take from here.
+        gone = severity(hit.rule, self.versions) is Severity.ERROR
+        level, reason = (Applicability.SAFE, None) if gone else (Applicability.UNSAFE, _TAKEN_FROM_HERE)
+        return self.fix(hit.rule, "Drop the import, which is not used", level, reason, edits)
 
     def remove(self, block: list[ast.stmt], statements: list[ast.stmt]) -> tuple[Edit, ...]:
         """Edits that remove statements; a suite that all fixes together would empty keeps a `pass`.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 
 from torchmigrate import import_edits as editing
 from torchmigrate.import_edits import ImportStatement, SourceText
@@ -15,6 +15,7 @@ from torchmigrate.names.model import Binding, Names, Role, Use
 from torchmigrate.submodules import needed_module
 
 _KEPT_BY_LINTER = re.compile(r"noqa\s*:[^#]*\bF401\b|pylint\s*:\s*disable", re.IGNORECASE)
+_TYPE_COMMENT = re.compile(r"#[ \t]*type:(.*)")
 _TYPE_NODES = (ast.Expression, ast.expr, ast.expr_context, ast.operator)
 _OPERATORS = ("torch.ops.", "torch.classes.", "torch.jit.load", "torch.export.load")
 _TAKES_TYPE = frozenset(["cast", "ForwardRef", "NewType", "TypeVar"])
@@ -34,7 +35,7 @@ def removals(
     for number in sorted(places):
         binding = names.bindings[number]
         unused = set(binding.uses) <= places[number] and number not in scopes.relied_on
-        if unused and _removable(binding, names, scopes, places[number]):
+        if unused and _removable(binding, names, source, scopes, places[number]):
             gone.setdefault(id(binding.statement), []).append(binding)
     edits: list[Edit] = []
     whole: dict[int, tuple[list[ast.stmt], list[ast.stmt]]] = {}
@@ -58,7 +59,39 @@ def removals(
     return tuple(sorted(edits))
 
 
-def _removable(binding: Binding, names: Names, scopes: ImportScopes, places: Collection[int]) -> bool:
+def without_use(names: Names, source: SourceText, scopes: ImportScopes, binding: Binding) -> tuple[Edit, ...]:
+    """See `ImportPlanner.without_use`."""
+    places: tuple[int, ...] = ()
+    node, root = binding.node, binding.target or ""
+    if isinstance(binding.statement, ast.Import) and root != binding.module:  # `import torch.old`
+        below = f"{binding.module}."
+        if any(f"{name}.".startswith(below) for use in _loads(names) for name in use.candidates):
+            return ()
+        if any(other is not binding and _binds_before(other, binding) for other in names.imports):
+            places = tuple(binding.uses)  # they have another `import torch`
+        elif binding.uses and isinstance(node, ast.alias):
+            end = source.offset(node.end_lineno or node.lineno, node.end_col_offset or 0)
+            return (Edit(editing.start_of(source, node), end, root),)
+    return removals(names, source, scopes, [Release(binding.id, places)])
+
+
+def _loads(names: Names) -> Iterator[Use]:
+    return (use for use in names.uses if use.role is not Role.IMPORT)
+
+
+def _binds_before(other: Binding, binding: Binding) -> bool:
+    """Whether an import of the same statement list binds the same name to the same, and runs first."""
+    return (
+        other.name == binding.name
+        and other.target == binding.target
+        and other.block is binding.block
+        and other.statement.lineno < binding.statement.lineno
+    )
+
+
+def _removable(
+    binding: Binding, names: Names, source: SourceText, scopes: ImportScopes, places: Collection[int]
+) -> bool:
     """Whether nothing but its uses speaks for the import."""
     return (
         binding.is_import
@@ -69,6 +102,7 @@ def _removable(binding: Binding, names: Names, scopes: ImportScopes, places: Col
         and not _loads_submodule(binding, names, places)
         and not _registers_operators(binding, names)
         and not _in_type_string(names.tree, binding.name)
+        and not _in_type_comment(source.text, binding.name)
         and not scopes.exports.takes(binding)
     )
 
@@ -108,6 +142,11 @@ def _registers_operators(binding: Binding, names: Names) -> bool:
     if root == "torch" or root not in LIBRARY_ROOTS:
         return False
     return any(candidate.startswith(_OPERATORS) for use in names.uses for candidate in use.candidates)
+
+
+def _in_type_comment(text: str, name: str) -> bool:
+    """Whether a comment that says a type names it: `# type: List[Tensor]`."""
+    return any(re.search(rf"\b{name}\b", said) for said in _TYPE_COMMENT.findall(text))
 
 
 def _in_type_string(tree: ast.Module, name: str) -> bool:

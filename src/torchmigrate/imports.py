@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from torchmigrate import import_edits as editing
 from torchmigrate.exports import Exports
 from torchmigrate.import_edits import ImportStatement, SourceText, start_of
-from torchmigrate.import_removal import removals
+from torchmigrate.import_removal import removals, without_use
 from torchmigrate.import_scopes import BUILTINS, ImportScopes, mentions
 from torchmigrate.import_swaps import Refusal, Swap, Swaps
 from torchmigrate.model import Edit, Release
@@ -349,6 +349,10 @@ class ImportPlanner:
         A release without places is for a binding that has no uses any more.
         """
         return removals(self.names, self.source, self.scopes, releases)
+
+    def without_use(self, binding: Binding) -> tuple[Edit, ...]:
+        """Edits that delete an import that has no use; empty where it has one, or others may need it."""
+        return without_use(self.names, self.source, self.scopes, binding)
 
 
 def _first_name(node: ast.AST) -> ast.Name | None:
