@@ -408,6 +408,11 @@ def minimum(directory: Path) -> tuple[str, str] | None:
         ),
         ("setup.py", "setup(extras_require={'torch': ('torch~=1.11',)})\n", "1.11"),
         ("setup.py", "setup(install_requires=open('requirements.txt').readlines() or 'torch>=1.2')\n", None),
+        (
+            "setup.py",
+            "_deps = ['numpy', 'torch>=1.0', 'torch.cuda']\ndeps = table(_deps)\nsetup(install_requires=[deps['numpy']])\n",
+            "1.0",
+        ),
         ("setup.py", "a = b\nb = a\nsetup(install_requires=a)  # torch>=1.2\n", None),
         (
             "requirements.txt",

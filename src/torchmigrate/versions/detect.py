@@ -312,7 +312,7 @@ def _setup_cfg(file: _File, data: bytes) -> Iterable[Bound | None]:
 
 
 def _setup_py(file: _File, data: bytes) -> Iterable[Bound | None]:
-    """Reads the call of `setup` and the names that are bound to literal lists."""
+    """Reads the call of `setup` and the names that are bound to literal lists; else what lists there are."""
     from torchmigrate.versions.bounds import of_requirement
 
     try:
@@ -345,9 +345,16 @@ def _setup_py(file: _File, data: bytes) -> Iterable[Bound | None]:
                     own += _strings(keyword.value, values)
                 elif keyword.arg == "extras_require":
                     extras += _strings(keyword.value, values)
-    bounds = [*_each(of_requirement, own, file)]
     file.declares(extras)
-    return bounds if any(bound is not None for bound in bounds) else _each(of_requirement, extras, file)
+    for texts in (own, extras):
+        bounds = [*_each(of_requirement, texts, file)]
+        if any(bound is not None for bound in bounds):
+            return bounds
+    # Lists of which functions make what `setup` gets: `_deps = [...]`.
+    lists = (node for node in ast.walk(tree) if isinstance(node, ast.List | ast.Tuple | ast.Set))
+    rest = [item for node in lists for item in node.elts if isinstance(item, ast.Constant)]
+    quiet = file._replace(note=silent)  # not all of them are requirements
+    return _each(of_requirement, [item.value for item in rest], quiet)
 
 
 def _last_name(node: ast.expr) -> str:
