@@ -426,6 +426,8 @@ HELPERS = {
     ),
     "a comprehension": ("return {k[7:]: v for k, v in state.items()}", STATE),
     "by key": ("new = {}\nfor k in list(state.keys()):\n    new[k[7:]] = state[k]\nreturn new", STATE),
+    "pairs": ("return OrderedDict([(k[7:], v) for k, v in state.items()])", STATE),
+    "pairs one by one": ("return dict((k[7:], v) for k, v in state.items())", STATE),
     "in place": ("for k in list(state):\n    state[k[7:]] = state.pop(k)\nreturn state", STATE),
     "the same": ("return state", STATE),
     "a part": ("return state['state_dict']", STATE),
@@ -477,6 +479,7 @@ PATHS = {
         "os.path.join(d, 'x.pt')",
         False,
     ),
+    "a pattern": ("pass", "self.form.format(path)", "self.form.format(epoch=other)", True),
     "what callers say": ("pass", "path", "path", True),
     "what callers say of different things": ("pass", "path", "other", False),
     "another attribute": ("pass", "self.path", "self.other", False),
@@ -589,3 +592,68 @@ def resume(net, path):
     net.load_state_dict(torch.load(path)["net"])
 """
     assert fixed(text, *ONLY, *FIX_ALL) == text.replace("load(path)", f"load(path, {OTHER})")
+
+
+# What a function keeps in a file, and whether that is plain.
+KEPT = {
+    "torch.squeeze(made, 0)": True,
+    "{'made': torch.stack(made), 'size': len(made)}": True,
+    "made.numpy()": False,
+    "made": False,
+}
+
+
+@pytest.mark.parametrize("what", KEPT)
+def test_what_a_function_keeps_in_a_file(what: str) -> None:
+    text = f"""import os
+import torch
+def spectrum(name):
+    path = name.replace(".wav", ".pt")
+    path = os.path.join("kept", path)
+    if os.path.exists(path):
+        made = torch.load(path)
+    else:
+        made = compute(name)
+        made = {what}
+        torch.save(made, path)
+    return made
+"""
+    wanted = STATE if KEPT[what] else OTHER
+    assert fixed(text, *ONLY, *FIX_ALL) == text.replace("load(path)", f"load(path, {wanted})")
+
+
+# What callers do with what a function of the file reads.
+CALLERS = {
+    "net.load_state_dict(read(p)['net'])": STATE,
+    "state = read(p)\n    net.load_state_dict(state)": STATE,
+    "net.load_state_dict(read(p))\n    read(p)['args']": OTHER,
+    "net = read(p)\n    net.eval()": OTHER,
+    "run(read, p)\n    net.load_state_dict(read(p))": OTHER,
+    "return read(p)": OTHER,
+    "": OTHER,
+}
+
+
+@pytest.mark.parametrize("code", CALLERS)
+def test_what_callers_do_with_what_a_function_reads(code: str) -> None:
+    text = f"""import torch
+def read(p):
+    state = torch.load(p)
+    print("read", p)
+    return state
+def start(net, p):
+    {code or "pass"}
+"""
+    assert fixed(text, *ONLY, *FIX_ALL) == text.replace("load(p)", f"load(p, {CALLERS[code]})")
+
+
+def test_functions_that_call_each_other_have_an_end() -> None:
+    text = """import torch
+def read(p):
+    return check(torch.load(p), p)
+def check(state, p):
+    return state if state else read(p)
+def start(net, p):
+    net.load_state_dict(read(p))
+"""
+    assert "weights_only" in fixed(text, *ONLY, *FIX_ALL)

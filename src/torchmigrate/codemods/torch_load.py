@@ -50,6 +50,7 @@ _OBJECT_KEY = re.compile(r"(?i)arg|conf|cfg|\bopts?\b|options|hparam|hyper|vocab
 _STATE_KEY = re.compile(r"(?i)state|model|net|weight|param|optim|epoch|step|iter|best|loss|acc|ema")
 
 
+_Scoped = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.Module
 _MOST_APART = 20  # loads of one file in a function; of more, all are of one case
 _ASSIGNED = re.compile(r"torch\s*\.\s*load\s*(?:,[^\n]*)?=(?!=)")
 
@@ -196,7 +197,7 @@ class _Body:
 
     def __init__(self, node: ast.AST, file: _File) -> None:
         planner = file.planner
-        assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.Module)
+        assert isinstance(node, _Scoped)
         self._node = node
         self._file = file
         self._lines = 0, planner.source.line_count
@@ -274,7 +275,7 @@ class _Body:
                 for call, held in found.items()
             }
         every = _together(found.values())
-        apart = every is _Held.OBJECTS and 1 < len(group) <= _MOST_APART
+        apart = every in (_Held.OBJECTS, _Held.ENTRY) and 1 < len(group) <= _MOST_APART
         for call in found:
             held = every
             if apart:
@@ -284,7 +285,21 @@ class _Body:
     def _case(self, call: ast.Call, held: _Held) -> _Case:
         if held is _Held.STATE or (held is _Held.ENTRY and not self._file.saves_objects):
             return _Case.STATE
-        return _Case.PLAIN_FILE if self._file.is_plain(self._file_name(_read_from(call))) else _Case.UNKNOWN
+        path = _read_from(call)
+        is_plain = self._writes_plainly(path) or self._file.is_plain(self._file_name(path))
+        return _Case.PLAIN_FILE if is_plain else _Case.UNKNOWN
+
+    def _writes_plainly(self, path: ast.expr | None) -> bool:
+        """Whether the same function writes the file, as one that keeps what it computes, and what is plain."""
+        if path is None:
+            return False
+        every = [what for _, saved, what in self._saved if saved is not None and self._same(saved, path)]
+        return bool(every) and all(self._is_plain(what) for what in every)
+
+    def _is_plain(self, what: ast.expr | None) -> bool:
+        seen = self._flow.of(what) if isinstance(what, ast.Name) else None
+        values = [item.value for item in seen] if seen else [what]
+        return all(value is not None and self._file.saved.is_plain(value, self._node) for value in values)
 
     def _excludes(self, one: ast.AST, other: ast.AST) -> bool:
         """Whether two places are in different branches of a statement, of which only one runs."""
@@ -359,9 +374,39 @@ class _Body:
             return _Held.PLAIN
         if isinstance(parent, ast.comprehension):
             return self._copied(node)
-        if isinstance(parent, ast.Return) and self._result is not None:
-            return self._result()
+        if isinstance(parent, ast.Return):
+            return self._returned if self._result is None else self._result()
         return self._named(node, self._held)
+
+    @cached_property
+    def _returned(self) -> _Held:
+        """What the callers in the file say of what the function returns, where it is only called."""
+        functions = self._file.functions
+        if not isinstance(self._node, ast.FunctionDef) or functions.get(self._node.name) != [self._node]:
+            return _Held.OBJECTS
+        reads = self._file.reads.get(self._node.name, [])
+        calls = [parent for read in reads if isinstance(parent := self._parents.get(read), ast.Call)]
+        if not reads or any(call.func is not read for call, read in zip(calls, reads, strict=False)):
+            return _Held.OBJECTS
+        return _together(map(self._used, calls)) if len(calls) == len(reads) else _Held.OBJECTS
+
+    def _used(self, call: ast.Call) -> _Held:
+        """What is done with the result of a call, anywhere in the file."""
+        around = self._parents.get(call)
+        while around is not None and not isinstance(around, _Scoped):
+            around = self._parents.get(around)
+        return self._file.body(around).result_of(call) if around is not None else _Held.OBJECTS
+
+    def result_of(self, call: ast.Call) -> _Held:
+        """What is done with the result of a call in this body."""
+        if self._node in self._file.entered:
+            return _Held.OBJECTS
+        self._file.entered.add(self._node)
+        before, self._open = self._open, set()
+        held = self._held(call)
+        self._open = before
+        self._file.entered.discard(self._node)
+        return held
 
     def given(self, name: str, result: Callable[[], _Held]) -> _Held:
         """What the function does with what it gets as a parameter; `result`: what is done with its result."""
@@ -420,8 +465,7 @@ class _Body:
 
     def _given(self, node: ast.expr, call: ast.Call) -> _Held:
         """What a call says that gets a whole file."""
-        function = call.func
-        name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+        function, name = call.func, _called(call)
         if name in _COPIES and node in call.args[:1]:
             return self._held(call)
         if isinstance(function, ast.Name):
@@ -473,7 +517,10 @@ class _Body:
                 if filled is not None and self._filled(filled) is _Held.STATE:
                     return _Held.STATE
         made = self._parents.get(parent) if isinstance(parent, ast.comprehension) else None
-        if isinstance(made, ast.DictComp):
+        outer = self._parents.get(made) if isinstance(made, ast.ListComp | ast.GeneratorExp) else None
+        if isinstance(outer, ast.Call) and _called(outer) in _COPIES:  # `dict([(k[7:], v) for k, v in ...])`
+            made = outer
+        if isinstance(made, ast.DictComp | ast.Call):
             return max(_Held.PLAIN, self._held(made))
         return _Held.PLAIN
 
@@ -527,9 +574,13 @@ def _together(held: Iterable[_Held]) -> _Held:
 
 
 def _loads_state(call: ast.Call) -> bool:
+    return _called(call).endswith("load_state_dict")
+
+
+def _called(call: ast.Call) -> str:
+    """The last name of what is called."""
     function = call.func
-    name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
-    return name.endswith("load_state_dict")
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
 
 
 def _path(call: ast.Call) -> ast.expr | None:
@@ -554,11 +605,7 @@ def _steady(call: ast.Call) -> str | None:
 
 
 def _is_steady(path: ast.expr) -> bool:
-    return all(
-        (node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")) in _STEADY
-        for node in ast.walk(path)
-        if isinstance(node, ast.Call)
-    )
+    return all(_called(node) in _STEADY for node in ast.walk(path) if isinstance(node, ast.Call))
 
 
 def _fills(statement: ast.stmt, value: str) -> ast.Name | None:

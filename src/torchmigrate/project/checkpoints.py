@@ -4,7 +4,8 @@
 `Counter`, tensors, parameters, and `torch.Size`, `dtype`, `device`. It refuses the others: numbers and arrays
 of NumPy, `argparse.Namespace`, `defaultdict`, `deque`, `frozenset`, named tuples, enums, dates, paths,
 classes, functions of a program, `torch.__version__` (a class of its own), whole models and optimizers.
-Measured with torch 2.13; what it reads is listed by `_get_allowed_globals` in torch/_weights_only_unpickler.py.
+Measured with torch 2.13; what it reads is listed by `_get_allowed_globals` in
+torch/_weights_only_unpickler.py.
 """
 
 from __future__ import annotations
@@ -68,7 +69,9 @@ _FACTORIES = frozenset(
     (
         "tensor as_tensor from_numpy zeros ones empty full rand randn randint randperm arange linspace eye "
         "cat stack vstack hstack zeros_like ones_like full_like get_rng_state get_rng_state_all softmax "
-        "argmax where mean sum normalize Tensor FloatTensor LongTensor Parameter"
+        "squeeze unsqueeze flatten reshape transpose permute clamp exp log sqrt abs matmul mm bmm einsum flip "
+        "tril triu cumsum bincount gather argmax where mean sum normalize Tensor "
+        "FloatTensor LongTensor Parameter"
     ).split()
 )
 # What is never read, though it looks plain.
@@ -190,23 +193,31 @@ class Saved:
     def plainly(self) -> dict[str, bool]:
         """Names of files that are saved to -> whether that is sure to be plain each time."""
         found: dict[str, bool] = {}
-        changed = {
+        for scope, what, path in self._saves:
+            name = self.written_as(path, scope)
+            if name is not None:
+                found[name] = found.get(name, True) and self.is_plain(what, scope)
+        return found
+
+    def is_plain(self, what: ast.expr, scope: ast.AST) -> bool:
+        """Whether a value of a function, or of the module, is sure to be plain."""
+        return self._kind(what, scope, 0) is _Kind.PLAIN and self._key(what, scope) not in self._changed
+
+    @cached_property
+    def _changed(self) -> set[_Key]:
+        """What gets entries that may be anything."""
+        return {
             self._bound(scope, name)
             for scope, name, _, value in self._entries
             if self._kind(value, scope, 0) is not _Kind.PLAIN
         }
-        for scope, what, path in self._saves:
-            name = self.written_as(path, scope)
-            if name is not None:
-                is_plain = self._kind(what, scope, 0) is _Kind.PLAIN
-                found[name] = found.get(name, True) and is_plain and self._key(what, scope) not in changed
-        return found
 
     def written_as(self, path: ast.expr, scope: ast.AST) -> str | None:
         """What stands for a file in `plainly`.
 
-        The end of its name, or else, in this file only, the attribute that has it (`self.path`), or the
-        parameter of a function that is named after what it does (`load_labels(path)`, `save_labels(path)`).
+        The end of its name, or else, in this file only, the attribute that has it (`self.path`,
+        `args.form.format(epoch)`), or the parameter of a function that is named after what it does
+        (`load_labels(path)`, `save_labels(path)`).
 
         Args:
             scope: the function, or the module, that the path is read in.
@@ -214,8 +225,10 @@ class Saved:
         name = file_name(path, lambda read: self.values_of(read, scope))
         if name is not None:
             return name
+        if isinstance(path, ast.Call) and isinstance(path.func, ast.Attribute) and path.func.attr == "format":
+            path = path.func.value
         if isinstance(path, ast.Attribute):
-            return f".{path.attr}" if _root(path) == "self" else None
+            return ast.unparse(path) if _root(path) is not None else None
         if not isinstance(path, ast.Name) or not isinstance(scope, ast.FunctionDef):
             return None
         words = scope.name.strip("_").split("_")
