@@ -41,18 +41,18 @@ _COPIES = frozenset(["dict", "OrderedDict", "deepcopy", "copy"])
 _LOOKS = frozenset(["len", "list", "set", "sorted", "print", "iter", "enumerate"])
 # Only tensors have these methods; other things have attributes of these names at most.
 _OF_TENSORS = frozenset(["size", "dim", "numel", "unsqueeze", "permute", "detach", "new_zeros", "new_ones"])
-_WEIGHT = re.compile(r"\.(?:weight|bias)$")  # no checkpoint has these beside other things
+_WEIGHT = r"\.(?:weight|bias)$"  # no checkpoint has these beside other things
 # Calls that give the same each time.
 _STEADY = frozenset(["join", "joinpath", "format", "str", "Path", "abspath", "realpath", "expanduser"])
 _TAKES = frozenset(["get", "pop"])
 # Checkpoints keep settings as objects (`argparse.Namespace`, OmegaConf) under such keys.
-_OBJECT_KEY = re.compile(r"(?i)arg|conf|cfg|\bopts?\b|options|hparam|hyper|vocab|token")
-_STATE_KEY = re.compile(r"(?i)state|model|net|weight|param|optim|epoch|step|iter|best|loss|acc|ema")
+_OBJECT_KEY = r"(?i)arg|conf|cfg|\bopts?\b|options|hparam|hyper|vocab|token"
+_STATE_KEY = r"(?i)state|model|net|weight|param|optim|epoch|step|iter|best|loss|acc|ema"
 
 
 _Scoped = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.Module
 _MOST_APART = 20  # loads of one file in a function; of more, all are of one case
-_ASSIGNED = re.compile(r"torch\s*\.\s*load\s*(?:,[^\n]*)?=(?!=)")
+_ASSIGNED = r"torch\s*\.\s*load\s*(?:,[^\n]*)?=(?!=)"
 
 
 class _Case(IntEnum):
@@ -101,7 +101,7 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
 
 def _is_replaced(planner: FixPlanner) -> bool:
     """Whether the file gives `torch.load` another default for all."""
-    return _ASSIGNED.search(planner.source.text) is not None and any(
+    return re.search(_ASSIGNED, planner.source.text) is not None and any(
         isinstance(target, ast.Attribute) and ast.unparse(target) == "torch.load"
         for node in planner.names.nodes(ast.Assign)
         for target in node.targets
@@ -290,7 +290,7 @@ class _Body:
         return _Case.PLAIN_FILE if is_plain else _Case.UNKNOWN
 
     def _writes_plainly(self, path: ast.expr | None) -> bool:
-        """Whether the same function writes the file, as one that keeps what it computes, and what is plain."""
+        """Whether the same function writes what is plain to the file, as one that keeps what it computes."""
         if path is None:
             return False
         every = [what for _, saved, what in self._saved if saved is not None and self._same(saved, path)]
@@ -427,18 +427,18 @@ class _Body:
     def _part(self, node: ast.expr, key: ast.expr) -> _Held:
         """What the use of one entry says about the whole file."""
         end = key.values[-1] if isinstance(key, ast.JoinedStr) and key.values else key
-        if isinstance(end, ast.Constant) and isinstance(end.value, str) and _WEIGHT.search(end.value):
+        if isinstance(end, ast.Constant) and isinstance(end.value, str) and re.search(_WEIGHT, end.value):
             return _Held.STATE
         if not (isinstance(key, ast.Constant) and isinstance(key.value, str)):
             if self._is_renamed(node):
                 return _Held.STATE
             return _Held.ENTRY if self._entry(node) is _Held.STATE else _Held.PLAIN
-        if PARAMETER.search(key.value):
+        if re.search(PARAMETER, key.value):
             return _Held.PLAIN
-        if _OBJECT_KEY.search(key.value):
+        if re.search(_OBJECT_KEY, key.value):
             return _Held.OBJECTS
         held = self._entry(node)
-        if held is _Held.STATE or (held is _Held.PLAIN and _STATE_KEY.search(key.value)):
+        if held is _Held.STATE or (held is _Held.PLAIN and re.search(_STATE_KEY, key.value)):
             return _Held.ENTRY
         return _Held.PART if held is _Held.PLAIN else held
 

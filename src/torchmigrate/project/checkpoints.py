@@ -16,41 +16,41 @@ from collections.abc import Callable, Iterator, Sequence
 from enum import IntEnum
 from functools import cached_property
 
+# Patterns are texts: `re` compiles and keeps them when they are first used.
 # Who writes with these keeps settings, and states of its own, as objects beside the weights.
 WRITERS = (b"pytorch_lightning", b"lightning.pytorch", b"save_hyperparameters", b"deepspeed")
 SAVES = b"torch.save"
 STATES = b"state_dict("
 GROUPS = b"param_groups"  # where an optimizer keeps its rates, which are in its state dict
 # `"args": args` (argparse.Namespace), `"config": cfg` (OmegaConf, yacs) in a dictionary that is written out.
-_OBJECT = re.compile(
-    rb"['\"](?:\w*args|\w*cfg|\w*conf|\w*config|opts?|options|hparams|\w*hyper_?param\w*)['\"]\s*:\s*(?!str\(|dict\(|vars\()[A-Za-z_]"
+_OBJECT = (
+    rb"['\"](?:\w*args|\w*cfg|\w*conf|\w*config|opts?|options|hparams|\w*hyper_?param\w*)['\"]"
+    rb"\s*:\s*(?!str\(|dict\(|vars\()[A-Za-z_]"
 )
 # What stands before `net.state_dict()` as an entry: `"model":`, `checkpoint["model"] =`, `dict(model=`
-_ENTRY = re.compile(rb"(?:['\"]\s*:|\]\s*=|\w=)\s*[\w.\[\]()]*\Z")
+_ENTRY = rb"(?:['\"]\s*:|\]\s*=|\w=)\s*[\w.\[\]()]*\Z"
 _LONGEST = 200  # bytes that are looked at for it
 # The last name in a string, as of a path.
-NAMED = re.compile(rb"(?<![^'\"/\\\s{}])([^'\"/\\\s{}]+)['\"]")
-_NAME = re.compile(r"[^'\"/\\\s{}]{3,}\Z")
+NAMED = rb"(?<![^'\"/\\\s{}])([^'\"/\\\s{}]+)['\"]"
+_NAME = r"[^'\"/\\\s{}]{3,}\Z"
 
 # What names say of values that are not seen: counts, weights, and results of computing, which may be
 # numbers of NumPy (`np.sum(hits) / count`).
-_STEPS = re.compile(r"(?i)^(?:\w+_)?n?(?:epoch|step|iter|iteration)s?$")
-_WEIGHTS = re.compile(
-    r"(?i)state_?dict$|weights$|(?:^|_)sd$|^(?:model|optim\w*|sched\w*|ema|scaler|net)_state$"
-)
-_MEASURES = re.compile(
+_STEPS = r"(?i)^(?:\w+_)?n?(?:epoch|step|iter|iteration)s?$"
+_WEIGHTS = r"(?i)state_?dict$|weights$|(?:^|_)sd$|^(?:model|optim\w*|sched\w*|ema|scaler|net)_state$"
+_MEASURES = (
     r"(?i)(?:^|_)(?:\w*loss(?:es)?|acc(?:uracy)?(?:[@_]?\d)?|scores?|metrics?|best|prec(?:ision)?\d?|recall|err(?:or)?|mae|mse|"
     r"rmse|m?iou|m?ap|psnr|ssim|auc|f1|bleu|[wc]er|fitness|rewards?|results?|ppl|perplexity|mean|std|avg|average|val|"
     r"sum|count|num|n|total)(?:$|_(?!model|net|fn|func|module|meter|state|config|args))"
 )
-PARAMETER = re.compile(r"\w\.\w|(?:weight|bias)$")  # keys of a state dict
-_STATE_KEY = re.compile(r"(?i)state|model|net|weight|param|optim")
-_COUNTS = re.compile(r"(?i)epoch|(?:^|_)(?:steps?|idx|seed|arch|name|lr|n?batch(?:es)?|batch_size)$")
-_KNOWN = re.compile(r"(?i)^num_class(?:es)?$|^params_(?:ema|d)$")
-_NUMERIC = re.compile(rb"\b(?:numpy|sklearn|scipy|pandas)\b")
+PARAMETER = r"\w\.\w|(?:weight|bias)$"  # keys of a state dict
+_STATE_KEY = r"(?i)state|model|net|weight|param|optim"
+_COUNTS = r"(?i)epoch|(?:^|_)(?:steps?|idx|seed|arch|name|lr|n?batch(?:es)?|batch_size)$"
+_KNOWN = r"(?i)^num_class(?:es)?$|^params_(?:ema|d)$"
+_NUMERIC = rb"\b(?:numpy|sklearn|scipy|pandas)\b"
 # Their objects have the methods of tensors.
-_LIKE_TENSORS = re.compile(rb"\b(?:torch_geometric|torch_sparse|tensordict|dgl)\b")
-_SETTINGS = re.compile(r"(?i)^_?(?:args?|opts?|options?|cfg|conf|config|h?params|hps|flags)$")
+_LIKE_TENSORS = rb"\b(?:torch_geometric|torch_sparse|tensordict|dgl)\b"
+_SETTINGS = r"(?i)^_?(?:args?|opts?|options?|cfg|conf|config|h?params|hps|flags)$"
 _NUMBERS = frozenset(["int", "float", "str", "bool", "len", "repr", "complex", "bytes"])
 _THROUGH = frozenset(
     (
@@ -69,8 +69,8 @@ _FACTORIES = frozenset(
     (
         "tensor as_tensor from_numpy zeros ones empty full rand randn randint randperm arange linspace eye "
         "cat stack vstack hstack zeros_like ones_like full_like get_rng_state get_rng_state_all softmax "
-        "squeeze unsqueeze flatten reshape transpose permute clamp exp log sqrt abs matmul mm bmm einsum flip "
-        "tril triu cumsum bincount gather argmax where mean sum normalize Tensor "
+        "squeeze unsqueeze flatten reshape transpose permute clamp exp log sqrt abs matmul mm bmm einsum "
+        "flip tril triu cumsum bincount gather argmax where mean sum normalize Tensor "
         "FloatTensor LongTensor Parameter"
     ).split()
 )
@@ -78,7 +78,7 @@ _FACTORIES = frozenset(
 _REFUSED = frozenset(["defaultdict", "deque", "frozenset", "namedtuple", "slice", "timedelta", "datetime"])
 _RATES = frozenset(["lr", "initial_lr", "momentum", "weight_decay", "betas", "eps"])
 _TIMES_RATES = frozenset(["LambdaLR", "MultiplicativeLR"])  # they multiply rates by what a function gives
-_OPTIMIZER = re.compile(r"(?i)(?:^|_)(?:opt|optim|optimi[sz]er)s?(?:_|\d*$)|^optim|optimi[sz]er")
+_OPTIMIZER = r"(?i)(?:^|_)(?:opt|optim|optimi[sz]er)s?(?:_|\d*$)|^optim|optimi[sz]er"
 # `save_labels(path)` writes what `load_labels(path)` reads.
 _WAYS = frozenset(["save", "write", "store", "dump", "load", "read", "restore", "resume"])
 _PATHS = frozenset(["join", "joinpath", "Path", "str", "expanduser", "abspath"])
@@ -93,12 +93,12 @@ def may_hold_settings(data: bytes) -> bool:
     """Whether a file saves settings as an object, or uses what does so."""
     if any(word in data for word in WRITERS):
         return True
-    return SAVES in data and _OBJECT.search(data) is not None
+    return SAVES in data and re.search(_OBJECT, data) is not None
 
 
 def is_numeric(data: bytes) -> bool:
     """Whether a file computes with NumPy, or what gives its numbers."""
-    return _NUMERIC.search(data) is not None
+    return re.search(_NUMERIC, data) is not None
 
 
 def may_save(data: bytes) -> bool:
@@ -107,8 +107,9 @@ def may_save(data: bytes) -> bool:
         SAVES in data
         or GROUPS in data
         or any(
-            _ENTRY.search(
-                data[max(0, data.rfind(b"\n", 0, found.start()), found.start() - _LONGEST) : found.start()]
+            re.search(
+                _ENTRY,
+                data[max(0, data.rfind(b"\n", 0, found.start()), found.start() - _LONGEST) : found.start()],
             )
             for found in re.finditer(re.escape(STATES), data)
         )
@@ -135,7 +136,7 @@ class Saved:
 
     def __init__(self, tree: ast.Module, data: bytes) -> None:
         self._numeric = is_numeric(data)
-        self._like_tensors = _LIKE_TENSORS.search(data) is not None
+        self._like_tensors = re.search(_LIKE_TENSORS, data) is not None
         # What a name gets in a scope (attributes: in the file), each with the scope that it is written in.
         self._values: dict[_Key, list[tuple[ast.expr | None, _Scope]]] = {}
         self._outer: dict[_Scope, _Scope | None] = {tree: None}
@@ -185,7 +186,7 @@ class Saved:
             self._of_entry(key, value, scope)
             for name, entries in held.items()
             if any(_is_state(value) for _, value, _ in entries)
-            or (name in saved and any(_STATE_KEY.search(key) for key, _, _ in entries))
+            or (name in saved and any(re.search(_STATE_KEY, key) for key, _, _ in entries))
             for key, value, scope in entries
         }
 
@@ -249,7 +250,7 @@ class Saved:
         kind = self._kind(value, scope, 0)
         if kind is not _Kind.UNKNOWN:
             return kind
-        return _Kind.LIKELY if PARAMETER.search(key) else _by_name(key)
+        return _Kind.LIKELY if re.search(PARAMETER, key) else _by_name(key)
 
     def _kind(self, node: ast.expr, scope: _Scope | None, depth: int) -> _Kind:
         """The kind of a value; of a container: that of what it holds."""
@@ -356,7 +357,7 @@ class Saved:
         if node.attr == "data":
             return self._kind(node.value, scope, depth)
         owner = node.value.attr if isinstance(node.value, ast.Attribute) else root
-        if owner is not None and _SETTINGS.search(owner):
+        if owner is not None and re.search(_SETTINGS, owner):
             return _Kind.LIKELY
         return self._of_name(f".{node.attr}", scope, depth)
 
@@ -516,7 +517,7 @@ def file_name(
     if not (isinstance(end, ast.Constant) and isinstance(end.value, str)):
         return None
     _, slash, name = end.value.replace("\\", "/").rpartition("/")
-    return name if (slash or end is path) and _NAME.match(name) else None
+    return name if (slash or end is path) and re.match(_NAME, name) else None
 
 
 def is_of_optimizer(call: ast.Call) -> bool:
@@ -525,7 +526,7 @@ def is_of_optimizer(call: ast.Call) -> bool:
     while isinstance(owner, ast.Subscript):
         owner = owner.value
     name = _name(owner) if owner is not None else None
-    return name is not None and _OPTIMIZER.search(name.removeprefix(".")) is not None
+    return name is not None and re.search(_OPTIMIZER, name.removeprefix(".")) is not None
 
 
 def keyword_value(call: ast.Call, name: str) -> ast.expr | None:
@@ -534,11 +535,12 @@ def keyword_value(call: ast.Call, name: str) -> ast.expr | None:
 
 
 def _by_name(name: str) -> _Kind:
-    if _STEPS.search(name):
+    if re.search(_STEPS, name):
         return _Kind.PLAIN
-    if _MEASURES.search(name) and not _KNOWN.search(name):
+    if re.search(_MEASURES, name) and not re.search(_KNOWN, name):
         return _Kind.MEASURE
-    return _Kind.LIKELY if any(words.search(name) for words in (_WEIGHTS, _COUNTS, _KNOWN)) else _Kind.UNKNOWN
+    is_likely = any(re.search(words, name) for words in (_WEIGHTS, _COUNTS, _KNOWN))
+    return _Kind.LIKELY if is_likely else _Kind.UNKNOWN
 
 
 def _is_state(node: ast.expr) -> bool:

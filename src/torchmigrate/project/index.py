@@ -298,7 +298,7 @@ class _Project:
         if directory not in self._named_in:
             found = self._named_in[directory] = {}
             for path in self._saving_beside.get(directory, ()):
-                for name in {match[1] for match in NAMED.finditer(self.contents[path])}:
+                for name in {match[1] for match in re.finditer(NAMED, self.contents[path])}:
                     found.setdefault(name, []).append(path)
         return self._named_in[directory]
 
