@@ -82,6 +82,39 @@ READS = {
         """,
         STATE,
     ),
+    "it changes another by way of a third": (
+        """
+        own = model.state_dict()
+        new = OrderedDict()
+        for k, v in torch.load(p).items():
+            if k in own:
+                new[k] = v
+        own.update(new)
+        model.load_state_dict(own)
+        """,
+        STATE,
+    ),
+    "others have variables of its name": (
+        """
+        def other(state):
+            start(state)
+        def another():
+            state = find()
+            start(state)
+        state = torch.load(p)
+        model.load_state_dict(state)
+        """,
+        STATE,
+    ),
+    "another function reads it": (
+        """
+        def other():
+            start(state)
+        state = torch.load(p)
+        model.load_state_dict(state['model'])
+        """,
+        OTHER,
+    ),
     "it changes what is no state": ("settings = {}\nsettings.update(torch.load(p))\nstart(settings)", OTHER),
     "the size of a weight": (
         """

@@ -210,6 +210,7 @@ class _Body:
         ]
         self._planner = planner
         self._open: set[ast.AST] = set()
+        self._loaded: dict[tuple[str, Seen], bool] = {}  # whether a variable goes to `load_state_dict`
         self._result: Callable[[], _Held] | None = None  # what the caller says of what is returned
         self.loads: list[tuple[ast.Call, ast.stmt]] = []  # the calls of `torch.load` in it
 
@@ -417,7 +418,7 @@ class _Body:
         reads = [
             read
             for read in self._reads(name)
-            if any(item.statement is None for item in self._flow.of(read)) or not self._flow.of(read)
+            if any(item.statement is None for item in self._flow.of(read)) or self._is_captured(read)
         ]
         held = _together(self._held(read) for read in reads)
         self._result, self._open = before
@@ -493,8 +494,26 @@ class _Body:
     def _filled(self, name: ast.Name) -> _Held:
         """What is said of the values that a variable gets as entries: tensors, where it is a state dict."""
         seen = self._flow.of(name)
-        given = any(self._flow.of(read) & seen and self._is_loaded(read) for read in self._reads(name.id))
+        given = any(
+            self._flow.of(read) & seen and (self._is_loaded(read) or self._updates(read))
+            for read in self._reads(name.id)
+        )
         return _Held.STATE if seen and given else _Held.OBJECTS
+
+    def _updates(self, node: ast.Name) -> bool:
+        """Whether a value changes a state dict: `own.update(new); net.load_state_dict(own)`."""
+        call = self._parents.get(node)
+        if not (isinstance(call, ast.Call) and node in call.args and _called(call) == "update"):
+            return False
+        owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+        if not isinstance(owner, ast.Name) or owner.id == node.id:
+            return False
+        seen = self._flow.of(owner)
+        key = owner.id, seen
+        if key not in self._loaded:
+            reads = self._reads(owner.id)
+            self._loaded[key] = any(self._flow.of(read) & seen and self._is_loaded(read) for read in reads)
+        return self._loaded[key]
 
     def _is_loaded(self, node: ast.expr) -> bool:
         parent = self._parents.get(node)
@@ -538,7 +557,7 @@ class _Body:
             read
             for definition in definitions
             for read in self._reads(definition.name)
-            if not self._flow.of(read) or definition in self._flow.of(read)
+            if definition in self._flow.of(read) or self._is_captured(read)
         ]
         # A function that gets the very thing that is loaded as a state dict gets a state dict.
         states = {(read.id, self._flow.of(read)) for read in reads if self._is_loaded(read)}
@@ -547,6 +566,22 @@ class _Body:
             for read in reads
             if (read.id, self._flow.of(read)) not in states or not self._is_given(read)
         )
+
+    def _is_captured(self, read: ast.Name) -> bool:
+        """Whether a nested function reads a variable of this body, and not one of its own."""
+        if self._flow.of(read):
+            return False
+        around = self._parents.get(read)
+        while around is not None and around is not self._node:
+            if isinstance(around, _Scoped) and read.id in self._file.body(around).binds:
+                return False
+            around = self._parents.get(around)
+        return True
+
+    @cached_property
+    def binds(self) -> frozenset[str]:
+        """The variables that are given a value here."""
+        return frozenset(definition.name for definition in self._flow.every)
 
     def _is_given(self, node: ast.expr) -> bool:
         """Whether a function gets a value that nothing is known of."""

@@ -45,7 +45,7 @@ _MEASURES = (
 )
 PARAMETER = r"\w\.\w|(?:weight|bias)$"  # keys of a state dict
 _STATE_KEY = r"(?i)state|model|net|weight|param|optim"
-_COUNTS = r"(?i)epoch|(?:^|_)(?:steps?|idx|seed|arch|name|lr|n?batch(?:es)?|batch_size)$"
+_COUNTS = r"(?i)epoch|(?:^|_)(?:steps?|idx|seed|arch|name|lr|learning_rate|n?batch(?:es)?|batch_size)$"
 _KNOWN = r"(?i)^num_class(?:es)?$|^params_(?:ema|d)$"
 _NUMERIC = rb"\b(?:numpy|sklearn|scipy|pandas)\b"
 # Their objects have the methods of tensors.
