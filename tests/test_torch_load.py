@@ -82,6 +82,39 @@ READS = {
         """,
         STATE,
     ),
+    "it changes another by way of a third": (
+        """
+        own = model.state_dict()
+        new = OrderedDict()
+        for k, v in torch.load(p).items():
+            if k in own:
+                new[k] = v
+        own.update(new)
+        model.load_state_dict(own)
+        """,
+        STATE,
+    ),
+    "others have variables of its name": (
+        """
+        def other(state):
+            start(state)
+        def another():
+            state = find()
+            start(state)
+        state = torch.load(p)
+        model.load_state_dict(state)
+        """,
+        STATE,
+    ),
+    "another function reads it": (
+        """
+        def other():
+            start(state)
+        state = torch.load(p)
+        model.load_state_dict(state['model'])
+        """,
+        OTHER,
+    ),
     "it changes what is no state": ("settings = {}\nsettings.update(torch.load(p))\nstart(settings)", OTHER),
     "the size of a weight": (
         """
@@ -409,3 +442,251 @@ def read():
     return torch.load("a/last.pt")
 """
     assert OTHER in fixed(text, *ONLY, *FIX_ALL)
+
+
+# How a function of the file renames keys, or takes a part.
+HELPERS = {
+    "keys are renamed": (
+        """
+        new = OrderedDict()
+        start = 1 if list(state.keys())[0].startswith('module') else 0
+        for k, v in state.items():
+            name = '.'.join(k.split('.')[start:])
+            new[name] = v
+        return new
+        """,
+        STATE,
+    ),
+    "a comprehension": ("return {k[7:]: v for k, v in state.items()}", STATE),
+    "by key": ("new = {}\nfor k in list(state.keys()):\n    new[k[7:]] = state[k]\nreturn new", STATE),
+    "pairs": ("return OrderedDict([(k[7:], v) for k, v in state.items()])", STATE),
+    "pairs one by one": ("return dict((k[7:], v) for k, v in state.items())", STATE),
+    "in place": ("for k in list(state):\n    state[k[7:]] = state.pop(k)\nreturn state", STATE),
+    "the same": ("return state", STATE),
+    "a part": ("return state['state_dict']", STATE),
+    "another helper": ("return rename(state)", STATE),
+    "itself": ("return convert(state)", OTHER),
+    "nobody knows": ("return start(state)", OTHER),
+    "arguments as well": ("print(state['args'])\nreturn state['model']", OTHER),
+    "a model": ("return state.state_dict()", OTHER),
+}
+
+
+@pytest.mark.parametrize("name", HELPERS)
+@pytest.mark.parametrize("given", ["torch.load(p)", "state=torch.load(p)"])
+def test_what_a_function_of_the_file_makes_of_it(name: str, given: str) -> None:
+    body, wanted = HELPERS[name]
+    text = (
+        "import torch\nfrom collections import OrderedDict\n"
+        "def rename(state):\n    return {k[7:]: v for k, v in state.items()}\n"
+        f"def convert(state):\n{textwrap.indent(textwrap.dedent(body).strip(), '    ')}\n"
+        f"def read(net, p):\n    net.load_state_dict(convert({given}))\n"
+    )
+    assert fixed(text, *ONLY, *FIX_ALL) == text.replace("load(p)", f"load(p, {wanted})")
+
+
+def test_the_result_of_a_function_is_no_state_dict_by_itself() -> None:
+    text = """import torch
+def convert(state):
+    return {k: v for k, v in state.items()}
+def read(p):
+    start(convert(torch.load(p)))
+"""
+    assert fixed(text, *ONLY, *FIX_ALL) == text.replace("load(p)", f"load(p, {OTHER})")
+
+
+# How the same file is named where it is written and where it is read, and whether it is known to be the same.
+PATHS = {
+    "an attribute": ("self.path = path", "self.path", "self.path", True),
+    "an attribute with a name": (
+        "self.path = os.path.join(d, 'x.pt')",
+        "self.path",
+        "os.path.join(d, 'x.pt')",
+        True,
+    ),
+    "a constant": ("pass", "PATH", "PATH", True),
+    "a constant in a directory": ("pass", "os.path.join(d, PATH)", "os.path.join(e, PATH)", True),
+    "variables": (
+        "pass",
+        "(to := os.path.join(d, 'x.pt'))",
+        "os.path.join(d, 'x.pt')",
+        False,
+    ),
+    "a pattern": ("pass", "self.form.format(path)", "self.form.format(epoch=other)", True),
+    "what callers say": ("pass", "path", "path", True),
+    "what callers say of different things": ("pass", "path", "other", False),
+    "another attribute": ("pass", "self.path", "self.other", False),
+    "an attribute of another": ("pass", "self.path", "them.path", False),
+}
+
+
+@pytest.mark.parametrize("name", PATHS)
+@pytest.mark.parametrize("what", ["self.net.state_dict()", "self.net"])
+def test_a_file_that_another_method_saves(name: str, what: str) -> None:
+    start, written, read, same = PATHS[name]
+    text = f"""import os
+import torch
+PATH = "last.pt"
+class Store:
+    def start(self, path, d):
+        {start}
+    def save(self, path, d):
+        torch.save({what}, {written})
+    def load(self, path, d, e, them, other):
+        self.state = torch.load({read})
+"""
+    wanted = STATE if same and what.endswith("()") else OTHER
+    assert fixed(text, *ONLY, *FIX_ALL) == text.replace(f"load({read})", f"load({read}, {wanted})")
+
+
+def test_functions_are_named_after_what_they_write_and_read() -> None:
+    text = """import torch
+def save_labels(path, labels):
+    torch.save(torch.tensor(labels), path)
+def load_labels(path):
+    return torch.load(path)
+def save_rows(path, rows):
+    torch.save(rows, path)
+def load_rows(path):
+    return torch.load(path)
+def read(path):
+    return torch.load(path)
+"""
+    new = fixed(text, *ONLY, *FIX_ALL)
+    assert new.count(STATE) == 1 and new.index(STATE) < new.index("save_rows")
+
+
+# What rates of an optimizer are set to, and whether its state is plain then.
+RATES = {
+    "group['lr'] = np.interp(step, [0, 9], [0, 1])": OTHER,
+    "group['lr'] = lr * 0.5 * (1 + np.cos(step))": OTHER,
+    "group['momentum'] = np.interp(step, [0, 9], [0, 1])": OTHER,
+    "group['lr'] = rate(step)": OTHER,
+    "group.update(lr=schedule(step))": OTHER,
+    "group.update(lr=steps[step])": OTHER,
+    "optimizer.param_groups[0]['lr'] = schedule(step)": OTHER,
+    "group['lr'] = float(np.interp(step, [0, 9], [0, 1]))": STATE,
+    "group['lr'] = np.interp(step, [0, 9], [0, 1]).item()": STATE,
+    "group['lr'] = lr * 0.1 ** (step // 30)": STATE,
+    "group['name'] = np.array('a')": STATE,
+    "LambdaLR(optimizer, lambda step: np.cos(step))": OTHER,
+    "LambdaLR(optimizer, rate)": OTHER,
+    "LambdaLR(optimizer, lambda step: 0.9 ** step)": STATE,
+}
+
+
+@pytest.mark.parametrize("rate", RATES)
+@pytest.mark.parametrize(
+    ("read", "other"),
+    [
+        ("optimizer.load_state_dict(torch.load(path)['optimizer'])", OTHER),
+        ("self.optim.load_state_dict(torch.load(path))", OTHER),
+        ("state = torch.load(path)\n    optimizer.load_state_dict(state)", OTHER),
+        ("net.load_state_dict(torch.load(path))", STATE),
+    ],
+)
+def test_numbers_of_numpy_as_rates(rate: str, read: str, other: str) -> None:
+    text = f"""import numpy as np
+import torch
+from torch.optim.lr_scheduler import LambdaLR
+def rate(step):
+    return np.cos(step)
+schedule = lambda t: np.interp([t], [0, 9], [0, 1])[0]
+steps = np.linspace(0, 1, 10)
+def train(optimizer, step, lr):
+    for group in optimizer.param_groups:
+        {rate}
+    torch.save({{"optimizer": optimizer.state_dict()}}, "last.pt")
+def resume(self, net, optimizer, path):
+    {read}
+"""
+    wanted = STATE if RATES[rate] == STATE else other
+    assert fixed(text, *ONLY, *FIX_ALL) == text.replace("load(path)", f"load(path, {wanted})")
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "defaultdict(list)",
+        "collections.defaultdict(int)",
+        "deque()",
+        "frozenset([1])",
+        "datetime.timedelta(1)",
+        "Path('a')",
+        "argparse.Namespace(a=1)",
+    ],
+)
+def test_what_is_never_plain(made: str) -> None:
+    text = f"""import torch
+def save(net, path):
+    log = {made}
+    torch.save({{"net": net.state_dict(), "step": log}}, path)
+def resume(net, path):
+    net.load_state_dict(torch.load(path)["net"])
+"""
+    assert fixed(text, *ONLY, *FIX_ALL) == text.replace("load(path)", f"load(path, {OTHER})")
+
+
+# What a function keeps in a file, and whether that is plain.
+KEPT = {
+    "torch.squeeze(made, 0)": True,
+    "{'made': torch.stack(made), 'size': len(made)}": True,
+    "made.numpy()": False,
+    "made": False,
+}
+
+
+@pytest.mark.parametrize("what", KEPT)
+def test_what_a_function_keeps_in_a_file(what: str) -> None:
+    text = f"""import os
+import torch
+def spectrum(name):
+    path = name.replace(".wav", ".pt")
+    path = os.path.join("kept", path)
+    if os.path.exists(path):
+        made = torch.load(path)
+    else:
+        made = compute(name)
+        made = {what}
+        torch.save(made, path)
+    return made
+"""
+    wanted = STATE if KEPT[what] else OTHER
+    assert fixed(text, *ONLY, *FIX_ALL) == text.replace("load(path)", f"load(path, {wanted})")
+
+
+# What callers do with what a function of the file reads.
+CALLERS = {
+    "net.load_state_dict(read(p)['net'])": STATE,
+    "state = read(p)\n    net.load_state_dict(state)": STATE,
+    "net.load_state_dict(read(p))\n    read(p)['args']": OTHER,
+    "net = read(p)\n    net.eval()": OTHER,
+    "run(read, p)\n    net.load_state_dict(read(p))": OTHER,
+    "return read(p)": OTHER,
+    "": OTHER,
+}
+
+
+@pytest.mark.parametrize("code", CALLERS)
+def test_what_callers_do_with_what_a_function_reads(code: str) -> None:
+    text = f"""import torch
+def read(p):
+    state = torch.load(p)
+    print("read", p)
+    return state
+def start(net, p):
+    {code or "pass"}
+"""
+    assert fixed(text, *ONLY, *FIX_ALL) == text.replace("load(p)", f"load(p, {CALLERS[code]})")
+
+
+def test_functions_that_call_each_other_have_an_end() -> None:
+    text = """import torch
+def read(p):
+    return check(torch.load(p), p)
+def check(state, p):
+    return state if state else read(p)
+def start(net, p):
+    net.load_state_dict(read(p))
+"""
+    assert "weights_only" in fixed(text, *ONLY, *FIX_ALL)

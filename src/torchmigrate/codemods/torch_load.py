@@ -20,12 +20,14 @@ from torchmigrate.codemods._reaching import Definition, Reaching, Seen, reaching
 from torchmigrate.fixes import FixPlanner
 from torchmigrate.hits import Hit
 from torchmigrate.model import Finding
-from torchmigrate.names.model import Scope, Use
+from torchmigrate.names.model import Use
 from torchmigrate.project.checkpoints import (
+    GROUPS,
     PARAMETER,
     SAVES,
     Saved,
     file_name,
+    is_of_optimizer,
     keyword_value,
     may_hold_settings,
     may_save,
@@ -39,17 +41,18 @@ _COPIES = frozenset(["dict", "OrderedDict", "deepcopy", "copy"])
 _LOOKS = frozenset(["len", "list", "set", "sorted", "print", "iter", "enumerate"])
 # Only tensors have these methods; other things have attributes of these names at most.
 _OF_TENSORS = frozenset(["size", "dim", "numel", "unsqueeze", "permute", "detach", "new_zeros", "new_ones"])
-_WEIGHT = re.compile(r"\.(?:weight|bias)$")  # no checkpoint has these beside other things
+_WEIGHT = r"\.(?:weight|bias)$"  # no checkpoint has these beside other things
 # Calls that give the same each time.
 _STEADY = frozenset(["join", "joinpath", "format", "str", "Path", "abspath", "realpath", "expanduser"])
 _TAKES = frozenset(["get", "pop"])
 # Checkpoints keep settings as objects (`argparse.Namespace`, OmegaConf) under such keys.
-_OBJECT_KEY = re.compile(r"(?i)arg|conf|cfg|\bopts?\b|options|hparam|hyper|vocab|token")
-_STATE_KEY = re.compile(r"(?i)state|model|net|weight|param|optim|epoch|step|iter|best|loss|acc|ema")
+_OBJECT_KEY = r"(?i)arg|conf|cfg|\bopts?\b|options|hparam|hyper|vocab|token"
+_STATE_KEY = r"(?i)state|model|net|weight|param|optim|epoch|step|iter|best|loss|acc|ema"
 
 
+_Scoped = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.Module
 _MOST_APART = 20  # loads of one file in a function; of more, all are of one case
-_ASSIGNED = re.compile(r"torch\s*\.\s*load\s*(?:,[^\n]*)?=(?!=)")
+_ASSIGNED = r"torch\s*\.\s*load\s*(?:,[^\n]*)?=(?!=)"
 
 
 class _Case(IntEnum):
@@ -83,7 +86,7 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
     file = _File(planner)
     for hit in hits:
         if hit.use.call is not None and hit.use.scope.kind in ("function", "module"):
-            body = scopes.setdefault(id(hit.use.scope), _Body(hit.use.scope, file))
+            body = scopes.setdefault(id(hit.use.scope), file.body(hit.use.scope.node))
             body.loads.append((hit.use.call, hit.use.statement))
     cases = {id(call): case for body in scopes.values() for call, case in body.cases()}
     chosen = []
@@ -98,7 +101,7 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
 
 def _is_replaced(planner: FixPlanner) -> bool:
     """Whether the file gives `torch.load` another default for all."""
-    return _ASSIGNED.search(planner.source.text) is not None and any(
+    return re.search(_ASSIGNED, planner.source.text) is not None and any(
         isinstance(target, ast.Attribute) and ast.unparse(target) == "torch.load"
         for node in planner.names.nodes(ast.Assign)
         for target in node.targets
@@ -110,14 +113,31 @@ class _File:
 
     def __init__(self, planner: FixPlanner) -> None:
         self.planner = planner
+        self.entered: set[ast.AST] = set()  # functions that are asked what they make of what they are given
+        self._bodies: dict[ast.AST, _Body] = {}
+
+    def body(self, node: ast.AST) -> _Body:
+        """A function, or the module, by its node."""
+        if node not in self._bodies:
+            self._bodies[node] = _Body(node, self)
+        return self._bodies[node]
 
     @cached_property
-    def saves(self) -> dict[int, list[Use]]:
-        """The calls of `torch.save`, by the id() of their scope."""
-        found: dict[int, list[Use]] = {}
+    def functions(self) -> dict[str, list[ast.FunctionDef]]:
+        """The functions of each name that the module defines, at its top."""
+        found: dict[str, list[ast.FunctionDef]] = {}
+        for node in self.planner.names.nodes(ast.FunctionDef):
+            if isinstance(self.planner.names.parents.get(node), ast.Module):
+                found.setdefault(node.name, []).append(node)
+        return found
+
+    @cached_property
+    def saves(self) -> dict[ast.AST, list[Use]]:
+        """The calls of `torch.save`, by the node of their scope."""
+        found: dict[ast.AST, list[Use]] = {}
         for use in self.planner.names.uses:
             if use.sure and use.candidates == ("torch.save",) and use.call is not None:
-                found.setdefault(id(use.scope), []).append(use)
+                found.setdefault(use.scope.node, []).append(use)
         return found
 
     @cached_property
@@ -136,12 +156,25 @@ class _File:
         """Whether the project, this file included, saves more than tensors and plain containers."""
         if may_hold_settings(self._data) or self.planner.saves_objects():  # what takes less time first
             return True
-        return may_save(self._data) and self._saved.holds_objects
+        return may_save(self._data) and self.saved.holds_objects
+
+    @property
+    def sets_objects(self) -> bool:
+        """Whether rates of optimizers are numbers of NumPy in this file, and so in their state dicts."""
+        return GROUPS in self._data and self.saved.sets_objects
 
     @cached_property
-    def _saved(self) -> Saved:
+    def saved(self) -> Saved:
         """What this file saves."""
         return Saved(self.planner.source.parse(), self._data)
+
+    def written_as(self, path: ast.expr, scope: ast.AST) -> str | None:
+        """What stands for a path in what this file saves."""
+        return self.saved.written_as(path, scope) if SAVES in self._data else None
+
+    def values_of(self, node: ast.Name | ast.Attribute, scope: ast.AST) -> list[ast.expr | None]:
+        """What a variable of the file, or an attribute, may have; None: who knows."""
+        return self.saved.values_of(node, scope)
 
     @cached_property
     def _data(self) -> bytes:
@@ -149,7 +182,7 @@ class _File:
 
     @cached_property
     def _plainly(self) -> dict[str, bool]:
-        return self._saved.plainly if SAVES in self._data else {}
+        return self.saved.plainly if SAVES in self._data else {}
 
     def is_plain(self, name: str | None) -> bool:
         """Whether files of a name are written here or beside this file, and all of them plain."""
@@ -162,9 +195,9 @@ class _File:
 class _Body:
     """One function, or the module: where its values go."""
 
-    def __init__(self, scope: Scope, file: _File) -> None:
-        planner, node = file.planner, scope.node
-        assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.Module)
+    def __init__(self, node: ast.AST, file: _File) -> None:
+        planner = file.planner
+        assert isinstance(node, _Scoped)
         self._node = node
         self._file = file
         self._lines = 0, planner.source.line_count
@@ -172,11 +205,13 @@ class _Body:
             self._lines = node.lineno, node.end_lineno or node.lineno
         self._saved = [
             (use.start, _path(use.call), _what(use.call))
-            for use in file.saves.get(id(scope), ())
+            for use in file.saves.get(node, ())
             if use.call is not None
         ]
         self._planner = planner
         self._open: set[ast.AST] = set()
+        self._loaded: dict[tuple[str, Seen], bool] = {}  # whether a variable goes to `load_state_dict`
+        self._result: Callable[[], _Held] | None = None  # what the caller says of what is returned
         self.loads: list[tuple[ast.Call, ast.stmt]] = []  # the calls of `torch.load` in it
 
     @property
@@ -224,7 +259,13 @@ class _Body:
         ]
         if not written:
             return None
-        return _Case.OWN_STATE if all(map(_is_state_dict, written)) else _Case.OWN_FILE
+        return _Case.OWN_STATE if all(map(self._is_state_dict, written)) else _Case.OWN_FILE
+
+    def _is_state_dict(self, node: ast.expr | None) -> bool:
+        """Whether a value is a state dict that has tensors and plain numbers in it."""
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+            return False
+        return node.func.attr == "state_dict" and not (is_of_optimizer(node) and self._file.sets_objects)
 
     def _cases(self, group: list[tuple[ast.Call, ast.stmt]]) -> Iterator[tuple[ast.Call, _Case]]:
         """The cases of calls that read the same file: one case, but in branches that exclude each other."""
@@ -235,7 +276,7 @@ class _Body:
                 for call, held in found.items()
             }
         every = _together(found.values())
-        apart = every is _Held.OBJECTS and 1 < len(group) <= _MOST_APART
+        apart = every in (_Held.OBJECTS, _Held.ENTRY) and 1 < len(group) <= _MOST_APART
         for call in found:
             held = every
             if apart:
@@ -245,7 +286,21 @@ class _Body:
     def _case(self, call: ast.Call, held: _Held) -> _Case:
         if held is _Held.STATE or (held is _Held.ENTRY and not self._file.saves_objects):
             return _Case.STATE
-        return _Case.PLAIN_FILE if self._file.is_plain(self._file_name(_read_from(call))) else _Case.UNKNOWN
+        path = _read_from(call)
+        is_plain = self._writes_plainly(path) or self._file.is_plain(self._file_name(path))
+        return _Case.PLAIN_FILE if is_plain else _Case.UNKNOWN
+
+    def _writes_plainly(self, path: ast.expr | None) -> bool:
+        """Whether the same function writes what is plain to the file, as one that keeps what it computes."""
+        if path is None:
+            return False
+        every = [what for _, saved, what in self._saved if saved is not None and self._same(saved, path)]
+        return bool(every) and all(self._is_plain(what) for what in every)
+
+    def _is_plain(self, what: ast.expr | None) -> bool:
+        seen = self._flow.of(what) if isinstance(what, ast.Name) else None
+        values = [item.value for item in seen] if seen else [what]
+        return all(value is not None and self._file.saved.is_plain(value, self._node) for value in values)
 
     def _excludes(self, one: ast.AST, other: ast.AST) -> bool:
         """Whether two places are in different branches of a statement, of which only one runs."""
@@ -265,12 +320,18 @@ class _Body:
         """What a file is called that is read."""
         if path is None:
             return None
-        return file_name(path, lambda name: [item.value for item in self._flow.of(name)])
+        name = file_name(path, self._values)
+        return self._file.written_as(path, self._node) if name is None else name
+
+    def _values(self, node: ast.Name | ast.Attribute) -> list[ast.expr | None]:
+        """What a variable may have where it is read; of those of others and of attributes: in the file."""
+        seen = self._flow.of(node) if isinstance(node, ast.Name) else None
+        return [item.value for item in seen] if seen else self._file.values_of(node, self._node)
 
     def _read(self, call: ast.Call, statement: ast.stmt) -> _Held:
         parent = self._planner.around.parent(call, statement)
         if isinstance(parent, ast.Call) and call is not parent.func and _loads_state(parent):  # most of them
-            return _Held.STATE
+            return self._state_for(parent)
         self._open.clear()
         return self._held(call)
 
@@ -285,6 +346,10 @@ class _Body:
         names = ast.walk(path) if path is not None else ()
         return tuple(self._flow.of(node) for node in names if isinstance(node, ast.Name))
 
+    def _state_for(self, call: ast.Call) -> _Held:
+        """What is said by a call of `load_state_dict`: in rates of optimizers may be numbers of NumPy."""
+        return _Held.ENTRY if is_of_optimizer(call) and self._file.sets_objects else _Held.STATE
+
     # ---- what becomes of it ---------------------------------------------------------------------------
 
     def _held(self, node: ast.expr) -> _Held:
@@ -294,7 +359,7 @@ class _Body:
         if isinstance(parent, ast.keyword) and isinstance(outer, ast.Call):
             parent = outer
         if isinstance(parent, ast.Call) and node is not parent.func:
-            return _Held.STATE if _loads_state(parent) else self._given(node, parent)
+            return self._state_for(parent) if _loads_state(parent) else self._given(node, parent)
         if isinstance(parent, ast.Subscript) and node is parent.value:
             return self._part(parent, parent.slice)
         if isinstance(parent, ast.Attribute) and isinstance(outer, ast.Call) and outer.func is parent:
@@ -310,23 +375,80 @@ class _Body:
             return _Held.PLAIN
         if isinstance(parent, ast.comprehension):
             return self._copied(node)
+        if isinstance(parent, ast.Return):
+            return self._returned if self._result is None else self._result()
         return self._named(node, self._held)
+
+    @cached_property
+    def _returned(self) -> _Held:
+        """What the callers in the file say of what the function returns, where it is only called."""
+        functions = self._file.functions
+        if not isinstance(self._node, ast.FunctionDef) or functions.get(self._node.name) != [self._node]:
+            return _Held.OBJECTS
+        reads = self._file.reads.get(self._node.name, [])
+        calls = [parent for read in reads if isinstance(parent := self._parents.get(read), ast.Call)]
+        if not reads or any(call.func is not read for call, read in zip(calls, reads, strict=False)):
+            return _Held.OBJECTS
+        return _together(map(self._used, calls)) if len(calls) == len(reads) else _Held.OBJECTS
+
+    def _used(self, call: ast.Call) -> _Held:
+        """What is done with the result of a call, anywhere in the file."""
+        around = self._parents.get(call)
+        while around is not None and not isinstance(around, _Scoped):
+            around = self._parents.get(around)
+        return self._file.body(around).result_of(call) if around is not None else _Held.OBJECTS
+
+    def result_of(self, call: ast.Call) -> _Held:
+        """What is done with the result of a call in this body."""
+        if self._node in self._file.entered:
+            return _Held.OBJECTS
+        self._file.entered.add(self._node)
+        before, self._open = self._open, set()
+        held = self._held(call)
+        self._open = before
+        self._file.entered.discard(self._node)
+        return held
+
+    def given(self, name: str, result: Callable[[], _Held]) -> _Held:
+        """What the function does with what it gets as a parameter; `result`: what is done with its result."""
+        if self._node in self._file.entered:
+            return _Held.OBJECTS
+        self._file.entered.add(self._node)
+        before, self._result, self._open = (self._result, self._open), result, set()
+        reads = [
+            read
+            for read in self._reads(name)
+            if any(item.statement is None for item in self._flow.of(read)) or self._is_captured(read)
+        ]
+        held = _together(self._held(read) for read in reads)
+        self._result, self._open = before
+        self._file.entered.discard(self._node)
+        return held
 
     def _part(self, node: ast.expr, key: ast.expr) -> _Held:
         """What the use of one entry says about the whole file."""
         end = key.values[-1] if isinstance(key, ast.JoinedStr) and key.values else key
-        if isinstance(end, ast.Constant) and isinstance(end.value, str) and _WEIGHT.search(end.value):
+        if isinstance(end, ast.Constant) and isinstance(end.value, str) and re.search(_WEIGHT, end.value):
             return _Held.STATE
         if not (isinstance(key, ast.Constant) and isinstance(key.value, str)):
+            if self._is_renamed(node):
+                return _Held.STATE
             return _Held.ENTRY if self._entry(node) is _Held.STATE else _Held.PLAIN
-        if PARAMETER.search(key.value):
+        if re.search(PARAMETER, key.value):
             return _Held.PLAIN
-        if _OBJECT_KEY.search(key.value):
+        if re.search(_OBJECT_KEY, key.value):
             return _Held.OBJECTS
         held = self._entry(node)
-        if held is _Held.STATE or (held is _Held.PLAIN and _STATE_KEY.search(key.value)):
+        if held is _Held.STATE or (held is _Held.PLAIN and re.search(_STATE_KEY, key.value)):
             return _Held.ENTRY
         return _Held.PART if held is _Held.PLAIN else held
+
+    def _is_renamed(self, node: ast.expr) -> bool:
+        """Whether an entry goes into a state dict: `new[key[7:]] = state[key]`."""
+        parent = self._parents.get(node)
+        target = parent.targets[0] if isinstance(parent, ast.Assign) else None
+        is_entry = isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name)
+        return is_entry and self._filled(target.value) is _Held.STATE  # type: ignore[union-attr]
 
     def _entry(self, node: ast.expr) -> _Held:
         """What the use of an entry says: whatever it is used for, but for what only other objects have."""
@@ -344,26 +466,61 @@ class _Body:
 
     def _given(self, node: ast.expr, call: ast.Call) -> _Held:
         """What a call says that gets a whole file."""
-        function = call.func
-        name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+        function, name = call.func, _called(call)
         if name in _COPIES and node in call.args[:1]:
             return self._held(call)
         if isinstance(function, ast.Name):
-            return _Held.PLAIN if name in _LOOKS else _Held.OBJECTS
+            return _Held.PLAIN if name in _LOOKS else self._handed(node, call, function)
         if name == "update" and isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name):
             return self._filled(function.value)  # `own.update(loaded); net.load_state_dict(own)`
         return _Held.OBJECTS
 
+    def _handed(self, node: ast.expr, call: ast.Call, called: ast.Name) -> _Held:
+        """What a function of the file makes of a whole file that it gets, and who calls it of the result."""
+        functions = self._file.functions.get(called.id, [])
+        is_own = not isinstance(self._node, ast.Module) and self._flow.of(called)
+        if len(functions) != 1 or is_own:
+            return _Held.OBJECTS
+        (function,) = functions
+        parameters = [item.arg for item in [*function.args.posonlyargs, *function.args.args]]
+        name = next((item.arg for item in call.keywords if item.value is node), None)
+        before = call.args[: call.args.index(node)] if node in call.args else []
+        if name is None and node in call.args and not any(isinstance(item, ast.Starred) for item in before):
+            name = next(iter(parameters[len(before) :]), None)
+        if name is None or (function.decorator_list and name not in parameters):
+            return _Held.OBJECTS
+        return self._file.body(function).given(name, lambda: self._held(call))
+
     def _filled(self, name: ast.Name) -> _Held:
         """What is said of the values that a variable gets as entries: tensors, where it is a state dict."""
         seen = self._flow.of(name)
-        given = any(self._flow.of(read) & seen and self._is_loaded(read) for read in self._reads(name.id))
+        given = any(
+            self._flow.of(read) & seen and (self._is_loaded(read) or self._updates(read))
+            for read in self._reads(name.id)
+        )
         return _Held.STATE if seen and given else _Held.OBJECTS
+
+    def _updates(self, node: ast.Name) -> bool:
+        """Whether a value changes a state dict: `own.update(new); net.load_state_dict(own)`."""
+        call = self._parents.get(node)
+        if not (isinstance(call, ast.Call) and node in call.args and _called(call) == "update"):
+            return False
+        owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+        if not isinstance(owner, ast.Name) or owner.id == node.id:
+            return False
+        seen = self._flow.of(owner)
+        key = owner.id, seen
+        if key not in self._loaded:
+            reads = self._reads(owner.id)
+            self._loaded[key] = any(self._flow.of(read) & seen and self._is_loaded(read) for read in reads)
+        return self._loaded[key]
 
     def _is_loaded(self, node: ast.expr) -> bool:
         parent = self._parents.get(node)
         if isinstance(parent, ast.keyword):
             parent = self._parents.get(parent)
+        if isinstance(parent, ast.Return) and self._result is not None:
+            return self._result() is _Held.STATE
         return isinstance(parent, ast.Call) and node is not parent.func and _loads_state(parent)
 
     def _copied(self, node: ast.expr) -> _Held:
@@ -379,7 +536,10 @@ class _Body:
                 if filled is not None and self._filled(filled) is _Held.STATE:
                     return _Held.STATE
         made = self._parents.get(parent) if isinstance(parent, ast.comprehension) else None
-        if isinstance(made, ast.DictComp):
+        outer = self._parents.get(made) if isinstance(made, ast.ListComp | ast.GeneratorExp) else None
+        if isinstance(outer, ast.Call) and _called(outer) in _COPIES:  # `dict([(k[7:], v) for k, v in ...])`
+            made = outer
+        if isinstance(made, ast.DictComp | ast.Call):
             return max(_Held.PLAIN, self._held(made))
         return _Held.PLAIN
 
@@ -397,7 +557,7 @@ class _Body:
             read
             for definition in definitions
             for read in self._reads(definition.name)
-            if not self._flow.of(read) or definition in self._flow.of(read)
+            if definition in self._flow.of(read) or self._is_captured(read)
         ]
         # A function that gets the very thing that is loaded as a state dict gets a state dict.
         states = {(read.id, self._flow.of(read)) for read in reads if self._is_loaded(read)}
@@ -406,6 +566,22 @@ class _Body:
             for read in reads
             if (read.id, self._flow.of(read)) not in states or not self._is_given(read)
         )
+
+    def _is_captured(self, read: ast.Name) -> bool:
+        """Whether a nested function reads a variable of this body, and not one of its own."""
+        if self._flow.of(read):
+            return False
+        around = self._parents.get(read)
+        while around is not None and around is not self._node:
+            if isinstance(around, _Scoped) and read.id in self._file.body(around).binds:
+                return False
+            around = self._parents.get(around)
+        return True
+
+    @cached_property
+    def binds(self) -> frozenset[str]:
+        """The variables that are given a value here."""
+        return frozenset(definition.name for definition in self._flow.every)
 
     def _is_given(self, node: ast.expr) -> bool:
         """Whether a function gets a value that nothing is known of."""
@@ -433,9 +609,13 @@ def _together(held: Iterable[_Held]) -> _Held:
 
 
 def _loads_state(call: ast.Call) -> bool:
+    return _called(call).endswith("load_state_dict")
+
+
+def _called(call: ast.Call) -> str:
+    """The last name of what is called."""
     function = call.func
-    name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
-    return name.endswith("load_state_dict")
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
 
 
 def _path(call: ast.Call) -> ast.expr | None:
@@ -460,11 +640,7 @@ def _steady(call: ast.Call) -> str | None:
 
 
 def _is_steady(path: ast.expr) -> bool:
-    return all(
-        (node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")) in _STEADY
-        for node in ast.walk(path)
-        if isinstance(node, ast.Call)
-    )
+    return all(_called(node) in _STEADY for node in ast.walk(path) if isinstance(node, ast.Call))
 
 
 def _fills(statement: ast.stmt, value: str) -> ast.Name | None:
@@ -475,9 +651,3 @@ def _fills(statement: ast.stmt, value: str) -> ast.Name | None:
                 if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
                     return target.value
     return None
-
-
-def _is_state_dict(node: ast.expr | None) -> bool:
-    return (
-        isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "state_dict"
-    )

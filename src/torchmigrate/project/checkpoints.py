@@ -1,7 +1,11 @@
 """What files save: only tensors, numbers and plain containers, or other objects as well.
 
-`torch.load(..., weights_only=True)` refuses the others: numbers and arrays of NumPy, `argparse.Namespace`,
-paths, `torch.__version__` (a class of its own), whole models. (torch/_weights_only_unpickler.py)
+`torch.load(..., weights_only=True)` reads numbers, text, bytes, lists, tuples, `dict`, `set`, `OrderedDict`,
+`Counter`, tensors, parameters, and `torch.Size`, `dtype`, `device`. It refuses the others: numbers and arrays
+of NumPy, `argparse.Namespace`, `defaultdict`, `deque`, `frozenset`, named tuples, enums, dates, paths,
+classes, functions of a program, `torch.__version__` (a class of its own), whole models and optimizers.
+Measured with torch 2.13; what it reads is listed by `_get_allowed_globals` in
+torch/_weights_only_unpickler.py.
 """
 
 from __future__ import annotations
@@ -12,40 +16,41 @@ from collections.abc import Callable, Iterator, Sequence
 from enum import IntEnum
 from functools import cached_property
 
+# Patterns are texts: `re` compiles and keeps them when they are first used.
 # Who writes with these keeps settings, and states of its own, as objects beside the weights.
 WRITERS = (b"pytorch_lightning", b"lightning.pytorch", b"save_hyperparameters", b"deepspeed")
 SAVES = b"torch.save"
 STATES = b"state_dict("
+GROUPS = b"param_groups"  # where an optimizer keeps its rates, which are in its state dict
 # `"args": args` (argparse.Namespace), `"config": cfg` (OmegaConf, yacs) in a dictionary that is written out.
-_OBJECT = re.compile(
-    rb"['\"](?:\w*args|\w*cfg|\w*conf|\w*config|opts?|options|hparams|\w*hyper_?param\w*)['\"]\s*:\s*(?!str\(|dict\(|vars\()[A-Za-z_]"
+_OBJECT = (
+    rb"['\"](?:\w*args|\w*cfg|\w*conf|\w*config|opts?|options|hparams|\w*hyper_?param\w*)['\"]"
+    rb"\s*:\s*(?!str\(|dict\(|vars\()[A-Za-z_]"
 )
 # What stands before `net.state_dict()` as an entry: `"model":`, `checkpoint["model"] =`, `dict(model=`
-_ENTRY = re.compile(rb"(?:['\"]\s*:|\]\s*=|\w=)\s*[\w.\[\]()]*\Z")
+_ENTRY = rb"(?:['\"]\s*:|\]\s*=|\w=)\s*[\w.\[\]()]*\Z"
 _LONGEST = 200  # bytes that are looked at for it
 # The last name in a string, as of a path.
-NAMED = re.compile(rb"(?<![^'\"/\\\s{}])([^'\"/\\\s{}]+)['\"]")
-_NAME = re.compile(r"[^'\"/\\\s{}]{3,}\Z")
+NAMED = rb"(?<![^'\"/\\\s{}])([^'\"/\\\s{}]+)['\"]"
+_NAME = r"[^'\"/\\\s{}]{3,}\Z"
 
 # What names say of values that are not seen: counts, weights, and results of computing, which may be
 # numbers of NumPy (`np.sum(hits) / count`).
-_STEPS = re.compile(r"(?i)^(?:\w+_)?n?(?:epoch|step|iter|iteration)s?$")
-_WEIGHTS = re.compile(
-    r"(?i)state_?dict$|weights$|(?:^|_)sd$|^(?:model|optim\w*|sched\w*|ema|scaler|net)_state$"
-)
-_MEASURES = re.compile(
+_STEPS = r"(?i)^(?:\w+_)?n?(?:epoch|step|iter|iteration)s?$"
+_WEIGHTS = r"(?i)state_?dict$|weights$|(?:^|_)sd$|^(?:model|optim\w*|sched\w*|ema|scaler|net)_state$"
+_MEASURES = (
     r"(?i)(?:^|_)(?:\w*loss(?:es)?|acc(?:uracy)?(?:[@_]?\d)?|scores?|metrics?|best|prec(?:ision)?\d?|recall|err(?:or)?|mae|mse|"
     r"rmse|m?iou|m?ap|psnr|ssim|auc|f1|bleu|[wc]er|fitness|rewards?|results?|ppl|perplexity|mean|std|avg|average|val|"
     r"sum|count|num|n|total)(?:$|_(?!model|net|fn|func|module|meter|state|config|args))"
 )
-PARAMETER = re.compile(r"\w\.\w|(?:weight|bias)$")  # keys of a state dict
-_STATE_KEY = re.compile(r"(?i)state|model|net|weight|param|optim")
-_COUNTS = re.compile(r"(?i)epoch|(?:^|_)(?:steps?|idx|seed|arch|name|lr|n?batch(?:es)?|batch_size)$")
-_KNOWN = re.compile(r"(?i)^num_class(?:es)?$|^params_(?:ema|d)$")
-_NUMERIC = re.compile(rb"\b(?:numpy|sklearn|scipy|pandas)\b")
+PARAMETER = r"\w\.\w|(?:weight|bias)$"  # keys of a state dict
+_STATE_KEY = r"(?i)state|model|net|weight|param|optim"
+_COUNTS = r"(?i)epoch|(?:^|_)(?:steps?|idx|seed|arch|name|lr|learning_rate|n?batch(?:es)?|batch_size)$"
+_KNOWN = r"(?i)^num_class(?:es)?$|^params_(?:ema|d)$"
+_NUMERIC = rb"\b(?:numpy|sklearn|scipy|pandas)\b"
 # Their objects have the methods of tensors.
-_LIKE_TENSORS = re.compile(rb"\b(?:torch_geometric|torch_sparse|tensordict|dgl)\b")
-_SETTINGS = re.compile(r"(?i)^_?(?:args?|opts?|options?|cfg|conf|config|h?params|hps|flags)$")
+_LIKE_TENSORS = rb"\b(?:torch_geometric|torch_sparse|tensordict|dgl)\b"
+_SETTINGS = r"(?i)^_?(?:args?|opts?|options?|cfg|conf|config|h?params|hps|flags)$"
 _NUMBERS = frozenset(["int", "float", "str", "bool", "len", "repr", "complex", "bytes"])
 _THROUGH = frozenset(
     (
@@ -64,9 +69,18 @@ _FACTORIES = frozenset(
     (
         "tensor as_tensor from_numpy zeros ones empty full rand randn randint randperm arange linspace eye "
         "cat stack vstack hstack zeros_like ones_like full_like get_rng_state get_rng_state_all softmax "
-        "argmax where mean sum normalize Tensor FloatTensor LongTensor Parameter"
+        "squeeze unsqueeze flatten reshape transpose permute clamp exp log sqrt abs matmul mm bmm einsum "
+        "flip tril triu cumsum bincount gather argmax where mean sum normalize Tensor "
+        "FloatTensor LongTensor Parameter"
     ).split()
 )
+# What is never read, though it looks plain.
+_REFUSED = frozenset(["defaultdict", "deque", "frozenset", "namedtuple", "slice", "timedelta", "datetime"])
+_RATES = frozenset(["lr", "initial_lr", "momentum", "weight_decay", "betas", "eps"])
+_TIMES_RATES = frozenset(["LambdaLR", "MultiplicativeLR"])  # they multiply rates by what a function gives
+_OPTIMIZER = r"(?i)(?:^|_)(?:opt|optim|optimi[sz]er)s?(?:_|\d*$)|^optim|optimi[sz]er"
+# `save_labels(path)` writes what `load_labels(path)` reads.
+_WAYS = frozenset(["save", "write", "store", "dump", "load", "read", "restore", "resume"])
 _PATHS = frozenset(["join", "joinpath", "Path", "str", "expanduser", "abspath"])
 _DEEPEST = 60  # from value to value on the way to what a name holds
 
@@ -79,21 +93,26 @@ def may_hold_settings(data: bytes) -> bool:
     """Whether a file saves settings as an object, or uses what does so."""
     if any(word in data for word in WRITERS):
         return True
-    return SAVES in data and _OBJECT.search(data) is not None
+    return SAVES in data and re.search(_OBJECT, data) is not None
 
 
 def is_numeric(data: bytes) -> bool:
     """Whether a file computes with NumPy, or what gives its numbers."""
-    return _NUMERIC.search(data) is not None
+    return re.search(_NUMERIC, data) is not None
 
 
 def may_save(data: bytes) -> bool:
     """Whether a file may write checkpoints, or make what another one writes."""
-    return SAVES in data or any(
-        _ENTRY.search(
-            data[max(0, data.rfind(b"\n", 0, found.start()), found.start() - _LONGEST) : found.start()]
+    return (
+        SAVES in data
+        or GROUPS in data
+        or any(
+            re.search(
+                _ENTRY,
+                data[max(0, data.rfind(b"\n", 0, found.start()), found.start() - _LONGEST) : found.start()],
+            )
+            for found in re.finditer(re.escape(STATES), data)
         )
-        for found in re.finditer(re.escape(STATES), data)
     )
 
 
@@ -117,10 +136,11 @@ class Saved:
 
     def __init__(self, tree: ast.Module, data: bytes) -> None:
         self._numeric = is_numeric(data)
-        self._like_tensors = _LIKE_TENSORS.search(data) is not None
+        self._like_tensors = re.search(_LIKE_TENSORS, data) is not None
         # What a name gets in a scope (attributes: in the file), each with the scope that it is written in.
         self._values: dict[_Key, list[tuple[ast.expr | None, _Scope]]] = {}
         self._outer: dict[_Scope, _Scope | None] = {tree: None}
+        self._classes: dict[_Scope, str] = {}  # method -> its class
         self._dicts: list[tuple[_Scope, ast.Dict | ast.Call]] = []
         # `name["key"] = value`
         self._entries: list[tuple[_Scope, str, str, ast.expr]] = []
@@ -129,14 +149,21 @@ class Saved:
         self._open: list[_Key] = []
         self._asked: set[str] = set()  # functions that nothing is known of
         self._torch = {"torch"}
+        self._rates: list[tuple[_Scope, ast.expr]] = []  # what rates of optimizers are set to
         self._walk(tree)
+        if GROUPS in data:
+            self._rates += [(scope, value) for scope, _, key, value in self._entries if key in _RATES]
+        # Whether the state of an optimizer holds numbers of NumPy: `group["lr"] = np.interp(...)`.
+        self.sets_objects = False
+        self.sets_objects = any(self._kind(value, scope, 0) is _Kind.OBJECT for scope, value in self._rates)
 
     # ---- questions -----------------------------------------------------------------------------------
 
     @property
     def holds_objects(self) -> bool:
         """Whether other objects may be in a dictionary that has state dicts in it and may be saved."""
-        return max(self._beside, default=_Kind.PLAIN) > (_Kind.LIKELY if self._numeric else _Kind.MEASURE)
+        worst = max(self._beside, default=_Kind.PLAIN)
+        return self.sets_objects or worst > (_Kind.LIKELY if self._numeric else _Kind.MEASURE)
 
     @property
     def measured_by(self) -> frozenset[str]:
@@ -159,7 +186,7 @@ class Saved:
             self._of_entry(key, value, scope)
             for name, entries in held.items()
             if any(_is_state(value) for _, value, _ in entries)
-            or (name in saved and any(_STATE_KEY.search(key) for key, _, _ in entries))
+            or (name in saved and any(re.search(_STATE_KEY, key) for key, _, _ in entries))
             for key, value, scope in entries
         }
 
@@ -167,20 +194,54 @@ class Saved:
     def plainly(self) -> dict[str, bool]:
         """Names of files that are saved to -> whether that is sure to be plain each time."""
         found: dict[str, bool] = {}
-        changed = {
+        for scope, what, path in self._saves:
+            name = self.written_as(path, scope)
+            if name is not None:
+                found[name] = found.get(name, True) and self.is_plain(what, scope)
+        return found
+
+    def is_plain(self, what: ast.expr, scope: ast.AST) -> bool:
+        """Whether a value of a function, or of the module, is sure to be plain."""
+        return self._kind(what, scope, 0) is _Kind.PLAIN and self._key(what, scope) not in self._changed
+
+    @cached_property
+    def _changed(self) -> set[_Key]:
+        """What gets entries that may be anything."""
+        return {
             self._bound(scope, name)
             for scope, name, _, value in self._entries
             if self._kind(value, scope, 0) is not _Kind.PLAIN
         }
-        for scope, what, path in self._saves:
-            name = file_name(path, lambda read, scope=scope: self._values_of(read, scope))  # type: ignore[misc]
-            if name is not None:
-                is_plain = self._kind(what, scope, 0) is _Kind.PLAIN
-                found[name] = found.get(name, True) and is_plain and self._key(what, scope) not in changed
-        return found
 
-    def _values_of(self, name: ast.Name, scope: _Scope) -> list[ast.expr | None]:
-        return [value for value, _ in self._values.get(self._bound(scope, name.id), [])]
+    def written_as(self, path: ast.expr, scope: ast.AST) -> str | None:
+        """What stands for a file in `plainly`.
+
+        The end of its name, or else, in this file only, the attribute that has it (`self.path`,
+        `args.form.format(epoch)`), or the parameter of a function that is named after what it does
+        (`load_labels(path)`, `save_labels(path)`).
+
+        Args:
+            scope: the function, or the module, that the path is read in.
+        """
+        name = file_name(path, lambda read: self.values_of(read, scope))
+        if name is not None:
+            return name
+        if isinstance(path, ast.Call) and isinstance(path.func, ast.Attribute) and path.func.attr == "format":
+            path = path.func.value
+        if isinstance(path, ast.Attribute):
+            return ast.unparse(path) if _root(path) is not None else None
+        if not isinstance(path, ast.Name) or not isinstance(scope, ast.FunctionDef):
+            return None
+        words = scope.name.strip("_").split("_")
+        rest = [word for word in words if word not in _WAYS]
+        is_parameter = self.values_of(path, scope) == [None] and (scope, path.id) in self._values
+        if len(rest) == len(words) or not is_parameter:
+            return None
+        return f"{self._classes.get(scope, '')}:{'_'.join(rest)}:{path.id}"
+
+    def values_of(self, node: ast.Name | ast.Attribute, scope: ast.AST) -> list[ast.expr | None]:
+        """What a variable, or an attribute, may have; None: who knows."""
+        return [value for value, _ in self._values.get(self._key(node, scope) or (None, ""), [])]
 
     # ---- what values are -----------------------------------------------------------------------------
 
@@ -189,7 +250,7 @@ class Saved:
         kind = self._kind(value, scope, 0)
         if kind is not _Kind.UNKNOWN:
             return kind
-        return _Kind.LIKELY if PARAMETER.search(key) else _by_name(key)
+        return _Kind.LIKELY if re.search(PARAMETER, key) else _by_name(key)
 
     def _kind(self, node: ast.expr, scope: _Scope | None, depth: int) -> _Kind:
         """The kind of a value; of a container: that of what it holds."""
@@ -242,7 +303,11 @@ class Saved:
         function, name, root = node.func, _called(node), _root(node.func)
         given = [*node.args, *(keyword.value for keyword in node.keywords)]
         if name.endswith("state_dict"):
-            return _Kind.PLAIN
+            return _Kind.OBJECT if self.sets_objects and is_of_optimizer(node) else _Kind.PLAIN
+        if name in _REFUSED:
+            return _Kind.OBJECT
+        if isinstance(function, ast.Lambda):
+            return self._kind(function.body, scope, depth)
         if isinstance(function, ast.Name):
             if name in _NUMBERS or name == "range":
                 return _Kind.PLAIN
@@ -250,7 +315,7 @@ class Saved:
                 return self._worst(given, scope, depth) if given else _Kind.LIKELY
             if name == "vars":
                 return _Kind.LIKELY
-            return _Kind.OBJECT if name[:1].isupper() else _Kind.UNKNOWN
+            return _Kind.OBJECT if name[:1].isupper() else self._of_result(name, scope, depth)
         if not isinstance(function, ast.Attribute):
             return _Kind.UNKNOWN
         if name in _GIVES_NUMBERS or (root == "time" and name == "time"):
@@ -269,7 +334,17 @@ class Saved:
             return self._worst(given, scope, depth)
         if name in _SAME or name in _OF_TEXT or name == "get" or name == "detach":
             return self._kind(function.value, scope, depth)
+        if root == "self" and isinstance(function.value, ast.Name):
+            return self._of_result(f".{name}", scope, depth)
         return _Kind.OBJECT if name[:1].isupper() else _Kind.UNKNOWN
+
+    def _of_result(self, function: str, scope: _Scope | None, depth: int) -> _Kind:
+        """The kind of what a function of the file gives, or a variable that has a lambda."""
+        found = self._values.get(self._bound(scope, function), [])
+        bodies = [(value.body, value) for value, _ in found if isinstance(value, ast.Lambda)]
+        if bodies and len(bodies) == len(found):
+            return max(self._kind(body, at, depth) for body, at in bodies)
+        return self._of_name(f"{function}()", scope, depth)
 
     def _of_attribute(self, node: ast.Attribute, scope: _Scope | None, depth: int) -> _Kind:
         root = _root(node)
@@ -282,7 +357,7 @@ class Saved:
         if node.attr == "data":
             return self._kind(node.value, scope, depth)
         owner = node.value.attr if isinstance(node.value, ast.Attribute) else root
-        if owner is not None and _SETTINGS.search(owner):
+        if owner is not None and re.search(_SETTINGS, owner):
             return _Kind.LIKELY
         return self._of_name(f".{node.attr}", scope, depth)
 
@@ -299,7 +374,7 @@ class Saved:
             default=_Kind.UNKNOWN,
         )
         self._open.pop()
-        if kind is not _Kind.OBJECT:
+        if kind is not _Kind.OBJECT and not name.endswith("()"):
             kind = min(kind, _by_name(name.removeprefix(".")))
         self._kinds[key] = kind
         return kind
@@ -349,13 +424,16 @@ class Saved:
         self._bind(target, None if isinstance(target, ast.Tuple | ast.List) else items, scope)
 
     def _walk(self, tree: ast.Module) -> None:
-        left: list[tuple[ast.AST, _Scope]] = [(tree, tree)]
+        # Each node with its scope, and the class or function that it is in.
+        left: list[tuple[ast.AST, _Scope, ast.AST]] = [(tree, tree, tree)]
         while left:
-            node, scope = left.pop()
+            node, scope, owner = left.pop()
             inner = scope
             if isinstance(node, _Function):
                 self._outer[node] = scope
                 inner = node
+                if isinstance(owner, ast.ClassDef):
+                    self._classes[node] = owner.name
                 arguments = node.args
                 for argument in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]:
                     self._values.setdefault((node, argument.arg), []).append((None, node))
@@ -378,7 +456,17 @@ class Saved:
                 self._dicts.append((scope, node))
             elif isinstance(node, ast.Call):
                 self._call(node, scope)
-            left.extend((child, inner) for child in ast.iter_child_nodes(node))
+            elif isinstance(node, ast.Return) and isinstance(scope, ast.FunctionDef):
+                self._returned(node, scope)
+            if isinstance(node, ast.ClassDef | _Function):
+                owner = node
+            left.extend((child, inner, owner) for child in ast.iter_child_nodes(node))
+
+    def _returned(self, node: ast.Return, function: ast.FunctionDef) -> None:
+        """What a call of a function gives: `name()`, of a method `.name()`."""
+        is_method = function in self._classes
+        key = (None, f".{function.name}()") if is_method else (self._outer[function], f"{function.name}()")
+        self._values.setdefault(key, []).append((node.value or ast.Constant(None), function))
 
     def _call(self, node: ast.Call, scope: _Scope) -> None:
         name = _called(node)
@@ -390,6 +478,8 @@ class Saved:
                 self._entries.append((scope, held or "", "", item))
             for keyword in node.keywords if held is not None else ():
                 self._entries.append((scope, held or "", keyword.arg or "", keyword.value))
+        elif name in _TIMES_RATES and len(node.args) > 1:
+            self._rates.append((scope, ast.Call(node.args[1], [], [])))
         elif name == "append" and isinstance(node.func, ast.Attribute) and node.args:
             self._bind(node.func.value, node.args[0], scope)
         elif name == "save" and isinstance(node.func, ast.Attribute) and _root(node.func) in self._torch:
@@ -399,11 +489,13 @@ class Saved:
                 self._saves.append((scope, what, path))
 
 
-def file_name(path: ast.expr, values: Callable[[ast.Name], list[ast.expr | None]]) -> str | None:
+def file_name(
+    path: ast.expr, values: Callable[[ast.Name | ast.Attribute], list[ast.expr | None]]
+) -> str | None:
     """The last part of a path where it is written there: `os.path.join(place, "labels.pt")`.
 
     Args:
-        values: what a variable may have; None: who knows.
+        values: what a variable, or an attribute, may have; None: who knows.
     """
     for _ in range(_DEEPEST):
         last: ast.expr | None = None
@@ -411,7 +503,7 @@ def file_name(path: ast.expr, values: Callable[[ast.Name], list[ast.expr | None]
             last = path.args[-1] if _called(path) in _PATHS else None
         elif isinstance(path, ast.BinOp) and isinstance(path.op, ast.Div):
             last = path.right
-        elif isinstance(path, ast.Name):
+        elif isinstance(path, ast.Name | ast.Attribute):
             found = values(path)
             last = found[0] if len(found) == 1 else None
         if last is None:
@@ -425,7 +517,16 @@ def file_name(path: ast.expr, values: Callable[[ast.Name], list[ast.expr | None]
     if not (isinstance(end, ast.Constant) and isinstance(end.value, str)):
         return None
     _, slash, name = end.value.replace("\\", "/").rpartition("/")
-    return name if (slash or end is path) and _NAME.match(name) else None
+    return name if (slash or end is path) and re.match(_NAME, name) else None
+
+
+def is_of_optimizer(call: ast.Call) -> bool:
+    """Whether a method seems to be one of an optimizer: `self.optim.state_dict()`."""
+    owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+    while isinstance(owner, ast.Subscript):
+        owner = owner.value
+    name = _name(owner) if owner is not None else None
+    return name is not None and re.search(_OPTIMIZER, name.removeprefix(".")) is not None
 
 
 def keyword_value(call: ast.Call, name: str) -> ast.expr | None:
@@ -434,11 +535,12 @@ def keyword_value(call: ast.Call, name: str) -> ast.expr | None:
 
 
 def _by_name(name: str) -> _Kind:
-    if _STEPS.search(name):
+    if re.search(_STEPS, name):
         return _Kind.PLAIN
-    if _MEASURES.search(name) and not _KNOWN.search(name):
+    if re.search(_MEASURES, name) and not re.search(_KNOWN, name):
         return _Kind.MEASURE
-    return _Kind.LIKELY if any(words.search(name) for words in (_WEIGHTS, _COUNTS, _KNOWN)) else _Kind.UNKNOWN
+    is_likely = any(re.search(words, name) for words in (_WEIGHTS, _COUNTS, _KNOWN))
+    return _Kind.LIKELY if is_likely else _Kind.UNKNOWN
 
 
 def _is_state(node: ast.expr) -> bool:

@@ -15,6 +15,7 @@ from torchmigrate.discover import discover_real
 from torchmigrate.files import SOURCE, UnreadableError, read
 from torchmigrate.libraries import LIBRARY_ROOTS
 from torchmigrate.project.checkpoints import (
+    GROUPS,
     NAMED,
     SAVES,
     STATES,
@@ -231,7 +232,7 @@ class _Project:
     @functools.cached_property
     def _saving(self) -> list[Path]:
         """The files that may write checkpoints, or make them."""
-        named = {path for word in (SAVES, STATES) for path in self.contents.holding(word)}
+        named = {path for word in (SAVES, STATES, GROUPS) for path in self.contents.holding(word)}
         return sorted(path for path in named if may_save(self.contents[path]))
 
     def _saved(self, path: Path) -> Saved | None:
@@ -297,7 +298,7 @@ class _Project:
         if directory not in self._named_in:
             found = self._named_in[directory] = {}
             for path in self._saving_beside.get(directory, ()):
-                for name in {match[1] for match in NAMED.finditer(self.contents[path])}:
+                for name in {match[1] for match in re.finditer(NAMED, self.contents[path])}:
                     found.setdefault(name, []).append(path)
         return self._named_in[directory]
 
