@@ -690,3 +690,13 @@ def start(net, p):
     net.load_state_dict(read(p))
 """
     assert "weights_only" in fixed(text, *ONLY, *FIX_ALL)
+
+
+def test_what_functions_hand_to_each_other_is_followed_so_far_only() -> None:
+    """Each calls the next one twice: there are 2 ** 40 ways through them."""
+    functions = [
+        f"def f{i}(net, x):\n    a = f{i + 1}(net, x)\n    return a or f{i + 1}(net, x)\n" for i in range(40)
+    ]
+    last = "def f40(net, x):\n    net.load_state_dict(x)\n"
+    text = "import torch\n" + "\n".join([*functions, last]) + "f0(net, torch.load(path))\n"
+    assert [item.code for item in run(text, *ONLY).findings] == ["TM600"]

@@ -11,6 +11,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from enum import IntEnum
 from functools import cached_property
@@ -51,6 +52,7 @@ _STATE_KEY = r"(?i)state|model|net|weight|param|optim|epoch|step|iter|best|loss|
 
 
 _Scoped = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.Module
+_MOST_FOLLOWED = 500  # calls of the file's functions into which a value is followed
 _MOST_APART = 20  # loads of one file in a function; of more, all are of one case
 _ASSIGNED = r"torch\s*\.\s*load\s*(?:,[^\n]*)?=(?!=)"
 
@@ -113,7 +115,8 @@ class _File:
 
     def __init__(self, planner: FixPlanner) -> None:
         self.planner = planner
-        self.entered: set[ast.AST] = set()  # functions that are asked what they make of what they are given
+        self._entered: set[ast.AST] = set()  # functions that are asked what they make of what they are given
+        self._followed = 0
         self._bodies: dict[ast.AST, _Body] = {}
 
     def body(self, node: ast.AST) -> _Body:
@@ -121,6 +124,17 @@ class _File:
         if node not in self._bodies:
             self._bodies[node] = _Body(node, self)
         return self._bodies[node]
+
+    @contextmanager
+    def entering(self, node: ast.AST) -> Iterator[bool]:
+        """Ask a function (or the module); false where it is asked already, or too many were asked."""
+        if node in self._entered or self._followed == _MOST_FOLLOWED:
+            yield False
+            return
+        self._followed += 1
+        self._entered.add(node)
+        yield True
+        self._entered.discard(node)
 
     @cached_property
     def functions(self) -> dict[str, list[ast.FunctionDef]]:
@@ -203,11 +217,6 @@ class _Body:
         self._lines = 0, planner.source.line_count
         if not isinstance(node, ast.Module):
             self._lines = node.lineno, node.end_lineno or node.lineno
-        self._saved = [
-            (use.start, _path(use.call), _what(use.call))
-            for use in file.saves.get(node, ())
-            if use.call is not None
-        ]
         self._planner = planner
         self._open: set[ast.AST] = set()
         self._loaded: dict[tuple[str, Seen], bool] = {}  # whether a variable goes to `load_state_dict`
@@ -233,6 +242,25 @@ class _Body:
                 found.setdefault(definition.value, []).append(definition)
         return found
 
+    @cached_property
+    def _saved(self) -> dict[object, list[tuple[int, ast.expr | None]]]:
+        """Where the body saves what, by what the path means."""
+        found: dict[object, list[tuple[int, ast.expr | None]]] = {}
+        for use in self._file.saves.get(self._node, ()):
+            if use.call is not None and (key := self._key(_path(use.call))) is not None:
+                found.setdefault(key, []).append((use.start, _what(use.call)))
+        return found
+
+    def _saved_to(self, path: ast.expr | None) -> list[tuple[int, ast.expr | None]]:
+        """What the body saves to a path, with the places."""
+        if self._node not in self._file.saves:
+            return []
+        return self._saved.get(self._key(path), [])
+
+    def _key(self, path: ast.expr | None) -> object:
+        """The same for expressions that give the same path or stream: their names mean the same, too."""
+        return (ast.dump(path), self._means(path)) if path is not None and _is_steady(path) else None
+
     def cases(self) -> Iterator[tuple[ast.Call, _Case]]:
         """The calls with the case of the rule that each is: the same for all that read the same file."""
         written = {call: self._written(call) for call, _ in self.loads}
@@ -251,12 +279,7 @@ class _Body:
     def _written(self, call: ast.Call) -> _Case | None:
         """The case of what the same function wrote before; None: it wrote nothing there."""
         start = self._planner.source.span(call)[0]
-        path = _read_from(call)
-        written = [
-            what
-            for at, saved, what in self._saved
-            if path is not None and saved is not None and at < start and self._same(saved, path)
-        ]
+        written = [what for at, what in self._saved_to(_read_from(call)) if at < start]
         if not written:
             return None
         return _Case.OWN_STATE if all(map(self._is_state_dict, written)) else _Case.OWN_FILE
@@ -292,10 +315,8 @@ class _Body:
 
     def _writes_plainly(self, path: ast.expr | None) -> bool:
         """Whether the same function writes what is plain to the file, as one that keeps what it computes."""
-        if path is None:
-            return False
-        every = [what for _, saved, what in self._saved if saved is not None and self._same(saved, path)]
-        return bool(every) and all(self._is_plain(what) for what in every)
+        every = self._saved_to(path)
+        return bool(every) and all(self._is_plain(what) for _, what in every)
 
     def _is_plain(self, what: ast.expr | None) -> bool:
         seen = self._flow.of(what) if isinstance(what, ast.Name) else None
@@ -334,12 +355,6 @@ class _Body:
             return self._state_for(parent)
         self._open.clear()
         return self._held(call)
-
-    def _same(self, one: ast.expr, other: ast.expr) -> bool:
-        """Whether two expressions give the same path or stream: alike, and their names mean the same."""
-        if not _is_steady(one) or ast.dump(one) != ast.dump(other):
-            return False
-        return self._means(one) == self._means(other)
 
     def _means(self, path: ast.expr | None) -> tuple[Seen, ...]:
         """What the names in an expression mean."""
@@ -400,30 +415,28 @@ class _Body:
 
     def result_of(self, call: ast.Call) -> _Held:
         """What is done with the result of a call in this body."""
-        if self._node in self._file.entered:
-            return _Held.OBJECTS
-        self._file.entered.add(self._node)
-        before, self._open = self._open, set()
-        held = self._held(call)
-        self._open = before
-        self._file.entered.discard(self._node)
-        return held
+        with self._file.entering(self._node) as free:
+            if not free:
+                return _Held.OBJECTS
+            before, self._open = self._open, set()
+            held = self._held(call)
+            self._open = before
+            return held
 
     def given(self, name: str, result: Callable[[], _Held]) -> _Held:
         """What the function does with what it gets as a parameter; `result`: what is done with its result."""
-        if self._node in self._file.entered:
-            return _Held.OBJECTS
-        self._file.entered.add(self._node)
-        before, self._result, self._open = (self._result, self._open), result, set()
-        reads = [
-            read
-            for read in self._reads(name)
-            if any(item.statement is None for item in self._flow.of(read)) or self._is_captured(read)
-        ]
-        held = _together(self._held(read) for read in reads)
-        self._result, self._open = before
-        self._file.entered.discard(self._node)
-        return held
+        with self._file.entering(self._node) as free:
+            if not free:
+                return _Held.OBJECTS
+            before, self._result, self._open = (self._result, self._open), result, set()
+            reads = [
+                read
+                for read in self._reads(name)
+                if any(item.statement is None for item in self._flow.of(read)) or self._is_captured(read)
+            ]
+            held = _together(self._held(read) for read in reads)
+            self._result, self._open = before
+            return held
 
     def _part(self, node: ast.expr, key: ast.expr) -> _Held:
         """What the use of one entry says about the whole file."""
