@@ -52,6 +52,7 @@ class Imports:
     def __init__(self, data: bytes, directory: tuple[str, ...]) -> None:
         self.data = data
         self._directory = directory
+        self._binds: dict[bytes, bool] = {}
 
     @property
     def taken(self) -> list[tuple[Name, frozenset[str]]]:
@@ -85,9 +86,11 @@ class Imports:
 
     def binds(self, name: bytes) -> bool:
         """Whether a variable may have what is imported: it is imported, or is given a plain name."""
-        return name.decode("utf-8", "replace") in self.words or any(
-            _GIVEN_NAME.match(self.data, found.end()) for found in re.finditer(re.escape(name), self.data)
-        )
+        if name not in self._binds:  # most are `self`, again and again
+            self._binds[name] = name.decode("utf-8", "replace") in self.words or any(
+                _GIVEN_NAME.match(self.data, found.end()) for found in re.finditer(re.escape(name), self.data)
+            )
+        return self._binds[name]
 
     @functools.cached_property
     def _found(self) -> tuple[list[tuple[Name, frozenset[str]]], list[Name], frozenset[str]]:
@@ -234,7 +237,8 @@ _ASSIGNED = re.compile(rb"[ \t]*(?:[,:][^=\n]{0,80})?=(?!=)")
 BOUND = re.compile(rb"as [\w.]+\.(\w+)")
 ASSIGNED = re.compile(rb"\.(\w+)(?=[ \t]*(?:[,:][^=\n]{0,80})?=(?!=))")
 PATCHING = ("patch", "setattr", "delattr", "spy", "stub")
-_PATCHING = re.compile(rb"\b(?:%s)\b" % "|".join(PATCHING).encode())
+# A call, not the word alone: patches of pictures are in many files.
+_PATCHING = re.compile(rb"\b(?:%s)\b[\s\\]*[.()#]" % "|".join(PATCHING).encode())
 
 
 def may_assign(data: bytes, imports: Callable[[], Imports], name: str) -> bool:
@@ -268,4 +272,5 @@ def _attributes(name: str) -> re.Pattern[bytes]:
 
 @functools.lru_cache(maxsize=256)
 def _given(name: str) -> re.Pattern[bytes]:
-    return re.compile(rb"%s(?:['\"]|[ \t]*=)" % re.escape(name).encode())
+    word = re.escape(name).encode()
+    return re.compile(rb"%s(?:['\"]|(?<![\w.]%s)[ \t]*=(?!=))" % (word, word))
