@@ -75,9 +75,9 @@ class Surrounding:
         """Last parts of the attributes that the file sets on anything but `self`."""
         found: set[str] = set()
         for node in self.names.nodes(ast.Attribute):
-            if isinstance(node.ctx, ast.Store):
-                if not (isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")):
-                    found.add(node.attr)
+            own = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
+            if isinstance(node.ctx, ast.Store) and not own:
+                found.add(node.attr)
         for call in self.names.nodes(ast.Call):
             if len(call.args) >= 2:
                 name = call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")

@@ -238,7 +238,7 @@ BOUND = re.compile(rb"as [\w.]+\.(\w+)")
 ASSIGNED = re.compile(rb"\.(\w+)(?=[ \t]*(?:[,:][^=\n]{0,80})?=(?!=))")
 PATCHING = ("patch", "setattr", "delattr", "spy", "stub")
 # A call, not the word alone: patches of pictures are in many files.
-_PATCHING = re.compile(rb"\b(?:%s)\b[\s\\]*[.()#]" % "|".join(PATCHING).encode())
+_PATCHING = [re.compile(rb"%s(?<!\w%s)[\s\\]*[.()#]" % (word, word)) for word in map(str.encode, PATCHING)]
 
 
 def may_assign(data: bytes, imports: Callable[[], Imports], name: str) -> bool:
@@ -262,7 +262,7 @@ def may_patch(data: bytes, name: str) -> bool:
 
 def has_patching_call(data: bytes) -> bool:
     """Whether a file may call something that replaces a name."""
-    return _PATCHING.search(data) is not None
+    return any(pattern.search(data) is not None for pattern in _PATCHING)
 
 
 @functools.lru_cache(maxsize=256)
