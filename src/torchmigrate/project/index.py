@@ -443,7 +443,9 @@ class _Project:
 
     def _imports_of(self, other: Path) -> Imports:
         if other not in self._imported:
-            self._imported[other] = Imports(self.contents[other], other.parent.parts)
+            self._imported[other] = Imports(
+                functools.partial(self.contents.__getitem__, other), other.parent.parts
+            )
         return self._imported[other]
 
     def _takes(self, other: Path, path: Path, name: str, starred: bool) -> bool:
