@@ -18,6 +18,7 @@ from torchmigrate.api_rules.finder import ApiFinder
 from torchmigrate.api_rules.rules import CODES as API_CODES
 from torchmigrate.catalogue.index import Catalogue
 from torchmigrate.catalogue.model import Rule
+from torchmigrate.codemods import SCREENED
 from torchmigrate.comments import without_silent_losses
 from torchmigrate.config import Settings
 from torchmigrate.edits import flaw, splice
@@ -71,13 +72,10 @@ class Analyser:
         if not API_CODES.isdisjoint(settings.codes):
             self.api = ApiFinder(api, settings.codes, HitFinder(whole or catalogue, versions))
         codes = [head.code for head in catalogue.heads if head.codemod]
-        rules = [rule for rule in map(catalogue.find, codes) if rule is not None]
-        self.codemods = [(rule, codemod(rule)) for rule in rules]
+        self.rewritten = [rule for rule in map(catalogue.find, codes) if rule is not None]
         # One for each codemod that may find something without hits; several rules may share it.
         self.screens = {
-            rule.codemod: module.SCREEN
-            for rule, module in self.codemods
-            if not getattr(module, "NEEDS_HITS", False)
+            rule.codemod: codemod(rule).SCREEN for rule in self.rewritten if rule.codemod in SCREENED
         }
 
     def may_hold(self, text: str) -> bool:
@@ -124,11 +122,11 @@ class Analyser:
             by_code: defaultdict[str, list[Hit]] = defaultdict(list)
             for hit in hits:
                 by_code[hit.rule.code].append(hit)
-            for rule, module in self.codemods:
+            for rule in self.rewritten:
                 mine = by_code.get(rule.code, [])
                 if mine or rule.codemod in self.screens:
                     with failures.caught(rule.code, "every finding"):
-                        found.extend(list(module.find(rule, mine, planner)))
+                        found.extend(list(codemod(rule).find(rule, mine, planner)))
             found = planner.settled(planner.at_target(found))
             if any(finding.fix is not None for finding in found):
                 found = held_back(found, names, source, path, exports, self.project)

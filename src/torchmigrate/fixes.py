@@ -124,6 +124,8 @@ class FixPlanner:
     def findings(self, hits: Sequence[Hit]) -> list[Finding]:
         """Every hit as a finding, with the fix where there is one."""
         self._compared = {hit.symbol for hit in hits if identity.is_compared(hit.use, hit.place.parents)}
+        if not hits:  # codemods ask for those of each rule
+            return []
         fixes: dict[int, Fix] = {}
         unchanged: set[int] = set()
         uses: dict[int, tuple[tuple[int, int], ...]] = {}  # at which nothing changes when their import does

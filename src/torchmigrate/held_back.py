@@ -222,7 +222,7 @@ class _Patches:
 
     def _imports(self) -> Imports:
         if self._imported is None:
-            self._imported = Imports(self.data, self.path.absolute().parent.parts)
+            self._imported = Imports(lambda: self.data, self.path.absolute().parent.parts)
         return self._imported
 
     def _patches_here(self, name: str, last: str) -> bool:

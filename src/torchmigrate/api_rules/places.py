@@ -13,7 +13,6 @@ from torchmigrate.names.model import Guards, Kind, Names, Role, TryGuard, Use
 from torchmigrate.names.objects import TENSOR
 from torchmigrate.places import Surroundings
 from torchmigrate.source import Source
-from torchmigrate.trees import children, walk
 
 # What a handler must catch so that a missing name, or an argument that is not taken, does no harm.
 NAME_ERRORS = frozenset(
@@ -75,17 +74,19 @@ class Surrounding:
     def assigned(self) -> frozenset[str]:
         """Last parts of the attributes that the file sets on anything but `self`."""
         found: set[str] = set()
-        for node in walk(self.names.tree):
-            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-                if not (isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")):
-                    found.add(node.attr)
-            elif isinstance(node, ast.Call) and len(node.args) >= 2:
-                name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
-                second = node.args[1]
+        for node in self.names.nodes(ast.Attribute):
+            own = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
+            if isinstance(node.ctx, ast.Store) and not own:
+                found.add(node.attr)
+        for call in self.names.nodes(ast.Call):
+            if len(call.args) >= 2:
+                name = call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")
+                second = call.args[1]
                 if name == "setattr" and isinstance(second, ast.Constant) and isinstance(second.value, str):
                     found.add(second.value)
-            elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
-                key = node.slice  # sys.modules["torch.foo"] = ...
+        for item in self.names.nodes(ast.Subscript):
+            if isinstance(item.ctx, ast.Store):
+                key = item.slice  # sys.modules["torch.foo"] = ...
                 if isinstance(key, ast.Constant) and isinstance(key.value, str):
                     found.add(key.value)
         return frozenset(found)
@@ -113,24 +114,15 @@ class Surrounding:
             keyword.arg in ("create", "raising") for keyword in call.keywords
         )
 
-    @cached_property
-    def _parents(self) -> dict[ast.AST, ast.AST]:
-        """What every statement, handler and case is directly in."""
-        return {
-            child: node
-            for node in walk(self.names.tree)
-            for child in children(node)
-            if isinstance(child, ast.stmt | ast.ExceptHandler | ast.match_case)
-        }
-
     def is_chosen(self, use: Use) -> bool:
         """Whether a flag of which nothing is known picks this place and not another.
 
         `if self.fused: new() else: old()`: such a flag mostly says what the installed release has.
         """
         inner: ast.AST = use.statement
-        while inner in self._parents:
-            outer = self._parents[inner]
+        parents = self.names.parents
+        while inner in parents:
+            outer = parents[inner]
             if isinstance(outer, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Module):
                 return False
             if isinstance(outer, ast.If) and outer.orelse and _is_flag(outer.test):

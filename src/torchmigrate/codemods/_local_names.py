@@ -6,7 +6,6 @@ import ast
 from collections.abc import Iterator
 
 from torchmigrate.names.model import Binding, Names, Scope
-from torchmigrate.trees import children, walk
 
 
 class LocalNames:
@@ -14,20 +13,17 @@ class LocalNames:
 
     def __init__(self, names: Names) -> None:
         self.names = names
-        self.parents: dict[ast.AST, ast.AST] = {}
+        self.parents = names.parents
         self._names: dict[str, list[ast.Name]] = {}
         self._attributes: dict[str, list[ast.Attribute]] = {}
         self._bindings: dict[str, list[Binding]] = {}
         for scope in names.scopes:
-            for name, bindings in scope.bindings.items():
-                self._bindings.setdefault(name, []).extend(bindings)
-        for node in walk(names.tree):
-            for child in children(node):
-                self.parents[child] = node
-            if isinstance(node, ast.Name):
-                self._names.setdefault(node.id, []).append(node)
-            elif isinstance(node, ast.Attribute):
-                self._attributes.setdefault(node.attr, []).append(node)
+            for bound, bindings in scope.bindings.items():
+                self._bindings.setdefault(bound, []).extend(bindings)
+        for name in names.nodes(ast.Name):
+            self._names.setdefault(name.id, []).append(name)
+        for attribute in names.nodes(ast.Attribute):
+            self._attributes.setdefault(attribute.attr, []).append(attribute)
 
     def named(self, name: str) -> list[ast.Name]:
         """Every mention of a name, whatever it means there."""

@@ -59,6 +59,7 @@ class ModelChoices:
         self._steps = 0
         self._open: set[int] = set()  # bindings that are being followed, by id
         self._uses = {id(use.node): use for use in local.names.uses}
+        self._scopes: dict[ast.AST, Scope] = {}
 
     def of(self, node: ast.expr, builders: Collection[str]) -> Choice:
         """The choice that an expression is among some builders."""
@@ -85,11 +86,10 @@ class ModelChoices:
 
     def scope_at(self, node: ast.AST) -> Scope:
         """The scope that an expression is evaluated in."""
-        for outer in self.local.around(node):
-            scope = self.kinds.scopes.get(id(outer))
-            if scope is not None:
-                return scope
-        return self.local.names.module
+        if node not in self._scopes:
+            above = (self.kinds.scopes.get(id(outer)) for outer in self.local.around(node))
+            self._scopes[node] = next(filter(None, above), self.local.names.module)
+        return self._scopes[node]
 
     def is_partial(self, node: ast.AST, scope: Scope) -> bool:
         """Whether an expression is `functools.partial(function, ...)` with nothing starred."""

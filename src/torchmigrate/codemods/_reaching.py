@@ -6,6 +6,8 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from torchmigrate.trees import children, walk
+
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 _Inner = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
@@ -67,15 +69,15 @@ def reaching(body: list[ast.stmt], arguments: ast.arguments | None, *, befores: 
 
     befores: whether `Reaching.before` will be asked, which takes as long as the rest.
     """
-    walk = _Walk(befores)
+    flow = _Walk(befores)
     env: _Env = {}
     if arguments is not None:
-        for node in ast.walk(arguments):
+        for node in walk(arguments):
             if isinstance(node, ast.arg):
-                env[node.arg] = frozenset([walk.define(node, Definition(node.arg, None))])
-    walk.block(body, env)
-    walk.found.every = list(walk.made.values())
-    return walk.found
+                env[node.arg] = frozenset([flow.define(node, Definition(node.arg, None))])
+    flow.block(body, env)
+    flow.found.every = list(flow.made.values())
+    return flow.found
 
 
 class _Walk:
@@ -194,7 +196,7 @@ class _Walk:
 
     def _others(self, node: ast.AST, statement: ast.stmt, env: _Env) -> None:
         """Whatever else binds names: imports, patterns, nested targets, `del`."""
-        for inner in ast.walk(node):
+        for inner in walk(node):
             names: list[str] = []
             if isinstance(inner, ast.Name) and not isinstance(inner.ctx, ast.Load):
                 names = [inner.id]
@@ -213,7 +215,7 @@ class _Walk:
         if isinstance(node, _Inner):
             self._capture(node)
             return
-        for child in ast.iter_child_nodes(node):
+        for child in children(node):
             self._reads(child, env)
         if isinstance(node, ast.NamedExpr):
             made = self.define(node.target, Definition(node.target.id, None))
@@ -223,12 +225,12 @@ class _Walk:
         self.found._seen[name] = self.found._seen.get(name, _NOTHING) | seen
 
     def _capture(self, node: ast.AST) -> None:
-        self.found.captured.update(inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name))
+        self.found.captured.update(inner.id for inner in walk(node) if isinstance(inner, ast.Name))
 
 
 def _own(statement: ast.stmt) -> Iterator[ast.AST]:
     """The expressions of a statement itself, what is assigned to left to the binding."""
-    for child in ast.iter_child_nodes(statement):
+    for child in children(statement):
         if isinstance(child, ast.expr):
             yield child
         elif isinstance(child, ast.withitem):

@@ -25,7 +25,6 @@ from torchmigrate.model import Applicability, Finding, Fix
 from torchmigrate.names.model import Role, Use
 from torchmigrate.versions.range import applicability
 
-NEEDS_HITS = True
 RULES = {
     "TM220": "apex-amp-initialize",
     "TM221": "apex-amp-scale-loss",

@@ -11,7 +11,6 @@ from torchmigrate.fixes import FixPlanner
 from torchmigrate.hits import Hit
 from torchmigrate.model import Edit, Finding
 
-NEEDS_HITS = True
 _WORD = "mask"
 _OLD, _NEW = "byte", "bool"
 

@@ -21,8 +21,6 @@ from torchmigrate.model import Finding
 from torchmigrate.names.model import Role, Scope
 from torchmigrate.trees import walk
 
-NEEDS_HITS = True
-
 _COPIES = (
     "`DataParallel` makes copies of the module for every call, which compiled code does not know: use "
     "`DistributedDataParallel`, one process for each device"

@@ -23,8 +23,6 @@ from torchmigrate.model import Edit, Finding, Fix
 from torchmigrate.names.model import Scope
 from torchmigrate.versions.range import applicability
 
-NEEDS_HITS = True
-
 # Who writes one of these knows of the prefix.
 _MOST = 16  # models of a file that are followed: for each, all that may use it is looked through
 _KNOWN = re.compile(r"_orig_mod|OptimizedModule")

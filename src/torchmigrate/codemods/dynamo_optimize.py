@@ -17,7 +17,6 @@ from torchmigrate.model import Edit, Finding, Fix
 from torchmigrate.names.model import Role
 from torchmigrate.versions.range import applicability
 
-NEEDS_HITS = True
 _COMPILE = "torch.compile"
 # `nopython=` is the only keyword with another name; guard functions have no public counterpart.
 _KEYWORDS = {"backend": "backend", "nopython": "fullgraph", "dynamic": "dynamic", "disable": "disable"}

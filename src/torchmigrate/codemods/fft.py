@@ -32,7 +32,6 @@ from torchmigrate.model import Applicability, Edit, Finding, Fix, Release
 from torchmigrate.names.model import Binding, Role, Scope
 from torchmigrate.versions.range import applicability
 
-NEEDS_HITS = True  # a file without a hit of these rules has nothing for it
 CODES = frozenset(["TM149", "TM150", "TM151", "TM152", "TM153"])
 _PLAN = "fft"
 _MOST_ROUNDS = 50

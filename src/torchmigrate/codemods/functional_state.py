@@ -27,7 +27,6 @@ from torchmigrate.model import Applicability, Edit, Finding, Fix, Release
 from torchmigrate.names.model import Binding, Role, Use
 from torchmigrate.versions.range import applicability
 
-NEEDS_HITS = True
 CALL = "torch.func.functional_call"
 _MAKERS = {"make_functional": 1, "make_functional_with_buffers": 2, "combine_state_for_ensemble": 2}
 _TYPES = frozenset(("FunctionalModule", "FunctionalModuleWithBuffers"))

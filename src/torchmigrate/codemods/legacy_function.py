@@ -17,7 +17,6 @@ from torchmigrate.hits import Hit
 from torchmigrate.model import Applicability, Edit, Finding, Fix
 from torchmigrate.versions.range import applicability
 
-NEEDS_HITS = True  # the base class is named
 _ELSEWHERE = "the calls are in other files: `{name}(...)(x)` must become `{name}.apply(x, ...)` there"
 
 

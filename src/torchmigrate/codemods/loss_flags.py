@@ -11,8 +11,6 @@ from torchmigrate.hits import Hit
 from torchmigrate.match.matching import given_by, signature_of
 from torchmigrate.model import Finding
 
-NEEDS_HITS = True  # a file without a hit of the rule has nothing for it
-
 
 def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
     """The findings, without `F.kl_div(x, y, None, None, "sum")`, where None only holds a place."""

@@ -17,7 +17,6 @@ from torchmigrate.import_edits import remove_statements
 from torchmigrate.model import Applicability, Finding, Fix, Release
 from torchmigrate.names.model import Binding, Role
 
-NEEDS_HITS = True
 _PROTOCOL = "the weights are loaded from the URL as it was published, with https"
 _REEXPORTED = "another file may import the name from here"
 _KEPT = "`{name}` is also used in line {line}, and that use cannot be rewritten; "

@@ -15,7 +15,6 @@ from torchmigrate.model import Applicability, Finding, Fix
 from torchmigrate.trees import walk
 from torchmigrate.versions.range import applicability
 
-NEEDS_HITS = True
 _NEW = ("weights", "weights_backbone")
 _BEST = '"DEFAULT"'
 _FIRST = '"IMAGENET1K_V1"'  # what `True` stood for in all classification models, and in backbones

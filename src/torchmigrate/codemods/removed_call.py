@@ -21,8 +21,6 @@ from torchmigrate.names.model import Role
 from torchmigrate.places import NOT_CONSTANT
 from torchmigrate.versions.range import applicability
 
-NEEDS_HITS = True  # a file without a hit of the rule has nothing for it
-
 
 def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> list[Finding]:
     """The findings of a rule that names this codemod; its sole case says how safe the fix is."""

@@ -16,7 +16,6 @@ from torchmigrate.fixes import FixPlanner
 from torchmigrate.hits import Hit
 from torchmigrate.model import Applicability, Finding, Fix
 
-NEEDS_HITS = True  # a file without a hit of the rule has nothing for it
 _BY_METRIC = "torch.optim.lr_scheduler.ReduceLROnPlateau.step"  # of which the epoch decides nothing
 _TITLE = "Step the scheduler at the end of the loop"
 _REASON = "after the loop the scheduler has counted one step more"

@@ -13,7 +13,6 @@ from torchmigrate.fixes import FixPlanner
 from torchmigrate.hits import Hit
 from torchmigrate.model import Finding
 
-NEEDS_HITS = True  # a file without a hit of the rule has nothing for it
 _MARK = "_get_lr_called_within_step"
 _CONTEXT = "_enable_get_lr_call"
 

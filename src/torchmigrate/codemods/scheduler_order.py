@@ -20,7 +20,6 @@ from torchmigrate.names.model import Role
 from torchmigrate.trees import walk
 from torchmigrate.versions.range import applicability
 
-NEEDS_HITS = True  # a file without a hit of the rule has nothing for it
 _MADE = re.compile(r"\w*(?:LR|Scheduler|WarmRestarts)\Z")
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)

@@ -10,7 +10,6 @@ from torchmigrate.fixes import FixPlanner
 from torchmigrate.hits import Hit
 from torchmigrate.model import Finding
 
-NEEDS_HITS = True  # a file without a hit of the rule has nothing for it
 _FRAMEWORKS = ("pytest", "unittest", "torch.testing._internal")
 
 

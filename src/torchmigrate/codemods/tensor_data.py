@@ -10,7 +10,6 @@ from torchmigrate.fixes import FixPlanner
 from torchmigrate.hits import Hit
 from torchmigrate.model import Finding
 
-NEEDS_HITS = True
 _READS = frozenset(
     "cpu cuda clone detach device dim dtype float is_cuda item long ndim ndimension nelement numel numpy "
     "requires_grad shape size tolist type".split()

@@ -11,7 +11,6 @@ from torchmigrate.fixes import FixPlanner
 from torchmigrate.hits import Hit
 from torchmigrate.model import Edit, Finding, Fix
 
-NEEDS_HITS = True  # a file without a hit of the rule has nothing for it
 _OLD = "allow_tf32"
 _MATMUL = "torch.backends.cuda.matmul"
 

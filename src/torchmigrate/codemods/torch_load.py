@@ -34,7 +34,6 @@ from torchmigrate.project.checkpoints import (
     may_save,
 )
 
-NEEDS_HITS = True  # a file without a hit of the rule has nothing for it
 # Whoever sets this, or says which classes may be loaded, has decided already. (torch/serialization.py)
 _SETTLED = ("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", "TORCH_FORCE_WEIGHTS_ONLY_LOAD", "safe_globals")
 _DICT_METHODS = frozenset(["items", "keys", "values", "update", "copy"])

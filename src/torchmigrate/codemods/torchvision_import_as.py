@@ -11,8 +11,6 @@ from torchmigrate.fixes import FixPlanner
 from torchmigrate.hits import Hit
 from torchmigrate.model import Edit, Finding, Fix
 
-NEEDS_HITS = True  # a file without a hit of the rule has nothing for it
-
 
 def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
     """A finding for every `import ... as ...` among the hits; with a fix where it stands alone."""

@@ -19,7 +19,6 @@ from torchmigrate.names.model import Kind, Scope
 from torchmigrate.parentheses import GAP
 from torchmigrate.places import Surroundings
 
-NEEDS_HITS = True
 _FACTORIES = frozenset("zeros ones empty rand randn".split())
 _SHAPED = frozenset("view reshape permute".split())
 _SUFFIX = re.compile(

@@ -15,7 +15,6 @@ from torchmigrate.names.model import Role
 from torchmigrate.names.types import STATED, level
 from torchmigrate.versions.range import applicability
 
-NEEDS_HITS = True
 _TENSOR = "torch.Tensor"
 _EQUAL = {ast.Eq: "", ast.Is: "", ast.NotEq: "not ", ast.IsNot: "not "}
 

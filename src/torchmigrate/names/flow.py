@@ -65,11 +65,17 @@ class Env(dict[str, Slot]):
 
     def apply(self, changes: Mapping[str, Slot | None]) -> None:
         """Make the changes of a branch, or others, part of this state."""
-        for name, slot in changes.items():
+        before = self._before
+        for (
+            name,
+            slot,
+        ) in changes.items():  # as `self[name] = slot` and `self.remove(name)`, without the calls
+            if before is not None and name not in before:
+                before[name] = self.get(name)
             if slot is None:
-                self.remove(name)
+                self.pop(name, None)
             else:
-                self[name] = slot
+                dict.__setitem__(self, name, slot)
 
     def open(self) -> Changes | None:
         """Begin a branch; to be given to `close`."""

@@ -21,22 +21,35 @@ Function = ast.FunctionDef | ast.Lambda
 _MOST_NODES = 200
 _DEEPEST = 3
 _BEFORE = (ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign)
+_ANSWERS = (ast.Return, ast.If, ast.Try)
+# What a test may be of which something is known.
+_TESTS = (ast.BoolOp, ast.UnaryOp, ast.Compare, ast.Call, ast.Name, ast.Attribute, ast.NamedExpr)
 
 
 class Inside:
     """Evaluates expressions in the body of a function: its own names first, then those around the call.
 
-    held: what parameters and local names hold. depth: how many functions were entered on the way.
+    held: what parameters and local names hold; or an argument, of which `value` gives the value when it is
+        first asked for. depth: how many functions were entered on the way.
     """
 
-    def __init__(self, outer: Evaluate, held: dict[str, Value]) -> None:
+    def __init__(
+        self, outer: Evaluate, held: dict[str, Value | ast.expr], value: Evaluate | None = None
+    ) -> None:
         self.outer = outer
         self.held = held
         self.depth: int = getattr(outer, "depth", 0) + 1
+        self._value = value or outer
+        self._values: dict[ast.expr, Value] = {}
 
     def __call__(self, node: ast.expr) -> Value:
         if isinstance(node, ast.Name) and node.id in self.held:
-            return self.held[node.id]
+            held = self.held[node.id]
+            if not isinstance(held, ast.expr):
+                return held
+            if held not in self._values:
+                self._values[held] = self._value(held)
+            return self._values[held]
         root: ast.expr = node
         while isinstance(root, ast.Attribute):
             root = root.value
@@ -59,7 +72,7 @@ def entered(function: ast.AST, call: ast.Call | None, evaluate: Evaluate, value:
         return None
     parameters = function.args
     names = [item.arg for item in (*parameters.posonlyargs, *parameters.args)]
-    held: dict[str, Value] = dict.fromkeys(names, (OPAQUE,))
+    held: dict[str, Value | ast.expr] = dict.fromkeys(names, (OPAQUE,))
     held |= {item.arg: (OPAQUE,) for item in parameters.kwonlyargs}
     for rest in (parameters.vararg, parameters.kwarg):
         if rest is not None:
@@ -71,7 +84,7 @@ def entered(function: ast.AST, call: ast.Call | None, evaluate: Evaluate, value:
     by_keyword = zip((item.arg for item in parameters.kwonlyargs), parameters.kw_defaults, strict=True)
     for name, default in (*defaults, *by_keyword):
         if default is not None:
-            held[name] = value(default)
+            held[name] = default
     given = call.args if call is not None else []
     keywords = call.keywords if call is not None else []
     if len(given) > len(names) and parameters.vararg is None:
@@ -79,12 +92,12 @@ def entered(function: ast.AST, call: ast.Call | None, evaluate: Evaluate, value:
     for name, argument in zip(names, given, strict=False):
         if isinstance(argument, ast.Starred):
             return None
-        held[name] = value(argument)
+        held[name] = argument
     for keyword in keywords:
         if keyword.arg is None:
             return None
-        held[keyword.arg] = value(keyword.value)
-    return Inside(evaluate, held)
+        held[keyword.arg] = keyword.value
+    return Inside(evaluate, held, value)
 
 
 @functools.lru_cache(maxsize=64)  # one that is called is called often
@@ -94,7 +107,9 @@ def _may_answer(function: Function) -> bool:
     if len(body) > _MOST_NODES:
         return False
     first = next((node for node in body if not isinstance(node, _BEFORE) and not _is_silent(node)), None)
-    if first is not None and not isinstance(first, ast.Return | ast.If | ast.Try):
+    if isinstance(first, ast.Return) and not isinstance(first.value, _TESTS):
+        return False
+    if first is not None and not isinstance(first, _ANSWERS):
         return False
     nodes: list[ast.AST] = [function]
     for node in nodes:

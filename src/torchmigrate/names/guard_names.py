@@ -85,8 +85,11 @@ _compiled = cache(re.compile)
 
 def _match(name: str, *patterns: str) -> dict[str, str] | None:
     """The groups of the first pattern that the whole name matches, whatever its case."""
+    name = name.lower()
     for pattern in patterns:
-        if match := _compiled(pattern).fullmatch(name.lower()):
+        if _LIBRARY in pattern and "torch" not in name:  # to compile them takes a while
+            continue
+        if match := _compiled(pattern).fullmatch(name):
             return match.groupdict()
     return None
 

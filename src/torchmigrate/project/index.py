@@ -74,9 +74,10 @@ class ProjectIndex:
     def __init__(self, settings: Settings | None) -> None:
         self.settings = settings
         self._projects: dict[Path, _Project] = {}
+        self._reals: dict[Path, Path] = {}
 
     def __getstate__(self) -> dict[str, object]:
-        return {"settings": self.settings, "_projects": {}}
+        return {"settings": self.settings, "_projects": {}, "_reals": {}}
 
     def needed_elsewhere(self, path: Path, name: str, *, starred: bool = True) -> bool:
         """Whether another file of the project takes a name of the module at `path`.
@@ -86,44 +87,48 @@ class ProjectIndex:
         Args:
             starred: whether a star import takes it.
         """
-        return self._project(path).needed(Path(os.path.realpath(path)), name, starred)
+        return self._project(path).needed(self._real(path), name, starred)
 
     def replaced(self, path: Path, name: str) -> bool:
         """Whether another file of the project puts something else in the place of a name of this module."""
-        return self._project(path).replaces(Path(os.path.realpath(path)), name)
+        return self._project(path).replaces(self._real(path), name)
 
     def patched(self, path: Path, qualified: str) -> Path | None:
         """A file of the project of `path`, other than itself, that patches a name of a library."""
-        return self._project(path).patches(Path(os.path.realpath(path)), qualified)
+        return self._project(path).patches(self._real(path), qualified)
 
     def saves_objects(self, path: Path) -> bool:
         """Whether a file of the project writes checkpoints with more than tensors, which `path` may read."""
-        return self._project(path).saves_objects(Path(os.path.realpath(path)).parent)
+        return self._project(path).saves_objects(self._real(path).parent)
 
     def saves_plainly(self, path: Path, name: str) -> bool | None:
         """Whether a file beside `path` saves what is plain under a file name.
 
         False: a file of the project saves anything else under it; None: none beside it saves any.
         """
-        return self._project(path).saves_plainly(Path(os.path.realpath(path)).parent, name)
+        return self._project(path).saves_plainly(self._real(path).parent, name)
 
     def decides_loading(self, path: Path) -> bool:
         """Whether a package that `path` is in or imports says for all what `torch.load` reads."""
-        return self._project(path).decides_loading(Path(os.path.realpath(path)))
+        return self._project(path).decides_loading(self._real(path))
 
     def qualified(self, name: Name, path: Path) -> set[str]:
         """The names of a library that a name in a file may mean, also through modules of the project."""
-        return self._project(path).qualified(name, Path(os.path.realpath(path)))
+        return self._project(path).qualified(name, self._real(path))
 
     def _project(self, path: Path) -> _Project:
         if self.settings is None:
             root = Path(os.devnull)
         else:
-            above = Path(os.path.realpath(self.settings.root))
-            root = project_root(Path(os.path.realpath(path)).parent, above)
+            root = project_root(self._real(path).parent, self._real(self.settings.root))
         if root not in self._projects:
             self._projects[root] = _Project(root, self.settings)
         return self._projects[root]
+
+    def _real(self, path: Path) -> Path:
+        if path not in self._reals:
+            self._reals[path] = Path(os.path.realpath(path))
+        return self._reals[path]
 
 
 @functools.lru_cache(maxsize=4096)
@@ -438,7 +443,9 @@ class _Project:
 
     def _imports_of(self, other: Path) -> Imports:
         if other not in self._imported:
-            self._imported[other] = Imports(self.contents[other], other.parent.parts)
+            self._imported[other] = Imports(
+                functools.partial(self.contents.__getitem__, other), other.parent.parts
+            )
         return self._imported[other]
 
     def _takes(self, other: Path, path: Path, name: str, starred: bool) -> bool:

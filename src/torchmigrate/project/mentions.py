@@ -162,15 +162,18 @@ class Mentions:
 
     def meanings(self, node: ast.AST) -> list[Name]:
         """What a chain of attributes may mean, if it begins with a name that an import binds."""
+        root = node
+        while isinstance(root, ast.Attribute):
+            root = root.value
+        held = self._bound.get(root.id, ()) if isinstance(root, ast.Name) else ()
+        # One that is bound a thousand times, or to `a.b` again and again, is in `dynamic` instead.
+        if not held or len(held) > _MOST:
+            return []
         parts: list[str] = []
         while isinstance(node, ast.Attribute):
             parts.append(node.attr)
             node = node.value
-        if not isinstance(node, ast.Name):
-            return []
-        held = self._bound.get(node.id, ())
-        # One that is bound a thousand times, or to `a.b` again and again, is in `dynamic` instead.
-        return [name.plus(*reversed(parts)) for name in held] if len(held) <= _MOST else []
+        return [name.plus(*reversed(parts)) for name in held]
 
     def bound(self, name: str) -> set[Name]:
         """What imports bind a name to."""

@@ -45,13 +45,19 @@ class Imports:
     is first asked for.
 
     Args:
-        data: the bytes of the file.
+        content: gives the bytes of the file, which are not kept for every file of a project.
         directory: that it is in, as parts of an absolute path.
     """
 
-    def __init__(self, data: bytes, directory: tuple[str, ...]) -> None:
-        self.data = data
+    def __init__(self, content: Callable[[], bytes], directory: tuple[str, ...]) -> None:
+        self._content = content
         self._directory = directory
+        self._binds: dict[bytes, bool] = {}
+
+    @property
+    def data(self) -> bytes:
+        """The bytes of the file."""
+        return self._content()
 
     @property
     def taken(self) -> list[tuple[Name, frozenset[str]]]:
@@ -71,23 +77,28 @@ class Imports:
     @functools.cached_property
     def stars(self) -> bool:
         """Whether there is an `import *`."""
-        return b"*" in self.data and _STAR.search(self.data) is not None
+        return _STAR.search(self.data) is not None
 
     @functools.cached_property
     def dynamic(self) -> bool:
         """Whether names may be read that are not written there."""
-        return any(pattern.search(self.data) is not None for pattern in _DYNAMIC)
+        data = self.data
+        return any(pattern.search(data) is not None for pattern in _DYNAMIC)
 
     @functools.cached_property
     def loads(self) -> bool:
         """Whether modules may be loaded by a name in a string."""
-        return any(word in self.data for word in _LOADS)
+        data = self.data
+        return any(word in data for word in _LOADS)
 
     def binds(self, name: bytes) -> bool:
         """Whether a variable may have what is imported: it is imported, or is given a plain name."""
-        return name.decode("utf-8", "replace") in self.words or any(
-            _GIVEN_NAME.match(self.data, found.end()) for found in re.finditer(re.escape(name), self.data)
-        )
+        if name not in self._binds:  # most are `self`, again and again
+            data = self.data
+            self._binds[name] = name.decode("utf-8", "replace") in self.words or any(
+                _GIVEN_NAME.match(data, found.end()) for found in re.finditer(re.escape(name), data)
+            )
+        return self._binds[name]
 
     @functools.cached_property
     def _found(self) -> tuple[list[tuple[Name, frozenset[str]]], list[Name], frozenset[str]]:
@@ -127,7 +138,7 @@ def _start(data: bytes, end: int) -> int:
 
 def notebook_words(data: bytes) -> frozenset[str]:
     """The parts of what the imports in a notebook name."""
-    return Imports(data.replace(b"\\n", b"\n").replace(b'"', b"\n"), ()).words
+    return Imports(lambda: data.replace(b"\\n", b"\n").replace(b'"', b"\n"), ()).words
 
 
 def may_take(
@@ -234,7 +245,8 @@ _ASSIGNED = re.compile(rb"[ \t]*(?:[,:][^=\n]{0,80})?=(?!=)")
 BOUND = re.compile(rb"as [\w.]+\.(\w+)")
 ASSIGNED = re.compile(rb"\.(\w+)(?=[ \t]*(?:[,:][^=\n]{0,80})?=(?!=))")
 PATCHING = ("patch", "setattr", "delattr", "spy", "stub")
-_PATCHING = re.compile(rb"\b(?:%s)\b" % "|".join(PATCHING).encode())
+# A call, not the word alone: patches of pictures are in many files.
+_PATCHING = [re.compile(rb"%s(?<!\w%s)[\s\\]*[.()#]" % (word, word)) for word in map(str.encode, PATCHING)]
 
 
 def may_assign(data: bytes, imports: Callable[[], Imports], name: str) -> bool:
@@ -258,7 +270,7 @@ def may_patch(data: bytes, name: str) -> bool:
 
 def has_patching_call(data: bytes) -> bool:
     """Whether a file may call something that replaces a name."""
-    return _PATCHING.search(data) is not None
+    return any(pattern.search(data) is not None for pattern in _PATCHING)
 
 
 @functools.lru_cache(maxsize=256)
@@ -268,4 +280,5 @@ def _attributes(name: str) -> re.Pattern[bytes]:
 
 @functools.lru_cache(maxsize=256)
 def _given(name: str) -> re.Pattern[bytes]:
-    return re.compile(rb"%s(?:['\"]|[ \t]*=)" % re.escape(name).encode())
+    word = re.escape(name).encode()
+    return re.compile(rb"%s(?:['\"]|(?<![\w.]%s)[ \t]*=(?!=))" % (word, word))
