@@ -66,10 +66,8 @@ class Env(dict[str, Slot]):
     def apply(self, changes: Mapping[str, Slot | None]) -> None:
         """Make the changes of a branch, or others, part of this state."""
         before = self._before
-        for (
-            name,
-            slot,
-        ) in changes.items():  # as `self[name] = slot` and `self.remove(name)`, without the calls
+        # As `self[name] = slot` and `self.remove(name)`, without the calls.
+        for name, slot in changes.items():
             if before is not None and name not in before:
                 before[name] = self.get(name)
             if slot is None:
