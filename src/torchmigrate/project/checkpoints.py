@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterator, Sequence
 from enum import IntEnum
 from functools import cached_property
 
+from torchmigrate.trees import children
+
 # Patterns are texts: `re` compiles and keeps them when they are first used.
 # Who writes with these keeps settings, and states of its own, as objects beside the weights.
 WRITERS = (b"pytorch_lightning", b"lightning.pytorch", b"save_hyperparameters", b"deepspeed")
@@ -85,6 +87,7 @@ _PATHS = frozenset(["join", "joinpath", "Path", "str", "expanduser", "abspath"])
 _DEEPEST = 60  # from value to value on the way to what a name holds
 
 _Scope = ast.AST
+_LEAVES = frozenset([ast.Name, ast.Constant, ast.alias])  # nodes that say nothing, and have none below them
 _Key = tuple[_Scope | None, str]
 _Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
@@ -460,7 +463,9 @@ class Saved:
                 self._returned(node, scope)
             if isinstance(node, ast.ClassDef | _Function):
                 owner = node
-            left.extend((child, inner, owner) for child in ast.iter_child_nodes(node))
+            for child in children(node):
+                if child.__class__ not in _LEAVES:
+                    left.append((child, inner, owner))
 
     def _returned(self, node: ast.Return, function: ast.FunctionDef) -> None:
         """What a call of a function gives: `name()`, of a method `.name()`."""
