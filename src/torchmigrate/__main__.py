@@ -5,7 +5,7 @@ import sys
 
 # How many new objects make Python look for garbage, instead of 700. What is loaded never becomes garbage; nor
 # does what a run leaves, of which it has cared itself (`runner.GARBAGE`).
-GARBAGE = 400_000
+GARBAGE = 100_000
 
 
 def main() -> None:
