@@ -262,10 +262,14 @@ def test_other_files_in_one_function_have_their_own_verdicts() -> None:
 
 
 def test_a_state_dict_that_the_same_function_wrote() -> None:
-    text = "import torch\ntorch.save(net.state_dict(), path)\nnet.load_state_dict(torch.load(path))\n"
+    use = "torch.save(net.state_dict(), path)\nnet.load_state_dict(torch.load(path))\n"
+    text = f"import torch\nnet = torch.nn.Linear(2, 3)\n{use}"
     (finding,) = run(text, *ONLY).findings
     assert finding.severity.label == "info"
     assert fixed(text, *ONLY, "--fix") == text.replace("load(path)", "load(path, weights_only=True)")
+    unknown = f"import torch\nnet = make()\n{use}"  # what class it is of, and what it has in its state
+    assert fixed(unknown, *ONLY, "--fix") == unknown
+    assert STATE in fixed(unknown, *ONLY, *FIX_ALL)
 
 
 @pytest.mark.parametrize(

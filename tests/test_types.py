@@ -374,6 +374,21 @@ def test_modules_of_the_file(body: str, expected: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("base", "own", "expected"),
+    [
+        ("nn.Module", "", SURE),
+        ("nn.Module", "def register_buffer(self, name, value): setattr(self, name, value)\n", NOT),
+        ("object", "", NOT),
+        ("Unknown", "", MAYBE),
+    ],
+)
+def test_what_registers_buffers_is_a_module(base: str, own: str, expected: str) -> None:
+    """Samplers of diffusion models have a method of that name, and keep arrays of NumPy by it."""
+    body = f"{own}def make(self): self.register_buffer('w', y)\ndef f(self): self.w.qr()"
+    assert level(in_module(body, base)) == expected
+
+
+@pytest.mark.parametrize(
     ("code", "expected"),
     [
         ("class A:\n    def __init__(self): self.w = torch.eye(3)\nA().w.qr()", NOT),  # not walked yet

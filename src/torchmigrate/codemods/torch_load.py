@@ -145,6 +145,19 @@ class _File:
         return found
 
     @cached_property
+    def states(self) -> set[ast.Call]:
+        """The calls of `state_dict` of modules and optimizers of torch."""
+        return {
+            use.call
+            for use in self.planner.names.uses
+            if use.call is not None
+            and use.sure
+            and not use.stated
+            and use.candidates[0].startswith("torch.")
+            and use.candidates[0].endswith(".state_dict")
+        }
+
+    @cached_property
     def saves(self) -> dict[ast.AST, list[Use]]:
         """The calls of `torch.save`, by the node of their scope."""
         found: dict[ast.AST, list[Use]] = {}
@@ -279,15 +292,21 @@ class _Body:
         """The case of what the same function wrote before; None: it wrote nothing there."""
         start = self._planner.source.span(call)[0]
         written = [what for at, what in self._saved_to(_read_from(call)) if at < start]
-        if not written:
+        states = [self._is_state_dict(what) for what in written]
+        if not states or (None in states and False not in states):
             return None
-        return _Case.OWN_STATE if all(map(self._is_state_dict, written)) else _Case.OWN_FILE
+        return _Case.OWN_STATE if all(states) else _Case.OWN_FILE
 
-    def _is_state_dict(self, node: ast.expr | None) -> bool:
-        """Whether a value is a state dict that has tensors and plain numbers in it."""
-        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+    def _is_state_dict(self, node: ast.expr | None) -> bool | None:
+        """Whether a value is a state dict that has tensors and plain numbers in it.
+
+        None: of an object that may have any others in it, since its class is not seen.
+        """
+        if not (isinstance(node, ast.Call) and _called(node) == "state_dict"):
             return False
-        return node.func.attr == "state_dict" and not (is_of_optimizer(node) and self._file.sets_objects)
+        if is_of_optimizer(node) and self._file.sets_objects:
+            return False
+        return True if node in self._file.states else None
 
     def _cases(self, group: list[tuple[ast.Call, ast.stmt]]) -> Iterator[tuple[ast.Call, _Case]]:
         """The cases of calls that read the same file: one case, but in branches that exclude each other."""

@@ -154,10 +154,12 @@ class Calls(Annotations):
         first = node.args[0]
         if not isinstance(first, ast.Constant) or not isinstance(first.value, str):
             return
+        value = values[1] if len(values) > 1 else UNKNOWN
         if func.attr in ("register_buffer", "register_parameter"):
-            owner.store(first.value, (Instance(TENSOR),))
-        else:
-            owner.store(first.value, values[1] if len(values) > 1 else UNKNOWN)
+            value = (Instance(TENSOR),)
+        if owner.find(func.attr) is not None or (owner.certain and not owner.is_a(MODULE)):
+            value = UNKNOWN  # a method of its own, which may keep anything
+        owner.store(first.value, value if owner.is_a(MODULE) and owner.certain else unsure(value))
 
 
 def _items_call(item: Items, method: str) -> Value:
