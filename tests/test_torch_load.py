@@ -270,6 +270,8 @@ def test_a_state_dict_that_the_same_function_wrote() -> None:
     unknown = f"import torch\nnet = make()\n{use}"  # what class it is of, and what it has in its state
     assert fixed(unknown, *ONLY, "--fix") == unknown
     assert STATE in fixed(unknown, *ONLY, *FIX_ALL)
+    foreign = f"import transformer_engine\n{text}"  # whose layers may keep anything in the state
+    assert fixed(foreign, *ONLY, "--fix") == foreign
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from torchmigrate.catalogue.model import Case, Rule
 from torchmigrate.model import Applicability, Severity
 from torchmigrate.reach import entries, shared_directories, work_tree_of
-from torchmigrate.versions.bounds import lowest, name_of, of_conda, of_poetry, of_requirement
+from torchmigrate.versions.bounds import Bound, name_of, of_conda, of_poetry, of_requirement
 from torchmigrate.versions.detect import Required, Requirements
 from torchmigrate.versions.range import VersionRange, applicability, severity
 from torchmigrate.versions.releases import (
@@ -262,7 +262,11 @@ def test_applicability_counts_in_the_rules_library_or_the_one_that_is_named() ->
     ],
 )
 def test_of_requirement(text: str, minimum: tuple[int, int] | None) -> None:
-    assert lowest([of_requirement(text)]) == minimum
+    assert oldest(of_requirement(text)) == minimum
+
+
+def oldest(bound: Bound | None) -> tuple[int, ...] | None:
+    return None if bound is None else bound.oldest
 
 
 def test_of_requirement_that_cannot_be_read() -> None:
@@ -287,7 +291,7 @@ def test_of_requirement_that_cannot_be_read() -> None:
     ],
 )
 def test_of_poetry(text: str, minimum: tuple[int, int] | None) -> None:
-    assert lowest([of_poetry(text)]) == minimum
+    assert oldest(of_poetry(text)) == minimum
 
 
 @pytest.mark.parametrize(
@@ -319,7 +323,7 @@ def test_of_poetry(text: str, minimum: tuple[int, int] | None) -> None:
     ],
 )
 def test_of_conda(text: str, minimum: tuple[int, int] | None) -> None:
-    assert lowest([of_conda(text)]) == minimum
+    assert oldest(of_conda(text)) == minimum
 
 
 @pytest.mark.parametrize(
@@ -427,6 +431,8 @@ def minimum(directory: Path) -> tuple[str, str] | None:
         ("pyproject.toml", '[tool.poetry.dependencies]\ntorchvision = "^0.14"\n', "1.13"),
         ("environment.yml", "dependencies:\n  - python=3.8\n  - pytorch=1.9\n", "1.9"),
         ("environment.yml", "dependencies:\n  - pytorch\n  - torchvision=0.8\n", "1.7"),
+        ("cog.yaml", "build:\n  gpu: true\n  python_packages:\n    - torch==1.8.1\n", "1.8"),
+        ("cog.yaml", "build: true\n", None),
         ("environment.yaml", "dependencies:\n  - pip:\n    - torch==1.12.1\n    - numpy\n", "1.12"),
     ],
 )
@@ -460,6 +466,21 @@ def test_requirements_that_include_others(repository: Path) -> None:
     found = required(repository, note=notes.append)
     assert found == Required((1, 9), repository / "requirements.txt")
     assert notes == [f"{repository / 'requirements.txt'}: gone.txt: cannot read: no such file or directory"]
+
+
+def test_what_goes_with_another_library_lowers_no_bound_of_torch(repository: Path) -> None:
+    """`torchaudio>=0.13.1` in a list for tests, and at the root of a part, beside `torch>=2.2`."""
+    (repository / "requirements").mkdir()
+    (repository / "requirements" / "test.txt").write_text("torchaudio>=0.13.1\n")
+    (repository / "requirements" / "requirements.txt").write_text("torch>=2.2,<=2.5\n")
+    part = repository / "part"
+    part.mkdir()
+    (part / "setup.py").write_text("setup(install_requires=['torchaudio>=0.12'])\n")
+    assert minimum(part) == minimum(repository) == ("2.2", "requirements.txt")
+    (part / "requirements.txt").write_text("torchvision==0.14.1\n")
+    assert minimum(part) == ("2.2", "requirements.txt")  # of which setup.py comes first
+    (part / "setup.py").unlink()
+    assert minimum(part) == ("1.13", "requirements.txt")  # does not fit
 
 
 @pytest.mark.parametrize("name", ["requirements", "dependencies"])

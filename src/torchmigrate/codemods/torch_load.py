@@ -51,6 +51,8 @@ _STATE_KEY = r"(?i)state|model|net|weight|param|optim|epoch|step|iter|best|loss|
 
 
 _Scoped = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.Module
+# With these, modules keep in their state dicts what they like: `io.BytesIO` in TransformerEngine before 2.0.
+_EXTRA_STATES = ("get_extra_state", "transformer_engine")
 _MOST_FOLLOWED = 500  # calls of the file's functions into which a value is followed
 _MOST_APART = 20  # loads of one file in a function; of more, all are of one case
 _ASSIGNED = r"torch\s*\.\s*load\s*(?:,[^\n]*)?=(?!=)"
@@ -146,7 +148,9 @@ class _File:
 
     @cached_property
     def states(self) -> set[ast.Call]:
-        """The calls of `state_dict` of modules and optimizers of torch."""
+        """The calls of `state_dict` of modules and optimizers of torch, with nothing of others in them."""
+        if any(word in self.planner.source.text for word in _EXTRA_STATES):
+            return set()
         return {
             use.call
             for use in self.planner.names.uses

@@ -6,7 +6,7 @@ A requirement of torchvision or torchaudio says it as well: each of their wheels
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 from urllib.parse import unquote
 
@@ -161,18 +161,19 @@ def of_conda(text: str) -> Bound | None:
     return _either((_conda_specifier(part) for part in version.split("|")), library) if version else None
 
 
-def lowest(bounds: list[Bound | None]) -> Version | None:
-    """The oldest torch that several requirements allow, each of which may hold; None: they do not say.
+def lowest(bounds: Sequence[Bound]) -> tuple[Version | None, Bound | None]:
+    """The oldest torch that several requirements allow, each of which may hold, and which of them says so.
 
     What goes with torchvision or torchaudio counts where torch itself has no bound, and where it is older
     than that, so that they do not fit: nobody knows which of them holds.
     """
-    stated = [bound for bound in bounds if bound is not None]
-    own = [bound.oldest for bound in stated if bound.newest is None]
-    others = [(bound.oldest, bound.newest) for bound in stated if bound.newest is not None]
-    if not own:
-        return min((oldest for oldest, _ in others), default=None)
-    return min([min(own), *(newest for _, newest in others)])
+    own = [(bound.oldest, bound) for bound in bounds if bound.newest is None]
+    others = [bound for bound in bounds if bound.newest is not None]
+    if own:
+        own += [(bound.newest, bound) for bound in others if bound.newest is not None]
+    else:
+        own = [(bound.oldest, bound) for bound in others]
+    return min(own, key=lambda item: item[0], default=(None, None))
 
 
 def library_of(name: str) -> str | None:

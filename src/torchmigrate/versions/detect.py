@@ -8,8 +8,9 @@ import itertools
 import os
 import re
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torchmigrate.files import UnreadableError, is_below, read
@@ -29,7 +30,16 @@ _OPTION = r"\s--?[A-Za-z].*$"  # `torch==1.7 --hash=...`
 _INCLUDE = r"(?:-r|--requirement|-c|--constraint)[\s=]*(\S+)"
 LONGEST = 10_000  # characters of one requirement
 # How the names of all files begin that state what a project requires.
-_NAMES = ("pyproject.toml", "setup.cfg", "setup.py", "requirement", "dependencies", "conda", "environment")
+_NAMES = (
+    "pyproject.toml",
+    "setup.cfg",
+    "setup.py",
+    "requirement",
+    "dependencies",
+    "conda",
+    "environment",
+    "cog",
+)
 MOST_INCLUDED = 100  # files that a requirements file may include
 
 
@@ -52,12 +62,12 @@ class Required(NamedTuple):
     path: Path | None = None
     packages: frozenset[str] = frozenset()
 
-    def older(self, other: Required) -> Required:
-        """Both together: the older minimum counts, this one's if they are the same."""
-        packages = self.packages | other.packages
-        if self.minimum is None or (other.minimum is not None and other.minimum < self.minimum):
-            return other._replace(packages=packages)
-        return self._replace(packages=packages)
+
+class _Stated(NamedTuple):
+    """What the files of a directory state: bounds with the files that have them, and `PACKAGES`."""
+
+    bounds: Mapping[Path, Sequence[Bound]] = MappingProxyType({})
+    packages: frozenset[str] = frozenset()
 
 
 class Requirements:
@@ -68,8 +78,8 @@ class Requirements:
     of them is the minimum: a part of a project may ask for an older one than the root, but not for a newer
     one, since what is in it may be used with what the root allows.
 
-    In one directory the first of pyproject.toml, setup.cfg, setup.py, requirements files and conda
-    environments that states a lower bound counts. Nothing is executed, and nothing is read that is not in
+    In one directory the first of pyproject.toml, setup.cfg, setup.py, requirements files, conda environments
+    and cog.yaml that states a lower bound counts. Nothing is executed, and nothing is read that is not in
     the project (`project_of`).
 
     Args:
@@ -80,7 +90,7 @@ class Requirements:
     def __init__(self, note: Note = silent, trouble: Trouble = silent) -> None:
         self.note = note
         self.trouble = trouble
-        self._stated: dict[Path, Required] = {}
+        self._stated: dict[Path, _Stated] = {}
         self._found: dict[Path, Required] = {}
 
     def of(self, path: Path) -> Required:
@@ -89,12 +99,11 @@ class Requirements:
             path = Path(os.path.realpath(path))
         directory = path.parent
         if directory not in self._found:
-            # Of the same minimum in several places, the outermost is named.
             places = map(self._stated_in, reversed(_directories(Path(os.path.realpath(directory)))))
-            self._found[directory] = functools.reduce(Required.older, places)
+            self._found[directory] = _required(list(places))
         return self._found[directory]
 
-    def _stated_in(self, directory: Path) -> Required:
+    def _stated_in(self, directory: Path) -> _Stated:
         if directory not in self._stated:
             self._stated[directory] = _read_directory(directory, self.note, self.trouble)
         return self._stated[directory]
@@ -109,25 +118,34 @@ def _directories(directory: Path) -> list[Path]:
     return [directory, *itertools.takewhile(lambda place: place not in shared_directories(), above[1:])]
 
 
-def _read_directory(directory: Path, note: Note, trouble: Trouble) -> Required:
-    found = Required()
+def _required(places: Sequence[_Stated]) -> Required:
+    """What directories state together; of the same minimum in several of them, the first is named."""
+    from torchmigrate.versions.bounds import lowest
+
+    packages = frozenset().union(*(place.packages for place in places))
+    stated = [(bound, path) for place in places for path, held in place.bounds.items() for bound in held]
+    minimum, bound = lowest([bound for bound, _ in stated])
+    path = next((path for held, path in stated if held is bound), None)
+    return Required(minimum, path, packages)
+
+
+def _read_directory(directory: Path, note: Note, trouble: Trouble) -> _Stated:
+    found: dict[Path, Sequence[Bound]] = {}
+    of_torch = False  # there is a bound of torch itself
     project = None
+    packages: set[str] = set()
     for reader, paths in _candidates(directory):
         project = project or project_of(directory)
-        packages: set[str] = set()
-        if found.minimum is None:
-            files = [_File(path, project, note, trouble, packages) for path in paths]
-            bounds = {
-                file.path: bound for file in files if (bound := _bound(reader, file, b"torch")) is not None
-            }
-            if bounds:
-                path = min(bounds, key=lambda item: bounds[item])
-                found = found._replace(minimum=bounds[path], path=path)
-        else:  # what is wrong with files that do not count for the minimum matters to nobody
+        if of_torch:  # what is wrong with files that do not count for the minimum matters to nobody
             for path in paths:
-                _bound(reader, _File(path, project, silent, silent, packages), *map(str.encode, PACKAGES))
-        found = found._replace(packages=found.packages | packages)
-    return found
+                _bounds(reader, _File(path, project, silent, silent, packages), *map(str.encode, PACKAGES))
+            continue
+        files = [_File(path, project, note, trouble, packages) for path in paths]
+        here = {file.path: held for file in files if (held := _bounds(reader, file, b"torch"))}
+        of_torch = any(bound.newest is None for held in here.values() for bound in held)
+        if of_torch or not found:
+            found |= here
+    return _Stated(found, frozenset(packages))
 
 
 class _File(NamedTuple):
@@ -184,25 +202,25 @@ def _candidates(directory: Path) -> Iterator[tuple[Reader, list[Path]]]:
     yield _requirements, main
     yield _requirements, [path for path in requirements if path not in main]
     yield _environment, conda
+    if "cog.yaml" in names:
+        yield _cog, [directory / "cog.yaml"]
 
 
-def _bound(reader: Reader, file: _File, *words: bytes) -> Version | None:
-    """The bound that a file states. words: it is not worth parsing without one of them, as most files are."""
-    from torchmigrate.versions.bounds import lowest
-
+def _bounds(reader: Reader, file: _File, *words: bytes) -> Sequence[Bound]:
+    """The bounds that a file states. words: without one of them, as most files are, it is not parsed."""
     if is_dir(file.path):
-        return None
+        return ()
     try:
         data = file.read()
         text = data.replace(b"\0", b"").lower()  # UTF-16 has them
         if b"-r" not in text and not any(word in text for word in words):
-            return None
-        return lowest(list(reader(file, data)))
+            return ()
+        return [bound for bound in reader(file, data) if bound is not None]
     except UnreadableError as error:
         file.trouble(file.path, error.reason, True)
     except FormatError as error:
         file.trouble(file.path, error.reason, False)
-    return None
+    return ()
 
 
 def _each(
@@ -426,9 +444,25 @@ def _requirement_lines(file: _File, data: bytes) -> Iterator[str]:
 
 
 def _environment(file: _File, data: bytes) -> Iterable[Bound | None]:
-    import yaml
-
     from torchmigrate.versions.bounds import of_conda, of_requirement
+
+    items = _items(_yaml(data).get("dependencies"))
+    bounds = [*_each(of_conda, items, file)]
+    for item in items:
+        if isinstance(item, dict):
+            bounds += _each(of_requirement, _items(item.get("pip")), file)
+    return bounds
+
+
+def _cog(file: _File, data: bytes) -> Iterable[Bound | None]:
+    """What a container of Replicate is built with."""
+    from torchmigrate.versions.bounds import of_requirement
+
+    return _each(of_requirement, _items(_table(_yaml(data), "build").get("python_packages")), file)
+
+
+def _yaml(data: bytes) -> dict[str, Any]:
+    import yaml
 
     text = _decode(data)
     try:
@@ -437,9 +471,4 @@ def _environment(file: _File, data: bytes) -> Iterable[Bound | None]:
     except (yaml.YAMLError, ValueError) as error:
         mark = getattr(error, "problem_mark", None)
         raise FormatError(f"not YAML (line {mark.line + 1})" if mark else "not YAML") from None
-    items = _items(content.get("dependencies")) if isinstance(content, dict) else []
-    bounds = [*_each(of_conda, items, file)]
-    for item in items:
-        if isinstance(item, dict):
-            bounds += _each(of_requirement, _items(item.get("pip")), file)
-    return bounds
+    return _table(content)
