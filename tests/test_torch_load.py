@@ -698,6 +698,15 @@ def start(net, p):
     assert "weights_only" in fixed(text, *ONLY, *FIX_ALL)
 
 
+def test_a_function_within_the_function_may_rename_keys() -> None:
+    text = (
+        "import torch\ndef load(net, path):\n"
+        "    def convert(state):\n        return {k.replace('module.', ''): v for k, v in state.items()}\n"
+        "    net.load_state_dict(convert(torch.load(path)))\n"
+    )
+    assert STATE in fixed(text, *ONLY, *FIX_ALL)
+
+
 def test_what_functions_hand_to_each_other_is_followed_so_far_only() -> None:
     """Each calls the next one twice: there are 2 ** 40 ways through them."""
     functions = [

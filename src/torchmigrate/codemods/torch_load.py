@@ -512,11 +512,11 @@ class _Body:
 
     def _handed(self, node: ast.expr, call: ast.Call, called: ast.Name) -> _Held:
         """What a function of the file makes of a whole file that it gets, and who calls it of the result."""
-        functions = self._file.functions.get(called.id, [])
-        is_own = not isinstance(self._node, ast.Module) and self._flow.of(called)
-        if len(functions) != 1 or is_own:
+        own = [] if isinstance(self._node, ast.Module) else [item.statement for item in self._flow.of(called)]
+        functions = own or self._file.functions.get(called.id, [])
+        function = functions[0] if len(functions) == 1 else None
+        if not isinstance(function, ast.FunctionDef):
             return _Held.OBJECTS
-        (function,) = functions
         parameters = [item.arg for item in [*function.args.posonlyargs, *function.args.args]]
         name = next((item.arg for item in call.keywords if item.value is node), None)
         before = call.args[: call.args.index(node)] if node in call.args else []
