@@ -39,6 +39,10 @@ def test_the_new_parser_takes_both(given: str) -> None:
             "p.add_argument('-r', '--local_rank', '--local-rank', dest='rank')\n",
         ),
         (
+            "p.add_argument(\"--local_rank\", help='of the launcher')",
+            'p.add_argument("--local_rank", "--local-rank", help=\'of the launcher\')\n',
+        ),
+        (
             "p.add_argument(\n    '--local_rank',  # of the launcher\n    type=int)",
             "p.add_argument(\n    '--local_rank', '--local-rank',  # of the launcher\n    type=int)\n",
         ),

@@ -421,7 +421,9 @@ class FixPlanner:
         text = self.source.text
         if edit.start in self._fstrings:
             return edit  # the quotes may be those that do not end the string
-        near = self.source.line_text(self.source.position(edit.start)[0])
+        before = text[text.rfind("\n", 0, edit.start) + 1 : edit.start]
+        quoted = '"' in before or "'" in before  # what stands before it on the line counts most
+        near = before if quoted else self.source.line_text(self.source.position(edit.start)[0])
         return edit._replace(text=requoted(edit.text, text, text, near))
 
     @cached_property
@@ -655,7 +657,10 @@ def _joined(fixes: Mapping[int, Fix]) -> dict[int, Fix]:
     if any(one.end > other.start for one, other in pairwise(edits)):
         level, reason = worst.applicability, worst.reason
         return {key: fix._replace(applicability=level, reason=reason) for key, fix in fixes.items()}
+    reasons = dict.fromkeys(fix.reason for fix in fixes.values() if fix.reason is not None)
     whole = worst._replace(
+        title=_title(list(dict.fromkeys(fix.title for fix in fixes.values()))),
+        reason="; ".join(reasons) or None,
         edits=tuple(edits),
         releases=tuple(dict.fromkeys(release for fix in fixes.values() for release in fix.releases)),
         requires=tuple(sorted({text for fix in fixes.values() for text in fix.requires})),
