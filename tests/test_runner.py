@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,14 @@ import torchmigrate
 from torchmigrate import runner
 from torchmigrate.model import FileResult, Finding, Problem, Severity
 from torchmigrate.runner import default_jobs, run
+
+
+class Marked:
+    """What a weak reference can be made of."""
+
+
+def interrupt() -> None:
+    raise KeyboardInterrupt
 
 
 def job(path: Path) -> FileResult:
@@ -41,6 +50,8 @@ def job(path: Path) -> FileResult:
             log.write(f"{path.name}\n")
     if text.startswith("interrupt"):
         raise KeyboardInterrupt
+    if text.startswith("ignored interrupt"):
+        weakref.finalize(Marked(), interrupt)
     finding = Finding("TM000", "name", text, Severity.INFO, 0, len(text))
     result = FileResult(path, [finding], new_text=str(os.getpid()))
     if text.startswith("local"):
@@ -218,6 +229,17 @@ def test_control_c_in_a_terminal(tmp_path: Path) -> None:
     for worker in set(output.split()):
         with pytest.raises(ProcessLookupError):
             os.kill(int(worker), 0)
+
+
+def test_an_interrupt_that_python_ignores_ends_the_run(tmp_path: Path) -> None:
+    """One that comes within a callback of a weak reference is told by `sys.unraisablehook` only."""
+    hook = sys.unraisablehook
+    paths = files(tmp_path, "a", "ignored interrupt", "b", "c")
+    done = []
+    with pytest.raises(KeyboardInterrupt):
+        for result in run(paths, job, 1):
+            done.append(result.path)
+    assert done == paths[:2] and sys.unraisablehook is hook
 
 
 def test_default_jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -65,7 +65,7 @@ def run(
         jobs = _jobs_for(sizes, processors())
     if sys.platform == "win32":
         jobs = min(jobs, 60)  # as many as it can wait for
-    with _little_collection():
+    with _little_collection(), _lost_interrupts() as lost:
         if jobs <= 1 or len(files) <= 1:
             results = _run_here(files, job)
         else:
@@ -80,6 +80,8 @@ def run(
             while position < len(files) and files[position] in waiting:
                 yield waiting.pop(files[position])
                 position += 1
+            if lost:
+                raise lost[0]
 
 
 def attempt(job: FileJob, path: Path) -> FileResult:
@@ -124,6 +126,25 @@ def _little_collection() -> Iterator[None]:
         gc.unfreeze()
         if enabled:
             gc.enable()
+
+
+@contextmanager
+def _lost_interrupts() -> Iterator[list[type[BaseException]]]:
+    """The interrupts that Python ignores: those within a callback of a weak reference or a finalizer."""
+    lost: list[type[BaseException]] = []
+    before = sys.unraisablehook
+
+    def keep(ignored: sys.UnraisableHookArgs) -> None:
+        if issubclass(ignored.exc_type, KeyboardInterrupt):
+            lost.append(ignored.exc_type)
+        else:
+            before(ignored)
+
+    sys.unraisablehook = keep
+    try:
+        yield lost
+    finally:
+        sys.unraisablehook = before
 
 
 def _collect() -> None:

@@ -288,8 +288,7 @@ def _poetry(table: dict[str, Any], file: _File) -> Iterator[Bound | None]:
         if library is not None:
             items = _items(value) or [value]
             texts = [item.get("version") if isinstance(item, dict) else item for item in items]
-            for text in texts:
-                yield from _each(functools.partial(of_poetry, library=library), [text], file)
+            yield from _each(functools.partial(of_poetry, library=library), texts, file)
 
 
 def _table(value: Any, *keys: str) -> dict[str, Any]:
