@@ -115,6 +115,47 @@ def test_a_newer_torch_counts_where_nothing_else_is_said(project: Project) -> No
     }  # newer than the target: not used
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("pyproject.toml", '[project]\nname = "a"\nrequires-python = ">=3.12"\ndependencies = ["torch>=1.8"]\n'),
+        ("pyproject.toml", '[tool.poetry.dependencies]\npython = "^3.12"\ntorch = "^1.8"\n'),
+        ("setup.cfg", "[options]\npython_requires = >=3.12\ninstall_requires = torch>=1.8\n"),
+        ("setup.py", "OLDEST = '~=3.12'\nsetup(python_requires=OLDEST, install_requires=['torch>=1.8'])\n"),
+    ],
+)
+def test_a_torch_that_the_oldest_python_never_had_does_not_count(
+    project: Project, name: str, text: str
+) -> None:
+    project.write(name, text)
+    run = project.run("check", "--verbose", "--target", "2.6")
+    assert f"minimum: torch 2.2 (the first for Python 3.12), from {project.path / name}" in run.stderr
+    assert project.safe() == set()
+    project.write(name, text.replace("3.12", "3.13"))  # torch 2.5
+    assert project.safe() == {*PLACES}
+    project.write(name, text.replace("3.12", "3.8"))
+    assert "minimum: torch 1.8, from" in project.run("check", "--verbose").stderr
+
+
+def test_the_nearest_python_counts(project: Project) -> None:
+    project.write("pyproject.toml", '[project]\nrequires-python = ">=3.8"\n')
+    project.write("requirements.txt", "torch>=1.8\n")
+    project.write("trainer/setup.py", "setup(python_requires='>=3.13')\n")
+    project.write("trainer/craft/setup.py", "setup(python_requires='new')\n")  # nobody knows
+    assert project.safe() == {name for name in PLACES if name.startswith("trainer/")}
+
+
+def test_conda_environments_of_any_name_beside_a_readme(project: Project) -> None:
+    project.write("linux_gpu.yml", "dependencies:\n- python=3.7\n- pytorch=1.5.1\n")
+    project.write("mkdocs.yml", "extra: !!python/name:torch.x\ndependencies: [\n")
+    assert project.safe() == {*PLACES}
+    project.write("README.md", "conda env create -f linux_gpu.yml\n")
+    run = project.run("check", "--verbose")
+    assert project.safe() == set()
+    assert f"minimum: torch 1.5, from {project.path / 'linux_gpu.yml'}" in run.stderr
+    assert "mkdocs" not in run.stderr
+
+
 def test_what_is_said_counts_for_all(project: Project) -> None:
     project.write("trainer/craft/requirements.txt", "torch==1.13.1\n")
     assert project.safe("--minimum", "2.3") == {*PLACES}

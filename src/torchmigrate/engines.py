@@ -93,9 +93,9 @@ def settings_of_files(
     target = parse_version(settings.target)
     made = {each: _with(settings, each, target) for each in set(required.values())}
     if wanted:
-        counts = Counter((each.minimum, each.path) for each in required.values())
-        for (minimum, path), count in sorted(counts.items(), key=lambda item: str(item[0][1] or "")):
-            console.detail(_told(minimum, path, count, target))
+        counts = Counter(each._replace(packages=frozenset()) for each in required.values())
+        for each, count in sorted(counts.items(), key=lambda item: str(item[0].path or "")):
+            console.detail(_told(each, count, target))
     return {path: made[each] for path, each in required.items() if made[each] is not settings}, problems
 
 
@@ -108,15 +108,16 @@ def _with(settings: Settings, required: Required, target: Version) -> Settings:
     return settings._replace(packages=required.packages) if required.packages else settings
 
 
-def _told(minimum: Version | None, path: Path | None, count: int, target: Version) -> str:
+def _told(required: Required, count: int, target: Version) -> str:
     """Which minimum holds for how many files."""
     from torchmigrate.versions.releases import show_version
 
     files = plural(count, "file")
-    if minimum is None:
+    if required.minimum is None:
         return f"minimum: unknown ({files})"
-    if minimum > target:
-        return (
-            f"minimum: torch {show_version(minimum)} in {path} is newer than the target: not used ({files})"
-        )
-    return f"minimum: torch {show_version(minimum)}, from {path} ({files})"
+    torch = f"torch {show_version(required.minimum)}"
+    if required.python is not None:
+        torch += f" (the first for Python {show_version(required.python)})"
+    if required.minimum > target:
+        return f"minimum: {torch} in {required.path} is newer than the target: not used ({files})"
+    return f"minimum: {torch}, from {required.path} ({files})"

@@ -19,6 +19,7 @@ from packaging.version import Version as PackageVersion
 from torchmigrate.versions.releases import (
     COMPANIONS,
     PATCH_RELEASES,
+    PYTHONS,
     RELEASES,
     Version,
     show_version,
@@ -34,6 +35,7 @@ _LIBRARIES = {
 # Of the releases of torchvision and torchaudio only the first two numbers are known; 0.22.1 was the last
 # that had a third one above 2.
 _PATCHES = range(4)
+_PYTHON_PATCHES = range(40)  # more than any Python 3 has had
 _LOWER = frozenset([">=", ">", "==", "===", "~="])
 _LOCAL = re.compile(r"\+[\w.]+")
 _NAME = re.compile(r"\s*(?:[\w./-]+::)?([\w.-]+)(?![\w.+:-])")
@@ -159,6 +161,21 @@ def of_conda(text: str) -> Bound | None:
     if match["keys"] and (key := _CONDA_VERSION.search(match["keys"])) is not None:
         version = next(filter(None, key.groups()), None)  # what is in brackets counts before what is not
     return _either((_conda_specifier(part) for part in version.split("|")), library) if version else None
+
+
+def oldest_python(text: str) -> Version | None:
+    """The oldest Python that a specifier such as `>=3.10,<4` or Poetry's `^3.10` allows, of those that torch
+    has been built for; None: any, or it is not a specifier.
+    """
+    try:
+        specifiers = [SpecifierSet(_poetry_specifier(part)) for part in text.split("||")]
+    except InvalidSpecifier:
+        return None
+    for python in PYTHONS:
+        versions = [f"{show_version(python)}.{patch}" for patch in _PYTHON_PATCHES]
+        if any(item.contains(version) for item in specifiers for version in versions):
+            return python
+    return None
 
 
 def lowest(bounds: Sequence[Bound]) -> tuple[Version | None, Bound | None]:

@@ -18,6 +18,8 @@ from torchmigrate.formats import FormatError, check_yaml, read_toml
 from torchmigrate.reach import entries, is_dir, project_of, shared_directories, work_tree_of
 
 if TYPE_CHECKING:
+    from configparser import ConfigParser
+
     from torchmigrate.versions.bounds import Bound
     from torchmigrate.versions.releases import Version
 
@@ -40,6 +42,8 @@ _NAMES = (
     "environment",
     "cog",
 )
+_YAML = (".yml", ".yaml")
+MOST_OTHERS = 50  # files at the top that may be an environment
 MOST_INCLUDED = 100  # files that a requirements file may include
 
 
@@ -54,12 +58,15 @@ def silent(*_: object) -> None:
 class Required(NamedTuple):
     """What is required for a file, as far as it matters here.
 
-    minimum: the oldest torch that is allowed; None: nobody says. path: the file that says it.
+    minimum: the oldest torch that is allowed; None: nobody says. path: the file that says it. python: the
+        oldest Python of the project, if the first torch that was built for it is that minimum, and a newer
+        one than the file says.
     packages: those of `PACKAGES` that are declared, for a part of the project or for an extra as well.
     """
 
     minimum: Version | None = None
     path: Path | None = None
+    python: Version | None = None
     packages: frozenset[str] = frozenset()
 
 
@@ -78,6 +85,9 @@ class Requirements:
     of them is the minimum: a part of a project may ask for an older one than the root, but not for a newer
     one, since what is in it may be used with what the root allows.
 
+    A torch that was never built for the oldest Python of the project is not supported, whatever the bound:
+    the nearest of pyproject.toml, setup.cfg and setup.py that names a Python counts.
+
     In one directory the first of pyproject.toml, setup.cfg, setup.py, requirements files, conda environments
     and cog.yaml that states a lower bound counts. Nothing is executed, and nothing is read that is not in
     the project (`project_of`).
@@ -92,6 +102,7 @@ class Requirements:
         self.trouble = trouble
         self._stated: dict[Path, _Stated] = {}
         self._found: dict[Path, Required] = {}
+        self._pythons: dict[Path, Version | None] = {}
 
     def of(self, path: Path) -> Required:
         """What is required for a file, which need not exist."""
@@ -99,9 +110,25 @@ class Requirements:
             path = Path(os.path.realpath(path))
         directory = path.parent
         if directory not in self._found:
-            places = map(self._stated_in, reversed(_directories(Path(os.path.realpath(directory)))))
-            self._found[directory] = _required(list(places))
+            places = _directories(Path(os.path.realpath(directory)))
+            required = _required([self._stated_in(place) for place in reversed(places)])
+            self._found[directory] = self._for_python(required, places)
         return self._found[directory]
+
+    def _for_python(self, required: Required, places: Sequence[Path]) -> Required:
+        from torchmigrate.versions.releases import PYTHONS
+
+        if required.minimum is None:
+            return required
+        python = next(filter(None, map(self._python_in, places)), None)
+        if python is None or PYTHONS[python] <= required.minimum:
+            return required
+        return required._replace(minimum=PYTHONS[python], python=python)
+
+    def _python_in(self, directory: Path) -> Version | None:
+        if directory not in self._pythons:
+            self._pythons[directory] = _read_python(directory)
+        return self._pythons[directory]
 
     def _stated_in(self, directory: Path) -> _Stated:
         if directory not in self._stated:
@@ -126,7 +153,7 @@ def _required(places: Sequence[_Stated]) -> Required:
     stated = [(bound, path) for place in places for path, held in place.bounds.items() for bound in held]
     minimum, bound = lowest([bound for bound, _ in stated])
     path = next((path for held, path in stated if held is bound), None)
-    return Required(minimum, path, packages)
+    return Required(minimum, path, packages=packages)
 
 
 def _read_directory(directory: Path, note: Note, trouble: Trouble) -> _Stated:
@@ -179,7 +206,14 @@ Reader = Callable[[_File, bytes], "Iterable[Bound | None]"]
 
 def _candidates(directory: Path) -> Iterator[tuple[Reader, list[Path]]]:
     """Readers with the files they are for, strongest first; the lowest bound of one group counts."""
-    names = sorted(name for name in entries(directory) if name.startswith(_NAMES))
+    held = entries(directory)
+    # Environments of other names, `linux_gpu.yml`, are beside the README that tells of them.
+    is_told = any(name.lower().startswith("readme") for name in held)
+    names = sorted(
+        name
+        for name in held
+        if name.startswith(_NAMES) or (is_told and name.endswith(_YAML) and not name.startswith("."))
+    )
     if not names:
         return
     requirements = [
@@ -202,6 +236,10 @@ def _candidates(directory: Path) -> Iterator[tuple[Reader, list[Path]]]:
     yield _requirements, main
     yield _requirements, [path for path in requirements if path not in main]
     yield _environment, conda
+    if others := [
+        directory / name for name in names if name.endswith(_YAML) and directory / name not in conda
+    ]:
+        yield _other_environment, others[:MOST_OTHERS]
     if "cog.yaml" in names:
         yield _cog, [directory / "cog.yaml"]
 
@@ -305,10 +343,8 @@ def _items(value: object) -> list[Any]:
 # ---- setup.cfg and setup.py -------------------------------------------------------------------------
 
 
-def _setup_cfg(file: _File, data: bytes) -> Iterable[Bound | None]:
+def _read_cfg(data: bytes) -> ConfigParser:
     import configparser
-
-    from torchmigrate.versions.bounds import of_requirement
 
     parser = configparser.ConfigParser(interpolation=None, strict=False)
     # Its own pattern takes quadratic time for white space within a line.
@@ -319,6 +355,13 @@ def _setup_cfg(file: _File, data: bytes) -> Iterable[Bound | None]:
         errors = getattr(error, "errors", None) or [(getattr(error, "lineno", None), "")]
         line = errors[0][0]
         raise FormatError(f"not understood (line {line})" if line else "not understood") from None
+    return parser
+
+
+def _setup_cfg(file: _File, data: bytes) -> Iterable[Bound | None]:
+    from torchmigrate.versions.bounds import of_requirement
+
+    parser = _read_cfg(data)
     own = parser.get("options", "install_requires", fallback="")
     bounds = [*_each(of_requirement, re.split(r"[\n]", own), file)]
     if "options.extras_require" not in parser:
@@ -328,10 +371,23 @@ def _setup_cfg(file: _File, data: bytes) -> Iterable[Bound | None]:
     return bounds if any(bound is not None for bound in bounds) else _each(of_requirement, extras, file)
 
 
-def _setup_py(file: _File, data: bytes) -> Iterable[Bound | None]:
-    """Reads the call of `setup` and the names that are bound to literal lists; else what lists there are."""
-    from torchmigrate.versions.bounds import of_requirement
+class _Setup(NamedTuple):
+    """A setup.py.
 
+    values: what names are bound to. keywords: those of the calls of `setup`.
+    """
+
+    tree: ast.Module
+    values: dict[str, list[ast.expr]]
+    keywords: list[ast.keyword]
+
+    def strings(self, keyword: str) -> list[str]:
+        """The strings that an argument of `setup` holds."""
+        found = (item.value for item in self.keywords if item.arg == keyword)
+        return [text for value in found for text in _strings(value, self.values)]
+
+
+def _read_setup(data: bytes) -> _Setup:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -353,22 +409,25 @@ def _setup_py(file: _File, data: bytes) -> Iterable[Bound | None]:
         for target in targets:
             if isinstance(target, ast.Name):
                 values.setdefault(target.id, []).append(value)
-    own: list[str] = []
-    extras: list[str] = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and _last_name(node.func) == "setup":
-            for keyword in node.keywords:
-                if keyword.arg == "install_requires":
-                    own += _strings(keyword.value, values)
-                elif keyword.arg == "extras_require":
-                    extras += _strings(keyword.value, values)
+    calls = [
+        node for node in ast.walk(tree) if isinstance(node, ast.Call) and _last_name(node.func) == "setup"
+    ]
+    return _Setup(tree, values, [keyword for call in calls for keyword in call.keywords])
+
+
+def _setup_py(file: _File, data: bytes) -> Iterable[Bound | None]:
+    """Reads the call of `setup` and the names that are bound to literal lists; else what lists there are."""
+    from torchmigrate.versions.bounds import of_requirement
+
+    setup = _read_setup(data)
+    own, extras = setup.strings("install_requires"), setup.strings("extras_require")
     file.declares(extras)
     for texts in (own, extras):
         bounds = [*_each(of_requirement, texts, file)]
         if any(bound is not None for bound in bounds):
             return bounds
     # Lists of which functions make what `setup` gets: `_deps = [...]`.
-    lists = (node for node in ast.walk(tree) if isinstance(node, ast.List | ast.Tuple | ast.Set))
+    lists = (node for node in ast.walk(setup.tree) if isinstance(node, ast.List | ast.Tuple | ast.Set))
     rest = [item for node in lists for item in node.elts if isinstance(item, ast.Constant)]
     quiet = file._replace(note=silent)  # not all of them are requirements
     return _each(of_requirement, [item.value for item in rest], quiet)
@@ -397,6 +456,42 @@ def _strings(node: ast.expr, values: dict[str, list[ast.expr]]) -> Iterator[str]
         elif isinstance(node, ast.Name) and node.id not in seen:
             seen.add(node.id)
             waiting += values.get(node.id, ())
+
+
+# ---- the oldest Python ------------------------------------------------------------------------------
+
+
+def _read_python(directory: Path) -> Version | None:
+    """The oldest Python that the metadata in a directory allow; what is wrong with them is told elsewhere."""
+    from torchmigrate.versions.bounds import oldest_python
+
+    readers = {"pyproject.toml": _pyproject_python, "setup.cfg": _cfg_python, "setup.py": _setup_python}
+    for name, reader in readers.items():
+        if name not in entries(directory) or is_dir(directory / name):
+            continue
+        try:
+            stated = reader(read(directory / name, within=project_of(directory)))
+        except (UnreadableError, FormatError):
+            continue
+        if isinstance(stated, str) and len(stated) <= LONGEST:
+            return oldest_python(stated)
+    return None
+
+
+def _pyproject_python(data: bytes) -> object:
+    content = read_toml(data)
+    own = _table(content, "project").get("requires-python")
+    return own or _table(content, "tool", "poetry", "dependencies").get("python")
+
+
+def _cfg_python(data: bytes) -> object:
+    return _read_cfg(data).get("options", "python_requires", fallback=None)
+
+
+def _setup_python(data: bytes) -> object:
+    return (
+        next(iter(_read_setup(data).strings("python_requires")), None) if b"python_requires" in data else None
+    )
 
 
 # ---- requirements files and conda environments ------------------------------------------------------
@@ -451,6 +546,16 @@ def _environment(file: _File, data: bytes) -> Iterable[Bound | None]:
         if isinstance(item, dict):
             bounds += _each(of_requirement, _items(item.get("pip")), file)
     return bounds
+
+
+def _other_environment(file: _File, data: bytes) -> Iterable[Bound | None]:
+    """The same of a file whose name does not say that it is one."""
+    if b"dependencies:" not in data:
+        return ()
+    try:
+        return [*_environment(file._replace(note=silent), data)]
+    except FormatError:
+        return ()
 
 
 def _cog(file: _File, data: bytes) -> Iterable[Bound | None]:

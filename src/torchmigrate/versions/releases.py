@@ -42,6 +42,21 @@ PATCH_RELEASES: tuple[Version, ...] = tuple(
     (*release, patch) for release in RELEASES for patch in range(_LAST_PATCH.get(release, 0) + 1)
 )
 
+# The first torch that has wheels for a Python, of which there are none for an older one: those on PyPI.
+PYTHONS: dict[Version, Version] = {
+    (3, 5): (1, 0),
+    (3, 6): (1, 0),
+    (3, 7): (1, 0),
+    (3, 8): (1, 4),
+    (3, 9): (1, 7),
+    (3, 10): (1, 10),
+    (3, 11): (1, 13),
+    (3, 12): (2, 2),
+    (3, 13): (2, 5),
+    (3, 14): (2, 9),
+    (3, 15): (2, 15),
+}
+
 # The packages that a library installs.
 LIBRARIES: dict[str, tuple[str, ...]] = {
     # caffe2 was part of the torch wheel up to 2.3; the next two became parts of torch. The last torchtext
