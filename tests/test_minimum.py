@@ -137,6 +137,14 @@ def test_a_torch_that_the_oldest_python_never_had_does_not_count(
     assert "minimum: torch 1.8, from" in project.run("check", "--verbose").stderr
 
 
+def test_what_is_needed_is_the_release_of_the_whole_name(project: Project) -> None:
+    project.write("requirements.txt", "torch>=1.6\n")
+    project.write("train.py", "import torch\n\nn = torch.linalg.vector_norm(torch.ones(3))\n")
+    (finding,) = project.findings("--select", "TM005")
+    assert finding["message"].startswith("`torch.linalg.vector_norm` exists since torch 1.9")
+    assert finding["help"] == "raise the minimum to torch 1.9, or test for the release"
+
+
 def test_the_nearest_python_counts(project: Project) -> None:
     project.write("pyproject.toml", '[project]\nrequires-python = ">=3.8"\n')
     project.write("requirements.txt", "torch>=1.8\n")

@@ -139,6 +139,9 @@ class AbsentNames:
         floor = self.api.floor
         if since is None or floor is None:
             return None
+        later = self.api.there_since(name)
+        if later is not None and later > since:  # `torch.linalg` came before `torch.linalg.vector_norm`
+            prefix, since = name, later
         who = "the project supports" if self.api.minimum else "the target is"
         oldest = show_version(floor.version(prefix))
         return finding(
