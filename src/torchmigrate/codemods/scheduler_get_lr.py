@@ -1,6 +1,7 @@
 """TM452: `scheduler.get_lr()` by hand, unless the code shows that it asks as `step` does.
 
-It tells the scheduler so, or stores the rates where `step` does: `scheduler._last_lr = scheduler.get_lr()`.
+It tells the scheduler so, says at which epoch it is, or stores the rates where `step` does:
+`scheduler._last_lr = scheduler.get_lr()`.
 """
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ from torchmigrate.hits import Hit
 from torchmigrate.model import Finding
 
 _MARK = "_get_lr_called_within_step"
+_EPOCH = "last_epoch"  # who sets it wants the rate of that epoch, which `step` has not set
 _CONTEXT = "_enable_get_lr_call"
 
 
 def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
-    """The findings, without those under `scheduler._get_lr_called_within_step = True` and its like."""
+    """The findings, without those behind `scheduler._get_lr_called_within_step = True` and its like."""
     yield from planner.findings(
         [hit for hit in hits if not (_is_within_step(hit, planner) or _is_stored(hit.use.statement))]
     )
@@ -34,14 +36,19 @@ def _is_stored(statement: ast.stmt) -> bool:
 def _is_within_step(hit: Hit, planner: FixPlanner) -> bool:
     """Whether the last thing that the function set before the call is the mark, to true; or its context."""
     text = planner.source.text
-    if (_MARK not in text and _CONTEXT not in text) or not isinstance(hit.use.node, ast.Attribute):
+    told = any(word in text for word in (_MARK, _EPOCH, _CONTEXT))
+    if not told or not isinstance(hit.use.node, ast.Attribute):
         return False
     scheduler = ast.dump(hit.use.node.value)
     marks: list[tuple[int, bool]] = []
     for node in ast.walk(hit.use.scope.node):
         if isinstance(node, ast.Assign):
             at = planner.source.span(node)[0]
-            marks += [(at, _is_true(node.value)) for target in node.targets if _marks(target, scheduler)]
+            marks += [
+                (at, target.attr == _EPOCH or _is_true(node.value))
+                for target in node.targets
+                if isinstance(target, ast.Attribute) and _marks(target, scheduler)
+            ]
         elif isinstance(node, ast.With):
             start, end = planner.source.span(node)
             if start <= hit.use.start < end and any(_enables(item, scheduler) for item in node.items):
@@ -50,8 +57,8 @@ def _is_within_step(hit: Hit, planner: FixPlanner) -> bool:
     return bool(before) and max(before)[1]
 
 
-def _marks(target: ast.expr, scheduler: str) -> bool:
-    return isinstance(target, ast.Attribute) and target.attr == _MARK and ast.dump(target.value) == scheduler
+def _marks(target: ast.Attribute, scheduler: str) -> bool:
+    return target.attr in (_MARK, _EPOCH) and ast.dump(target.value) == scheduler
 
 
 def _enables(item: ast.withitem, scheduler: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -149,12 +150,23 @@ def _kept(
 
 
 def _summed(text: str) -> str:
-    """`255 + 1` as `256`: what a template adds to a literal that is given, also in parentheses."""
+    """What a template adds to an argument: `255 + 1` as `256`, also in parentheses; `n - 1 + 1` as `n`."""
     terms = re.fullmatch(r"[( ]*(-?\d+)[) ]* ([+-]) (\d+)", text)
     if terms is None:
-        return text
+        return _without_opposites(text)
     first, second = int(terms[1]), int(terms[3])
     return str(first + second if terms[2] == "+" else first - second)
+
+
+def _without_opposites(text: str) -> str:
+    if re.search(r"[+-] (\d+)$", text) is None or "#" in text or "\n" in text:
+        return text
+    match ast.parse(text, mode="eval").body:
+        case ast.BinOp(ast.BinOp(rest, first, ast.Constant(taken)), second, ast.Constant(added)):
+            opposite = {type(first), type(second)} == {ast.Add, ast.Sub}
+            if opposite and taken == added and type(taken) is int:
+                return ast.get_source_segment(text, rest) or text
+    return text
 
 
 def _add(found: list[NewArgument], keyword: str, filled: Filled, spell: Spell) -> None:
