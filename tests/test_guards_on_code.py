@@ -40,6 +40,19 @@ CLEAN = {
                 return torch.GradScaler("cuda")
             return torch.cuda.amp.GradScaler()
     """,
+    "a_name_that_is_only_asked_for": """
+        import torch
+        HAS_AMP = False
+        try:
+            if getattr(torch.cuda.amp, "autocast") is not None:
+                HAS_AMP = True
+        except AttributeError:
+            pass
+        try:
+            torch.cuda.amp.autocast
+        except AttributeError:
+            HAS_AMP = False
+    """,
     "bound_in_both_branches_of_a_test": """
         import torch
         import torch.nn.functional as F
@@ -1158,6 +1171,19 @@ CLEAN = {
 }
 
 REPORTED = {
+    "a_name_that_is_taken_where_it_is_there": (
+        """
+        import torch
+        try:
+            autocast = torch.cuda.amp.autocast
+            getattr(torch.cuda.amp, "autocast")()
+        except AttributeError:
+            autocast = None
+        if getattr(torch.cuda.amp, "autocast") is not None:
+            HAS_AMP = True
+        """,
+        ["torch.cuda.amp.autocast"] * 3,
+    ),
     "bound_in_the_branch_that_runs": (
         """
             import torch

@@ -6,6 +6,7 @@ import ast
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 
+from torchmigrate.names.guards import MISSING_NAME, survives
 from torchmigrate.names.model import Guards, Qual, Role, Use
 from torchmigrate.places import Surroundings
 from torchmigrate.trees import walk
@@ -43,6 +44,18 @@ class Defaults:
         value = self.around.names.values.get(id(node), ())
         only = value[0] if len(value) == 1 else None
         return only.name if isinstance(only, Qual) and only.sure else None
+
+    def is_only_asked_for(self, use: Use) -> bool:
+        """Whether code asks if a name is there, and does nothing else with it, in a `try` that goes on without.
+
+        `getattr(torch.cuda.amp, "autocast") is not None`, or `torch.cuda.amp.autocast` as a statement
+        """
+        if use.call is not None or use.role is Role.IMPORT or not survives(use.guards, MISSING_NAME):
+            return False
+        around = self.around.parent(use.node, use.statement)
+        if isinstance(around, ast.Compare):
+            return isinstance(around.ops[0], ast.Is | ast.IsNot)
+        return isinstance(around, ast.Expr)
 
     def is_overridden(self, use: Use, surely_runs: Callable[[Guards], bool]) -> bool:
         """Whether what a use binds is replaced before anything reads it, in a branch that runs at the target.

@@ -209,6 +209,8 @@ class HitFinder:
                     return None
         elif use.call is None and not use.method and self._is_default(use, new, defaults):
             return None
+        elif defaults.is_only_asked_for(use):
+            return None
         if use.role is Role.IMPORT and symbol in rule.modules:
             match = _from_module(match, use, source)
         return Hit(rule, symbol, name, use, place, match, len(use.candidates) == 1, optional)
