@@ -15,16 +15,23 @@ from torchmigrate.names.model import Role
 from torchmigrate.names.types import STATED, level
 from torchmigrate.versions.range import applicability
 
+_VOLATILE = "volatile"  # the codemod of TM331
 _TENSOR = "torch.Tensor"
 _EQUAL = {ast.Eq: "", ast.Is: "", ast.NotEq: "not ", ast.IsNot: "not "}
 
 
 def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
-    """Every hit as a finding; the cases of the rule fix what is no test."""
+    """Every hit as a finding, but for volatile variables; the cases of the rule fix what is no test.
+
+    What is said of `volatile` takes the wrapper along.
+    """
+    volatile = {id(hit.use.call) for hit in planner.hits if hit.rule.codemod == _VOLATILE and hit.use.call}
     tests: list[tuple[Hit, ast.Compare | None]] = []
     others: list[Hit] = []
     for hit in hits:
         if hit.use.role is Role.IMPORT and _only_asks_engine(hit, planner):
+            continue
+        if id(hit.use.call) in volatile:
             continue
         asked, comparison = _test(hit, planner)
         if asked or comparison is not None:
