@@ -118,7 +118,10 @@ def test_a_newer_torch_counts_where_nothing_else_is_said(project: Project) -> No
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("pyproject.toml", '[project]\nname = "a"\nrequires-python = ">=3.12"\ndependencies = ["torch>=1.8"]\n'),
+        (
+            "pyproject.toml",
+            '[project]\nname = "a"\nrequires-python = ">=3.12"\ndependencies = ["torch>=1.8"]\n',
+        ),
         ("pyproject.toml", '[tool.poetry.dependencies]\npython = "^3.12"\ntorch = "^1.8"\n'),
         ("setup.cfg", "[options]\npython_requires = >=3.12\ninstall_requires = torch>=1.8\n"),
         ("setup.py", "OLDEST = '~=3.12'\nsetup(python_requires=OLDEST, install_requires=['torch>=1.8'])\n"),

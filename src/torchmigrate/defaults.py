@@ -46,11 +46,11 @@ class Defaults:
         return only.name if isinstance(only, Qual) and only.sure else None
 
     def is_only_asked_for(self, use: Use) -> bool:
-        """Whether code asks if a name is there, and does nothing else with it, in a `try` that goes on without.
+        """Whether code only asks if a name is there, in a `try` that goes on without it.
 
         `getattr(torch.cuda.amp, "autocast") is not None`, or `torch.cuda.amp.autocast` as a statement
         """
-        if use.call is not None or use.role is Role.IMPORT or not survives(use.guards, MISSING_NAME):
+        if use.role is Role.IMPORT or not survives(use.guards, MISSING_NAME):
             return False
         around = self.around.parent(use.node, use.statement)
         if isinstance(around, ast.Compare):

@@ -207,9 +207,9 @@ class HitFinder:
                     return None
                 if not new and origins and all(_is_optional(origin, symbol) for origin in origins):
                     return None
-        elif use.call is None and not use.method and self._is_default(use, new, defaults):
-            return None
-        elif defaults.is_only_asked_for(use):
+        elif use.call is None and (
+            (not use.method and self._is_default(use, new, defaults)) or defaults.is_only_asked_for(use)
+        ):
             return None
         if use.role is Role.IMPORT and symbol in rule.modules:
             match = _from_module(match, use, source)

@@ -16,12 +16,12 @@ from torchmigrate.names.model import VersionOf
 
 # Comparison in words -> operator.
 _WORDS = {
-    ">=": "ge gte geq greater_equal greater_equal_than greater_or_equal greater_or_equal_than"
-    " greater_or_equal_to greater_than_or_equal greater_than_or_equal_to higher_equal higher_or_equal"
+    ">=": "ge gte geq gt_or_eq gt_or_equal greater_equal greater_equal_than greater_or_equal"
+    " greater_or_equal_than greater_or_equal_to greater_than_or_equal greater_than_or_equal_to higher_equal higher_or_equal"
     " equal_or_greater equal_or_newer equal_or_higher newer_or_equal at_least after since",
     ">": "gt greater greater_than higher higher_than newer newer_than later_than",
-    "<=": "le lte leq less_equal less_equal_than less_or_equal less_or_equal_than less_than_or_equal"
-    " lower_equal lower_or_equal at_most",
+    "<=": "le lte leq lt_or_eq lt_or_equal less_equal less_equal_than less_or_equal less_or_equal_than"
+    " less_than_or_equal lower_equal lower_or_equal at_most",
     "<": "lt less less_than lesser lesser_than lower lower_than older older_than below before",
 }
 _OPERATORS = {word: op for op, words in _WORDS.items() for word in words.split()}
@@ -35,6 +35,8 @@ _OWNER = rf"_*(?:is_|has_|use_|check_)?{_LIBRARY}_"
 _CONSTANTS = (
     # _TORCH_GREATER_EQUAL_1_8, TORCH_VERSION_GE_2_4, is_torch_less_than_1_8, TORCHVISION_LT_0_13
     rf"{_OWNER}(?:version_)?(?:is_)?{_WORD}_{_NUMBERS}(?:_dev)?_*",
+    # GE_TORCH_1_8, GT_OR_EQUAL_TORCH_VERSION_2_5
+    rf"_*(?:is_|has_)?{_WORD}_{_LIBRARY}_(?:version_)?{_NUMBERS}_*",
     # TORCH_2_0_OR_NEWER, IS_TORCH_2_PLUS
     rf"{_OWNER}{_NUMBERS}_(?:plus|(?:or|and)_(?:newer|later|above|higher|up))_*",
     # TORCH_2_4, torch_1_10
@@ -71,6 +73,10 @@ _CHECK = r"_*check_versions?_*"
 _VERSION = (
     rf"_*(?:get_|installed_|current_|cur_|base_)*{_LIBRARY}_*ver(?:sions?|s)?"
     r"(?:_(?:tuple|info|parsed|str|string|number|num|float))?_*"
+)
+# TORCH_VERSION_2_11_0, VERSION_2_1, V_2_1: what a version is compared with.
+_WRITTEN = (
+    r"_*(?:py)?(?:torch(?:vision|audio)?_)?(?:min_|max_)?(?:v|ver|version)?_?(?P<numbers>\d+(?:_\d+){1,3})_*"
 )
 _PART = rf"_*(?:get_)?{_LIBRARY}_(?:ver_|version_)?(?P<part>major|minor)(?:_ver|_version)?_*"
 _AVAILABLE = r"_*(?:is_|has_)?_*(?:module|package)_(?:is_)?(?:available|installed|exists)_*"
@@ -150,6 +156,12 @@ def version_named(name: str) -> VersionOf | None:
     if found := _match(name, _PART):
         return VersionOf(_DISTRIBUTIONS[found["library"]], found["part"])
     return None
+
+
+def written_version(name: str) -> tuple[int, ...] | None:
+    """The version that a constant is by its name, where a version is compared with it."""
+    found = _match(name, _WRITTEN)
+    return tuple(map(int, found["numbers"].split("_"))) if found else None
 
 
 class MarkTest(NamedTuple):

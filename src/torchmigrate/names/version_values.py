@@ -295,7 +295,7 @@ def literal(node: ast.expr, evaluate: Evaluate) -> VersionLiteral | None:
         if isinstance(node, ast.Attribute) and node.attr == "release":
             return _as_sequence(literal(node.value, evaluate), "version", "tuple")
         only = sole(evaluate(node))
-        return literal_value(only.value) if isinstance(only, Const) else None
+        return literal_value(only.value) if isinstance(only, Const) else _literal_named(node, evaluate)
     if isinstance(node, (ast.Tuple, ast.List)):
         values = [_constant(element, evaluate) for element in node.elts]
         return literal_value(tuple(values))
@@ -314,6 +314,15 @@ def literal(node: ast.expr, evaluate: Evaluate) -> VersionLiteral | None:
         inner = literal(node.generators[0].iter, evaluate) if converts else None
         return _as_sequence(inner, "strings", "tuple")
     return None
+
+
+def _literal_named(node: ast.Name | ast.Attribute, evaluate: Evaluate) -> VersionLiteral | None:
+    """A constant of another file that has the version in its name: `TORCH_VERSION_2_11_0`."""
+    if not last_name(node).rstrip("_")[-1:].isdecimal():  # most names
+        return None
+    name = unknown_name(node, evaluate)
+    numbers = guard_names.written_version(name) if name else None
+    return VersionLiteral(numbers, "version") if numbers else None
 
 
 def _constant(node: ast.expr, evaluate: Evaluate) -> object:
