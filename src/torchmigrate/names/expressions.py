@@ -33,7 +33,8 @@ from torchmigrate.trees import children
 
 _MOST_ITEMS = 16  # elements of a tuple or list that are kept apart
 _MOST_NESTED = 16  # conditions within each other that are followed: each is read once for all around it
-_SPECIAL_CALLS = frozenset(["getattr", "importorskip", "patch", "setattr"])
+_SPECIAL_CALLS = frozenset(["cast", "getattr", "importorskip", "patch", "setattr"])
+_CASTS = frozenset(["typing.cast", "typing_extensions.cast"])
 _DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+\Z")
 
 
@@ -150,6 +151,8 @@ class Expressions(Calls):
                 return out or UNKNOWN
         elif name == "importorskip":
             return self._imported_or_skipped(node)
+        elif name == "cast":
+            return self._cast(node)
         elif name != "getattr" and node.args:
             first = node.args[0]
             if (
@@ -160,6 +163,20 @@ class Expressions(Calls):
             ):
                 self._record(first, (first.value,), False, Role.STRING, None, None, None, "", "import")
         return None
+
+    def _cast(self, node: ast.Call) -> Value | None:
+        """`cast(Module, x)`: the first argument is an annotation, and the second comes back as it is."""
+        value = self.peek(node.func)
+        only = value[0] if len(value) == 1 else None
+        if not isinstance(only, Qual) or only.name not in _CASTS or len(node.args) != 2 or node.keywords:
+            return None
+        before = self.role
+        self.role = Role.ANNOTATION
+        self.eval(node.args[0])
+        self.role = Role.REFERENCE
+        value = self.eval(node.args[1])
+        self.role = before
+        return value
 
     def _imported_or_skipped(self, node: ast.Call) -> Value | None:
         """`torch = pytest.importorskip("torch")`: what the import gives, wherever anything runs after it."""

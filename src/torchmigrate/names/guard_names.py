@@ -17,8 +17,9 @@ from torchmigrate.names.model import VersionOf
 # Comparison in words -> operator.
 _WORDS = {
     ">=": "ge gte geq gt_or_eq gt_or_equal greater_equal greater_equal_than greater_or_equal"
-    " greater_or_equal_than greater_or_equal_to greater_than_or_equal greater_than_or_equal_to higher_equal higher_or_equal"
-    " equal_or_greater equal_or_newer equal_or_higher newer_or_equal at_least after since",
+    " greater_or_equal_than greater_or_equal_to greater_than_or_equal greater_than_or_equal_to"
+    " higher_equal higher_or_equal equal_or_greater equal_or_newer equal_or_higher newer_or_equal at_least"
+    " after since",
     ">": "gt greater greater_than higher higher_than newer newer_than later_than",
     "<=": "le lte leq lt_or_eq lt_or_equal less_equal less_equal_than less_or_equal less_or_equal_than"
     " less_than_or_equal lower_equal lower_or_equal at_most",
