@@ -46,6 +46,27 @@ def removed(code: str, *names: str, is_init: bool = False) -> str:
         ("if x: from torch import qr; qr(A)\n", "qr", "if x: qr(A)\n"),
         ("if x: import math; from torch import qr\n", "qr math", "if x: pass\n"),
         ("def f():\n    'doc'\n    from torch import qr\n", "qr", "def f():\n    'doc'\n"),
+        # A test that has nothing left to ask for goes, where it only looks at values.
+        ("y = 1\nif x.a:\n    from torch import qr\n\nz = 2\n", "qr", "y = 1\n\nz = 2\n"),
+        ("def f():\n    if not x['a'] and y is None: from torch import qr\n    g()\n", "qr", "def f():\n    g()\n"),
+        ("def f():\n    if x:\n        from torch import qr\n", "qr", "def f():\n    if x:\n        pass\n"),
+        ("if x():\n    from torch import qr\ny = 1\n", "qr", "if x():\n    pass\ny = 1\n"),
+        ("if x:  # why\n    from torch import qr\ny = 1\n", "qr", "if x:  # why\n    pass\ny = 1\n"),
+        ("if x:\n    from torch import qr\nelse:\n    y = 1\n", "qr", "if x:\n    pass\nelse:\n    y = 1\n"),
+        (
+            "if x:\n    y = 1\nelif z:\n    from torch import qr\ny = 1\n",
+            "qr",
+            "if x:\n    y = 1\nelif z:\n    pass\ny = 1\n",
+        ),
+        ("y = 1; z = 2\nif x: from torch import qr\ny = 1\n", "qr", "y = 1; z = 2\ny = 1\n"),
+        # Blank lines at the beginning of a suite.
+        ("if x():\n    from torch import qr\n\n    y = qr\n", "qr", "if x():\n    y = qr\n"),
+        (
+            "def f():\n    from torch import qr\n\n    import math\n\n    # why\n    y = qr\n",
+            "qr math",
+            "def f():\n    # why\n    y = qr\n",
+        ),
+        ("def f():\n    z\n    from torch import qr\n\n    y = qr\n", "qr", "def f():\n    z\n\n    y = qr\n"),
         # Another import of a library stays.
         ("import torch\nimport torch.nn as nn\nnn.x, torch.qr\n", "torch", "import torch.nn as nn\nnn.x, torch.qr\n"),
     ],

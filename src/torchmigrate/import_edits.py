@@ -328,6 +328,8 @@ def remove_statements(
 ) -> tuple[Edit, ...]:
     """Remove simple statements of one block; one of them becomes `pass` where a suite would be empty.
 
+    Blank lines behind those at the beginning of a suite go with them.
+
     Args:
         module: whether `block` is the body of the module, which may be empty.
     """
@@ -337,6 +339,10 @@ def remove_statements(
         keep = block[0]
         ids.discard(id(keep))
         edits.append(Edit(start_of(source, keep), end_of(source, keep), "pass", mergeable=True))
+    leading = 0
+    while not module and leading < len(block) and id(block[leading]) in ids:
+        leading += 1
+    first_left = block[leading].lineno if 0 < leading < len(block) else 0
     seen: set[int] = set()
     for statement in block:
         if id(statement) not in ids or id(statement) in seen:
@@ -345,7 +351,13 @@ def remove_statements(
         seen.update(id(item) for item in line.statements)
         dead = [number for number, item in enumerate(line.statements) if id(item) in ids]
         if len(dead) == len(line.statements) and line.indent is not None:
-            edits.append(Edit(line.start, line.after, "", mergeable=True))
+            after = line.after
+            if (
+                statement.lineno < first_left
+                and (blank := _BLANK_LINES.match(source.text, after)) is not None
+            ):
+                after = blank.end()
+            edits.append(Edit(line.start, after, "", mergeable=True))
             continue
         for first, last in _runs(dead):
             if last + 1 < len(line.statements):
@@ -356,6 +368,25 @@ def remove_statements(
                 end = end_of(source, line.statements[last])
             edits.append(Edit(start, end, "", mergeable=True))
     return tuple(sorted(edits))
+
+
+def remove_empty_test(source: SourceText, block: Sequence[ast.stmt], node: ast.If) -> Edit | None:
+    """Remove an `if` of `block` that has nothing left to do; None where it has comments, or is not alone."""
+    text = source.text
+    start = line_start(text, start_of(source, node))
+    rest = _REST_OF_LINE.match(text, end_of(source, node))
+    index = index_of(block, node)
+    alone = not text[start : start_of(source, node)].strip() and rest is not None and not rest[1]
+    if (
+        not alone
+        or rest is None
+        or "#" in text[start : rest.end()]
+        or not text.startswith("if", start_of(source, node))
+    ):
+        return None
+    if index and block[index - 1].end_lineno == node.lineno:
+        return None
+    return Edit(start, rest.end(), "", mergeable=True)
 
 
 # ---- the top of a module --------------------------------------------------------------------------------
