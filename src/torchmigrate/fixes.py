@@ -10,7 +10,6 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import cast
 
 from torchmigrate import identity
 from torchmigrate.catalogue.model import Case, Rule
@@ -22,7 +21,6 @@ from torchmigrate.hits import Hit
 from torchmigrate.idle import remove_idle
 from torchmigrate.import_edits import remove_statements
 from torchmigrate.imports import ImportPlanner, Refusal
-from torchmigrate.match.conditions import has_effects
 from torchmigrate.model import Applicability, Edit, Finding, Fix, Release, Severity
 from torchmigrate.moves import Moves
 from torchmigrate.names.distinctive import DISTINCTIVE_METHODS
@@ -33,12 +31,10 @@ from torchmigrate.places import Surroundings
 from torchmigrate.quotes import requoted
 from torchmigrate.ranges import Ranges
 from torchmigrate.source import Source
-from torchmigrate.trees import walk
+from torchmigrate.suites import Suites
 from torchmigrate.versions.range import VersionRange, applicability, requirement, severity, timeline
 from torchmigrate.versions.releases import show_version
 
-# Calls in a test that only ask.
-_ASKING = frozenset("isinstance hasattr len bool type is_available is_tensor".split())
 _OTHER_ROLES = "the file also asks for the old name, which is not the same thing"
 _TAKEN_FROM_HERE = "others may take the name from here"
 _FSTRING = re.compile(r"[fF][rR]?['\"]|[rR][fF]['\"]")
@@ -109,6 +105,7 @@ class FixPlanner:
         self._stated: dict[
             int, str
         ] = {}  # id() of fixes that rest on annotations alone -> what they are about
+        self._suites = Suites(names.tree, source)
         self._removed: dict[int, set[int]] = {}  # block -> statements that fixes remove
 
     @cached_property
@@ -303,8 +300,8 @@ class FixPlanner:
         """
         gone = self._removed.setdefault(id(block), set())
         gone.update(map(id, statements))
-        outer = self._owners.get(id(block)) if len(statements) == len(block) else None
-        if outer is not None and self._is_idle(outer[0], block):
+        outer = self._suites.idle_test(block) if len(statements) == len(block) else None
+        if outer is not None:
             return self.remove(outer[1], [outer[0]])
         if block is self.names.tree.body or len(gone) < len(block) or len(statements) == len(block):
             return remove_statements(self.source, block, statements, module=block is self.names.tree.body)
@@ -312,26 +309,6 @@ class FixPlanner:
         start, end = self.source.span(last)
         others = remove_statements(self.source, block, statements[:-1], module=False)
         return (*others, Edit(start, end, "pass"))
-
-    @cached_property
-    def _owners(self) -> dict[int, tuple[ast.If, list[ast.stmt]]]:
-        """The `if` of every suite, and the block that it stands in, by the id() of the suite."""
-        found: dict[int, tuple[ast.If, list[ast.stmt]]] = {}
-        for node in walk(self.names.tree):
-            for field_name in ("body", "orelse", "finalbody"):
-                block: list[ast.stmt] | ast.expr | None = getattr(node, field_name, None)
-                for statement in block if isinstance(block, list) else ():
-                    if isinstance(statement, ast.If):
-                        found[id(statement.body)] = statement, cast("list[ast.stmt]", block)
-        return found
-
-    def _is_idle(self, statement: ast.If, suite: list[ast.stmt]) -> bool:
-        """Whether an `if` does nothing without its suite, and holds no comment; `elif` is part of another."""
-        if statement.body is not suite or statement.orelse or has_effects(statement.test, harmless=_ASKING):
-            return False
-        start, end = self.source.span(statement)
-        line = self.source.text[start:end] + self.source.text[end:].partition("\n")[0]
-        return line.startswith("if") and "#" not in line
 
     def runs_elsewhere(self, guards: Guards) -> bool:
         """Whether guards say that a place does not run at the target; hits have been asked already."""
@@ -446,7 +423,7 @@ class FixPlanner:
             if first is not None:
                 with self._caught(first):
                     move = self._move(first, found)
-            if move is not None:
+            if move is not None and not self._had_better_go(move):
                 key = (id(move.binding.statement), move.first.rule.code, move.whole, move.level)
                 bundles[key].append(move)
         return list(bundles.values())
@@ -486,6 +463,11 @@ class FixPlanner:
             move.requires |= made[5]
             move.title = move.title or made[3]
         return move
+
+    def _had_better_go(self, move: _Move) -> bool:
+        """Whether an import has no use, and what it would become is not the same."""
+        unused = move.level < Applicability.SAFE and not move.binding.uses
+        return unused and bool(self.imports.without_use(move.binding))
 
     def _has_other_roles(self, binding: Binding, rule: Rule) -> bool:
         """Whether what an import binds is used in a way of which its rule says nothing."""

@@ -370,25 +370,6 @@ def remove_statements(
     return tuple(sorted(edits))
 
 
-def remove_empty_test(source: SourceText, block: Sequence[ast.stmt], node: ast.If) -> Edit | None:
-    """Remove an `if` of `block` that has nothing left to do; None where it has comments, or is not alone."""
-    text = source.text
-    start = line_start(text, start_of(source, node))
-    rest = _REST_OF_LINE.match(text, end_of(source, node))
-    index = index_of(block, node)
-    alone = not text[start : start_of(source, node)].strip() and rest is not None and not rest[1]
-    if (
-        not alone
-        or rest is None
-        or "#" in text[start : rest.end()]
-        or not text.startswith("if", start_of(source, node))
-    ):
-        return None
-    if index and block[index - 1].end_lineno == node.lineno:
-        return None
-    return Edit(start, rest.end(), "", mergeable=True)
-
-
 # ---- the top of a module --------------------------------------------------------------------------------
 
 

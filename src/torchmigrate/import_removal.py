@@ -13,16 +13,12 @@ from torchmigrate.libraries import LIBRARY_ROOTS
 from torchmigrate.model import Edit, Release
 from torchmigrate.names.model import Binding, Names, Role, Use
 from torchmigrate.submodules import needed_module
+from torchmigrate.suites import Suites
 
 _KEPT_BY_LINTER = re.compile(r"noqa\s*:[^#]*\bF401\b|pylint\s*:\s*disable", re.IGNORECASE)
 _TYPE_COMMENT = re.compile(r"#[ \t]*type:(.*)")
 _TYPE_NODES = (ast.Expression, ast.expr, ast.expr_context, ast.operator)
 _OPERATORS = ("torch.ops.", "torch.classes.", "torch.jit.load", "torch.export.load")
-_MAY_GO = (ast.Import, ast.ImportFrom, ast.If, ast.Pass)
-_LOOKS = (
-    *(ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.UnaryOp, ast.Not, ast.BoolOp, ast.boolop),
-    *(ast.Compare, ast.Is, ast.IsNot, ast.Eq, ast.NotEq, ast.expr_context),
-)
 _TAKES_TYPE = frozenset(["cast", "ForwardRef", "NewType", "TypeVar"])
 
 
@@ -59,38 +55,19 @@ def removals(
                 edits.extend(cut.edits)
         elif all(map(editing.is_marker, editing.comments_of(source, block, statement))):
             whole.setdefault(id(block), (block, []))[1].append(statement)
-    tests: dict[int, tuple[list[ast.stmt], ast.If]] | None = None
+    suites = Suites(names.tree, source)
+    waiting = list(whole.values())
+    while waiting:
+        block, statements = waiting.pop()
+        outer = suites.idle_test(block) if len(statements) == len(block) else None
+        if outer is None or whole.pop(id(block), None) is None:
+            continue
+        around = whole.setdefault(id(outer[1]), (outer[1], []))
+        around[1].append(outer[0])
+        waiting.append(around)
     for block, statements in whole.values():
-        module = block is names.tree.body
-        test = None
-        if not module and len(statements) == len(block):
-            tests = _tests(names.tree) if tests is None else tests
-            around, node = tests.get(id(block), ([], None))
-            test = editing.remove_empty_test(source, around, node) if node is not None else None
-        edits.extend([test] if test else editing.remove_statements(source, block, statements, module=module))
+        edits.extend(editing.remove_statements(source, block, statements, module=block is names.tree.body))
     return tuple(sorted(edits))
-
-
-def _tests(tree: ast.Module) -> dict[int, tuple[list[ast.stmt], ast.If]]:
-    """Each `if` without an `else` whose test only looks at values, with the block around it, by its body.
-
-    Of a block something else is left.
-    """
-    found: dict[int, tuple[list[ast.stmt], ast.If]] = {}
-    for outer in ast.walk(tree):
-        for name in ("body", "orelse", "finalbody"):
-            block = getattr(outer, name, None)
-            if not isinstance(block, list) or all(isinstance(node, _MAY_GO) for node in block):
-                continue
-            for node in block:
-                if isinstance(node, ast.If) and not node.orelse and _only_looks(node.test):
-                    found[id(node.body)] = block, node
-    return found
-
-
-def _only_looks(test: ast.expr) -> bool:
-    """Whether a test is made of names, attributes, entries and constants: `args.fp16`, `not args["fp16"]`."""
-    return all(isinstance(node, _LOOKS) for node in ast.walk(test))
 
 
 def without_use(names: Names, source: SourceText, scopes: ImportScopes, binding: Binding) -> tuple[Edit, ...]:

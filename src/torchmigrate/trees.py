@@ -6,7 +6,7 @@ Both differ in one thing: the contexts (`ast.Load` and its like), which stand fo
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from itertools import chain
 from typing import TypeVar
 
@@ -97,3 +97,20 @@ class Nodes:
     def __call__(self, kind: type[Node]) -> list[Node]:
         """Those of one class, and not of those below it."""
         return self._held.get(kind, [])  # type: ignore[return-value]  # grouped by class
+
+
+def has_effects(node: ast.AST, harmless: Container[str] = ()) -> bool:
+    """Whether evaluating an expression may do something that must not be lost.
+
+    harmless: last names of functions that may be called.
+    """
+    effects = (ast.Call, ast.Await, ast.NamedExpr, ast.Yield, ast.YieldFrom)
+    return any(
+        isinstance(inner, effects)
+        and not (isinstance(inner, ast.Call) and _last_name(inner.func) in harmless)
+        for inner in ast.walk(node)
+    )
+
+
+def _last_name(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")

@@ -17,10 +17,10 @@ from torchmigrate.codemods._expression_edits import Piece, as_primary
 from torchmigrate.codemods._operations import number
 from torchmigrate.codemods._unclear import Unclear
 from torchmigrate.hits import Hit
-from torchmigrate.match.conditions import has_effects
 from torchmigrate.match.signature import RECEIVER, Argument, arguments_of, bind, parse_signature
 from torchmigrate.parentheses import with_parentheses
 from torchmigrate.source import Source
+from torchmigrate.trees import has_effects
 
 SIGNATURES = {
     "fft": "(input, signal_ndim, normalized=False)",

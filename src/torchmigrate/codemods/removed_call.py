@@ -15,10 +15,10 @@ from torchmigrate.catalogue.model import Rule
 from torchmigrate.fixes import FixPlanner
 from torchmigrate.hits import Hit
 from torchmigrate.import_edits import logical_line
-from torchmigrate.match.conditions import has_effects
 from torchmigrate.model import Applicability, Finding, Fix
 from torchmigrate.names.model import Role
 from torchmigrate.places import NOT_CONSTANT
+from torchmigrate.trees import has_effects
 from torchmigrate.versions.range import applicability
 
 

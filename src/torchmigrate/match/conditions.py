@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from torchmigrate.catalogue.model import Condition
@@ -173,23 +173,6 @@ def is_plain(node: ast.expr) -> bool:
     while isinstance(node, ast.Attribute):
         node = node.value
     return isinstance(node, ast.Name) or literal(node) is not NOT_CONSTANT
-
-
-def has_effects(node: ast.AST, harmless: Container[str] = ()) -> bool:
-    """Whether evaluating an expression may do something that must not be lost.
-
-    harmless: last names of functions that may be called.
-    """
-    effects = (ast.Call, ast.Await, ast.NamedExpr, ast.Yield, ast.YieldFrom)
-    return any(
-        isinstance(inner, effects)
-        and not (isinstance(inner, ast.Call) and _last_name(inner.func) in harmless)
-        for inner in ast.walk(node)
-    )
-
-
-def _last_name(node: ast.expr) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
 
 
 def binds_or_waits(node: ast.AST) -> bool:

@@ -8,12 +8,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from torchmigrate.catalogue.model import Case
-from torchmigrate.match.conditions import has_effects
 from torchmigrate.match.environment import Environment, requote, same_code
 from torchmigrate.match.layout import CallLayout, NewArgument
 from torchmigrate.match.place import CannotFix
 from torchmigrate.match.signature import RECEIVER
 from torchmigrate.match.template import Filled, Spell, fill, parse_template, text_of
+from torchmigrate.trees import has_effects
 
 
 def has_operations(case: Case) -> bool:

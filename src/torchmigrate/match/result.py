@@ -7,13 +7,14 @@ import re
 from dataclasses import dataclass
 
 from torchmigrate.catalogue.model import ResultUse
-from torchmigrate.match.conditions import has_effects, literal
+from torchmigrate.match.conditions import literal
 from torchmigrate.match.pattern import PREFIX
 from torchmigrate.match.place import CannotFix, Place
 from torchmigrate.match.precedence import outer_needs, tightness
 from torchmigrate.match.template import Spell, code_of, parse_template
 from torchmigrate.model import Edit
 from torchmigrate.parentheses import behind_closers
+from torchmigrate.trees import has_effects
 
 _FIELD = re.compile(r"\$(?![A-Za-z_])")
 _LINE_REST = re.compile(r"[ \t\f]*(?:#[^\r\n]*)?(?=[\r\n]|\Z)")

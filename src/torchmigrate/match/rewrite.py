@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from torchmigrate.catalogue.model import Case, Rule
 from torchmigrate.comments import COMMENT_LOST, lost_comments
-from torchmigrate.match.conditions import Given, all_hold, binds_or_waits, has_effects, is_plain
+from torchmigrate.match.conditions import Given, all_hold, binds_or_waits, is_plain
 from torchmigrate.match.environment import Environment
 from torchmigrate.match.layout import parse_call, relayout
 from torchmigrate.match.matching import Match, given_by, matches, signature_of
@@ -24,6 +24,7 @@ from torchmigrate.match.template import Part, binds, fill, parse_template, spell
 from torchmigrate.model import Edit
 from torchmigrate.names.model import Role
 from torchmigrate.quotes import requoted
+from torchmigrate.trees import has_effects
 
 __all__ = ["Match", "Place", "Rewrite", "matches", "rewrite"]
 
