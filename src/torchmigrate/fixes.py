@@ -636,13 +636,13 @@ def _joined(fixes: Mapping[int, Fix]) -> dict[int, Fix]:
     """
     worst = min(fixes.values(), key=lambda fix: fix.applicability)
     edits = sorted({edit for fix in fixes.values() for edit in fix.edits})
+    reason = "; ".join(dict.fromkeys(fix.reason for fix in fixes.values() if fix.reason is not None)) or None
     if any(one.end > other.start for one, other in pairwise(edits)):
-        level, reason = worst.applicability, worst.reason
+        level = worst.applicability
         return {key: fix._replace(applicability=level, reason=reason) for key, fix in fixes.items()}
-    reasons = dict.fromkeys(fix.reason for fix in fixes.values() if fix.reason is not None)
     whole = worst._replace(
         title=_title(list(dict.fromkeys(fix.title for fix in fixes.values()))),
-        reason="; ".join(reasons) or None,
+        reason=reason,
         edits=tuple(edits),
         releases=tuple(dict.fromkeys(release for fix in fixes.values() for release in fix.releases)),
         requires=tuple(sorted({text for fix in fixes.values() for text in fix.requires})),
