@@ -358,6 +358,8 @@ AT_LEAST_1_8 = [
     'torch_version >= Version("1.8")',
     'get_torch_version() >= PkgVersion("1.8")',
     "get_torch_version() >= TORCH_VERSION_1_8_0",
+    'compare_pytorch_version("v1.8.0", op="ge")',
+    'compare_torch_version("1.8", operator=">=")',
     "TORCH_VERSION_1_8 <= get_torch_version()",
     "torch_version >= V1_8",
     "GT_OR_EQUAL_TORCH_VERSION_1_8",

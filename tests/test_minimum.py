@@ -148,6 +148,39 @@ def test_what_is_needed_is_the_release_of_the_whole_name(project: Project) -> No
     assert finding["help"] == "raise the minimum to torch 1.9, or test for the release"
 
 
+def test_a_test_for_a_release_tells_what_is_supported(project: Project) -> None:
+    text = """\
+import torch
+
+try:
+    from torch.cuda.amp import GradScaler
+except ImportError:
+    GradScaler = None
+
+if torch.__version__ >= "1.6" and enabled:
+    scaler = torch.cuda.amp.GradScaler()
+if torch.__version__ >= "2.4":
+    scaler = torch.cuda.amp.GradScaler()
+
+
+def make():
+    return GradScaler()
+"""
+    project.write("train.py", text)
+    levels = {
+        item["location"]["row"]: (item["fix"]["applicability"], item["fix"]["reason"])
+        for item in project.findings("--select", "TM202", "train.py")
+    }
+    old = "needs torch 2.3, and the project supports torch 1.6"
+    assert levels == {4: ("unsafe", old), 9: ("unsafe", old), 11: ("safe", None), 15: ("unsafe", old)}
+    project.write("requirements.txt", "torch>=2.0\n")
+    found = project.findings("--select", "TM202", "train.py")
+    assert [item["fix"]["applicability"] for item in found] == ["unsafe", "unsafe", "safe", "unsafe"]
+    project.write("requirements.txt", "torch>=2.6\n")
+    found = project.findings("--select", "TM202", "train.py")
+    assert {item["fix"]["applicability"] for item in found} == {"safe"}
+
+
 def test_the_nearest_python_counts(project: Project) -> None:
     project.write("pyproject.toml", '[project]\nrequires-python = ">=3.8"\n')
     project.write("requirements.txt", "torch>=1.8\n")

@@ -21,12 +21,14 @@ from torchmigrate.hits import Hit
 from torchmigrate.idle import remove_idle
 from torchmigrate.import_edits import remove_statements
 from torchmigrate.imports import ImportPlanner, Refusal
+from torchmigrate.libraries import LIBRARY_ROOTS
 from torchmigrate.model import Applicability, Edit, Finding, Fix, Release, Severity
 from torchmigrate.moves import Moves
 from torchmigrate.names.distinctive import DISTINCTIVE_METHODS
 from torchmigrate.names.guards import is_excluded, is_handled
 from torchmigrate.names.model import Binding, Guards, Kind, Names, Role, Use
 from torchmigrate.names.objects import TENSOR
+from torchmigrate.oldest import range_at
 from torchmigrate.places import Surroundings
 from torchmigrate.quotes import requoted
 from torchmigrate.ranges import Ranges
@@ -357,11 +359,11 @@ class FixPlanner:
         made = rewrite(hit.rule, variables(hit), replace(hit.place, spell=spell), hit.match)
         if made is None:
             return None
-        level, reason = made.with_losses(*applicability(made.case, hit.rule, self.versions))
+        level, reason = made.with_losses(*self._level(made.case, hit))
         if level is Applicability.SAFE and self._is_another(hit, made.callee):
             level, reason = Applicability.UNSAFE, identity.REASON
         edits = tuple(dict.fromkeys((*made.edits, *needed)))
-        requires = required(made.case, hit.rule)
+        requires = required(_needed(made.case, hit), hit.rule)
         return edits, level, reason, made.title, made.callee, requires
 
     def _is_another(self, hit: Hit, new: str | None) -> bool:
@@ -447,8 +449,8 @@ class FixPlanner:
         if plain is not None:
             for hit in found:  # each member of a moved module has its own release
                 case = self._plain_case(hit.rule) or plain
-                move.lower(*applicability(case, hit.rule, self.versions))
-                move.requires |= required(case, hit.rule)
+                move.lower(*self._level(case, hit))
+                move.requires |= required(_needed(case, hit), hit.rule)
             move.title = plain.title or f"Import `{new}`"
             if any(self._is_another(hit, move.target(hit, "")[0]) for hit in users):
                 move.lower(Applicability.UNSAFE, identity.REASON)
@@ -538,6 +540,10 @@ class FixPlanner:
 
     # ---- `import old.module`, which binds only the root ----------------------------------------------
 
+    def _level(self, case: Case, hit: Hit) -> tuple[Applicability, str | None]:
+        """Who may apply a fix of a case at a hit, and why it is not safe."""
+        return applicability(_needed(case, hit), hit.rule, range_at(hit.use, hit.name, self.versions))
+
     def _imports_moved_module(self, hit: Hit) -> bool:
         binding = hit.use.binding
         return (
@@ -572,8 +578,8 @@ class FixPlanner:
         if self._others(first, users):
             return {}
         edits: dict[Edit, None] = {Edit(first.use.start, first.use.end, new): None}
-        level, reason = applicability(plain, first.rule, self.versions)
-        requires = required(plain, first.rule)
+        level, reason = self._level(plain, first)
+        requires = required(_needed(plain, first), first.rule)
         for hit in users:
             target = new + hit.name[len(first.name) :]
             made = self._rewrite(hit, target, target)
@@ -657,6 +663,12 @@ def variables(hit: Hit) -> Mapping[str, str]:
         new = rule.modules[hit.symbol]
         return {"new": new + hit.name[len(hit.symbol) :]} if new else {}
     return rule.symbols.get(hit.symbol, {})
+
+
+def _needed(case: Case, hit: Hit) -> Case:
+    """The case without the release that it requires, where the new name is of no library of torch."""
+    new = variables(hit).get("new")
+    return case._replace(requires=None) if new and new.partition(".")[0] not in LIBRARY_ROOTS else case
 
 
 def required(case: Case, rule: Rule) -> set[str]:

@@ -20,6 +20,7 @@ from torchmigrate.names.version_values import (
 )
 
 _OPERATORS = ("<", "<=", ">", ">=", "==", "!=")
+_OPERATOR_ARGUMENTS = ("op", "operation", "operator", "comparison")
 OPERATOR_FUNCTIONS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 
 
@@ -75,6 +76,9 @@ def helper_call(node: ast.Call, evaluate: Evaluate) -> Formula:
         return _between(VersionOf(library), bounds, evaluate)
     library = guard_names.operator_helper(name)
     if library and node.args:
+        op = next((value for key, value in bounds.items() if key in _OPERATOR_ARGUMENTS), None)
+        if op is not None and len(bounds) == len(node.args) == 1:  # ("v2.0.0", op="ge")
+            return _operator_call(VersionOf(library), [op, *node.args], evaluate)
         return _operator_call(VersionOf(library), node.args, evaluate)
     compares = guard_names.two_sided_helper(name)
     if compares is None or len(node.args) < 2:
@@ -127,7 +131,8 @@ def _operator_call(version: VersionOf, arguments: list[ast.expr], evaluate: Eval
         return specifier(version, text) if isinstance(text, str) else UNKNOWN
     if len(arguments) != 2:
         return UNKNOWN
-    op = text.strip() if isinstance(text, str) else OPERATOR_FUNCTIONS.get(last_name(arguments[0]))
+    word = text.strip() if isinstance(text, str) else last_name(arguments[0])
+    op = OPERATOR_FUNCTIONS.get(word, word)
     if op not in _OPERATORS:
         return UNKNOWN
     return against(version, op, version_arguments(arguments[1:], evaluate))
