@@ -155,7 +155,7 @@ import torch
 try:
     from torch.cuda.amp import GradScaler
 except ImportError:
-    GradScaler = None
+    pass
 
 if torch.__version__ >= "1.6" and enabled:
     scaler = torch.cuda.amp.GradScaler()
