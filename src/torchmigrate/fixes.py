@@ -464,6 +464,8 @@ class FixPlanner:
             move.lower(made[1], made[2])
             move.requires |= made[5]
             move.title = move.title or made[3]
+        for needed in sorted(move.requires):  # what the uses need has to be there for the import, too
+            move.lower(*self._level(Case(roles=(), requires=needed), first))
         return move
 
     def _had_better_go(self, move: _Move) -> bool:
