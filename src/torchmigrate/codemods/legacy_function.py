@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from torchmigrate.catalogue.model import Rule
+from torchmigrate.codemods._findings import finding_at
 from torchmigrate.codemods._legacy_calls import CallSites, check_fresh
 from torchmigrate.codemods._legacy_class import LegacyClass, is_static, legacy_forward, read_class
 from torchmigrate.codemods._legacy_edits import ClassEdits
@@ -20,7 +21,7 @@ _ELSEWHERE = "the calls are in other files: `{name}(...)(x)` must become `{name}
 
 
 def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
-    """A finding for every old class, at its base, with one fix; its methods and calls are places of it."""
+    """A finding at the base and the methods of every old class, and at its calls; one fix for all."""
     local: LocalNames | None = None
     for hit in hits:
         node = hit.use.statement
@@ -40,9 +41,13 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
         except Unclear as error:
             fix, help_text = None, str(error)
         finding = planner.finding(hit, fix)
-        spans = (*_methods(node, planner), *map(planner.source.span, places))
-        finding = finding._replace(places=tuple(sorted(set(spans))))
-        yield finding if help_text is None else finding._replace(help=f"{help_text}; {finding.help}")
+        found = [finding]
+        for span in (*_methods(node, planner), *map(planner.source.span, places)):
+            found.append(finding_at(rule, planner, span, symbol="torch.autograd.Function", fix=fix))
+        for item in found:
+            if help_text is not None:
+                item = item._replace(help=f"{help_text}; {item.help}")
+            yield item
 
 
 def _methods(node: ast.ClassDef, planner: FixPlanner) -> Iterator[tuple[int, int]]:
