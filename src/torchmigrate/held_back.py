@@ -222,7 +222,8 @@ class _Patches:
 
     def _imports(self) -> Imports:
         if self._imported is None:
-            self._imported = Imports(lambda: self.data, self.path.absolute().parent.parts)
+            data = self.data  # and not this object, which would be garbage then
+            self._imported = Imports(lambda: data, self.path.absolute().parent.parts)
         return self._imported
 
     def _patches_here(self, name: str, last: str) -> bool:

@@ -123,6 +123,8 @@ def _little_collection() -> Iterator[None]:
     try:
         yield
     finally:
+        # What the run leaves is kept until the end: as new objects, all would be looked at once more.
+        gc.freeze()
         gc.unfreeze()
         if enabled:
             gc.enable()

@@ -92,6 +92,7 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
             body = scopes.setdefault(id(hit.use.scope), file.body(hit.use.scope.node))
             body.loads.append((hit.use.call, hit.use.statement))
     cases = {id(call): case for body in scopes.values() for call, case in body.cases()}
+    file.release()
     chosen = []
     for hit in hits:
         case = cases.get(id(hit.use.call), _Case.UNKNOWN)
@@ -119,6 +120,10 @@ class _File:
         self._entered: set[ast.AST] = set()  # functions that are asked what they make of what they are given
         self._followed = 0
         self._bodies: dict[ast.AST, _Body] = {}
+
+    def release(self) -> None:
+        """Let go of the functions, which know the file: all that is known of it would be garbage."""
+        self._bodies.clear()
 
     def body(self, node: ast.AST) -> _Body:
         """A function, or the module, by its node."""
