@@ -218,7 +218,7 @@ class _Patches:
         return None
 
     def _may_replace(self, last: str) -> bool:
-        return may_assign(self.data, self._imports, last) or may_patch(self.data, last)
+        return may_assign(self.data, self._imports, last) or may_patch(self.data, self._imports, last)
 
     def _imports(self) -> Imports:
         if self._imported is None:

@@ -112,7 +112,7 @@ def _removable(
         and not binding.type_checking
         and not _loads_submodule(binding, names, places)
         and not _registers_operators(binding, names)
-        and not _in_type_string(names.tree, binding.name)
+        and not _in_type_string(names, binding.name)
         and not _in_type_comment(source.text, binding.name)
         and not scopes.exports.takes(binding)
     )
@@ -160,25 +160,21 @@ def _in_type_comment(text: str, name: str) -> bool:
     return any(re.search(rf"\b{name}\b", said) for said in _TYPE_COMMENT.findall(text))
 
 
-def _in_type_string(tree: ast.Module, name: str) -> bool:
+def _in_type_string(names: Names, name: str) -> bool:
     """Whether a string that stands for a type names it: `cast("Tensor", x)`, `List["Tensor"]`."""
-    for node in ast.walk(tree):
-        found: list[ast.expr | None] = []
-        if isinstance(node, ast.arg):
-            found = [node.annotation]
-        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            found = [node.returns]
-        elif isinstance(node, ast.AnnAssign):
-            found = [node.annotation]
-        elif isinstance(node, ast.Call):
-            called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-            if called in _TAKES_TYPE:
-                found = [*node.args, *(keyword.value for keyword in node.keywords)]
-        elif isinstance(node, ast.Subscript) and name[:1].isupper():
-            found = [node.slice]
-        if any(item is not None and _names_type(item, name) for item in found):
-            return True
-    return False
+    if not any(isinstance(node.value, str) and name in node.value for node in names.nodes(ast.Constant)):
+        return False
+    types: list[ast.expr | None] = [node.annotation for node in names.nodes(ast.arg)]
+    types += [node.returns for node in names.nodes(ast.FunctionDef)]
+    types += [node.returns for node in names.nodes(ast.AsyncFunctionDef)]
+    types += [node.annotation for node in names.nodes(ast.AnnAssign)]
+    for node in names.nodes(ast.Call):
+        called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        if called in _TAKES_TYPE:
+            types += [*node.args, *(keyword.value for keyword in node.keywords)]
+    if name[:1].isupper():
+        types += [node.slice for node in names.nodes(ast.Subscript)]
+    return any(item is not None and _names_type(item, name) for item in types)
 
 
 def _names_type(node: ast.expr, name: str) -> bool:

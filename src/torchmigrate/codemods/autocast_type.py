@@ -12,17 +12,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from torchmigrate.catalogue.model import Rule
+from torchmigrate.codemods._screens import Words
 from torchmigrate.fixes import FixPlanner
 from torchmigrate.hits import Hit
 from torchmigrate.model import Finding
 
-# What tells of another type, or of a trainer that enters a region of its own.
-_OTHER_TYPES = r"(?i)bfloat16|\bbf16|set_autocast|lightning|accelerate|deepspeed|fabric"
+# What tells of another type, or of a trainer that enters a region of its own; in small letters.
+_OTHER_TYPES = Words("bfloat16", "set_autocast", "lightning", "accelerate", "deepspeed", "fabric")
+_BF16 = re.compile(r"bf16(?<!\wbf16)")
 
 
 def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
     """A finding for every use; the type is written where the file tells of others."""
-    if hits and re.search(_OTHER_TYPES, planner.source.text) is None:
+    text = planner.source.text.lower() if hits else ""
+    if hits and not _OTHER_TYPES.search(text) and _BF16.search(text) is None:
         plain = rule._replace(cases=tuple(case for case in rule.cases if not case.add))
         hits = [replace(hit, rule=plain) for hit in hits]
     yield from planner.findings(hits)

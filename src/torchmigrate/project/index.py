@@ -412,7 +412,11 @@ class _Project:
                 for path in paths
                 if may_assign(self.contents[path], functools.partial(self._imports_of, path), name)
             }
-            found.update(path for path in self._with_calls if may_patch(self.contents[path], name))
+            found.update(
+                path
+                for path in self._with_calls
+                if may_patch(self.contents[path], functools.partial(self._imports_of, path), name)
+            )
             self._replacing[name] = sorted(found)
         return self._replacing[name]
 
@@ -436,9 +440,9 @@ class _Project:
 
     def _may_take(self, other: Path, path: Path, name: str, starred: bool) -> bool:
         """Whether a file may take a name of a module, by its bytes: most that mention both do not."""
-        module = module_parts(path)[-1]
+        package, module = module_parts(path)[-2:]
         return may_take(
-            self._imports_of(other), module, name, starred, lambda item: self._is(item, other, path)
+            self._imports_of(other), package, module, name, starred, lambda item: self._is(item, other, path)
         )
 
     def _imports_of(self, other: Path) -> Imports:

@@ -29,13 +29,14 @@ _DYNAMIC = (
         for word in (b"getattr", b"hasattr")
     ),
 )
-_LOADS = (b"import_module", b"__import__", b"modules", b"run_module", b"find_spec", b"reload")
+_LOADS = (b"import_module", b"__import__", b"run_module", b"find_spec", b"reload")
 # `t = torch`, `t = import_module("torch")`
 _GIVEN_NAME = re.compile(
     rb"[ \t]*=[ \t]*[A-Za-z_][\w. \t=]*(?:[\n\r#;]|\Z|(?:(?<=import_module)|(?<=importorskip))[ \t]*\()"
 )
 _STAR = re.compile(rb"import[\s\\]*\*")
 _STRING = re.compile(rb"['\"][^\n]*\Z")
+_ALONE = re.compile(rb"[ \t)]*(?:[\r\n\\;#]|\Z)")  # what stands behind a value that a variable gets
 
 
 class Imports:
@@ -89,7 +90,7 @@ class Imports:
     def loads(self) -> bool:
         """Whether modules may be loaded by a name in a string."""
         data = self.data
-        return any(word in data for word in _LOADS)
+        return any(word in data for word in _LOADS) or (b"modules" in data and "sys" in self.words)
 
     def binds(self, name: bytes) -> bool:
         """Whether a variable may have what is imported: it is imported, or is given a plain name."""
@@ -142,12 +143,13 @@ def notebook_words(data: bytes) -> frozenset[str]:
 
 
 def may_take(
-    imports: Imports, module: str, name: str, starred: bool, is_module: Callable[[Name], bool]
+    imports: Imports, package: str, module: str, name: str, starred: bool, is_module: Callable[[Name], bool]
 ) -> bool:
     """Whether a file may take a name of a module: by an import, an attribute, or in a string.
 
     Args:
         imports: those of the file.
+        package: the directory of the module.
         module: the last part of its name.
         starred: whether a star import takes the name.
         is_module: whether a name in the file may mean the module.
@@ -188,14 +190,15 @@ def may_take(
         if any(_in_string(data, found.start()) for found in asked.code.finditer(data)):
             return True
     held = held or is_file or (is_string and imports.loads)
-    reads = imports.dynamic or (named and asked.read.search(data) is not None)
-    return reads and (
-        held
-        or any(
-            (before := _OWNER.search(data[max(0, found.start() - _LONGEST) : found.start()])) is not None
-            and before[1].decode("utf-8", "replace") in imports.words
-            for found in asked.attribute.finditer(data)
-        )
+    if not imports.dynamic and not (named and asked.read.search(data) is not None):
+        return False
+    # As an attribute of anything but its package it is `s = b.module`, of which the name is read later.
+    packaged = not package.isascii() or package.encode() in data
+    return held or any(
+        (packaged or (named and _ALONE.match(data, found.end()) is not None))
+        and (before := _OWNER.search(data[max(0, found.start() - _LONGEST) : found.start()])) is not None
+        and before[1].decode("utf-8", "replace") in imports.words
+        for found in asked.attribute.finditer(data)
     )
 
 
@@ -213,8 +216,8 @@ class _Questions(NamedTuple):
     named: re.Pattern[bytes]
     pair: re.Pattern[bytes]  # `module.name`, also in a string that is written in pieces
     attribute: re.Pattern[bytes]  # `.module`
-    string: re.Pattern[bytes]  # a string that ends with the module
-    file: re.Pattern[bytes]  # the same, as the name of a file or part of a path
+    string: re.Pattern[bytes]  # a string of which the module is the last part, also as the name of a file
+    file: re.Pattern[bytes]  # the name of its file
     code: re.Pattern[bytes]  # `from package.module`, `import module`
     read: re.Pattern[bytes]  # `.name`, "name"
 
@@ -226,8 +229,8 @@ def _questions(module: str, name: str) -> _Questions:
         rb"%s(?!\w)" % word,
         rb"%s[\s\\'\"rbufRBUF)]*\.[\s\\'\"rbufRBUF(]*%s\b" % (stem, word),
         rb"\.[\s\\]*%s\b" % stem,
-        rb"%s(?:[\s'\"\\]*\.py)?['\"]" % stem,
-        rb"['\"/\\.}]%s(?:[\s'\"\\]*\.py)?['\"]" % stem,
+        rb"%s(?<=['\"/\\.}\n]%s)(?:[\s'\"\\]*\.py)?['\"]" % (stem, stem),
+        rb"%s(?<=['\"/\\.}\n]%s)[\s'\"\\]*\.py['\"]" % (stem, stem),
         rb"(?:from|import)[ \t]+[\w.]*\b%s\b" % stem,
         rb"\.[\s\\]*%s\b|['\"]%s['\"]" % (word, word),
     )
@@ -247,6 +250,8 @@ ASSIGNED = re.compile(rb"\.(\w+)(?=[ \t]*(?:[,:][^=\n]{0,80})?=(?!=))")
 PATCHING = ("patch", "setattr", "delattr", "spy", "stub")
 # A call, not the word alone: patches of pictures are in many files.
 _PATCHING = [re.compile(rb"%s(?<!\w%s)[\s\\]*[.()#]" % (word, word)) for word in map(str.encode, PATCHING)]
+_SETS = re.compile(rb"(?:set|del)attr\(\s*(\w+)(?:\.\w+)*\s*,")  # `setattr(self.config, name, value)`
+_DOTTED_END = re.compile(rb"(?:\.|['\"][\s\\]*\w*['\"])\Z")  # `"torch.`, and the same in pieces: `"torch." "`
 
 
 def may_assign(data: bytes, imports: Callable[[], Imports], name: str) -> bool:
@@ -263,9 +268,26 @@ def may_assign(data: bytes, imports: Callable[[], Imports], name: str) -> bool:
     )
 
 
-def may_patch(data: bytes, name: str) -> bool:
-    """Whether a call in a file may put something else in the place of what ends with this name."""
-    return _given(name).search(data) is not None and has_patching_call(data)
+def may_patch(data: bytes, imports: Callable[[], Imports], name: str) -> bool:
+    """Whether a call in a file may put something else in the place of what ends with this name.
+
+    Args:
+        imports: gives those of the file; asked last.
+    """
+    given = [data[max(0, found.start() - _LONGEST) : found.start()] for found in _given(name).finditer(data)]
+    return bool(given) and (
+        (has_patching_call(data) and any(_DOTTED_END.search(before) is not None for before in given))
+        or _patches_imported(data, imports)
+    )
+
+
+def _patches_imported(data: bytes, imports: Callable[[], Imports]) -> bool:
+    """Whether a call may replace an attribute of what is imported; most do so of an object of their own."""
+    return any(
+        (sets := _SETS.match(data, found.start())) is None or imports().binds(sets[1])
+        for pattern in _PATCHING
+        for found in pattern.finditer(data)
+    )
 
 
 def has_patching_call(data: bytes) -> bool:
