@@ -88,6 +88,13 @@ _DEEPEST = 60  # from value to value on the way to what a name holds
 
 _Scope = ast.AST
 _LEAVES = frozenset([ast.Name, ast.Constant, ast.alias])  # nodes that say nothing, and have none below them
+_TELLING = frozenset(
+    [
+        *(ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef, ast.Return, ast.Import, ast.withitem),
+        *(ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr, ast.For, ast.AsyncFor, ast.comprehension),
+        *(ast.Call, ast.Dict),
+    ]
+)
 _Key = tuple[_Scope | None, str]
 _Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
@@ -431,41 +438,46 @@ class Saved:
         left: list[tuple[ast.AST, _Scope, ast.AST]] = [(tree, tree, tree)]
         while left:
             node, scope, owner = left.pop()
-            inner = scope
-            if isinstance(node, _Function):
-                self._outer[node] = scope
-                inner = node
-                if isinstance(owner, ast.ClassDef):
-                    self._classes[node] = owner.name
-                arguments = node.args
-                for argument in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]:
-                    self._values.setdefault((node, argument.arg), []).append((None, node))
-                for item in (arguments.vararg, arguments.kwarg):
-                    if item is not None:
-                        self._values.setdefault((node, item.arg), []).append((None, node))
-            elif isinstance(node, ast.Assign):
-                for target in node.targets:
-                    self._bind(target, node.value, scope)
-            elif isinstance(node, ast.AnnAssign | ast.NamedExpr | ast.AugAssign):
-                if node.value is not None:
-                    self._bind(node.target, node.value, scope)
-            elif isinstance(node, ast.For | ast.AsyncFor | ast.comprehension):
-                self._loop(node.target, node.iter, scope)
-            elif isinstance(node, ast.withitem) and node.optional_vars is not None:
-                self._bind(node.optional_vars, None, scope)
-            elif isinstance(node, ast.Import):
-                self._torch.update(item.asname for item in node.names if item.name == "torch" and item.asname)
-            elif isinstance(node, ast.Dict):
-                self._dicts.append((scope, node))
-            elif isinstance(node, ast.Call):
-                self._call(node, scope)
-            elif isinstance(node, ast.Return) and isinstance(scope, ast.FunctionDef):
-                self._returned(node, scope)
-            if isinstance(node, ast.ClassDef | _Function):
-                owner = node
+            if node.__class__ in _TELLING:  # a fifth of them
+                self._see(node, scope, owner)
+                if isinstance(node, _Function):
+                    scope = owner = node
+                elif isinstance(node, ast.ClassDef):
+                    owner = node
             for child in children(node):
                 if child.__class__ not in _LEAVES:
-                    left.append((child, inner, owner))
+                    left.append((child, scope, owner))
+
+    def _see(self, node: ast.AST, scope: _Scope, owner: ast.AST) -> None:
+        """Note what one node says."""
+        if isinstance(node, ast.Call):
+            self._call(node, scope)
+        elif isinstance(node, ast.Assign):
+            for target in node.targets:
+                self._bind(target, node.value, scope)
+        elif isinstance(node, _Function):
+            self._outer[node] = scope
+            if isinstance(owner, ast.ClassDef):
+                self._classes[node] = owner.name
+            arguments = node.args
+            for argument in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]:
+                self._values.setdefault((node, argument.arg), []).append((None, node))
+            for item in (arguments.vararg, arguments.kwarg):
+                if item is not None:
+                    self._values.setdefault((node, item.arg), []).append((None, node))
+        elif isinstance(node, ast.AnnAssign | ast.NamedExpr | ast.AugAssign):
+            if node.value is not None:
+                self._bind(node.target, node.value, scope)
+        elif isinstance(node, ast.For | ast.AsyncFor | ast.comprehension):
+            self._loop(node.target, node.iter, scope)
+        elif isinstance(node, ast.withitem) and node.optional_vars is not None:
+            self._bind(node.optional_vars, None, scope)
+        elif isinstance(node, ast.Import):
+            self._torch.update(item.asname for item in node.names if item.name == "torch" and item.asname)
+        elif isinstance(node, ast.Dict):
+            self._dicts.append((scope, node))
+        elif isinstance(node, ast.Return) and isinstance(scope, ast.FunctionDef):
+            self._returned(node, scope)
 
     def _returned(self, node: ast.Return, function: ast.FunctionDef) -> None:
         """What a call of a function gives: `name()`, of a method `.name()`."""

@@ -243,10 +243,10 @@ def _questions(module: str, name: str) -> _Questions:
 # `as thing.name`; and in calls such as `patch("torch.name")` and `patch.multiple(torch, name=mine)`.
 _BOUND = re.compile(rb"\bas [\w.]+\Z")
 _CHAIN = re.compile(rb"(?<![\w.])(\w+)(?:\.\w+)*\Z")
-_ASSIGNED = re.compile(rb"[ \t]*(?:[,:][^=\n]{0,80})?=(?!=)")
+_ASSIGNED = re.compile(rb"[ \t]*(?:=|[,:][^=\n]{0,80}=)(?!=)")
 # The same of any attribute, to list all of a project at once.
 BOUND = re.compile(rb"as [\w.]+\.(\w+)")
-ASSIGNED = re.compile(rb"\.(\w+)(?=[ \t]*(?:[,:][^=\n]{0,80})?=(?!=))")
+ASSIGNED = re.compile(rb"\.(\w+)(?=[ \t]*(?:=|[,:][^=\n]{0,80}=)(?!=))")
 PATCHING = ("patch", "setattr", "delattr", "spy", "stub")
 # A call, not the word alone: patches of pictures are in many files.
 _PATCHING = [re.compile(rb"%s(?<!\w%s)[\s\\]*[.()#]" % (word, word)) for word in map(str.encode, PATCHING)]
