@@ -32,8 +32,6 @@ _OBJECT = (
 # What stands before `net.state_dict()` as an entry: `"model":`, `checkpoint["model"] =`, `dict(model=`
 _ENTRY = rb"(?:['\"]\s*:|\]\s*=|\w=)\s*[\w.\[\]()]*\Z"
 _LONGEST = 200  # bytes that are looked at for it
-# The last name in a string, as of a path.
-NAMED = rb"(?<![^'\"/\\\s{}])([^'\"/\\\s{}]+)['\"]"
 _NAME = r"[^'\"/\\\s{}]{3,}\Z"
 
 # What names say of values that are not seen: counts, weights, and results of computing, which may be
@@ -90,9 +88,9 @@ _Scope = ast.AST
 _LEAVES = frozenset([ast.Name, ast.Constant, ast.alias])  # nodes that say nothing, and have none below them
 _TELLING = frozenset(
     [
-        *(ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef, ast.Return, ast.Import, ast.withitem),
+        *(ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef, ast.Return),
         *(ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr, ast.For, ast.AsyncFor, ast.comprehension),
-        *(ast.Call, ast.Dict),
+        *(ast.Call, ast.Dict, ast.Import, ast.withitem),
     ]
 )
 _Key = tuple[_Scope | None, str]
@@ -109,6 +107,12 @@ def may_hold_settings(data: bytes) -> bool:
 def is_numeric(data: bytes) -> bool:
     """Whether a file computes with NumPy, or what gives its numbers."""
     return re.search(_NUMERIC, data) is not None
+
+
+def last_in_string(name: str) -> re.Pattern[bytes]:
+    """A name as the last one in a string, as of a path."""
+    word = re.escape(name.encode("utf-8", "replace"))
+    return re.compile(rb"%s(?<![^'\"/\\\s{}]%s)['\"]" % (word, word))
 
 
 def may_save(data: bytes) -> bool:

@@ -16,12 +16,12 @@ from torchmigrate.files import SOURCE, UnreadableError, read
 from torchmigrate.libraries import LIBRARY_ROOTS
 from torchmigrate.project.checkpoints import (
     GROUPS,
-    NAMED,
     SAVES,
     STATES,
     WRITERS,
     Saved,
     is_numeric,
+    last_in_string,
     may_hold_settings,
     may_save,
 )
@@ -170,7 +170,6 @@ class _Project:
         self._objects_for: dict[Path, bool] = {}
         self._numeric: dict[str, bool] = {}
         self._with_settings: dict[Path, bool] = {}
-        self._named_in: dict[Path, dict[bytes, list[Path]]] = {}
         self._plain: dict[str, dict[Path, bool | None]] = {}
 
     @property
@@ -298,33 +297,20 @@ class _Project:
             found.setdefault(_parent(path), []).append(path)
         return found
 
-    def _naming(self, directory: Path) -> dict[bytes, list[Path]]:
-        """The end of a string -> the files of a directory with it that save something."""
-        if directory not in self._named_in:
-            found = self._named_in[directory] = {}
-            for path in self._saving_beside.get(directory, ()):
-                for name in {match[1] for match in re.finditer(NAMED, self.contents[path])}:
-                    found.setdefault(name, []).append(path)
-        return self._named_in[directory]
-
-    @functools.cached_property
-    def _naming_anywhere(self) -> dict[bytes, list[Path]]:
-        found: dict[bytes, list[Path]] = {}
-        for directory in self._saving_beside:
-            for name, paths in self._naming(directory).items():
-                found.setdefault(name, []).extend(paths)
-        return found
+    def _naming(self, name: str, paths: Iterable[Path]) -> list[Path]:
+        """Those of some files in which a string ends with a name."""
+        ends = last_in_string(name)
+        return [path for path in paths if ends.search(self.contents[path])]
 
     def saves_plainly(self, directory: Path, name: str) -> bool | None:
         if self.too_big:
             return False
         if name not in self._plain or directory not in self._plain[name]:
-            word = name.encode("utf-8", "replace")
-            beside = self._written_plainly(name, self._naming(directory).get(word, ()))
+            beside = self._written_plainly(name, self._naming(name, self._saving_beside.get(directory, ())))
             if beside:
-                near = [
-                    path for path in self._naming_anywhere[word] if self._may_belong(directory, _parent(path))
-                ]
+                every = [path for paths in self._saving_beside.values() for path in paths]
+                named = self._naming(name, every)
+                near = [path for path in named if self._may_belong(directory, _parent(path))]
                 beside = self._written_plainly(name, near)
             self._plain.setdefault(name, {})[directory] = beside
         return self._plain[name][directory]

@@ -36,6 +36,8 @@ _GIVEN_NAME = re.compile(
 )
 _STAR = re.compile(rb"import[\s\\]*\*")
 _STRING = re.compile(rb"['\"][^\n]*\Z")
+_QUOTES = (b"'", b'"')
+_BLANK = b" \t\r\n\f\v\\"
 _ALONE = re.compile(rb"[ \t)]*(?:[\r\n\\;#]|\Z)")  # what stands behind a value that a variable gets
 
 
@@ -187,10 +189,12 @@ def may_take(
     if named:
         if is_file or asked.pair.search(data) is not None:
             return True
-        if any(_in_string(data, found.start()) for found in asked.code.finditer(data)):
+        if any(_in_string(data, found.start()) for code in asked.code for found in code.finditer(data)):
             return True
     held = held or is_file or (is_string and imports.loads)
-    if not imports.dynamic and not (named and asked.read.search(data) is not None):
+    if not imports.dynamic and not (
+        named and any(_is_read(data, *found.span()) for found in asked.named.finditer(data))
+    ):
         return False
     # As an attribute of anything but its package it is `s = b.module`, of which the name is read later.
     packaged = not package.isascii() or package.encode() in data
@@ -200,6 +204,13 @@ def may_take(
         and before[1].decode("utf-8", "replace") in imports.words
         for found in asked.attribute.finditer(data)
     )
+
+
+def _is_read(data: bytes, start: int, end: int) -> bool:
+    """Whether a word is an attribute, or a string of its own."""
+    if data[start - 1 : start] in _QUOTES and data[end : end + 1] in _QUOTES:
+        return True
+    return data[max(0, start - _LONGEST) : start].rstrip(_BLANK).endswith(b".")
 
 
 def _in_string(data: bytes, offset: int) -> bool:
@@ -218,23 +229,22 @@ class _Questions(NamedTuple):
     attribute: re.Pattern[bytes]  # `.module`
     string: re.Pattern[bytes]  # a string of which the module is the last part, also as the name of a file
     file: re.Pattern[bytes]  # the name of its file
-    code: re.Pattern[bytes]  # `from package.module`, `import module`
-    read: re.Pattern[bytes]  # `.name`, "name"
+    code: list[re.Pattern[bytes]]  # `from package.module`, `import module`
 
 
 @functools.lru_cache(maxsize=256)
 def _questions(module: str, name: str) -> _Questions:
     stem, word = re.escape(module).encode(), re.escape(name).encode()
-    patterns = (  # those that begin with letters are found quickly
+    patterns = (
         rb"%s(?!\w)" % word,
         rb"%s[\s\\'\"rbufRBUF)]*\.[\s\\'\"rbufRBUF(]*%s\b" % (stem, word),
         rb"\.[\s\\]*%s\b" % stem,
         rb"%s(?<=['\"/\\.}\n]%s)(?:[\s'\"\\]*\.py)?['\"]" % (stem, stem),
         rb"%s(?<=['\"/\\.}\n]%s)[\s'\"\\]*\.py['\"]" % (stem, stem),
-        rb"(?:from|import)[ \t]+[\w.]*\b%s\b" % stem,
-        rb"\.[\s\\]*%s\b|['\"]%s['\"]" % (word, word),
     )
-    return _Questions(*map(re.compile, patterns))
+    code = [re.compile(rb"%s[ \t]+[\w.]*\b%s\b" % (keyword, stem)) for keyword in (b"from", b"import")]
+    named, pair, attribute, string, file = map(re.compile, patterns)
+    return _Questions(named, pair, attribute, string, file, code)
 
 
 # ---- what is replaced ------------------------------------------------------------------------------------
@@ -276,7 +286,7 @@ def may_patch(data: bytes, imports: Callable[[], Imports], name: str) -> bool:
     """
     given = [data[max(0, found.start() - _LONGEST) : found.start()] for found in _given(name).finditer(data)]
     return bool(given) and (
-        (has_patching_call(data) and any(_DOTTED_END.search(before) is not None for before in given))
+        (any(_DOTTED_END.search(before) is not None for before in given) and has_patching_call(data))
         or _patches_imported(data, imports)
     )
 
