@@ -261,7 +261,6 @@ PATCHING = ("patch", "setattr", "delattr", "spy", "stub")
 # A call, not the word alone: patches of pictures are in many files.
 _PATCHING = [re.compile(rb"%s(?<!\w%s)[\s\\]*[.()#]" % (word, word)) for word in map(str.encode, PATCHING)]
 _SETS = re.compile(rb"(?:set|del)attr\(\s*(\w+)(?:\.\w+)*\s*,")  # `setattr(self.config, name, value)`
-_DOTTED_END = re.compile(rb"(?:\.|['\"][\s\\]*\w*['\"])\Z")  # `"torch.`, and the same in pieces: `"torch." "`
 
 
 def may_assign(data: bytes, imports: Callable[[], Imports], name: str) -> bool:
@@ -284,11 +283,19 @@ def may_patch(data: bytes, imports: Callable[[], Imports], name: str) -> bool:
     Args:
         imports: gives those of the file; asked last.
     """
-    given = [data[max(0, found.start() - _LONGEST) : found.start()] for found in _given(name).finditer(data)]
+    given = [found.start() for found in _given(name).finditer(data)]
     return bool(given) and (
-        (any(_DOTTED_END.search(before) is not None for before in given) and has_patching_call(data))
+        (any(_is_dotted(data, start) for start in given) and has_patching_call(data))
         or _patches_imported(data, imports)
     )
+
+
+def _is_dotted(data: bytes, start: int) -> bool:
+    """Whether a word ends a dotted name in a string, also in one that is written in pieces."""
+    before = data[max(0, start - _LONGEST) : start]
+    if before[-1:] not in _QUOTES:
+        return before.endswith(b".")
+    return before[:-1].rstrip(b"rbufRBUF").rstrip(_BLANK)[-1:] in _QUOTES  # "torch." "name"
 
 
 def _patches_imported(data: bytes, imports: Callable[[], Imports]) -> bool:
