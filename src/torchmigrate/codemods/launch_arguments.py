@@ -29,6 +29,7 @@ _COMMAND = re.compile(
     r"(?:-\w+\s+)*-m\s+torch\.distributed\.launch\b"
 )
 _SCRIPT = re.compile(_COMMAND.pattern, re.MULTILINE)
+_DEEPSPEED = re.compile(r"deepspeed(?<!\wdeepspeed)\b")  # begins with letters, and so is found quickly
 # What is said to people: by these functions and methods, and as these arguments of an option parser.
 _SAYS = frozenset("print warn warning info debug error critical exception log echo skip fail".split())
 _TOLD = frozenset(("help", "usage", "description", "epilog", "msg", "message", "reason"))
@@ -49,7 +50,7 @@ def _arguments(rule: Rule, planner: FixPlanner) -> Iterator[Finding]:
     The launcher of DeepSpeed still passes the old one; those of accelerate and `torchrun` pass none, so that
     the script reads it from the environment.
     """
-    if re.search(r"\bdeepspeed\b", planner.source.text) or _starts_otherwise(planner):
+    if _DEEPSPEED.search(planner.source.text) or _starts_otherwise(planner):
         return
     for node in planner.names.nodes(ast.Call):
         if not isinstance(node.func, ast.Attribute) or node.func.attr not in ("add_argument", "add_option"):
