@@ -14,11 +14,14 @@ import weakref
 from pathlib import Path
 
 import pytest
-from harness.program import heed_interrupts
+from harness.catalogue import loaded_rules
+from harness.program import attempt, heed_interrupts
 
 import torchmigrate
 from torchmigrate import runner
+from torchmigrate.fixes import FixPlanner
 from torchmigrate.model import FileResult, Finding, Problem, Severity
+from torchmigrate.names.model import Names
 from torchmigrate.runner import default_jobs, run
 
 
@@ -295,6 +298,26 @@ def test_garbage_is_bounded(tmp_path: Path) -> None:
     assert gc.isenabled()
     assert max(alive) < runner.GARBAGE + 50_000
     assert gc.get_freeze_count() == 0
+
+
+def test_files_leave_no_garbage() -> None:
+    """What is known of a file is freed with it, so that there is hardly anything to collect."""
+    left: set[str] = set()
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+    try:
+        for item in loaded_rules():
+            for example in item.examples if item.rule.codemod else ():
+                attempt(example.before)
+                left.update(
+                    item.rule.code for thing in gc.get_objects() if isinstance(thing, Names | FixPlanner)
+                )
+                gc.freeze()
+    finally:
+        gc.unfreeze()
+        gc.enable()
+    assert not left
 
 
 def test_problems_travel(tmp_path: Path) -> None:

@@ -163,6 +163,7 @@ class FixPlanner:
 
         Those that are withheld are gone, and one that rests on an annotation is not safe.
         """
+        self.plans.clear()  # they know the planner: all that is known of the file would be garbage
         made = {id(item.fix): item.fix for item in found if item.fix is not None}
         settled: dict[int, Fix | None] = {}
         for key, about in self._stated.items():
