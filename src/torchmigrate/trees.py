@@ -6,6 +6,7 @@ Both differ in one thing: the contexts (`ast.Load` and its like), which stand fo
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Container, Iterator
 from itertools import chain
 from typing import TypeVar
@@ -40,8 +41,8 @@ def children(node: ast.AST) -> list[ast.AST]:
     return found
 
 
-def walk(tree: ast.AST) -> list[ast.AST]:
-    """A node and all that are below it, those nearer to it first."""
+def walk(tree: ast.AST, most: int = sys.maxsize) -> list[ast.AST]:
+    """A node and all that are below it, those nearer to it first; not all where there are more than `most`."""
     found = [tree]
     add = found.append
     node_class = ast.AST
@@ -55,6 +56,8 @@ def walk(tree: ast.AST) -> list[ast.AST]:
                         add(item)
             elif isinstance(value, node_class):
                 add(value)
+        if len(found) > most:
+            break
     return found
 
 

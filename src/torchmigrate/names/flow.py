@@ -82,12 +82,15 @@ class Env(dict[str, Slot]):
 
     def close(self, outer: Changes | None) -> Changes:
         """End the branch that was begun last: its changes, which are taken back."""
-        before = self._before
+        before, self._before = self._before, outer
         assert before is not None, "it was opened"
-        changes = self.changed()
-        self._before = None
-        self.apply(before)
-        self._before = outer
+        changes: Changes = {}
+        for name, slot in before.items():
+            changes[name] = self.get(name)
+            if slot is None:
+                self.pop(name, None)
+            else:
+                dict.__setitem__(self, name, slot)
         return changes
 
     def changed(self) -> Changes:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from torchmigrate.names.guards import FALSE, UNKNOWN, Formula, HasName, Known, all_of, any_of, both, negate
 from torchmigrate.names.model import OPAQUE, Const, Local, Qual, Value
 from torchmigrate.names.version_values import Evaluate
-from torchmigrate.trees import children
+from torchmigrate.trees import walk
 
 Parse = Callable[[ast.expr, Evaluate], Formula]  # what a test says
 Function = ast.FunctionDef | ast.Lambda
@@ -111,12 +111,7 @@ def _may_answer(function: Function) -> bool:
         return False
     if first is not None and not isinstance(first, _ANSWERS):
         return False
-    nodes: list[ast.AST] = [function]
-    for node in nodes:
-        nodes += children(node)
-        if len(nodes) > _MOST_NODES:
-            return False
-    return True
+    return len(walk(function, _MOST_NODES)) <= _MOST_NODES
 
 
 def own_test(function: ast.AST, inside: Inside, parse: Parse, value: Callable[[ast.expr], Value]) -> Formula:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ast
 import re
-from collections import Counter
 from collections.abc import Callable, Mapping
 
 from torchmigrate.libraries import LIBRARY_ROOTS
@@ -88,7 +87,6 @@ class Resolver(Statements):
 
     def _private_mentions(self) -> None:
         """Tell the scopes of private functions who reads them, where no reader can have been overlooked."""
-        words: Counter[str] = Counter()
         for scope in self.scopes:
             node, read = scope.node, self.mentions.get(scope.node, [])
             if not read or not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -98,8 +96,7 @@ class Resolver(Statements):
             if any(guards.is_nothing() for guards in read):
                 continue
             plain = all(ast.unparse(mark) in ("staticmethod", "classmethod") for mark in node.decorator_list)
-            words = words or Counter(re.findall(r"\w+", self.source.text))
-            if plain and words[node.name] == len(read) + 1:
+            if plain and _occurrences(self.source.text, node.name) == len(read) + 1:
                 scope.mentions = read
 
     # ---- blocks and branches -------------------------------------------------------------------------
@@ -376,6 +373,16 @@ class Resolver(Statements):
                 self.eval(child.value)
             elif isinstance(child, ast.MatchClass):
                 self.eval(child.cls)
+
+
+def _occurrences(text: str, name: str) -> int:
+    """How often a name stands in a text as a word of its own."""
+    found, start = 0, text.find(name)
+    while start >= 0:
+        end = start + len(name)
+        found += not re.search(r"\w", text[max(start - 1, 0) : start] + text[end : end + 1])
+        start = text.find(name, end)
+    return found
 
 
 _VISIT: dict[type, Callable[..., bool | None]] = {
