@@ -300,9 +300,11 @@ def _is_chosen(
     if arguments is None:
         outdated = frozenset(old)
         wanted = frozenset(new) - outdated
+        if not wanted:
+            return False
 
         def is_new(name: str, other: Use) -> bool:
-            return name not in outdated and canonical(name) not in outdated and uses_one_of((name,), wanted)
+            return uses_one_of((name,), wanted) and outdated.isdisjoint((name, canonical(name)))
 
         key: object = (outdated, wanted)
     else:
@@ -314,7 +316,7 @@ def _is_chosen(
             return arguments.differ([(name, frozenset(item.arg or "**" for item in other.call.keywords))])
 
         key = (arguments, wanted)
-    return choices.has_other_side(use, key, frozenset(name.rpartition(".")[2] for name in old), is_new)
+    return choices.has_other_side(use, key, old, is_new)
 
 
 def origins_of(use: Use, name: str) -> list[Binding]:

@@ -10,7 +10,7 @@ import ast
 import re
 import sys
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from torchmigrate.libraries import LIBRARY_ROOTS
 from torchmigrate.names.model import Binding, Kind, Names, Role, Scope, Use
@@ -41,13 +41,13 @@ class Choices:
         self._wanted: dict[object, list[tuple[Place, Use]]] = {}
 
     def has_other_side(
-        self, use: Use, key: object, old: frozenset[str], wanted: Callable[[str, Use], bool]
+        self, use: Use, key: object, old: Iterable[str], wanted: Callable[[str, Use], bool]
     ) -> bool:
         """Whether the other side of a choice around `use` has the new code for the same objects.
 
         Args:
             key: stands for `wanted`, whose answers are kept.
-            old: the last parts of the names of what is used.
+            old: the names of what is used.
             wanted: whether a use is the new code by one of its names.
         """
         found = self._wanted.get(key)
@@ -58,13 +58,14 @@ class Choices:
         objects = _objects(use)
         if len(found) <= _MOST and not any(_same(use, objects, other) for _, other in found):
             return False  # without looking at what is around
+        members = frozenset(name.rpartition(".")[2] for name in old)
         for test, side, others in self._sides(use.node):
             for low, high in others:
                 begin, end = bisect_left(found, (low,)), bisect_left(found, (high,))
                 # Those nearest to the use first.
                 near = found[begin:end][-_MOST:] if low < _start(use.node) else found[begin:end][:_MOST]
                 for _, other in near:
-                    if _same(use, objects, other) and self._is_choice(test, side, old, other, use):
+                    if _same(use, objects, other) and self._is_choice(test, side, members, other, use):
                         return True
         return False
 

@@ -137,9 +137,12 @@ def _special_call(node: ast.Call, evaluate: Evaluate) -> Value | None:
     return None
 
 
+_MARKS = re.compile("skip|xfail|require|implement_for|run_?if", re.IGNORECASE)
+
+
 @cache  # the same few names again and again
 def _may_mark(name: str) -> bool:
-    return re.search("skip|xfail|require|implement_for|run_?if", name, re.IGNORECASE) is not None
+    return _MARKS.search(name) is not None
 
 
 # ---- names and presence -----------------------------------------------------------------------------
@@ -430,7 +433,7 @@ def _listed(node: ast.expr, evaluate: Evaluate) -> Parameters | None:
             break
         elif isinstance(node, ast.Call):  # .keys()
             node = node.func
-        elif isinstance(node, ast.Attribute) and node.attr in ("__code__", *_DEFAULTS):
+        elif isinstance(node, ast.Attribute) and node.attr in _OF_FUNCTIONS:
             part = _DEFAULTS.get(node.attr, "")
             function = sole(evaluate(node.value))
             break
@@ -465,6 +468,7 @@ def _lists_parameters(name: str) -> bool:
 
 
 _DEFAULTS = {"__kwdefaults__": "*", "__defaults__": "="}
+_OF_FUNCTIONS = frozenset(("__code__", *_DEFAULTS))
 _COLLECTS = frozenset(("list", "tuple", "set", "frozenset", "dict", "sorted"))
 
 _PREFIX = re.compile(r"\d+(?:\.\d+)*(\.?)")

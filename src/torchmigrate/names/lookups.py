@@ -203,7 +203,10 @@ class Lookups(ABC):
             held = self._own_attribute(node)  # type: ignore[arg-type]
             if held is not None:
                 return held
-            for item in self.peek(node.value):  # type: ignore[attr-defined]
+            around = self.peek(node.value)  # type: ignore[attr-defined]
+            if around is UNKNOWN:  # most are
+                return UNKNOWN
+            for item in around:
                 if isinstance(item, Qual):
                     out.append(Qual(f"{item.name}.{node.attr}", item.sure, item.via))  # type: ignore[attr-defined]
                 elif isinstance(item, Instance):
@@ -235,8 +238,11 @@ class Lookups(ABC):
 
     def _own_attribute(self, node: ast.Attribute) -> Value | None:
         """What an attribute of `self` says that this method sets, at this place."""
+        frame = self.frame
+        if node.attr not in frame.stored:
+            return None
         name = node.value.id if isinstance(node.value, ast.Name) else ""
-        if name != self.frame.self_name or node.attr not in self.frame.stored:
+        if name != frame.self_name:
             return None
         return _about_versions(self.frame.env[f"{name}.{node.attr}"][0])
 
