@@ -38,19 +38,20 @@ class ImportScopes:
         for binding in names.imports:
             self._by_target.setdefault((binding.target or "", binding.scope), []).append(binding)
             self._by_root.setdefault(_root(binding.module or ""), []).append(binding)
-        self._owners: dict[int, tuple[ast.stmt, list[ast.stmt], list[ast.stmt] | None]] = {}
-        self._read_blocks()
 
-    def _read_blocks(self) -> None:
+    @cached_property
+    def _owners(self) -> dict[int, tuple[ast.stmt, list[ast.stmt], list[ast.stmt] | None]]:
         """For each statement list: the statement that holds it, that one's list, and a list run before."""
+        found: dict[int, tuple[ast.stmt, list[ast.stmt], list[ast.stmt] | None]] = {}
         todo: list[list[ast.stmt]] = [self.names.tree.body]
         while todo:
             block = todo.pop()
             for statement in block:
                 for name, inner in _blocks(statement):
                     ran = statement.body if name == "orelse" and isinstance(statement, ast.Try) else None
-                    self._owners[id(inner)] = (statement, block, ran)
+                    found[id(inner)] = (statement, block, ran)
                     todo.append(inner)
+        return found
 
     # ---- places --------------------------------------------------------------------------------------
 
