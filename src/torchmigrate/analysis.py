@@ -217,7 +217,12 @@ def _bound_again(binding: Binding) -> bool:
 
 def codemod(rule: Rule) -> ModuleType:
     """The module that finds and rewrites for a rule."""
-    return importlib.import_module(f"torchmigrate.codemods.{rule.codemod}")
+    return _module(rule.codemod)
+
+
+@functools.cache  # asked for every file
+def _module(name: str | None) -> ModuleType:
+    return importlib.import_module(f"torchmigrate.codemods.{name}")
 
 
 @functools.lru_cache(maxsize=4096)

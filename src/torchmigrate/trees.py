@@ -42,7 +42,7 @@ def children(node: ast.AST) -> list[ast.AST]:
 
 
 def walk(tree: ast.AST, most: int = sys.maxsize) -> list[ast.AST]:
-    """A node and all that are below it, those nearer to it first; not all where there are more than `most`."""
+    """A node and all that are below it, those nearer to it first; some of them if they are over `most`."""
     found = [tree]
     add = found.append
     node_class = ast.AST

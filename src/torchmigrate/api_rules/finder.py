@@ -62,9 +62,10 @@ class ApiFinder:
         if not names.uses:
             return []
         codes = self.codes
-        if rules.NEEDS_NEWER in codes and root is not None and is_beside_the_code(path, root):
+        directory = path.absolute().parent
+        if rules.NEEDS_NEWER in codes and root is not None and is_beside_the_code(path, directory, root):
             codes -= {rules.NEEDS_NEWER}
-        own = held_libraries(path.absolute().parent)
+        own = held_libraries(directory)
         surrounding = Surrounding(names, source)
         absent = AbsentNames(self.api, codes, self._owns, surrounding)
         arguments = Arguments(self.functions, codes, self._owns_parameter, surrounding)
@@ -93,14 +94,17 @@ class ApiFinder:
         )
 
 
-def is_beside_the_code(path: Path, root: Path) -> bool:
-    """Whether a file is a test, an example, a benchmark or documentation, or else not installed."""
+def is_beside_the_code(path: Path, directory: Path, root: Path) -> bool:
+    """Whether a file is a test, an example, a benchmark or documentation, or else not installed.
+
+    directory: where it is, as an absolute path.
+    """
     stem = path.stem.lower()
     return (
         stem == "conftest"
         or stem.startswith("test_")
         or stem.endswith("_test")
-        or _is_beside(path.parent, path.parent.absolute(), root)
+        or _is_beside(path.parent, directory, root)
     )
 
 
