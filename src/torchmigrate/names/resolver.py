@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping
 
 from torchmigrate.libraries import LIBRARY_ROOTS
@@ -87,6 +88,7 @@ class Resolver(Statements):
 
     def _private_mentions(self) -> None:
         """Tell the scopes of private functions who reads them, where no reader can have been overlooked."""
+        private: list[tuple[str, Scope]] = []
         for scope in self.scopes:
             node, read = scope.node, self.mentions.get(scope.node, [])
             if not read or not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -95,8 +97,14 @@ class Resolver(Statements):
                 continue
             if any(guards.is_nothing() for guards in read):
                 continue
-            plain = all(ast.unparse(mark) in ("staticmethod", "classmethod") for mark in node.decorator_list)
-            if plain and _occurrences(self.source.text, node.name) == len(read) + 1:
+            if all(ast.unparse(mark) in ("staticmethod", "classmethod") for mark in node.decorator_list):
+                private.append((node.name, scope))
+        text = self.source.text
+        # A search for each of many names would take time that grows with both.
+        words = Counter(re.findall(r"\w+", text)) if len(private) > _MOST_SEARCHES else None
+        for name, scope in private:
+            read = self.mentions[scope.node]
+            if (words[name] if words else _occurrences(text, name)) == len(read) + 1:
                 scope.mentions = read
 
     # ---- blocks and branches -------------------------------------------------------------------------
@@ -373,6 +381,9 @@ class Resolver(Statements):
                 self.eval(child.value)
             elif isinstance(child, ast.MatchClass):
                 self.eval(child.cls)
+
+
+_MOST_SEARCHES = 20
 
 
 def _occurrences(text: str, name: str) -> int:
