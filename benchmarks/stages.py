@@ -11,8 +11,8 @@ import sys
 from pathlib import Path
 
 from torchmigrate.catalogue.store import default_catalogue
-from torchmigrate.config import Settings
-from torchmigrate.engine import Engine
+from torchmigrate.config.settings import Settings
+from torchmigrate.engine.engine import Engine
 
 # What a file with the usual names asks of the API data first, in a new process.
 FIRST_ANSWERS = '''

@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-from torchmigrate.edits import apply
-from torchmigrate.exports import Exports
-from torchmigrate.imports import ImportPlanner, Refusal, Spelling, Swap
-from torchmigrate.model import Applicability, Edit, Fix, Release
-from torchmigrate.names.model import Binding, Names, Role, Use
-from torchmigrate.names.resolver import LIBRARY_ROOTS, resolve
-from torchmigrate.source import Source
+from torchmigrate.findings import Applicability, Edit, Fix, Release
+from torchmigrate.rewrite.apply import apply
+from torchmigrate.rewrite.imports.planner import ImportPlanner, Refusal, Spelling, Swap
+from torchmigrate.semantics.exports import Exports
+from torchmigrate.semantics.model import Binding, Names, Role, Use
+from torchmigrate.semantics.walk.resolver import LIBRARY_ROOTS, resolve
+from torchmigrate.source.text import Source
 
 ROOTS = LIBRARY_ROOTS | {"math"}
 

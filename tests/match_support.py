@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from torchmigrate.catalogue.model import Case, Condition, ResultUse, Rule
-from torchmigrate.edits import splice
-from torchmigrate.hits import make_place
-from torchmigrate.kinds import Kinds
+from torchmigrate.match.context import Match, Place, Rewrite
 from torchmigrate.match.matching import matches
-from torchmigrate.match.place import Match, Place, Rewrite
-from torchmigrate.match.rewrite import rewrite
-from torchmigrate.names.resolver import resolve
-from torchmigrate.places import Surroundings
-from torchmigrate.source import Source
+from torchmigrate.match.rule_matches import make_place
+from torchmigrate.rewrite.apply import splice
+from torchmigrate.rewrite.cases.rewriting import rewrite
+from torchmigrate.semantics.facts.dtypes import Kinds
+from torchmigrate.semantics.facts.file_facts import Surroundings
+from torchmigrate.semantics.walk.resolver import resolve
+from torchmigrate.source.text import Source
 
 
 def make_rule(

@@ -13,7 +13,7 @@ from harness.fixing import checked_and_fixed
 from harness.program import FIX_ALL, only
 from harness.program import run as checked
 
-from torchmigrate.codemods.apex_amp import RULES
+from torchmigrate.codemods.apex.amp import RULES
 
 CODES = frozenset(RULES)
 HEAD = """\

@@ -11,7 +11,7 @@ from api import binaries
 from click.testing import CliRunner
 from harness.summary import HAS_TORCH
 
-from torchmigrate.cli import commands
+from torchmigrate.cli.commands import commands
 from torchmigrate.versions.releases import parse_version
 from torchmigrate.versions.surface import Surface, surface_of
 from torchmigrate.versions.surface_file import encode

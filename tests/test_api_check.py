@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from harness.catalogue import loaded_rules
 
-from torchmigrate.catalogue.api_check import contradictions
+from torchmigrate.authoring.api_check import contradictions
 from torchmigrate.catalogue.model import Case, Rule
 
 

@@ -10,11 +10,12 @@ import api_fake
 import pytest
 from harness.program import only, run
 
-from torchmigrate.api_rules.own import held_libraries
-from torchmigrate.api_rules.rules import CODES, EXAMPLES
+from torchmigrate.catalogue.api_rules import EXAMPLES
+from torchmigrate.catalogue.codes import OF_API as CODES
 from torchmigrate.catalogue.index import Catalogue
 from torchmigrate.catalogue.model import Rule
-from torchmigrate.model import Finding, Severity, Timeline
+from torchmigrate.engine.api_rules.own import held_libraries
+from torchmigrate.findings import Finding, Severity, Timeline
 from torchmigrate.versions import surface
 
 OWN_RULES = Catalogue.of(

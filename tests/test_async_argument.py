@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from harness.program import FIX, attempt
 
-from torchmigrate.async_argument import async_arguments, mask
-from torchmigrate.model import FileResult
+from torchmigrate.findings import FileResult
+from torchmigrate.source.async_argument import async_arguments, mask
 
 BEFORE = """\
 import torch

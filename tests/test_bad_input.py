@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from torchmigrate import discover as discovering
-from torchmigrate.discover import discover
-from torchmigrate.edits import write_atomic
-from torchmigrate.model import FileResult, Problem
-from torchmigrate.runner import run
-from torchmigrate.source import Source, SourceError
+from torchmigrate.findings import FileResult, Problem
+from torchmigrate.project import discover as discovering
+from torchmigrate.project.discover import discover
+from torchmigrate.rewrite.apply import write_atomic
+from torchmigrate.run.runner import run
+from torchmigrate.source.text import Source, SourceError
 
 
 def check(path: Path) -> FileResult:
@@ -115,7 +115,7 @@ def test_unreadable_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     def refuse(*_: object, **__: object) -> None:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
 
-    monkeypatch.setattr("torchmigrate.files.os.open", refuse)
+    monkeypatch.setattr("torchmigrate.files.reading.os.open", refuse)
     assert problem(path) == ("cannot read: permission denied", None)
 
 

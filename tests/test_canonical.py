@@ -6,7 +6,7 @@ import importlib.util
 
 import pytest
 
-from torchmigrate.canonical import canonical
+from torchmigrate.semantics.public_names import canonical
 
 SAME = [
     ("torch.functional.norm", "torch.norm"),

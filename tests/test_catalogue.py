@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 from harness.program import only, run
 
-from torchmigrate.builtin import RULES
+from torchmigrate.authoring.examples import check_rule
 from torchmigrate.catalogue import compiled, store
-from torchmigrate.catalogue.check_examples import check_rule
+from torchmigrate.catalogue.builtin import RULES
 from torchmigrate.catalogue.compiled_file import StaleError, pack, unpack
 from torchmigrate.catalogue.examples import CLEAN, FIX, REPORT_ONLY
 from torchmigrate.catalogue.index import Catalogue
@@ -26,7 +26,7 @@ from torchmigrate.catalogue.problems import CatalogueError
 from torchmigrate.catalogue.schema import CASE, EXAMPLE
 from torchmigrate.catalogue.schema import RULE as RULE_SCHEMA
 from torchmigrate.catalogue.variants import at
-from torchmigrate.model import Applicability
+from torchmigrate.findings import Applicability
 
 ROOT = Path(__file__).parent.parent
 
@@ -256,19 +256,19 @@ def test_signatures_by_symbol(tmp_path: Path) -> None:
 
 
 def test_a_codemod_states_its_applicability(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "codemods").mkdir()
-    (tmp_path / "codemods" / "compile_model.py").touch()
+    (tmp_path / "codemods" / "compile").mkdir(parents=True)
+    (tmp_path / "codemods" / "compile" / "model.py").write_text("import ast\n\ndef find():\n    pass\n")
     monkeypatch.setattr("torchmigrate.catalogue.convert._CODEMODS", tmp_path / "codemods")
     text = with_cases("- {rename: x}").replace(
         "  cases:\n    - {rename: x}\n",
-        "  codemod: compile_model\n  opt_in: true\n  applicability: unsafe\n  reason: slow\n",
+        "  codemod: compile.model\n  opt_in: true\n  applicability: unsafe\n  reason: slow\n",
     )
     rule = one(tmp_path, text)
-    assert rule.codemod == "compile_model"
+    assert rule.codemod == "compile.model"
     assert rule.opt_in
     assert rule.cases == (Case(roles=(), applicability=Applicability.UNSAFE, reason="slow"),)
-    assert problems(tmp_path, text.replace("compile_model", "compile_modle")) == [
-        "9: no codemod `compile_modle`; did you mean `compile_model`?; there is `compile_model`"
+    assert problems(tmp_path, text.replace("compile.model", "compile.modle")) == [
+        "9: no codemod `compile.modle`; did you mean `compile.model`?; there is `compile.model`"
     ]
 
 

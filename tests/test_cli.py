@@ -18,8 +18,8 @@ import pytest
 from harness.program import heed_interrupts
 
 import torchmigrate
-from torchmigrate import cli
-from torchmigrate.console import Console
+from torchmigrate.cli import commands as cli
+from torchmigrate.report.console import Console
 
 SOURCE = Path(torchmigrate.__file__).parent.parent
 
@@ -664,11 +664,11 @@ def test_explain_unknown(project: Project) -> None:
 
 
 def test_every_rule_can_be_explained(capsys: pytest.CaptureFixture[str]) -> None:
-    from torchmigrate.builtin import RULES
-    from torchmigrate.config import Layer
-    from torchmigrate.describe import explanation
-    from torchmigrate.session import examples, load_rules
-    from torchmigrate.style import Style
+    from torchmigrate.catalogue.builtin import RULES
+    from torchmigrate.cli.describe import explanation
+    from torchmigrate.cli.session import examples, load_rules
+    from torchmigrate.config.settings import Layer
+    from torchmigrate.report.style import Style
 
     for rule in [*load_rules(Layer())[0].rules, *RULES]:
         text = explanation(rule, examples(rule), Style())
@@ -783,8 +783,8 @@ HEAVY = (
     "dataclasses",
     "signal",
     "torchmigrate.catalogue.model",
-    "torchmigrate.globs",
-    "torchmigrate.signals",
+    "torchmigrate.files.globs",
+    "torchmigrate.files.signals",
 )
 
 

@@ -14,7 +14,7 @@ from harness.program import FIX_ALL, only, run
 from harness.program import fixed as fixed_by
 from harness.summary import HAS_TORCH
 
-from torchmigrate.model import Finding
+from torchmigrate.findings import Finding
 
 PATH = Path("<case>", "case.py")
 needs_torch = pytest.mark.skipif(not HAS_TORCH, reason="torch is not installed")

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import pytest
 
-from torchmigrate import config
-from torchmigrate.config import ConfigError, Layer, combine, find_config, read_config
-from torchmigrate.selection import SelectorError, codes_of, did_you_mean
+from torchmigrate.config import settings as config
+from torchmigrate.config.selection import SelectorError, codes_of, did_you_mean
+from torchmigrate.config.settings import ConfigError, Layer, combine, find_config, read_config
 
 
 class Head(NamedTuple):

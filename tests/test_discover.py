@@ -13,7 +13,7 @@ import pytest
 from harness.program import settings as settings_of
 
 import torchmigrate
-from torchmigrate.discover import DEFAULT_EXCLUDE, Discovery, discover, is_excluded
+from torchmigrate.project.discover import DEFAULT_EXCLUDE, Discovery, discover, is_excluded
 
 
 @pytest.fixture
@@ -272,8 +272,12 @@ def test_names_that_are_not_text(tree: Path) -> None:
 
 def test_patterns_are_loaded_only_when_needed(tree: Path) -> None:
     make("a/x.py")
-    code = "import sys; from pathlib import Path; from torchmigrate.discover import discover; "
-    command = [sys.executable, "-c", code + "discover([Path()]); print('torchmigrate.globs' in sys.modules)"]
+    code = "import sys; from pathlib import Path; from torchmigrate.project.discover import discover; "
+    command = [
+        sys.executable,
+        "-c",
+        code + "discover([Path()]); print('torchmigrate.files.globs' in sys.modules)",
+    ]
     search = [str(Path(torchmigrate.__file__).parents[1]), *sys.path]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(search)}
     for text, imported in (("", "False\n"), ("b\n", "True\n")):

@@ -13,9 +13,18 @@ from pathlib import Path
 
 import pytest
 
-from torchmigrate.edits import Applied, apply, map_offset, minimal, save, splice, unified_diff, write_atomic
-from torchmigrate.model import Applicability, Edit, Fix
-from torchmigrate.source import Source, SourceError
+from torchmigrate.findings import Applicability, Edit, Fix
+from torchmigrate.rewrite.apply import (
+    Applied,
+    apply,
+    map_offset,
+    minimal,
+    save,
+    splice,
+    unified_diff,
+    write_atomic,
+)
+from torchmigrate.source.text import Source, SourceError
 
 
 def fix(*edits: Edit, title: str = "") -> Fix:

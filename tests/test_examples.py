@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from harness.catalogue import catalogue, example_id, loaded_rules
 
-from torchmigrate.catalogue.check_examples import check_rule
+from torchmigrate.authoring.examples import check_rule
 
 
 @pytest.mark.parametrize("item", [pytest.param(item, id=example_id(item)) for item in loaded_rules()])

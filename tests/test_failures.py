@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from test_cli import Project
 
-from torchmigrate.codemods import model_urls
-from torchmigrate.fstrings import fit_old_python
-from torchmigrate.model import Applicability, Edit, Finding, Fix, Severity
+from torchmigrate.codemods.pretrained import urls as model_urls
+from torchmigrate.findings import Applicability, Edit, Finding, Fix, Severity
+from torchmigrate.source.fstrings import fit_old_python
 
 # Two rules with safe fixes, and one, TM721, that is to fail.
 CODE = """\
@@ -101,7 +101,7 @@ def test_a_rule_that_raises_does_not_take_the_others_along(project, monkeypatch,
 
 
 def test_a_fix_that_raises_leaves_its_finding(project, monkeypatch) -> None:
-    from torchmigrate.match import rewrite
+    from torchmigrate.rewrite.cases import rewriting as rewrite
 
     def fail(rule, *arguments):
         raise IndexError(rule.code) if rule.code == "TM414" else None

@@ -18,7 +18,7 @@ from harness.program import FIX, FIX_ALL, only, run
 from harness.program import fixed as fixed_by
 from proofs.patches import old_torch
 
-from torchmigrate.model import Applicability, Finding
+from torchmigrate.findings import Applicability, Finding
 
 CODES = ("TM149", "TM150", "TM151", "TM152", "TM153")
 HEAD = "import math\nimport torch\nimport torch.nn.functional as F\n\n\n"

@@ -8,7 +8,7 @@ import pytest
 import torch
 from harness.fixing import checked_and_fixed
 
-from torchmigrate.model import Finding
+from torchmigrate.findings import Finding
 
 CODES = frozenset(["TM302", "TM303"])
 HEAD = """\

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from harness.fixing import checked_and_fixed
 
-from torchmigrate.answers import Answers
 from torchmigrate.project.mentions import Mentions, Name
+from torchmigrate.semantics.facts.answers import Answers
 
 ENDS = 120  # seconds, of which each takes one or two; without the cure they took hours
 

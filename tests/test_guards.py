@@ -7,9 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from torchmigrate.names import guard_names
-from torchmigrate.names.guard_tests import catches_missing, evaluate_special, parse_test, unpack_version
-from torchmigrate.names.guards import (
+from torchmigrate.semantics.guards import spellings as guard_names
+from torchmigrate.semantics.guards.formulas import (
     FALSE,
     TRUE,
     UNKNOWN,
@@ -29,7 +28,9 @@ from torchmigrate.names.guards import (
     negate,
     outcome,
 )
-from torchmigrate.names.model import (
+from torchmigrate.semantics.guards.tests import catches_missing, evaluate_special, parse_test, unpack_version
+from torchmigrate.semantics.guards.version_values import VersionLiteral
+from torchmigrate.semantics.model import (
     NO_GUARDS,
     OPAQUE,
     Const,
@@ -41,7 +42,6 @@ from torchmigrate.names.model import (
     Value,
     VersionOf,
 )
-from torchmigrate.names.version_values import VersionLiteral
 
 IMPORTS: dict[str, Value] = {
     "torch": (Qual("torch"),),

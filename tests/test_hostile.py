@@ -44,7 +44,7 @@ def _limits() -> None:
 LAUNCHER = """
 import json, os, resource, sys
 import yaml
-import torchmigrate.cli, torchmigrate.analysis, torchmigrate.match.rewrite, torchmigrate.globs
+import torchmigrate.cli.commands, torchmigrate.engine.analysis, torchmigrate.rewrite.cases.rewriting, torchmigrate.files.globs
 from torchmigrate.__main__ import main
 for line in sys.stdin:
     order = json.loads(line)
@@ -670,8 +670,8 @@ def _group_lives(group: int) -> bool:
 
 
 def test_a_change_meanwhile_is_not_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from torchmigrate.edits import save
-    from torchmigrate.source import SourceError
+    from torchmigrate.rewrite.apply import save
+    from torchmigrate.source.text import SourceError
 
     path = tmp_path / "m.py"
     path.write_text(OLD)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from import_case import Case, rewritten
 
-from torchmigrate.model import Release
+from torchmigrate.findings import Release
 
 
 def removed(code: str, *names: str, is_init: bool = False) -> str:

@@ -7,9 +7,9 @@ import ast
 import pytest
 from import_case import Case
 
-from torchmigrate.edits import apply
-from torchmigrate.imports import Refusal, Spelling, Swap
-from torchmigrate.model import Applicability, Fix
+from torchmigrate.findings import Applicability, Fix
+from torchmigrate.rewrite.apply import apply
+from torchmigrate.rewrite.imports.planner import Refusal, Spelling, Swap
 
 
 @pytest.mark.parametrize(

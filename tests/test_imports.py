@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from import_case import Case, rewritten
 
-from torchmigrate.edits import splice
-from torchmigrate.imports import Refusal, Spelling
-from torchmigrate.model import Edit, Release
-from torchmigrate.names.model import Role
+from torchmigrate.findings import Edit, Release
+from torchmigrate.rewrite.apply import splice
+from torchmigrate.rewrite.imports.planner import Refusal, Spelling
+from torchmigrate.semantics.model import Role
 
 # ---- spelling with what is in sight ---------------------------------------------------------------------
 

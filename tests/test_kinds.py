@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from torchmigrate.kinds import Kinds
-from torchmigrate.names.resolver import resolve
-from torchmigrate.places import Surroundings
-from torchmigrate.source import Source
+from torchmigrate.semantics.facts.dtypes import Kinds
+from torchmigrate.semantics.facts.file_facts import Surroundings
+from torchmigrate.semantics.walk.resolver import resolve
+from torchmigrate.source.text import Source
 
 
 def kinds(code: str) -> set[str]:

@@ -6,8 +6,8 @@ import pytest
 from harness.catalogue import catalogue, example_id, loaded_rules
 from harness.fixing import checked_and_fixed
 
-from torchmigrate.catalogue import layouts
-from torchmigrate.catalogue.check_layouts import check_layouts
+from torchmigrate.authoring import variations as layouts
+from torchmigrate.authoring.layouts import check_layouts
 
 RULES = [pytest.param(item, id=example_id(item)) for item in loaded_rules()]
 

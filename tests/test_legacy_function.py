@@ -10,7 +10,7 @@ import pytest
 import torch
 from harness.fixing import checked_and_fixed
 
-from torchmigrate.model import Applicability, Finding
+from torchmigrate.findings import Applicability, Finding
 
 HEAD = "import torch\nfrom torch.autograd import Function\n\n"
 

@@ -10,7 +10,7 @@ import pytest
 from match_support import apply, call, first_rewrite, make_rule
 
 from torchmigrate.catalogue.model import Case
-from torchmigrate.model import Applicability
+from torchmigrate.findings import Applicability
 
 LOST = "a comment would be lost"
 

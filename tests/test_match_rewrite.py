@@ -8,11 +8,11 @@ import pytest
 from match_support import ABSENT, GIVEN, apply, call, first_rewrite, fixed, is_, make_rule, places, source_of
 
 from torchmigrate.catalogue.model import ALL_ROLES, Case
-from torchmigrate.kinds import Kinds
-from torchmigrate.match.rewrite import matches, rewrite
-from torchmigrate.model import Edit
-from torchmigrate.names.resolver import resolve
-from torchmigrate.places import Surroundings
+from torchmigrate.findings import Edit
+from torchmigrate.rewrite.cases.rewriting import matches, rewrite
+from torchmigrate.semantics.facts.dtypes import Kinds
+from torchmigrate.semantics.facts.file_facts import Surroundings
+from torchmigrate.semantics.walk.resolver import resolve
 
 RENAME = Case(rename="torch.new", roles=ALL_ROLES)
 
@@ -191,7 +191,7 @@ def test_import_line_gives_the_new_name_and_no_edits() -> None:
     source = source_of("from torch import old\n")
     names = resolve(source.parse(), source)
     (use,) = [use for use in names.uses if use.role.value == "import"]
-    from torchmigrate.hits import make_place
+    from torchmigrate.match.rule_matches import make_place
 
     place = make_place(use, source, Kinds(names, Surroundings(names)), lambda name: name)
     rule = make_rule(RENAME)
@@ -253,7 +253,7 @@ def test_canonical_spelling_of_a_symbol() -> None:
         Case(drop=("size_average",)), symbols=["torch.nn.MSELoss"], signature="(size_average=None)"
     )
     names = resolve(source.parse(), source)
-    from torchmigrate.hits import make_place
+    from torchmigrate.match.rule_matches import make_place
 
     (use,) = [use for use in names.uses if use.call is not None]
     place = make_place(use, source, Kinds(names, Surroundings(names)), lambda name: name)

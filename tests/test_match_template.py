@@ -9,7 +9,7 @@ import pytest
 from match_support import ABSENT, ANY, apply, call, first_rewrite, fixed, is_, make_rule
 
 from torchmigrate.catalogue.model import Case
-from torchmigrate.match.template import parse_template
+from torchmigrate.rewrite.cases.template import parse_template
 
 
 def made_by(template: str, code: str, **others: object) -> str | None:

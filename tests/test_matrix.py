@@ -14,9 +14,9 @@ from harness.matrix import FOUND, REPORTED, SILENT, shapes
 from harness.program import FIX_ALL, only, run
 from harness.summary import HAS_TORCH
 
-from torchmigrate.canonical import canonical
-from torchmigrate.catalogue.check_examples import EXAMPLE_PATH
-from torchmigrate.names.resolver import LIBRARY_ROOTS
+from torchmigrate.authoring.examples import EXAMPLE_PATH
+from torchmigrate.semantics.public_names import canonical
+from torchmigrate.semantics.walk.resolver import LIBRARY_ROOTS
 from torchmigrate.versions.surface import surface_of
 from torchmigrate.versions.surface_model import EntryKind
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from torchmigrate.names.model import Names, Use
-from torchmigrate.names.resolver import resolve
-from torchmigrate.source import Source
+from torchmigrate.semantics.model import Names, Use
+from torchmigrate.semantics.walk.resolver import resolve
+from torchmigrate.source.text import Source
 
 
 def names_of(code: str) -> tuple[Names, str]:

@@ -12,8 +12,8 @@ import pytest
 from harness.catalogue import catalogue
 from harness.fakes import fake_libraries
 
-from torchmigrate import cli
-from torchmigrate.names.resolver import LIBRARY_ROOTS
+from torchmigrate.cli import commands as cli
+from torchmigrate.semantics.walk.resolver import LIBRARY_ROOTS
 
 
 class Project:

@@ -12,14 +12,14 @@ import pytest
 from plan_support import LOAD, RFFT, SCALER, SYMEIG, UGLY, place, write_project
 from test_cli import Project, environment
 
-from torchmigrate.model import Timeline
+from torchmigrate.findings import Timeline
 from torchmigrate.plan.compute import headline, make_plan, since
 from torchmigrate.plan.json import as_json
 from torchmigrate.plan.links import Links
 from torchmigrate.plan.markdown import as_markdown, escape
 from torchmigrate.plan.model import Effect, Effort, Place, Plan
 from torchmigrate.plan.terminal import as_table
-from torchmigrate.style import Style
+from torchmigrate.report.style import Style
 from torchmigrate.versions.releases import NEWEST, RELEASES, Version
 
 ROOT = Path(__file__).parent.parent
@@ -452,7 +452,7 @@ def test_page(project: Project) -> None:
 
 
 def test_heavy_modules_are_imported_when_needed(project: Project) -> None:
-    code = "import sys, torchmigrate.cli; print(sorted({'jinja2', 'json', 'libcst'} & set(sys.modules)))"
+    code = "import sys, torchmigrate.cli.commands; print(sorted({'jinja2', 'json', 'libcst'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], env=environment(), capture_output=True, text=True)
     assert done.stdout == "[]\n"
 

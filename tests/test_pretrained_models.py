@@ -7,7 +7,7 @@ import textwrap
 import pytest
 from harness.fixing import checked_and_fixed
 
-from torchmigrate.model import Applicability, Finding
+from torchmigrate.findings import Applicability, Finding
 
 CODES = frozenset(["TM721", "TM722", "TM724", "TM725", "TM726", "TM729", "TM799"])
 HEAD = "import functools\nimport torchvision\nfrom torchvision import models\n\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from torchmigrate.quotes import preferred_quote, requoted
+from torchmigrate.rewrite.quotes import preferred_quote, requoted
 
 
 @pytest.mark.parametrize(

@@ -140,8 +140,8 @@ def test_the_tests_are_those_of_ci() -> None:
 
 
 def test_configuration(tmp_path: Path) -> None:
-    from torchmigrate.config import _READERS, Layer, combine, read_config
-    from torchmigrate.session import load_rules
+    from torchmigrate.cli.session import load_rules
+    from torchmigrate.config.settings import _READERS, Layer, combine, read_config
 
     (block,) = blocks(README.read_text("utf-8"), "toml")
     path = tmp_path / "pyproject.toml"
@@ -154,15 +154,16 @@ def test_configuration(tmp_path: Path) -> None:
 
 
 def test_suppressions_and_codes() -> None:
-    from torchmigrate.config import Layer
-    from torchmigrate.session import load_rules
-    from torchmigrate.source import Source
-    from torchmigrate.suppress import INVALID, Suppressions
+    from torchmigrate.catalogue.codes import INVALID_SUPPRESSION
+    from torchmigrate.cli.session import load_rules
+    from torchmigrate.config.settings import Layer
+    from torchmigrate.engine.suppressions import Suppressions
+    from torchmigrate.source.text import Source
 
     text = README.read_text("utf-8")
     known = {key: rule.code for rule in load_rules(Layer())[1] for key in (rule.code, rule.name)}
     (block,) = blocks(text, "python")
-    found = Suppressions.of(Source.from_text(block.content, README)).findings([INVALID], known)
+    found = Suppressions.of(Source.from_text(block.content, README)).findings([INVALID_SUPPRESSION], known)
     assert [finding.message for finding in found] == []
     shown = set(re.findall(r"\bTM\d{3}\b", text)) - {"TM019"}  # the end of a range
     assert shown <= set(known.values())

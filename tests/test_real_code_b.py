@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from harness.program import attempt, only, run
 
-from torchmigrate.model import FileResult
-from torchmigrate.source import Source
+from torchmigrate.findings import FileResult
+from torchmigrate.source.text import Source
 
 
 def check(code: str) -> tuple[Source, FileResult]:

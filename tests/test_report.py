@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from torchmigrate.model import Applicability, Edit, Finding, Fix, Severity
+from torchmigrate.findings import Applicability, Edit, Finding, Fix, Severity
 from torchmigrate.report import FORMATS, reporter_for
 from torchmigrate.report.base import FileFindings, Tally, shown_path
 from torchmigrate.report.full import WIDTH, excerpt
+from torchmigrate.report.style import Style, printable, wants_colour
 from torchmigrate.report.summary import (
     diff_line,
     fixed_line,
@@ -20,8 +21,7 @@ from torchmigrate.report.summary import (
     statistics_json,
     summary,
 )
-from torchmigrate.source import Source
-from torchmigrate.style import Style, printable, wants_colour
+from torchmigrate.source.text import Source
 
 PATH = Path("src/train.py")
 

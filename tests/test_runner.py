@@ -18,11 +18,11 @@ from harness.catalogue import loaded_rules
 from harness.program import attempt, heed_interrupts
 
 import torchmigrate
-from torchmigrate import runner
-from torchmigrate.fixes import FixPlanner
-from torchmigrate.model import FileResult, Finding, Problem, Severity
-from torchmigrate.names.model import Names
-from torchmigrate.runner import default_jobs, run
+from torchmigrate.findings import FileResult, Finding, Problem, Severity
+from torchmigrate.rewrite.planner import FixPlanner
+from torchmigrate.run import runner
+from torchmigrate.run.runner import default_jobs, run
+from torchmigrate.semantics.model import Names
 
 
 class Marked:
@@ -203,8 +203,8 @@ def test_control_c_in_a_terminal(tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(
         "import os, sys, time\n"
         "from pathlib import Path\n"
-        "from torchmigrate.model import FileResult\n"
-        "from torchmigrate.runner import run\n"
+        "from torchmigrate.findings import FileResult\n"
+        "from torchmigrate.run.runner import run\n"
         "def job(path):\n"
         "    time.sleep(0.1)\n"
         "    return FileResult(path, old_text=str(os.getpid()))\n"
@@ -266,8 +266,8 @@ def test_default_jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_one_job_does_not_import_multiprocessing(tmp_path: Path) -> None:
     (path,) = files(tmp_path, "x")
     code = (
-        "import sys; from pathlib import Path; from torchmigrate.runner import run; "
-        "from torchmigrate.model import FileResult; "
+        "import sys; from pathlib import Path; from torchmigrate.run.runner import run; "
+        "from torchmigrate.findings import FileResult; "
         f"list(run([Path({str(path)!r})], FileResult)); print('multiprocessing' in sys.modules)"
     )
     done = subprocess.run(

@@ -8,7 +8,7 @@ import pytest
 import torch
 from harness.fixing import checked_and_fixed
 
-from torchmigrate.model import Applicability
+from torchmigrate.findings import Applicability
 
 CODES = frozenset(["TM053"])
 SURE, PERHAPS = Applicability.SAFE, Applicability.UNSAFE

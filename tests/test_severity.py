@@ -13,7 +13,7 @@ from harness.catalogue import ROOT, loaded_rules
 from harness.summary import HAS_TORCH
 
 from torchmigrate.catalogue.model import Rule
-from torchmigrate.model import Severity, Timeline
+from torchmigrate.findings import Severity, Timeline
 from torchmigrate.plan.compute import since
 from torchmigrate.plan.model import Effect
 from torchmigrate.versions.range import VersionRange, severity

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from torchmigrate.source import Source, SourceError
+from torchmigrate.source.text import Source, SourceError
 
 CASE = Path("case.py")
 

@@ -7,7 +7,7 @@ import textwrap
 import pytest
 from harness.fixing import checked_and_fixed
 
-from torchmigrate.model import Applicability, Finding, Severity
+from torchmigrate.findings import Applicability, Finding, Severity
 
 HEAD = "import torch\nfrom torch import Tensor, nn\nfrom typing import List, Optional, Union\n"
 ONLY_STATED = "only an annotation says that it is a tensor"

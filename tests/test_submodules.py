@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 from import_case import Case
 
-from torchmigrate import submodules
-from torchmigrate.edits import apply
-from torchmigrate.import_edits import ImportStatement
-from torchmigrate.imports import Spelling
-from torchmigrate.model import Applicability, Edit, Fix
-from torchmigrate.source import Source
+from torchmigrate.findings import Applicability, Edit, Fix
+from torchmigrate.rewrite.apply import apply
+from torchmigrate.rewrite.imports.edits import ImportStatement
+from torchmigrate.rewrite.imports.planner import Spelling
+from torchmigrate.semantics import submodules
+from torchmigrate.source.text import Source
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,11 @@ from textwrap import dedent
 
 import pytest
 
-from torchmigrate import edits
-from torchmigrate.builtin import COMMENTS
-from torchmigrate.model import Applicability, Finding, Severity
-from torchmigrate.source import Source
-from torchmigrate.suppress import INVALID, UNUSED, Suppressions
+from torchmigrate.catalogue.builtin import COMMENTS
+from torchmigrate.engine.suppressions import INVALID, UNUSED, Suppressions
+from torchmigrate.findings import Applicability, Finding, Severity
+from torchmigrate.rewrite import apply as edits
+from torchmigrate.source.text import Source
 
 KNOWN = {
     "TM100": "TM100",

@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner
 from harness.catalogue import loaded_rules
 
-from torchmigrate.cli import commands
-from torchmigrate.describe import generic
+from torchmigrate.cli.commands import commands
+from torchmigrate.cli.describe import generic
 
 
 def shown(tmp_path: Path, text: str, code: str) -> str:

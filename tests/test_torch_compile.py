@@ -12,7 +12,7 @@ from harness.program import fixed as fixed_by
 from harness.program import run as run_on
 from harness.summary import HAS_TORCH
 
-from torchmigrate.model import Applicability, FileResult, Finding
+from torchmigrate.findings import Applicability, FileResult, Finding
 
 NET = """\
 import torch

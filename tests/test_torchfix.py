@@ -11,11 +11,11 @@ from harness.catalogue import catalogue
 from harness.program import only
 from harness.program import run as checked
 
-from torchmigrate.libraries import LIBRARY_ROOTS
-from torchmigrate.model import Finding
-from torchmigrate.selection import SelectorError, codes_of
-from torchmigrate.suppress import UNUSED
-from torchmigrate.torchfix_codes import CODES, LATER_NAMES, TorchFixCode, ours
+from torchmigrate.catalogue.codes import UNUSED_SUPPRESSION as UNUSED
+from torchmigrate.config.selection import SelectorError, codes_of
+from torchmigrate.config.torchfix_codes import CODES, LATER_NAMES, TorchFixCode, ours
+from torchmigrate.findings import Finding
+from torchmigrate.semantics.libraries import LIBRARY_ROOTS
 
 ROOT = Path(__file__).parent.parent
 EVERY = {code: code for code in (*(rule.code for rule in catalogue().rules), UNUSED)}

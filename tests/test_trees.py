@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from torchmigrate.names.resolver import resolve
-from torchmigrate.source import Source
-from torchmigrate.trees import Nodes, children, walk
+from torchmigrate.semantics.walk.resolver import resolve
+from torchmigrate.source.text import Source
+from torchmigrate.source.trees import Nodes, children, walk
 
 FILES = sorted(Path(__file__).parent.glob("test_*.py"))
 ODD = """

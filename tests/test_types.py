@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from torchmigrate.names.model import Use
-from torchmigrate.names.objects import ancestors, inherited
-from torchmigrate.names.resolver import resolve
-from torchmigrate.source import Source
+from torchmigrate.semantics.model import Use
+from torchmigrate.semantics.values.objects import ancestors, inherited
+from torchmigrate.semantics.walk.resolver import resolve
+from torchmigrate.source.text import Source
 
 HEAD = """
 import torch

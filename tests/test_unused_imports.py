@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from harness.fixing import checked_and_fixed
 
-from torchmigrate.model import Applicability
+from torchmigrate.findings import Applicability
 
 GOES = {
     "another name of the statement": (

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from torchmigrate.catalogue.model import Case, Rule
-from torchmigrate.model import Applicability, Severity
-from torchmigrate.reach import entries, shared_directories, work_tree_of
+from torchmigrate.files.paths import entries, shared_directories, work_tree_of
+from torchmigrate.findings import Applicability, Severity
 from torchmigrate.versions.bounds import Bound, name_of, of_conda, of_poetry, of_requirement
 from torchmigrate.versions.detect import Required, Requirements
 from torchmigrate.versions.range import VersionRange, applicability, severity

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from torchmigrate.builtin import RULES
+from torchmigrate.catalogue.builtin import RULES
 
 ROOT = Path(__file__).parent.parent
 EXAMPLE = """\

@@ -13,8 +13,8 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from torchmigrate.canonical import canonical
-from torchmigrate.names.objects import usual_base
+from torchmigrate.semantics.public_names import canonical
+from torchmigrate.semantics.values.objects import usual_base
 
 OUT = Path(__file__).parent.parent / "src" / "torchmigrate" / "names" / "class_api.py"
 

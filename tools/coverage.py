@@ -20,10 +20,10 @@ import yaml
 from fact_coverage.classes import Class, Covered, cover
 from fact_coverage.uses import Program, programs
 
-from torchmigrate.builtin import RULES
+from torchmigrate.catalogue.builtin import RULES
 from torchmigrate.catalogue.store import default_catalogue
-from torchmigrate.config import Settings
-from torchmigrate.engine import Engine
+from torchmigrate.config.settings import Settings
+from torchmigrate.engine.engine import Engine
 
 HERE = Path(__file__).parent / "fact_coverage"
 Fact = dict[str, Any]

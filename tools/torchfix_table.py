@@ -2,7 +2,7 @@
 
     python tools/torchfix_table.py
 
-The text is made of `torchmigrate.torchfix_codes` and of the catalogue; a test says when it is outdated.
+The text is made of `torchmigrate.config.torchfix_codes` and the catalogue; a test says when it is outdated.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from torchmigrate.builtin import RULES
+from torchmigrate.catalogue.builtin import RULES
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.catalogue.store import default_catalogue
-from torchmigrate.describe import fix_level, generic
-from torchmigrate.fixes import fill
-from torchmigrate.torchfix_codes import CODES, LATER, LATER_NAMES
+from torchmigrate.cli.describe import fix_level, generic
+from torchmigrate.config.torchfix_codes import CODES, LATER, LATER_NAMES
+from torchmigrate.rewrite.planner import fill
 
 PAGE = Path(__file__).parent.parent / "docs" / "torchfix.md"
 

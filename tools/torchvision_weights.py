@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 OLD_NAMES = {"weights": "pretrained", "weights_backbone": "pretrained_backbone"}
-# Sub-packages whose modules `torchmigrate.canonical` does not know: both spellings are listed.
+# Sub-packages whose modules `torchmigrate.semantics.public_names` does not know: both spellings are listed.
 TWO_SPELLINGS = ("quantization", "optical_flow")
 
 

@@ -6,9 +6,9 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
 
-from torchmigrate.depth import has_room
-from torchmigrate.model import Finding, Problem
-from torchmigrate.source import Source
+from torchmigrate.findings import Finding, Problem
+from torchmigrate.source.depth import has_room
+from torchmigrate.source.text import Source
 
 REPORT = "(please report)"
 

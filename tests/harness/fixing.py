@@ -6,7 +6,7 @@ import ast
 from collections.abc import Collection
 
 from harness.program import FIX_ALL, fixed, only, run
-from torchmigrate.model import Finding
+from torchmigrate.findings import Finding
 
 
 def checked_and_fixed(text: str, codes: Collection[str]) -> tuple[list[Finding], str]:

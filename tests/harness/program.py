@@ -10,13 +10,13 @@ from pathlib import Path
 import click
 
 from harness.catalogue import catalogue
-from torchmigrate import cli
 from torchmigrate.catalogue.index import Catalogue
-from torchmigrate.config import Settings
-from torchmigrate.engine import Engine
-from torchmigrate.model import FileResult
-from torchmigrate.session import Session
-from torchmigrate.source import Source
+from torchmigrate.cli import commands as cli
+from torchmigrate.cli.session import Session
+from torchmigrate.config.settings import Settings
+from torchmigrate.engine.engine import Engine
+from torchmigrate.findings import FileResult
+from torchmigrate.source.text import Source
 
 NAME = Path("example.py")
 FIX = ("--fix",)

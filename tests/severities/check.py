@@ -23,7 +23,7 @@ from torchmigrate.catalogue.examples import FIX
 from torchmigrate.catalogue.loader import LoadedRule
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.catalogue.variants import at
-from torchmigrate.model import Severity
+from torchmigrate.findings import Severity
 from torchmigrate.versions.range import VersionRange, severity
 from torchmigrate.versions.releases import parse_version, show_version
 

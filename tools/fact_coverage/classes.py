@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fact_coverage.uses import Program
-from torchmigrate.engine import Engine
-from torchmigrate.model import Finding
-from torchmigrate.source import Source
+from torchmigrate.engine.engine import Engine
+from torchmigrate.findings import Finding
+from torchmigrate.source.text import Source
 
 API_RULES = frozenset(f"TM00{digit}" for digit in range(1, 10))
 # Rules that speak of a file or of a style, not of the symbol.

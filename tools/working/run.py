@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import yaml
 
-from torchmigrate.canonical import canonical
 from torchmigrate.catalogue.store import default_catalogue
+from torchmigrate.semantics.public_names import canonical
 from working.library import Pair
 from working.lines import Library, Line, Members, files
 

@@ -21,8 +21,8 @@ from torchmigrate.catalogue.model import (
     ResultUse,
 )
 from torchmigrate.catalogue.problems import KeyPath, did_you_mean, listed
-from torchmigrate.kinds import KINDS
-from torchmigrate.model import Applicability
+from torchmigrate.findings import Applicability
+from torchmigrate.semantics.facts.dtypes import KINDS
 from torchmigrate.versions.releases import LIBRARIES
 
 if TYPE_CHECKING:

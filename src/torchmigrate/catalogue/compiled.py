@@ -9,7 +9,7 @@ from typing import Any
 from torchmigrate.catalogue.compiled_file import StaleError, pack, unpack
 from torchmigrate.catalogue.index import Catalogue, Content
 from torchmigrate.catalogue.model import STATUS, Case, Condition, ResultUse, Rule, RuleHead
-from torchmigrate.model import Applicability
+from torchmigrate.findings import Applicability
 
 _HEAD = "head"  # the releases in the head of a rule, where they are others than in the rule
 
@@ -108,6 +108,7 @@ def _head(raw: Mapping[str, Any]) -> RuleHead:
         get("last_change", get("changed")),
         get("removed"),
         get("codemod"),
+        get("prefilter"),
         get("opt_in", False),
         get("unless_declared"),
     )

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from torchmigrate.selection import Selectable
+    from torchmigrate.config.selection import Selectable
 
 FORMAT = "torchmigrate-rules-2"  # changes when files of an older torchmigrate can no longer be read
 _OPT_IN = "opt-in"

@@ -10,17 +10,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from torchmigrate.canonical import canonical
 from torchmigrate.catalogue.cases import read_case, read_conditions
 from torchmigrate.catalogue.model import ALL_ROLES, STATUS, Case, Rule
 from torchmigrate.catalogue.problems import KeyPath, did_you_mean, listed
 from torchmigrate.catalogue.variants import OWN, at
 from torchmigrate.catalogue.yaml_source import YamlFile
-from torchmigrate.model import Applicability
+from torchmigrate.findings import Applicability
+from torchmigrate.semantics.public_names import canonical
 from torchmigrate.versions.releases import LIBRARIES, RELEASES, parse_version
 
+_CODEMODS = Path(__file__).parents[1] / "codemods"
+
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")
-_CODEMODS = Path(__file__).parent.parent / "codemods"
 
 
 @dataclass(slots=True)
@@ -103,6 +104,7 @@ def read_rule(raw: dict[str, Any], number: int, file: YamlFile, shown_path: str)
         advice=raw["advice"].strip() if "advice" in raw else None,
         replaced_by=tuple(raw.get("replaced_by", ())),
         codemod=raw.get("codemod"),
+        prefilter=raw.get("prefilter"),
         opt_in=raw.get("opt_in", False),
         once=raw.get("once"),
         unless_declared=raw.get("unless_declared"),
@@ -241,11 +243,20 @@ def _check_names(rule: Rule, path: KeyPath, words: Vocabulary) -> None:
     if rule.only_in_patterns and not any(case.pattern for case in rule.cases):
         words.problem((*path, "only_in_patterns"), "`only_in_patterns` needs a case with a `pattern`")
     if rule.codemod is not None:
-        modules = sorted(file.stem for file in _CODEMODS.glob("[a-z]*.py"))
+        modules = _codemods(_CODEMODS)
         if rule.codemod not in modules:
             hint = did_you_mean(rule.codemod, modules)
             there = listed(modules, last="and")
             words.problem((*path, "codemod"), f"no codemod `{rule.codemod}`{hint}; there is {there}")
+
+
+def _codemods(directory: Path) -> list[str]:
+    """The names of all codemods, in order: modules in folders, with a function `find`."""
+    return sorted(
+        f"{path.parent.name}.{path.stem}"
+        for path in directory.glob("*/[a-z]*.py")
+        if path.parent.name != "base" and "\ndef find(" in path.read_text("utf-8")
+    )
 
 
 def _check_renames(rule: Rule, path: KeyPath, words: Vocabulary) -> None:

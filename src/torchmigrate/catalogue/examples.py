@@ -10,7 +10,7 @@ from typing import Any
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.catalogue.problems import KeyPath
 from torchmigrate.catalogue.yaml_source import YamlFile
-from torchmigrate.model import Applicability
+from torchmigrate.findings import Applicability
 
 FIX, REPORT_ONLY, CLEAN = "fix", "report-only", "clean"
 _KINDS = {"before": FIX, "report_only": REPORT_ONLY, "clean": CLEAN}

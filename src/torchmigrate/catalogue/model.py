@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from torchmigrate.model import Applicability
+from torchmigrate.findings import Applicability
 
 # Every syntactic place that a rename fits; the values of names.model.Role without "string".
 ALL_ROLES = ("call", "decorator", "base", "annotation", "reference", "import")
@@ -115,7 +115,8 @@ class Rule(NamedTuple):
     removed: str | None = None  # gone: error
     advice: str | None = None  # what to do by hand where no case fits
     replaced_by: tuple[str, ...] = ()  # names whose use or test shows that the new side is handled
-    codemod: str | None = None  # module in torchmigrate.codemods
+    codemod: str | None = None  # FOLDER.MODULE in torchmigrate.codemods
+    prefilter: str | None = None  # what is in the text of every file in which that finds something
     opt_in: bool = False  # off unless selected (adoption)
     # "file", "function": what gives the same advice there is one decision, so one finding with many places
     once: str | None = None
@@ -141,6 +142,7 @@ class RuleHead(NamedTuple):
     last_change: str | None  # what `changed` is for the symbol for which it is latest
     removed: str | None
     codemod: str | None
+    prefilter: str | None
     opt_in: bool
     unless_declared: str | None
 
@@ -158,6 +160,7 @@ class RuleHead(NamedTuple):
             last_change=max(_given(rule, "changed"), key=_order, default=None),
             removed=min(_given(rule, "removed"), key=_order, default=None),
             codemod=rule.codemod,
+            prefilter=rule.prefilter,
             opt_in=rule.opt_in,
             unless_declared=rule.unless_declared,
         )

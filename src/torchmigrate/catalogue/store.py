@@ -12,7 +12,7 @@ from torchmigrate.catalogue.compiled_file import CompiledFile, RuleName, StaleEr
 from torchmigrate.catalogue.files import directory_files, rule_paths
 from torchmigrate.catalogue.index import Catalogue, Content
 from torchmigrate.catalogue.problems import CatalogueError, RuleProblem
-from torchmigrate.reach import exists, is_dir
+from torchmigrate.files.paths import exists, is_dir
 
 if TYPE_CHECKING:
     from torchmigrate.catalogue.examples import Example
@@ -73,7 +73,7 @@ def compile_own(directory: Path, made_from: str) -> bytes:
     Raises:
         CatalogueError: the YAML cannot be loaded.
     """
-    from torchmigrate.builtin import RULES
+    from torchmigrate.catalogue.builtin import RULES
     from torchmigrate.catalogue.compiled import dump
     from torchmigrate.catalogue.loader import load_directory
 
@@ -183,10 +183,10 @@ def _stamp() -> str:
 
     Name, mtime in ns and size of every file.
     """
-    packages = ("catalogue", "versions", "api_rules")
+    packages = ("catalogue", "versions")
     code = [path for name in packages for path in sorted((_PACKAGE / name).glob("*.py"))]
     parts = []
-    for path in [*rule_files(), *code, _PACKAGE / "builtin.py", _PACKAGE / "codemods"]:
+    for path in [*rule_files(), *code, *sorted(_PACKAGE.glob("codemods/*/"))]:
         found = path.stat()
         parts.append(f"{path.parent.name}/{path.name}:{found.st_mtime_ns}:{found.st_size}")
     return " ".join(parts)
@@ -196,7 +196,7 @@ def _write(path: Path, data: bytes) -> None:
     """Write a file at once or not at all, so that no other run reads half of it."""
     import tempfile  # costs 10 ms, and most runs write nothing
 
-    from torchmigrate.signals import held
+    from torchmigrate.files.signals import held
 
     temporary = None
     with held():

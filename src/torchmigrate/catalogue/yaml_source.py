@@ -14,8 +14,8 @@ from typing import Any
 import yaml
 
 from torchmigrate.catalogue.problems import CatalogueError, KeyPath, RuleProblem
-from torchmigrate.files import UnreadableError, read
-from torchmigrate.formats import MOST_DEPTH, check_yaml
+from torchmigrate.files.formats import MOST_DEPTH, check_yaml
+from torchmigrate.files.reading import UnreadableError, read
 
 _Loader: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # several times faster, where it is there
 MOST_VALUES = 100_000  # in one file; a few aliases can stand for millions

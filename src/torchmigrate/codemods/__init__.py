@@ -1,19 +1,19 @@
-"""Whole migrations, which no pattern can say: a module each, loaded when a file has something for it."""
+"""Whole migrations, which no pattern can say: a folder each, loaded when a file has something for it.
 
-# Those that may find something in a file that has no hit of their rules; their `SCREEN` tells in which.
-SCREENED = frozenset(
-    [
-        "attention",
-        "compile_step",
-        "graph_breaks",
-        "launch_arguments",
-        "pretrained_models",
-        "require_grad_typo",
-        "scalar_item",
-        "tensor_operators",
-        "torch_compile",
-        "torch_function",
-        "volatile",
-        "zero_grad_none",
-    ]
-)
+A rule names its codemod as FOLDER.MODULE, and the module has the function `find` of `base.protocol.Codemod`.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from typing import TYPE_CHECKING, cast
+
+if TYPE_CHECKING:
+    from torchmigrate.codemods.base.protocol import Codemod
+
+
+@functools.cache  # asked for every file
+def codemod(name: str) -> Codemod:
+    """The codemod of this name. Raises ImportError if there is none."""
+    return cast("Codemod", importlib.import_module(f"{__name__}.{name}"))

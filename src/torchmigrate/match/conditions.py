@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from torchmigrate.catalogue.model import Condition
-from torchmigrate.match.place import Place
+from torchmigrate.match.context import Place
 from torchmigrate.match.signature import RECEIVER, Argument, Bound, Signature
-from torchmigrate.places import NOT_CONSTANT
+from torchmigrate.semantics.facts.file_facts import NOT_CONSTANT
 
 _TYPES: dict[type, str] = {
     str: "str", int: "int", float: "float", bool: "bool", type(None): "none", tuple: "tuple", list: "list",

@@ -5,14 +5,14 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
-from torchmigrate.canonical import canonical
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.match.conditions import Given, all_hold
+from torchmigrate.match.context import Match, Place
 from torchmigrate.match.pattern import METAVARIABLE, match_pattern
-from torchmigrate.match.place import Match, Place
 from torchmigrate.match.signature import RECEIVER, Argument, arguments_of, bind, parse_signature
-from torchmigrate.names.model import Role, Use
-from torchmigrate.names.objects import inherited
+from torchmigrate.semantics.model import Role, Use
+from torchmigrate.semantics.public_names import canonical
+from torchmigrate.semantics.values.objects import inherited
 
 __all__ = ["Match", "given_by", "matches", "symbol_of"]
 

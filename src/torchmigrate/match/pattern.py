@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TypeGuard
 
-from torchmigrate.match.place import Place
-from torchmigrate.names.model import Use
+from torchmigrate.match.context import Place
+from torchmigrate.semantics.model import Use
 
 METAVARIABLE = re.compile(r"\$([A-Za-z_]\w*)")
 PREFIX = "__tm_"  # marks a metavariable in code that Python can parse

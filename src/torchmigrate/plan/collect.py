@@ -6,17 +6,17 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from torchmigrate.api_rules.rules import NEEDS_NEWER
+from torchmigrate.catalogue.codes import NEEDS_NEWER
 from torchmigrate.catalogue.index import Catalogue
-from torchmigrate.config import Settings
-from torchmigrate.engine import Engine
-from torchmigrate.engines import Engines
-from torchmigrate.model import Applicability, FileResult, Finding
+from torchmigrate.config.settings import Settings
+from torchmigrate.engine.engine import Engine
+from torchmigrate.findings import Applicability, FileResult, Finding
 from torchmigrate.plan.compute import since
 from torchmigrate.plan.model import Effort, Line, Place, Since
 from torchmigrate.report.base import shown_path
-from torchmigrate.source import Source
-from torchmigrate.style import printable
+from torchmigrate.report.style import printable
+from torchmigrate.run.engines import Engines
+from torchmigrate.source.text import Source
 from torchmigrate.versions.range import AND_SUPPORTS, held_by_minimum, requirement
 from torchmigrate.versions.releases import Version, parse_version, show_version, torch_release
 

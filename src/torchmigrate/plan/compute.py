@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from torchmigrate.model import Timeline
+from torchmigrate.findings import Timeline
 from torchmigrate.plan.model import Effect, Place, Plan, Row, Since
 from torchmigrate.versions.releases import RELEASES, Version, parse_version, show_version, torch_release
 

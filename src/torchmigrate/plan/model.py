@@ -6,7 +6,7 @@ import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from torchmigrate.model import Severity
+from torchmigrate.findings import Severity
 from torchmigrate.versions.releases import Version
 
 

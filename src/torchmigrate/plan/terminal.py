@@ -15,7 +15,7 @@ from torchmigrate.plan.groups import (
     total_line,
 )
 from torchmigrate.plan.model import EFFECTS, Effect, Effort, Plan, Row, Tally
-from torchmigrate.style import Style, printable
+from torchmigrate.report.style import Style, printable
 from torchmigrate.versions.releases import show_version
 
 _NONE = "·"

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from enum import IntEnum
 from functools import cached_property
 
-from torchmigrate.trees import children
+from torchmigrate.source.trees import children
 
 # Patterns are texts: `re` compiles and keeps them when they are first used.
 # Who writes with these keeps settings, and states of its own, as objects beside the weights.

@@ -10,10 +10,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from torchmigrate.canonical import canonical
-from torchmigrate.discover import discover_real
-from torchmigrate.files import SOURCE, UnreadableError, read
-from torchmigrate.libraries import LIBRARY_ROOTS
+from torchmigrate.files.paths import entries, exists, is_file, shared_directories, work_tree_of
+from torchmigrate.files.reading import SOURCE, UnreadableError, read
 from torchmigrate.project.checkpoints import (
     GROUPS,
     SAVES,
@@ -26,6 +24,7 @@ from torchmigrate.project.checkpoints import (
     may_save,
 )
 from torchmigrate.project.contents import Contents
+from torchmigrate.project.discover import discover_real
 from torchmigrate.project.mentions import Mentions, Name
 from torchmigrate.project.screening import (
     ASSIGNED,
@@ -38,11 +37,12 @@ from torchmigrate.project.screening import (
     may_take,
     notebook_words,
 )
-from torchmigrate.reach import entries, exists, is_file, shared_directories, work_tree_of
-from torchmigrate.source import Source, SourceError
+from torchmigrate.semantics.libraries import LIBRARY_ROOTS
+from torchmigrate.semantics.public_names import canonical
+from torchmigrate.source.text import Source, SourceError
 
 if TYPE_CHECKING:
-    from torchmigrate.config import Settings
+    from torchmigrate.config.settings import Settings
 
 NOTEBOOK = ".ipynb"
 # Of a project that is searched; in a bigger one nothing is known, and every name stays.

@@ -10,8 +10,8 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from torchmigrate.libraries import LIBRARY_ROOTS
 from torchmigrate.project.mentions import Name
+from torchmigrate.semantics.libraries import LIBRARY_ROOTS
 
 # (Patterns that begin with letters are found quickly.)
 _IMPORT = re.compile(rb"import\b[ \t]*(\((?:[^)#]|#[^\n]*)*\)?|(?:\\\r?\n|[^\n;])*)")

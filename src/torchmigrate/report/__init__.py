@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torchmigrate.report.base import Reporter
-from torchmigrate.style import Style
+from torchmigrate.report.style import Style
 
 FORMATS = ("full", "concise", "json", "github")
 

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from torchmigrate.model import Applicability, Finding, Severity
-from torchmigrate.source import Source
-from torchmigrate.style import printable
+from torchmigrate.findings import Applicability, Finding, Severity
+from torchmigrate.report.style import printable
+from torchmigrate.source.text import Source
 
 _MOST_PLACES = 8  # that are listed where a person reads them
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from torchmigrate.model import Finding
+from torchmigrate.findings import Finding
 from torchmigrate.report.base import FileFindings
-from torchmigrate.style import Style, printable
+from torchmigrate.report.style import Style, printable
 
 
 class ConciseReporter:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from torchmigrate.model import Applicability, Finding
+from torchmigrate.findings import Applicability, Finding
 from torchmigrate.report.base import FileFindings
 from torchmigrate.report.concise import header
-from torchmigrate.style import Style, printable
+from torchmigrate.report.style import Style, printable
 
 WIDTH = 110  # columns of source that are shown of a longer line
 CONTEXT = 1  # rows before and after

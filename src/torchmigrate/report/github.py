@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from torchmigrate.model import Severity
+from torchmigrate.findings import Severity
 from torchmigrate.report.base import FileFindings
 from torchmigrate.report.full import advice
 

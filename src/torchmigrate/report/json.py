@@ -7,9 +7,9 @@ import os
 import textwrap
 from collections.abc import Sequence
 
-from torchmigrate.model import Finding
+from torchmigrate.findings import Finding
 from torchmigrate.report.base import FileFindings
-from torchmigrate.source import Source
+from torchmigrate.source.text import Source
 
 
 class JsonReporter:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from torchmigrate.model import Severity
+from torchmigrate.findings import Severity
 from torchmigrate.report.base import RuleCount, Tally
-from torchmigrate.style import Style
+from torchmigrate.report.style import Style
 
 
 def summary(tally: Tally) -> str:

@@ -13,9 +13,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from torchmigrate.files import UnreadableError, is_below, read
-from torchmigrate.formats import FormatError, check_yaml, read_toml
-from torchmigrate.reach import entries, is_dir, project_of, shared_directories, work_tree_of
+from torchmigrate.files.formats import FormatError, check_yaml, read_toml
+from torchmigrate.files.paths import entries, is_dir, project_of, shared_directories, work_tree_of
+from torchmigrate.files.reading import UnreadableError, is_below, read
 
 if TYPE_CHECKING:
     from configparser import ConfigParser

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Protocol
 
-from torchmigrate.model import Applicability, Severity, Timeline
+from torchmigrate.findings import Applicability, Severity, Timeline
 from torchmigrate.versions.releases import (
     ABSENT,
     COUNTED_AS_TORCH,

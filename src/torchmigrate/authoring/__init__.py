@@ -1,0 +1,1 @@
+"""For those who write rules: examples that run, in every layout, and rules held against the API data."""

@@ -1,0 +1,38 @@
+"""`test-rules`: the examples in rule files, run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from torchmigrate.report.summary import plural
+
+if TYPE_CHECKING:
+    from torchmigrate.report.console import Console
+
+
+def test_directory(directory: Path, console: Console) -> int:
+    """Run every example below a directory (or in a file); 0: all hold, 1: some don't, 2: cannot load."""
+    from torchmigrate.authoring.examples import check_rule
+    from torchmigrate.authoring.layouts import check_layouts
+    from torchmigrate.catalogue.index import Catalogue
+    from torchmigrate.catalogue.problems import CatalogueError
+    from torchmigrate.catalogue.store import load_user_rules
+
+    try:
+        loaded = load_user_rules([directory])
+    except CatalogueError as error:
+        for line in str(error).splitlines():
+            console.error(line)
+        return 2
+    catalogue = Catalogue.of([item.rule for item in loaded])
+    failed: set[tuple[str, int]] = set()
+    for item in loaded:
+        # What is wrong with an example is wrong in every layout: said once.
+        for failure in list(check_rule(item, catalogue)) or check_layouts(item, catalogue):
+            failed.add((failure.path, failure.line))
+            console.out(str(failure).replace("\n", "\n    ") + "\n")
+    verdict = f"{len(failed)} failed" if failed else "all hold"
+    examples = sum(len(item.examples) for item in loaded)
+    console.note(f"{plural(examples, 'example')} of {plural(len(loaded), 'rule')}: {verdict}.")
+    return 1 if failed else 0

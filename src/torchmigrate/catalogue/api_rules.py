@@ -1,0 +1,84 @@
+"""What is said about the rules that are made from the API data."""
+
+from __future__ import annotations
+
+from torchmigrate.catalogue.codes import (
+    MOVED_ARGUMENT,
+    NEEDS_NEWER,
+    REMOVED_API,
+    REMOVED_PARAMETER,
+    UNKNOWN_API,
+)
+from torchmigrate.catalogue.model import Rule
+
+_LIBRARY = "torchmigrate"  # they are about every library
+
+RULES = (
+    Rule(
+        code=REMOVED_API,
+        name="removed-api",
+        summary="A name that some release had and the target does not have",
+        library=_LIBRARY,
+        symbols={},
+        why="Most upgrades fail with `module has no attribute` or `cannot import name`. torchmigrate knows "
+        "every name of torch, torchvision, torchaudio, torchtext, torchdata and functorch in every release. "
+        "A name that is gone and has no rule of its own is reported here. Names that were assigned in the "
+        "file, code that asks before it uses a name, and what compiled code makes are left alone.",
+        advice="look for the change in the release notes of the release that is named",
+    ),
+    Rule(
+        code=UNKNOWN_API,
+        name="unknown-api",
+        summary="A name that no release has",
+        library=_LIBRARY,
+        symbols={},
+        why="A misspelt name, one from a nightly build, or one that a fork has. It is never in the released "
+        "library, so that the code fails where it gets there.",
+        advice="check the spelling",
+        opt_in=True,
+    ),
+    Rule(
+        code=REMOVED_PARAMETER,
+        name="removed-parameter",
+        summary="An argument that a function once took and does not take at the target",
+        library=_LIBRARY,
+        symbols={},
+        why="The call raises `unexpected keyword argument`, or `takes n positional arguments`. It is only "
+        "reported where every signature of the function is known and no `**kwargs` could take the argument.",
+        advice="look for the change in the release notes of the release that is named",
+    ),
+    Rule(
+        code=MOVED_ARGUMENT,
+        name="moved-argument",
+        summary="A positional argument that is for another parameter than it was",
+        library=_LIBRARY,
+        symbols={},
+        why="A parameter was put in before others or taken out, so that an argument without a keyword now "
+        "means something else, often without an error. It is reported where the project supports releases "
+        "from before and after the change, or where the argument itself looks like the old parameter. That "
+        "a parameter was only renamed is not reported.",
+        advice="pass the argument by keyword",
+    ),
+    Rule(
+        code=NEEDS_NEWER,
+        name="needs-newer",
+        summary="A name or parameter that the oldest supported release does not have",
+        library=_LIBRARY,
+        symbols={},
+        why="The project says that it supports this release (`minimum`, or what its own requirements say), "
+        "and there the code fails. What is behind a version test, `hasattr` or `try` is not reported, and "
+        "nothing is where no minimum is known, nor in tests, examples, benchmarks and documentation, which "
+        "need not run on every release. In a file, all that needs the same release is one finding.",
+        advice="raise the minimum, or test for the release",
+        once="file",
+    ),
+)
+
+# Those of TM004 and TM005 are found where the project supports torch 1.7.
+EXAMPLES: dict[str, tuple[str, str | None]] = {
+    REMOVED_API: ("torch.distributed.all_reduce_multigpu(tensors)", None),
+    UNKNOWN_API: ("torch.zeroes(3)", None),
+    REMOVED_PARAMETER: ("torch.autograd.profiler.profile(enabled, use_cuda=True)", None),
+    MOVED_ARGUMENT: ('torchvision.utils.save_image(images, "grid.png", 4)', None),
+    NEEDS_NEWER: ("torch.func.vmap(f)", None),
+}

@@ -1,0 +1,14 @@
+"""Codes of the rules that are code, for what finds them and for what says something about them."""
+
+from __future__ import annotations
+
+INVALID_SUPPRESSION, UNUSED_SUPPRESSION, ASYNC_ARGUMENT = "TM010", "TM011", "TM012"
+REMOVED_API, UNKNOWN_API, REMOVED_PARAMETER, MOVED_ARGUMENT, NEEDS_NEWER = (
+    "TM001",
+    "TM002",
+    "TM003",
+    "TM004",
+    "TM005",
+)
+# Those that are made from the API data.
+OF_API = frozenset([REMOVED_API, UNKNOWN_API, REMOVED_PARAMETER, MOVED_ARGUMENT, NEEDS_NEWER])

@@ -1,0 +1,228 @@
+"""The `check` command: find, fix or diff, report."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from torchmigrate.config.settings import Settings
+from torchmigrate.findings import FileResult, Finding, Problem
+from torchmigrate.report import reporter_for
+from torchmigrate.report.base import FileFindings, Tally, shown_path
+from torchmigrate.report.console import Console
+from torchmigrate.report.summary import (
+    diff_line,
+    fixed_line,
+    fixed_list,
+    plural,
+    statistics,
+    statistics_json,
+    summary,
+)
+from torchmigrate.source.text import Source, SourceError
+
+if TYPE_CHECKING:
+    from torchmigrate.catalogue.index import Catalogue
+    from torchmigrate.run.engines import Engines
+
+CLEAN, FOUND, FAILED = 0, 1, 2
+
+
+class Output(NamedTuple):
+    """How a check reports. `settings.fix` says whether fixes are made; diff: shown instead of written."""
+
+    format: str = "full"
+    diff: bool = False
+    show_fixes: bool = False
+    statistics: bool = False
+    exit_zero: bool = False
+    exit_non_zero_on_fix: bool = False
+    jobs: int | None = None  # None: as many as pay off
+
+
+class Checker:
+    """One run over files or over stdin.
+
+    here: the directory to which messages are relative.
+    """
+
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        settings: Settings,
+        output: Output,
+        console: Console,
+        here: Path,
+    ) -> None:
+        self.catalogue = catalogue
+        self.settings = settings
+        self.output = output
+        self.console = console
+        self.here = here
+        self.tally = Tally(settings.least)
+        self.problems: list[Problem] = []
+        self.pieces: list[tuple[str, str]] = []  # path, its part of the report
+        self.diffs: list[tuple[str, bytes]] = []
+        self.reporter = reporter_for(output.format, console.style)
+
+    def check(self, paths: Sequence[Path]) -> int:
+        """Check files and directories; the exit code."""
+        from torchmigrate.project.discover import discover_for
+        from torchmigrate.run.runner import run
+
+        started = time.monotonic()
+        settings = self.settings
+        found = discover_for(paths, settings)
+        self.problems += found.problems
+        if not found.files and not found.problems:
+            self.console.note("warning: no Python files found under the given paths")
+        engines = self._engines(found.files)
+        if len(found.files) > 1:
+            engines.load()
+        with self.console.progress() as progress:
+            for result in run(found.files, engines.check, self.output.jobs, progress):
+                if result.new_text is not None and not self.output.diff:
+                    result = self._write(result, engines.settings_of(result.path))
+                self._add(result)
+        self.console.detail(
+            f"checked {plural(len(found.files), 'file')} in {time.monotonic() - started:.2f} s"
+        )
+        if self.output.diff:
+            for _, diff in sorted(self.diffs):
+                self.console.diff(diff)
+        else:
+            self.console.out(self._report())
+        return self._finish()
+
+    def check_stdin(self, data: bytes, path: Path) -> int:
+        """Check what stdin held, as the file `path`; the exit code.
+
+        With fixes, stdout gets the text, fixed or not, and stderr the findings.
+        """
+        from torchmigrate.project.discover import is_excluded
+
+        rewriting = self.settings.fix and not self.output.diff
+        text = data
+        if not (self.settings.force_exclude and is_excluded(path, self.settings)):
+            try:
+                source = Source.from_bytes(data, path)
+                result = self._engines([path]).check_source(source, path)
+                if result.new_text is not None:
+                    text = source.encode(result.new_text)
+                self._add(result, source)
+            except SourceError as error:
+                self.problems.append(Problem(path, error.reason, error.line))
+        if rewriting:
+            self.console.out_bytes(text)
+            self.console.err(self._report())
+        elif self.output.diff:
+            for _, diff in self.diffs:
+                self.console.diff(diff)
+        else:
+            self.console.out(self._report())
+        return self._finish()
+
+    # ---- one file ------------------------------------------------------------------------------------
+
+    def _engines(self, files: Sequence[Path]) -> Engines:
+        """What checks these files."""
+        from torchmigrate.run.engines import Engines, settings_of_files
+
+        own, problems = settings_of_files(files, self.settings, self.console)
+        self.problems += problems
+        return Engines(self.catalogue, self.settings, own)
+
+    def _write(self, result: FileResult, settings: Settings) -> FileResult:
+        """Write the fixed text of a file. If that fails, what is said of the file as it still is."""
+        from torchmigrate.engine.engine import Engine
+        from torchmigrate.rewrite.apply import save
+
+        assert result.old_text is not None and result.new_text is not None
+        try:
+            save(result.path, result.old_text, result.new_text)
+        except SourceError as error:
+            problem = Problem(result.path, error.reason, error.line)
+            result = Engine(self.catalogue, settings._replace(fix=False), in_project=True).check(result.path)
+            result.problems = [
+                problem,
+                *(other for other in result.problems if other.reason != problem.reason),
+            ]
+        return result
+
+    def _add(self, result: FileResult, source: Source | None = None) -> None:
+        """Count and render one result. source: what was checked; None: the file."""
+        self.problems += result.problems
+        shown = shown_path(result.path, self.here)
+        if result.new_text is not None:
+            self.tally.fixed[shown] = Counter(result.fixed)
+        try:
+            if self.output.diff:
+                self.tally.add(result.findings)
+                if result.new_text is not None:
+                    source = source or Source.read(result.path)
+                    self.diffs.append((str(result.path), self._diff(result, source, shown)))
+            elif result.findings:
+                if result.new_text is not None:
+                    source = Source.from_text(result.new_text, result.path)
+                source = source or Source.read(result.path)
+                self._render(
+                    FileFindings(result.path, shown, source, _sorted(result.findings), self.settings.least)
+                )
+        except SourceError as error:  # it was there a moment ago
+            self.problems.append(Problem(result.path, error.reason, error.line))
+
+    def _render(self, file: FileFindings) -> None:
+        self.tally.add(file.findings)
+        if not self.output.statistics:
+            self.pieces.append((str(file.path), self.reporter.piece(file)))
+
+    def _diff(self, result: FileResult, source: Source, shown: str) -> bytes:
+        from torchmigrate.rewrite.apply import unified_diff
+
+        # In the file's own encoding and with its byte order mark, so that the diff can be applied.
+        mark = "\ufeff" if source.bom else ""
+        assert result.old_text is not None and result.new_text is not None
+        diff = unified_diff(Path(shown), mark + result.old_text, mark + result.new_text)
+        return diff.encode(source.encoding, "backslashreplace")
+
+    # ---- the end -------------------------------------------------------------------------------------
+
+    def _report(self) -> str:
+        if self.output.statistics:
+            if self.output.format == "json":
+                return statistics_json(self.tally)
+            return statistics(self.tally, self.console.style)
+        return self.reporter.whole([text for _, text in sorted(self.pieces)])
+
+    def _finish(self) -> int:
+        for problem in sorted(self.problems, key=lambda each: (str(each.path), each.line or 0)):
+            self.console.problem(problem, self.here)
+        tally, output, console = self.tally, self.output, self.console
+        if output.diff:
+            console.note(diff_line(tally))
+        elif tally.fixes:
+            console.note(fixed_line(tally))
+        if tally.fixes and output.show_fixes:
+            names = {code: name for name, code in self.settings.known.items() if name != code}
+            console.note(fixed_list(tally, names))
+        if not output.diff and (tally.found or not self.problems):
+            console.note(summary(tally))
+        if self.problems:
+            console.note(
+                f"{plural(len({problem.path for problem in self.problems}), 'file')} could not be done."
+            )
+            return FAILED
+        if output.exit_zero:
+            return CLEAN
+        if output.diff:
+            return FOUND if self.diffs else CLEAN
+        if tally.found or (tally.fixes and output.exit_non_zero_on_fix):
+            return FOUND
+        return CLEAN
+
+
+def _sorted(findings: Iterable[Finding]) -> list[Finding]:
+    return sorted(findings, key=lambda finding: (finding.start, finding.end, finding.code))

@@ -1,0 +1,344 @@
+"""The commands and their options; what they do is in the modules that they import when they run."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import click
+
+from torchmigrate import __version__
+from torchmigrate.cli.options import (
+    FILES,
+    OUTPUT,
+    Command,
+    colour_option,
+    config_options,
+    file_options,
+    jobs_option,
+    minimum_option,
+    option,
+    paths_argument,
+    quiet_option,
+    range_options,
+    selection_options,
+    span,
+    target_option,
+    verbose_option,
+    version_option,
+)
+
+INTERRUPTED = 130
+_CANNOT_WRITE = frozenset([errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO])
+
+
+@click.group(
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Exit codes: 0 nothing found, 1 findings left, 2 something could not be done.",
+)
+@click.version_option(__version__, prog_name="torchmigrate", message="%(prog)s %(version)s")
+def commands() -> None:
+    """Find and rewrite PyTorch code that is outdated for the release you move to."""
+
+
+@commands.command(cls=Command, short_help="Find outdated code, and fix it on request.")
+@paths_argument
+@option("--fix", is_flag=True, help="Apply safe fixes to the files.")
+@option("--diff", is_flag=True, help="Show what --fix would change, and change nothing.")
+@option(
+    "--unsafe-fixes/--no-unsafe-fixes",
+    default=None,
+    help="Count and apply fixes that may change results, too.",
+)
+@option("--show-fixes", is_flag=True, help="List what was fixed, by file and rule.")
+@option("-e", "--exit-zero", is_flag=True, help="Exit with 0 even if there are findings.")
+@option("--exit-non-zero-on-fix", is_flag=True, help="Exit with 1 if anything was fixed.")
+@jobs_option
+@selection_options
+@target_option
+@minimum_option
+@file_options
+@option(
+    "--stdin-filename",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    group=FILES,
+    help="What the text on stdin is called; with `-` as PATHS.",
+)
+@option(
+    "--output-format",
+    type=click.Choice(["full", "concise", "json", "github"]),
+    default="full",
+    group=OUTPUT,
+    help="How to print findings. [default: full]",
+)
+@option("--statistics", is_flag=True, group=OUTPUT, help="Print how often each rule was found instead.")
+@quiet_option
+@verbose_option
+@colour_option
+@config_options
+def check(
+    paths: tuple[Path, ...],
+    show_fixes: bool,
+    exit_zero: bool,
+    exit_non_zero_on_fix: bool,
+    jobs: int | None,
+    stdin_filename: Path | None,
+    output_format: str,
+    statistics: bool,
+    **options: Any,
+) -> int:
+    """Check files and directories (default: the current one), or stdin with `-`.
+
+    Findings go to stdout, everything else to stderr. With --fix and `-`, the fixed text goes to stdout and
+    the findings go to stderr.
+    """
+    from torchmigrate.cli.check import Checker, Output
+    from torchmigrate.cli.session import Session
+
+    from_stdin = Path("-") in paths
+    if from_stdin and len(paths) > 1:
+        raise click.UsageError("`-` (stdin) cannot be mixed with other paths.")
+    if stdin_filename is not None and not from_stdin:
+        raise click.UsageError("--stdin-filename goes with `-` as the only path.")
+    paths = paths or (Path(),)
+    name = stdin_filename or Path("<stdin>")
+    where = [name if stdin_filename else Path()] if from_stdin else paths
+    session = Session.from_options(where, options)
+    output = Output(
+        output_format, options["diff"], show_fixes, statistics, exit_zero, exit_non_zero_on_fix, jobs
+    )
+    checker = Checker(session.catalogue, session.settings, output, session.console, Path.cwd())
+    if from_stdin:
+        if sys.stdin is None:
+            raise click.ClickException("stdin is closed.")
+        from torchmigrate.files.reading import SOURCE, too_large
+
+        data = sys.stdin.buffer.read(SOURCE + 1)
+        if len(data) > SOURCE:
+            raise click.ClickException(f"stdin {too_large(SOURCE).reason}")
+        return checker.check_stdin(data, name)
+    return checker.check(paths)
+
+
+@commands.command(cls=Command, short_help="Say what every release of torch would break.")
+@paths_argument
+@jobs_option
+@version_option(
+    "--to",
+    "--target",
+    "target",
+    help="Plan for this release, and list what there is to do for it. [default: the newest one known, and no"
+    " list]",
+)
+@minimum_option
+@selection_options
+@file_options
+@option(
+    "--output-format",
+    type=click.Choice(["table", "markdown", "json", "html"]),
+    default="table",
+    group=OUTPUT,
+    help="html is one page with a chart, a table to filter, and source excerpts. [default: table]",
+)
+@option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    group=OUTPUT,
+    help="Write the plan to this file instead of stdout.",
+)
+@option(
+    "--link-template",
+    metavar="URL",
+    group=OUTPUT,
+    help="What places link to, such as https://github.com/o/r/blob/main/{path}#L{line}; the path is relative"
+    " to the root of the repository. [default: the file itself]",
+)
+@option("--title", metavar="TEXT", group=OUTPUT, help="The name of the project. [default: of its directory]")
+@quiet_option
+@verbose_option
+@colour_option
+@config_options
+def plan(
+    paths: tuple[Path, ...],
+    jobs: int | None,
+    output_format: str,
+    output: Path | None,
+    link_template: str | None,
+    title: str | None,
+    **options: Any,
+) -> int:
+    """Make the upgrade plan of files and directories (default: the current one).
+
+    One row for each release of torch, from the project's minimum to the newest: how many places break there,
+    change their results silently or warn, how many of them began to with that release (+), and what it takes
+    to mend them. A target in the configuration does not matter.
+
+    Exit codes: 0 done, 2 something could not be done.
+    """
+    from torchmigrate.cli.plan import Request, run_plan
+    from torchmigrate.cli.session import Session
+    from torchmigrate.versions.releases import NEWEST
+
+    step = options["target"] is not None
+    session = Session.from_options(paths or (Path(),), {**options, "target": options["target"] or NEWEST})
+    return run_plan(
+        session, paths or (Path(),), Request(output_format, step, output, title, link_template, jobs)
+    )
+
+
+@commands.command(cls=Command, short_help="Say all about one rule.")
+@click.argument("rule", metavar="CODE|NAME|SYMBOL")
+@range_options
+@colour_option
+@config_options
+def explain(rule: str, colour: str, config: Path | None, isolated: bool, **options: Any) -> int:
+    """Why a rule exists, which releases it is about, what it does to code, how safe that is, and links.
+
+    The rule is named by its code or name, or by what it finds, such as torch.symeig. For a code of TorchFix,
+    such as TOR101, the rules that stand for it are listed.
+    """
+    from torchmigrate.cli.describe import explained
+    from torchmigrate.cli.session import Session
+
+    session = Session.open([Path()], config=config, isolated=isolated, detect=False, colour=colour)
+    session.console.out(explained(rule, session, span(options)))
+    return 0
+
+
+@commands.command(cls=Command, short_help="List all rules.")
+@option(
+    "--output-format",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    group=OUTPUT,
+    help="How to print them. [default: table]",
+)
+@range_options
+@colour_option
+@config_options
+def rules(output_format: str, colour: str, config: Path | None, isolated: bool, **options: Any) -> int:
+    """Every rule, with the releases it is about and what it can fix.
+
+    With --target, those that report something for that release, how bad it is, and how safe the fix is.
+    """
+    from torchmigrate.cli.describe import rules_json, rules_table
+    from torchmigrate.cli.session import Session
+
+    session = Session.open([Path()], config=config, isolated=isolated, detect=False, colour=colour)
+    if output_format == "json":
+        session.console.out(rules_json(session.rules, span(options)))
+    else:
+        width = os.get_terminal_size().columns if sys.stdout.isatty() else None
+        session.console.out(rules_table(session.rules, session.console.style, width, span(options)))
+    return 0
+
+
+@commands.command("test-rules", cls=Command, short_help="Run the examples in rule files.")
+@click.argument("directory", type=click.Path(exists=True, path_type=Path))
+@quiet_option
+@colour_option
+def test_rules(directory: Path, quiet: bool, colour: str) -> int:
+    """Load the rules in a directory (or file) and run every example in them.
+
+    A `before` must be found and become its `after`, which must be clean; `report_only` must be found without
+    a fix; `clean` must not be found.
+    """
+    from torchmigrate.authoring.command import test_directory
+    from torchmigrate.cli.session import open_console
+
+    return test_directory(directory, open_console(colour, quiet=quiet))
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and exit: 0 clean, 1 findings, 2 could not do the job, 130 interrupted.
+
+    arguments: those of the process if not given.
+    """
+    _open_streams()
+    code: object
+    try:
+        code = commands.main(arguments, prog_name="torchmigrate", standalone_mode=False)
+    except click.exceptions.Exit as stop:
+        code = stop.exit_code
+    except click.ClickException as error:
+        # Without a command, click's message is the help (and an exception of its own since 8.2).
+        if type(error).__name__ == "NoArgsIsHelpError":
+            _say(error.format_message())
+        elif isinstance(error, click.UsageError) and error.ctx is not None:
+            _say(f"{error.ctx.get_usage()}\nTry `{error.ctx.command_path} --help`.\n")
+            _say(f"error: {error.format_message()}")
+        else:
+            _say(f"error: {error.format_message()}")
+        code = 2
+    except (click.Abort, KeyboardInterrupt) as error:
+        from torchmigrate.files.signals import Terminated, end_by_sigterm
+
+        if isinstance(error.__cause__ or error, Terminated):
+            end_by_sigterm()
+        _say("Interrupted.")
+        code = INTERRUPTED
+        # With `python -m`, CPython ends by the signal instead of the exit code if what was interrupted was an
+        # `exec` of text, as in making a dataclass; another one makes it forget that.
+        exec("")
+    except BrokenPipeError:  # from click's own output; ours sees to it itself
+        code = 0
+    except OSError as error:
+        if error.errno not in _CANNOT_WRITE:
+            code = _internal_error(error)
+        else:
+            _say(f"error: cannot write the output: {(error.strerror or '').lower()}")
+            code = 2
+    except Exception as error:  # a mistake of ours: one line for the user instead of a traceback
+        code = _internal_error(error)
+    _close_streams()
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _internal_error(error: Exception) -> int:
+    """Say that something went wrong that nobody foresaw; the exit code."""
+    if os.environ.get("TORCHMIGRATE_TRACEBACK"):
+        raise error
+    text = " ".join(f"{type(error).__name__}: {error}".split())
+    _say(f"error: internal error: {text}; please report it (TORCHMIGRATE_TRACEBACK=1 shows where it is)")
+    return 2
+
+
+def _say(text: str) -> None:
+    """Write to stderr, where that is possible; control characters are escaped."""
+    from torchmigrate.report.style import terminal_text
+
+    with suppress(OSError):
+        click.echo(terminal_text(text, colour=False), err=True)
+
+
+def _open_streams() -> None:
+    """Put something in the place of stdout and stderr that were closed by whoever started the program.
+
+    Else the next file that is opened would be one of them, and get what is printed.
+    """
+    for number in (0, 1, 2):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest free number
+    if sys.stdout is None:
+        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    if sys.stderr is None:
+        sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+
+
+def _close_streams() -> None:
+    """Flush stdout and stderr now: at exit, Python would print a traceback if the reader is gone."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -1,0 +1,213 @@
+"""Options of the command line, those that several commands share, and how `--help` lists them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from torchmigrate.config.settings import Layer
+    from torchmigrate.versions.range import VersionRange
+
+SELECTION = "Rule selection"
+VERSIONS = "Versions"
+FILES = "File selection"
+OUTPUT = "Output"
+CONFIG = "Configuration"
+F = TypeVar("F", bound=Callable[..., object])
+
+
+class Option(click.Option):
+    """An option that `--help` lists under a heading."""
+
+    def __init__(self, *args: Any, group: str = "Options", **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.group = group
+
+
+class Command(click.Command):
+    """A command whose `--help` lists options by heading."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        groups: dict[str, list[tuple[str, str]]] = {}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None and isinstance(parameter, click.Option):  # arguments are in the text
+                groups.setdefault(getattr(parameter, "group", "Options"), []).append(record)
+        for heading, records in groups.items():
+            with formatter.section(heading):
+                formatter.write_dl(records, col_max=28)
+
+
+def option(*names: str, **kwargs: Any) -> Callable[[F], F]:
+    """`click.option`, with a `group`: the heading in `--help`."""
+    return click.option(*names, cls=Option, **kwargs)
+
+
+def list_option(name: str, metavar: str, group: str, help: str) -> Callable[[F], F]:
+    """An option that takes comma lists and may be given several times."""
+    return option(name, metavar=metavar, multiple=True, callback=_listed, group=group, help=help)
+
+
+def version_option(*names: str, help: str) -> Callable[[F], F]:
+    """An option that takes a release of torch."""
+    return option(*names, metavar="VERSION", callback=_version, group=VERSIONS, help=help)
+
+
+def _listed(ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    """Comma lists, given any number of times, as one tuple."""
+    return tuple(item.strip() for value in values for item in value.split(",") if item.strip())
+
+
+def _version(ctx: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    if value is None:
+        return None
+    from torchmigrate.config.settings import check_version
+
+    try:
+        return check_version(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+
+
+def _positive(ctx: click.Context, parameter: click.Parameter, value: int | None) -> int | None:
+    if value is not None and value < 1:
+        raise click.BadParameter(f"must be at least 1, not {value}.")
+    return value
+
+
+def _all(*decorators: Callable[[F], F]) -> Callable[[F], F]:
+    def decorate(function: F) -> F:
+        for decorator in reversed(decorators):
+            function = decorator(function)
+        return function
+
+    return decorate
+
+
+# ---- options that several commands have -----------------------------------------------------------------
+
+paths_argument: Callable[[Any], Any] = click.argument(
+    "paths", nargs=-1, type=click.Path(readable=False, path_type=Path)
+)
+jobs_option: Callable[[Any], Any] = option(
+    "-j",
+    "--jobs",
+    type=int,
+    callback=_positive,
+    metavar="NUMBER",
+    help="How many processes work. [default: as many as pay off]",
+)
+selection_options: Callable[[Any], Any] = _all(
+    list_option(
+        "--select", "RULES", SELECTION, "Look for these only: codes, prefixes such as TM1, names, or ALL."
+    ),
+    list_option("--extend-select", "RULES", SELECTION, "Look for these, too."),
+    list_option("--ignore", "RULES", SELECTION, "Don't look for these."),
+    list_option("--extend-ignore", "RULES", SELECTION, "The same as --ignore."),
+)
+target_option: Callable[[Any], Any] = version_option(
+    "--target", help="The torch release to move to. [default: the newest one known]"
+)
+minimum_option: Callable[[Any], Any] = version_option(
+    "--minimum",
+    help="The oldest torch release that the code must still run on. [default: what the project requires]",
+)
+range_options: Callable[[Any], Any] = _all(
+    version_option("--target", help="Say what this means for a torch release to move to."),
+    version_option("--minimum", help="The oldest torch release that must still run; with --target."),
+)
+file_options: Callable[[Any], Any] = _all(
+    list_option(
+        "--exclude", "PATTERNS", FILES, "Leave out these instead of the default ones (.venv, build, ...)."
+    ),
+    list_option("--extend-exclude", "PATTERNS", FILES, "Leave out these, too."),
+    option(
+        "--force-exclude/--no-force-exclude",
+        default=None,
+        group=FILES,
+        help="Leave out excluded files even if they are named as PATHS.",
+    ),
+    option(
+        "--respect-gitignore/--no-respect-gitignore",
+        default=None,
+        group=FILES,
+        help="Leave out what git ignores. [default: respect]",
+    ),
+)
+config_options: Callable[[Any], Any] = _all(
+    option(
+        "--config",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        metavar="FILE",
+        group=CONFIG,
+        help="Use this file instead of the nearest pyproject.toml or torchmigrate.toml.",
+    ),
+    option("--isolated", is_flag=True, group=CONFIG, help="Read no configuration and detect no minimum."),
+)
+colour_option: Callable[[Any], Any] = option(
+    "--color",
+    "colour",
+    type=click.Choice(["auto", "always", "never"]),
+    default="auto",
+    group=OUTPUT,
+    help="When to use colour. auto: on a terminal, unless NO_COLOR or FORCE_COLOR says otherwise.",
+)
+quiet_option: Callable[[Any], Any] = option(
+    "-q", "--quiet", is_flag=True, group=OUTPUT, help="Findings and errors only."
+)
+verbose_option: Callable[[Any], Any] = option(
+    "-v",
+    "--verbose",
+    is_flag=True,
+    group=OUTPUT,
+    help="Say which configuration and versions are used, and where they come from.",
+)
+
+
+def span(options: dict[str, Any]) -> VersionRange | None:
+    """The range that `range_options` give. Raises click.UsageError if there is no such one."""
+    from torchmigrate.versions.range import VersionRange
+
+    if options["target"] is None:
+        if options["minimum"] is not None:
+            raise click.UsageError("--minimum goes with --target.")
+        return None
+    try:
+        return VersionRange(options["target"], options["minimum"])
+    except ValueError as error:
+        raise click.UsageError(f"{error}.") from None
+
+
+def layer(options: Mapping[str, Any]) -> Layer:
+    """The options of a command line as a layer of the configuration; those that it lacks are not given."""
+    from torchmigrate.config.settings import Layer
+
+    return Layer(
+        option="--{}",
+        target=options.get("target"),
+        minimum=options.get("minimum"),
+        select=options["select"] or None,
+        extend_select=options["extend_select"],
+        ignore=(*options["ignore"], *options["extend_ignore"]),
+        exclude=_from_here(options["exclude"]) or None,
+        extend_exclude=_from_here(options["extend_exclude"]),
+        unsafe_fixes=options.get("unsafe_fixes"),
+        force_exclude=options["force_exclude"],
+        respect_gitignore=options["respect_gitignore"],
+    )
+
+
+def _from_here(patterns: Sequence[str]) -> tuple[str, ...]:
+    """Patterns with a directory in them are relative to the current one, not to that of a configuration."""
+    here = Path.cwd().as_posix().rstrip("/")
+
+    def absolute(pattern: str) -> str:
+        if "/" not in pattern.rstrip("/") or Path(pattern).is_absolute():
+            return pattern
+        return f"{here}/{pattern.removeprefix('./')}"
+
+    return tuple(map(absolute, patterns))

@@ -1,0 +1,165 @@
+"""The `plan` command: look, compute, render, write."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from torchmigrate.cli.session import Session, common_directory
+from torchmigrate.config.settings import Settings
+from torchmigrate.files.paths import repository_of
+from torchmigrate.files.reading import explain_os_error
+from torchmigrate.files.signals import held
+from torchmigrate.findings import Problem
+from torchmigrate.plan.collect import Search, places_of
+from torchmigrate.plan.compute import make_plan
+from torchmigrate.plan.links import Links
+from torchmigrate.plan.model import Place, Plan
+from torchmigrate.report.style import Style, printable
+from torchmigrate.report.summary import plural
+from torchmigrate.run.engines import settings_of_files
+from torchmigrate.source.text import SourceError
+from torchmigrate.versions.releases import Version, parse_version
+
+DONE, FAILED = 0, 2
+FORMATS = ("table", "markdown", "json", "html")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Request:
+    """What is asked for.
+
+    step: list what there is to do for the target. output: the file to write; None: stdout.
+    title: what the project is called; None: as its directory. link: template of links; None: relative paths.
+    """
+
+    format: str = "table"
+    step: bool = False
+    output: Path | None = None
+    title: str | None = None
+    link: str | None = None
+    jobs: int | None = None
+
+
+def run_plan(session: Session, paths: Sequence[Path], request: Request) -> int:
+    """Make a plan and print or write it; the exit code.
+
+    Raises:
+        click.ClickException: the output cannot be written, or the link template cannot be used.
+    """
+    here = Path.cwd()
+    start = common_directory(paths)
+    repository = repository_of(start)
+    root = repository or session.settings.root
+    links = _links(request, root, here)
+    settings = session.settings._replace(fix=False)
+    places, files, problems, minimum = _look(session, settings, paths, request.jobs, here, root)
+    plan = make_plan(
+        printable(request.title or (repository or start).name or "project"),
+        places,
+        target=parse_version(settings.target),
+        minimum=minimum,
+        files=files,
+        unread=len({problem.path for problem in problems}),
+    )
+    text = _render(plan, request, links, session)
+    if request.output is None:
+        session.console.out(text)
+    else:
+        _write(request.output, text.encode("utf-8", "backslashreplace"))
+    for problem in sorted(problems, key=lambda each: (str(each.path), each.line or 0)):
+        session.console.problem(problem, here)
+    if problems:
+        session.console.note(
+            f"{plural(len({problem.path for problem in problems}), 'file')} could not be done."
+        )
+        return FAILED
+    return DONE
+
+
+def _look(
+    session: Session, settings: Settings, paths: Sequence[Path], jobs: int | None, here: Path, root: Path
+) -> tuple[list[Place], int, list[Problem], Version | None]:
+    """The places in all files, how many files there are, what could not be done, and the oldest minimum.
+
+    That is not known if it is not known for one of the files.
+    """
+    from torchmigrate.project.discover import discover_for
+    from torchmigrate.run.runner import run
+
+    started = time.monotonic()
+    console = session.console
+    found = discover_for(paths, settings)
+    # Without any file, the plan is about the directory.
+    files = found.files or [common_directory(paths) / "-"]
+    own, problems = settings_of_files(files, settings, console)
+    problems += found.problems
+    if not found.files and not problems:
+        console.note("warning: no Python files found under the given paths")
+    places: list[Place] = []
+    search = Search(session.catalogue, settings, own)
+    with console.progress() as progress:
+        for result in run(found.files, search.check, jobs, progress):
+            problems += result.problems
+            try:
+                places += places_of(result, here, root)
+            except SourceError as error:  # it was there a moment ago
+                problems.append(Problem(result.path, error.reason, error.line))
+    console.detail(f"checked {plural(len(found.files), 'file')} in {time.monotonic() - started:.2f} s")
+    minimums = {own.get(path, settings).minimum for path in files}
+    known = [parse_version(minimum) for minimum in minimums if minimum is not None]
+    return places, len(found.files), problems, min(known) if len(known) == len(minimums) else None
+
+
+def _links(request: Request, root: Path, here: Path) -> Links:
+    try:
+        return Links(request.link, root=root, near=here if request.output is None else request.output.parent)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--link-template") from None
+
+
+def _render(plan: Plan, request: Request, links: Links, session: Session) -> str:
+    if request.format == "json":
+        from torchmigrate.plan.json import as_json
+
+        return as_json(plan, links)
+    if request.format == "html":
+        from torchmigrate.plan.html import as_html
+
+        return as_html(plan, links)
+    if request.format == "markdown":
+        from torchmigrate.plan.markdown import as_markdown
+
+        return as_markdown(plan, links, step=request.step)
+    from torchmigrate.plan.terminal import as_table
+
+    style = session.console.style if request.output is None else Style()
+    return as_table(plan, style, step=request.step)
+
+
+def _write(path: Path, data: bytes) -> None:
+    """Write a file, which need not exist."""
+    from torchmigrate.rewrite.apply import write_atomic
+
+    made = False
+    try:
+        with held():  # a signal must not leave an empty file
+            try:
+                if not os.path.lexists(path):
+                    with path.open("xb"):
+                        made = True
+                write_atomic(path, data)
+            except (OSError, SourceError):
+                if made:
+                    path.unlink(missing_ok=True)
+                raise
+    except (OSError, SourceError) as error:
+        reason = (
+            error.reason if isinstance(error, SourceError) else f"cannot write: {explain_os_error(error)}"
+        )
+        raise click.ClickException(f"{path}: {reason}") from None

@@ -1,0 +1,1 @@
+"""apex.amp and its relatives become torch.amp."""

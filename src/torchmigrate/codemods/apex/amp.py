@@ -1,0 +1,151 @@
+"""TM220 to TM228: apex.amp in a file, rewritten to `torch.amp` as a whole.
+
+One fix for everything in the file: a scaler where `amp.initialize` was, autocast around the forward passes,
+`scaler.scale`, `step` and `update`, the state in checkpoints, the imports. Or no fix, and the reason why.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from torchmigrate.catalogue.model import Rule
+from torchmigrate.codemods.apex.forward import passes
+from torchmigrate.codemods.apex.members import Member, members
+from torchmigrate.codemods.apex.plan import Plan, make_plan
+from torchmigrate.codemods.apex.uses import BothBackends, concerned, is_foreign
+from torchmigrate.codemods.base.findings import finding_at
+from torchmigrate.codemods.base.functions import Functions, functions_of
+from torchmigrate.codemods.base.unclear import Unclear
+from torchmigrate.findings import Applicability, Finding, Fix
+from torchmigrate.match.rule_matches import Hit
+from torchmigrate.rewrite.imports.planner import Refusal
+from torchmigrate.rewrite.planner import FixPlanner, required
+from torchmigrate.rewrite.statements import Crowded
+from torchmigrate.semantics.model import Role, Use
+from torchmigrate.versions.range import applicability
+
+RULES = {
+    "TM220": "apex-amp-initialize",
+    "TM221": "apex-amp-scale-loss",
+    "TM222": "apex-amp-master-params",
+    "TM223": "apex-amp-state",
+    "TM224": "apex-amp-functions",
+    "TM225": "apex-amp",
+    "TM228": "apex-fp16-optimizer",
+}
+# Of what names nothing of apex:
+_FORWARD = "apex-amp-forward"  # TM226
+_MEMBERS = "apex-amp-optimizer"  # TM227
+_PLAN = "apex_amp"
+_SUPPRESSED = "line {line} is suppressed, and all uses of apex.amp change together"
+
+
+def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
+    """A finding for every hit of one of the rules; the fix, or what is in its way, is the same for all."""
+    made = planner.plans.get(_PLAN)
+    if made is None:
+        made = planner.plans[_PLAN] = _make(rule, planner)
+    fix = made if isinstance(made, Fix) else None
+    if rule.name == _FORWARD:
+        found = _forward(rule, hits, planner, fix)
+    elif rule.name == _MEMBERS:
+        found = _members(rule, hits, planner, fix)
+    else:
+        mine = [hit for hit in hits if not is_foreign(hit.use)]
+        found = [planner.finding(hit, fix) for hit in mine]
+        if isinstance(made, _Both):
+            functions = functions_of(planner)
+            recipes = [_without_branch(hit.use, functions) for hit in mine]
+            found = [item._replace(help=help) for item, help in zip(found, recipes, strict=True)]
+    for finding in found:
+        yield finding._replace(help=f"{made}; {finding.help}") if isinstance(made, str) else finding
+
+
+class _Both(str):
+    """A reason: the file has a branch without apex already."""
+
+    __slots__ = ()
+
+
+def _without_branch(use: Use, functions: Functions) -> str:
+    """What to do with a use of apex where there is another way to train beside it."""
+    statement = use.statement
+    if use.role is Role.IMPORT:
+        return "delete the import, the flag that says whether apex is there, and the branches that need it"
+    spot = functions.spots[id(statement)]
+    inner = spot
+    while inner.outer is not None and not isinstance(inner.outer.statement, ast.If):
+        inner = inner.outer
+    test = inner.outer.statement if inner.outer is not None else None
+    if not isinstance(test, ast.If):
+        return f"delete what needs apex in `{functions.owners[id(statement)].name}`, and keep `torch.amp`"
+    branch = f"`{ast.unparse(test.test)}` (line {test.lineno})"
+    branch = branch if inner.block is test.body else f"the `else` of {branch}"
+    return f"delete the branch of apex, {branch}, and the option that chooses it; keep that of `torch.amp`"
+
+
+def _forward(rule: Rule, hits: Sequence[Hit], planner: FixPlanner, fix: Fix | None) -> list[Finding]:
+    """A finding for every forward pass of a file that knows nothing of autocast yet."""
+    if "autocast" in planner.source.text:
+        return []
+    calls = passes([hit.use for hit in hits], functions_of(planner))
+    symbol = "apex.amp.initialize"
+    return [finding_at(rule, planner, planner.source.span(call), symbol=symbol, fix=fix) for call in calls]
+
+
+def _members(rule: Rule, hits: Sequence[Hit], planner: FixPlanner, fix: Fix | None) -> list[Finding]:
+    """A finding for every step, clipping and the like of a file without another scaler."""
+    found = _known_members(hits, planner)
+    return [
+        finding_at(
+            rule, planner, planner.source.span(item.node), symbol="apex.amp.scale_loss", fix=fix
+        )._replace(help=item.recipe)
+        for item in found
+    ]
+
+
+def _known_members(hits: Sequence[Hit], planner: FixPlanner) -> list[Member]:
+    if "GradScaler" in planner.source.text:
+        return []
+    known = planner.plans.get(_MEMBERS)
+    if not isinstance(known, list):
+        uses = [hit.use for hit in hits if hit.rule.name == _MEMBERS]
+        known = planner.plans[_MEMBERS] = members(uses, planner.names, functions_of(planner))
+    return known
+
+
+def _make(rule: Rule, planner: FixPlanner) -> Fix | str:
+    for use in concerned(planner.names):
+        if any(planner.hides(code, name, use.start) for code, name in RULES.items()):
+            return _SUPPRESSED.format(line=use.statement.lineno)
+    for member in _known_members(planner.hits, planner):
+        if planner.hides("TM227", _MEMBERS, planner.source.span(member.node)[0]):
+            return _SUPPRESSED.format(line=member.node.lineno)
+    try:
+        plan = make_plan(planner)
+    except BothBackends as error:
+        return _Both(error)
+    except (Unclear, Crowded) as error:
+        return str(error)
+    if isinstance(plan, Refusal):
+        return plan.reason
+    return _fix(plan, rule, planner)
+
+
+def _fix(plan: Plan, rule: Rule, planner: FixPlanner) -> Fix:
+    case = rule.cases[0]
+    title = "Train with `torch.amp`"
+    if plan.unused:
+        reason: str | None = "another file may import the name from here"
+        case = case._replace(applicability=Applicability.UNSAFE, reason=reason)
+        title = "Remove the import, which nothing here uses"
+    level, reason = applicability(case, rule, planner.versions)
+    text = "; ".join(item for item in (reason, *plan.remarks) if item)
+    releases = tuple(
+        release
+        for use in plan.uses.every
+        if not isinstance(use.node, ast.alias)
+        for release in planner.imports.releases(use)
+    )
+    return planner.fix(rule, title, level, text, plan.edits, releases, requires=required(case, rule))

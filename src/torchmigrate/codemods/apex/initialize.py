@@ -1,0 +1,158 @@
+"""The call of `amp.initialize` of a file: what it says of models, optimizers and the loss scale."""
+
+from __future__ import annotations
+
+import ast
+
+from torchmigrate.codemods.apex.forward import MODEL
+from torchmigrate.codemods.apex.scaler import ELSEWHERE
+from torchmigrate.codemods.apex.uses import Initialize, Uses, is_none
+from torchmigrate.codemods.base.functions import Functions, key_of
+from torchmigrate.codemods.base.unclear import Unclear
+
+
+def the_call(uses: Uses, functions: Functions) -> Initialize:
+    """The (only) call of `amp.initialize`.
+
+    Raises:
+        Unclear: there is none, or more than one, or nothing is trained with it.
+    """
+    if not uses.initialize:
+        if not uses.places:
+            raise Unclear("nothing in this file uses the import")
+        function = uses.places[0][0]
+        name = "this file" if isinstance(function.node, ast.Module) else f"`{function.name}`"
+        raise Unclear(ELSEWHERE.format(name=name))
+    if len(uses.initialize) > 1 and not _one_of_two(uses, functions):
+        line = uses.initialize[1].statement.lineno
+        raise Unclear(f"`amp.initialize` is called again in line {line}; one scaler must do for both")
+    if not uses.scaled:
+        raise Unclear(
+            "the model is initialised here and trained in another file: make the scaler here, and hand it "
+            "on to where the loss is scaled"
+        )
+    first = uses.initialize[0]
+    if not first.optimizers:
+        raise Unclear(f"line {first.statement.lineno}: no optimizer is initialised")
+    return first
+
+
+def _one_of_two(uses: Uses, functions: Functions) -> bool:
+    """Whether two calls of `amp.initialize` are in both branches of one `if`, for the same objects."""
+    if len(uses.initialize) > 2:
+        return False
+    one, other = uses.initialize
+    spots = [functions.spots[id(item.statement)] for item in (one, other)]
+    outer = spots[0].outer.statement if spots[0].outer is not None else None
+    if not isinstance(outer, ast.If) or spots[1].outer is None or spots[1].outer.statement is not outer:
+        return False
+    if spots[0].block is spots[1].block or not in_place(one):
+        return False
+    if ast.dump(_target(one.statement)) != ast.dump(_target(other.statement)):
+        return False
+    free = {"loss_scale", "keep_batchnorm_fp32", "verbosity", "master_weights"}
+    if all(
+        getattr(item.given.get("opt_level"), "value", "O1") in ("O1", "O2", "O3") for item in (one, other)
+    ):
+        free.add("opt_level")
+    same = {key: ast.dump(value) for key, value in one.given.items() if key not in free}
+    if same != {key: ast.dump(value) for key, value in other.given.items() if key not in free}:
+        return False
+    alone = all(len(spot.block) == 1 for spot in spots)
+    one.gone = [outer] if alone else [one.statement, other.statement]
+    one.statement = outer
+    scales = [ast.unparse(item.given.get("loss_scale", outer.test)) for item in (one, other)]
+    if scales[0] != scales[1]:
+        one.given["loss_scale"] = outer.test  # for what is said of it
+    return True
+
+
+def note_objects(first: Initialize, functions: Functions) -> None:
+    """Say which names the models and the optimizers have, by argument and by result."""
+    for model in first.models:
+        functions.note(key_of(model), first.function, MODEL)
+    for number, optimizer in enumerate(first.optimizers):
+        functions.note(key_of(optimizer), first.function, number)
+    statement = first.statement
+    if not isinstance(statement, ast.Assign):
+        return
+    target = statement.targets[0]
+    pair = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
+    given = [first.given["models"]]
+    if not is_none(first.given.get("optimizers")):
+        given.append(first.given["optimizers"])
+    if len(pair) != len(given):
+        return
+    for one, other in zip(pair, given, strict=True):
+        ones = one.elts if isinstance(one, ast.Tuple | ast.List) else [one]
+        others = other.elts if isinstance(other, ast.Tuple | ast.List) else [other]
+        if len(ones) == len(others):
+            for new, old in zip(ones, others, strict=True):
+                value = functions.find(key_of(old), first.function)
+                functions.note(key_of(new), first.function, value)
+
+
+def scale_options(first: Initialize) -> tuple[list[str], list[str]]:
+    """Arguments of the scaler for the loss scale, and what a person should know of it.
+
+    Raises:
+        Unclear: the scale is a literal that is none.
+    """
+    given = first.given.get("loss_scale")
+    if given is None or is_none(given) or (isinstance(given, ast.Constant) and given.value == "dynamic"):
+        return [], []
+    if isinstance(given, ast.Constant):
+        try:
+            value = float(given.value)  # type: ignore[arg-type]
+        except (TypeError, ValueError):
+            raise Unclear(f"line {given.lineno}: the loss scale is not a number") from None
+        return [f"init_scale={value}"], ["the fixed loss scale is only where the scaler begins"]
+    return [], ["the scaler finds the loss scale itself, whatever the arguments say"]
+
+
+def remarks(first: Initialize, uses: Uses) -> list[str]:
+    """What a person should know of the rewrite."""
+    given = first.given
+    found: list[str] = []
+    level = given.get("opt_level")
+    if isinstance(level, ast.Constant) and level.value in ("O2", "O3"):
+        found.append(
+            f"{level.value} kept the weights in half precision; under autocast they stay in single precision"
+        )
+    elif level is not None and not isinstance(level, ast.Constant):
+        found.append("O2 and O3, which kept the weights in half precision, become what O1 was")
+    if uses.states or uses.handed:
+        found.append("the amp state of old checkpoints does not load into the scaler")
+    for handed in uses.handed:
+        found.append(f"line {handed.node.lineno}: of `amp`, only the state may be used where it is handed to")
+    if "max_loss_scale" in given or "min_loss_scale" in given:
+        found.append("a scaler has no bounds for the loss scale")
+    if not is_none(given.get("num_losses")):
+        found.append("all losses share one scale")
+    return found
+
+
+def _target(statement: ast.stmt) -> ast.AST:
+    return statement.targets[0] if isinstance(statement, ast.Assign) else statement
+
+
+def elements(node: ast.expr) -> list[ast.expr]:
+    """The single targets of an assignment."""
+    if isinstance(node, ast.Tuple | ast.List):
+        return [item for part in node.elts for item in elements(part)]
+    return [node]
+
+
+def in_place(first: Initialize) -> bool:
+    """Whether the results of `amp.initialize` get the names of its arguments, or none."""
+    statement = first.statement
+    if not isinstance(statement, ast.Assign):
+        return True
+    given = [first.given["models"]]
+    if not is_none(first.given.get("optimizers")):
+        given.append(first.given["optimizers"])
+    return _flat(ast.unparse(statement.targets[0])) == _flat(", ".join(map(ast.unparse, given)))
+
+
+def _flat(text: str) -> str:
+    return text.translate(str.maketrans("", "", "()[] "))

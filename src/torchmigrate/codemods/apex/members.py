@@ -1,0 +1,201 @@
+"""Places that belong to a use of apex without naming it: steps of its optimizers, clipping, `.half()`."""
+
+from __future__ import annotations
+
+import ast
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from torchmigrate.codemods.base.functions import Function, Functions, key_of, own
+from torchmigrate.semantics.flow.mentions import LOOPS, together
+from torchmigrate.semantics.model import Names, Role, Use
+
+_OPTIMIZER = "optimizer of apex.amp"
+_WRAPPER = "FP16_Optimizer"
+_CLIPPING = frozenset({"clip_grad_norm_", "clip_grad_norm", "clip_grad_value_"})
+_STEP = (
+    "write `scaler.step({optimizer})`, and `scaler.update()` behind the last step of an iteration; the "
+    "scaler leaves a step out whose gradients are not finite"
+)
+_CLIP = (
+    "gradients stay scaled until the step: write `scaler.unscale_({optimizer})` before, once for each step"
+)
+_METHODS = {
+    "backward": "write `scaler.scale({argument}).backward()`",
+    "clip_master_grads": (
+        "write `scaler.unscale_({optimizer})`, then "
+        "`torch.nn.utils.clip_grad_norm_(model.parameters(), {argument})`"
+    ),
+    "update_master_grads": "leave it out: `scaler.step` unscales, and there are no master gradients",
+    "step": _STEP,
+}
+_STATE = {
+    "overflow": (
+        "compare `scaler.get_scale()` before and after `scaler.update()`: it is smaller after a step left out"
+    ),
+    "loss_scale": "write `scaler.get_scale()`",
+    "cur_scale": "write `scaler.get_scale()`",
+}
+_HALF = "leave `.half()` out: a scaler takes no weights in half precision, autocast casts what it is good for"
+
+_Scaled = dict[Function, list[ast.stmt]]  # the statements of each function that scale a loss, in order
+
+
+@dataclass(slots=True)
+class Member:
+    """An expression that changes with the uses of apex in the file; recipe: what to write there."""
+
+    node: ast.expr
+    recipe: str
+
+
+def members(uses: Sequence[Use], names: Names, functions: Functions) -> list[Member]:
+    """The steps of the optimizers that apex is given, and the clipping of their gradients, in source order.
+
+    Args:
+        uses: those of `amp.initialize`, `amp.scale_loss` and `FP16_Optimizer`.
+    """
+    calls = [use for use in uses if use.role is Role.CALL and id(use.statement) in functions.owners]
+    for use in calls:
+        if use.call is not None:
+            _note(use, use.call, functions.owners[id(use.statement)], functions)
+    _spread(functions)
+    scaled: _Scaled = {}
+    for use in calls:
+        if use.candidates[0].endswith(".scale_loss"):
+            scaled.setdefault(functions.owners[id(use.statement)], []).append(use.statement)
+    for statements in scaled.values():
+        statements.sort(key=lambda item: item.lineno)
+    found: dict[int, Member] = {}
+    steps: list[tuple[ast.Attribute, ast.stmt, Function]] = []
+    for function in functions.every:
+        for statement in function.statements:
+            for node in own(statement, ast.Attribute):
+                if node.attr not in _METHODS and node.attr not in _STATE:
+                    continue
+                kind = functions.find(key_of(node.value), function)
+                call = functions.around.get(id(node))
+                called = isinstance(call, ast.Call) and call.func is node
+                if kind not in (_OPTIMIZER, _WRAPPER) or _elsewhere(statement, scaled, function, functions):
+                    continue
+                if kind == _OPTIMIZER and _before_all(statement, scaled, function, functions):
+                    continue
+                optimizer = ast.unparse(node.value)
+                if node.attr == "step" and called:
+                    steps.append((node, statement, function))
+                if called and isinstance(call, ast.Call) and (node.attr == "step" or kind == _WRAPPER):
+                    recipe = _METHODS.get(node.attr)
+                    argument = ast.unparse(call.args[0]) if call.args else "loss"
+                    if recipe is not None:
+                        found[id(call)] = Member(call, recipe.format(optimizer=optimizer, argument=argument))
+                elif kind == _WRAPPER and node.attr in _STATE and isinstance(node.ctx, ast.Load):
+                    found[id(node)] = Member(node, _STATE[node.attr])
+    for call, optimizer in _clipping(names, functions, scaled, steps):
+        found[id(call)] = Member(call, _CLIP.format(optimizer=optimizer))
+    for call in _halves(calls, functions):
+        found[id(call)] = Member(call, _HALF)
+    return sorted(found.values(), key=lambda item: (item.node.lineno, item.node.col_offset))
+
+
+def _note(use: Use, call: ast.Call, function: Function, functions: Functions) -> None:
+    """Say which objects a call makes optimizers of apex."""
+    name = use.candidates[0].rpartition(".")[2]
+    statement = use.statement
+    assigned = isinstance(statement, ast.Assign) and statement.value is call
+    targets = statement.targets[:1] if assigned and isinstance(statement, ast.Assign) else []
+    if name == _WRAPPER:
+        for target in targets:
+            functions.note(key_of(target), function, _WRAPPER)
+        return
+    if name not in ("initialize", "scale_loss"):
+        return
+    given = [item.value for item in call.keywords if item.arg == "optimizers"] or call.args[1:2]
+    if name == "initialize" and given and isinstance(targets[0] if targets else None, ast.Tuple | ast.List):
+        pair = targets[0].elts if targets and isinstance(targets[0], ast.Tuple | ast.List) else []
+        given = [*given, *pair[1:2]]
+    for item in given:
+        every = item.elts if isinstance(item, ast.Tuple | ast.List) else [item]
+        for one in every:
+            functions.note(key_of(one), function, _OPTIMIZER)
+
+
+def _spread(functions: Functions) -> None:
+    """Follow the optimizers through assignments, calls, and loops over a list of them."""
+    new = True
+    while new:
+        functions.spread(lambda value: False)
+        new = False
+        for function in functions.every:
+            for statement in function.statements:
+                if isinstance(statement, ast.For) and isinstance(statement.target, ast.Name):
+                    value = functions.find(key_of(statement.iter), function)
+                    new |= value is not None and functions.note(statement.target.id, function, value)
+
+
+def _elsewhere(statement: ast.stmt, scaled: _Scaled, function: Function, functions: Functions) -> bool:
+    """Whether a statement stands in a branch of its own, where the function scales its loss in another."""
+    mine = scaled.get(function, ())
+    return bool(mine) and all(functions.apart(item, statement) for item in mine)
+
+
+def _before_all(statement: ast.stmt, scaled: _Scaled, function: Function, functions: Functions) -> bool:
+    """Whether a statement runs before a loss is scaled, and not again."""
+    loops = any(isinstance(spot.statement, LOOPS) for spot in functions.spots[id(statement)].chain())
+    return function in scaled and not loops and statement.lineno < scaled[function][0].lineno
+
+
+def _of_masters(statement: ast.stmt) -> bool:
+    """Whether a statement clips through apex itself."""
+    return any(
+        (getattr(call.func, "attr", None) or getattr(call.func, "id", ""))
+        in ("master_params", "clip_master_grads")
+        for call in own(statement, ast.Call)
+    )
+
+
+def _clipping(
+    names: Names,
+    functions: Functions,
+    scaled: _Scaled,
+    steps: Sequence[tuple[ast.Attribute, ast.stmt, Function]],
+) -> Iterator[tuple[ast.Call, str]]:
+    """The calls that clip gradients before one of the steps, each with the optimizer."""
+    masters = {function: [*filter(_of_masters, function.statements)] for function in functions.every}
+    mine: dict[Function, list[tuple[ast.Attribute, ast.stmt]]] = {}
+    for node, statement, owner in steps:
+        mine.setdefault(owner, []).append((node, statement))
+    lines = {owner: [statement.lineno for _, statement in items] for owner, items in mine.items()}
+    for use in names.uses:
+        call, name = use.call, use.candidates[0]
+        if call is None or name.rpartition(".")[2] not in _CLIPPING or use.role is not Role.CALL:
+            continue
+        if not name.startswith("torch.nn.utils.") or _of_masters(use.statement):
+            continue
+        function = functions.owners.get(id(use.statement))
+        if function is None or _elsewhere(use.statement, scaled, function, functions):
+            continue
+        if any(functions.apart(item, use.statement) for item in masters[function]):
+            continue  # in the branch without apex
+        begin = scaled.get(function, ())
+        if begin and call.lineno < begin[0].lineno:
+            continue
+        later = bisect_left(lines.get(function, []), use.statement.lineno)
+        for node, statement in mine.get(function, [])[later:]:
+            common = together([functions.spots[id(use.statement)], functions.spots[id(statement)]])
+            if common is not None and common[0].index < common[1].index:
+                yield call, ast.unparse(node.value)
+                break
+
+
+def _halves(uses: Sequence[Use], functions: Functions) -> Iterator[ast.Call]:
+    """`model.half()` where `FP16_Optimizer` is made of an optimizer of that model's parameters."""
+    made = [use.statement for use in uses if use.candidates[0].endswith(f".{_WRAPPER}")]
+    for function in {id(owner): owner for owner in (functions.owners[id(item)] for item in made)}.values():
+        methods = [(call, call.func) for _, call in function.calls if isinstance(call.func, ast.Attribute)]
+        trained = {
+            key_of(method.value) for _, method in methods if method.attr in ("parameters", "named_parameters")
+        } - {None}
+        for call, method in methods:
+            if method.attr == "half" and not call.args and key_of(method.value) in trained:
+                yield call

@@ -1,0 +1,369 @@
+"""The rewrite of one file from apex.amp to torch.amp: the order in which its parts are decided."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from torchmigrate.codemods.apex.branches import Branches
+from torchmigrate.codemods.apex.forward import MODEL, Forward, joined
+from torchmigrate.codemods.apex.initialize import (
+    elements,
+    in_place,
+    note_objects,
+    remarks,
+    scale_options,
+    the_call,
+)
+from torchmigrate.codemods.apex.presence import Presence, prune
+from torchmigrate.codemods.apex.scaler import Scaler
+from torchmigrate.codemods.apex.steps import Steps
+from torchmigrate.codemods.apex.uses import Call, Initialize, Scaled, Uses, concerned, is_none, read
+from torchmigrate.codemods.base.functions import Function, functions_of, key_of, own
+from torchmigrate.codemods.base.placing import use_at
+from torchmigrate.codemods.base.unclear import Unclear
+from torchmigrate.findings import Edit
+from torchmigrate.rewrite.imports.planner import Refusal
+from torchmigrate.rewrite.lines import start_of
+from torchmigrate.rewrite.planner import FixPlanner
+from torchmigrate.rewrite.statements import Crowded, Rewriting, indent_step
+from torchmigrate.semantics.model import Role
+
+AUTOCAST = "torch.autocast"
+GRAD_SCALER = "torch.amp.GradScaler"
+
+
+@dataclass(slots=True)
+class Plan:
+    """The edits of a whole file, and what a person should know of them."""
+
+    uses: Uses
+    edits: list[Edit]
+    remarks: list[str]
+    unused: bool = False  # whether there is nothing but an import to remove
+
+
+class _Planner:
+    def __init__(self, planner: FixPlanner) -> None:
+        self.planner = planner
+        tree = planner.names.tree
+        self.functions = functions_of(planner)
+        self.uses = read(planner.names, self.functions)
+        self.first = the_call(self.uses, self.functions)
+        self.rewriting = Rewriting(planner.source, indent_step(tree, planner.source))
+        self.imports: list[Edit] = []
+        self.remarks: list[str] = []
+
+    def plan(self) -> Plan | Refusal:
+        first, functions, rewriting = self.first, self.functions, self.rewriting
+        note_objects(first, functions)
+        functions.spread(lambda value: value == MODEL)
+        self._halves()
+        presence = Presence(self.uses, self.planner.names, functions, rewriting)
+        branches = Branches(self.uses, functions, presence, rewriting)
+        steps = Steps(self.uses, functions, branches, rewriting, len(first.optimizers))
+        scaler = Scaler(first, functions, presence, rewriting, self.planner.names.tree)
+        live = [*self.uses.places, *steps.involved]
+        scaler.reach([function for function, _ in live])
+        for function, statement in live:
+            scaler.need(function, statement)
+
+        def text(function: Function) -> str:
+            found = scaler.text(function)
+            assert found is not None, "it was made known"
+            return found
+
+        self._forward(scaler)
+        condition, place = scaler.enabled()
+        self._check_branches(branches, condition)
+        self._plain_backwards(branches, steps)
+        for scaled in self.uses.scaled:
+            loss = rewriting.segment(scaled.loss)
+            self._open(scaled)
+            for call in scaled.backward:
+                assert isinstance(call.func, ast.Attribute), "read before"
+                rewriting.replace_node(call.func.value, f"{text(scaled.function)}.scale({loss})")
+        for master in self.uses.master:
+            rewriting.replace_node(
+                master.call, self._parameters(master.call, master.argument, master.function, branches)
+            )
+        for handed in self.uses.handed:
+            rewriting.replace_node(handed.node, text(handed.function))
+        for state in self.uses.states:
+            rewriting.replace_node(state.call.func, f"{text(state.function)}.{_state(state)}")
+        steps.rewrite(text)
+        gone: list[ast.stmt] = []
+        self._initialised(first, gone)
+        made = self._spell(GRAD_SCALER, first.function, place)
+        if isinstance(made, Refusal):
+            return made
+        scale, told = scale_options(first)
+        options = "".join(f", {item}" for item in [*scale, *([f"enabled={condition}"] if condition else [])])
+        rewriting.add_before(place, f"{text(first.function)} = {made}({self._device()}{options})")
+        for function, statements in self._ranges:
+            name = self._spell(AUTOCAST, function, statements[0])
+            if isinstance(name, Refusal):
+                return name
+            enabled = self._enabled(condition, function, scaler)
+            rewriting.wrap(statements, f"with {name}({self._device()}{enabled}):")
+        presence.rewrite()
+        prune([*gone, *presence.gone], functions, rewriting)
+        self.remarks += [*told, *steps.remarks, *remarks(first, self.uses)]
+        edits = rewriting.edits()
+        for edit in dict.fromkeys(self.imports):
+            if any(
+                item.start < edit.start < item.end or (edit.start < item.start < edit.end) for item in edits
+            ):
+                raise Crowded("the new import would stand in code that changes")
+            edits.append(edit)
+        return Plan(self.uses, edits, self.remarks)
+
+    def _open(self, scaled: Scaled) -> None:
+        """Leave what is under `amp.scale_loss` in its place."""
+        statement, rewriting, source = scaled.statement, self.rewriting, self.rewriting.source
+        inner = statement.body[0]
+        if len(statement.items) > 1:
+            self._drop_item(scaled)
+        elif len(statement.body) == 1 and inner.lineno == statement.items[-1].context_expr.end_lineno:
+            rewriting.first_line(statement)
+            rewriting.replace(start_of(source, statement), start_of(source, inner), "")
+        else:
+            rewriting.unwrap(statement, statement.body)
+
+    def _drop_item(self, scaled: Scaled) -> None:
+        """Leave a `with` what it has beside `amp.scale_loss`."""
+        spans = []
+        for item in scaled.statement.items:
+            start, end = self.rewriting.source.span(item.context_expr)
+            if item.optional_vars is not None:
+                begin, stop = self.rewriting.source.span(item.optional_vars)
+                if self.rewriting.text[end:begin].strip() != "as":
+                    raise Unclear(f"line {scaled.call.lineno}: the items of the `with` are not plain")
+                end = stop
+            spans.append((start, end))
+        number = [item.context_expr for item in scaled.statement.items].index(scaled.call)
+        last = number + 1 == len(spans)
+        one, other = (spans[number - 1], spans[number]) if last else (spans[number], spans[number + 1])
+        if self.rewriting.text[one[1] : other[0]].strip(" \t\r\n\\") != ",":
+            raise Unclear(f"line {scaled.call.lineno}: the items of the `with` are not plain")
+        start, end = (one[1], other[1]) if last else (one[0], other[0])
+        self.rewriting.replace(start, end, "")
+
+    def _initialised(self, first: Initialize, gone: list[ast.stmt]) -> None:
+        """Objects stay what they are: at most they get another name."""
+        statement = first.statement
+        if not isinstance(statement, ast.Assign) or in_place(first):
+            gone += first.gone or [statement]
+            return
+        values = [*first.models, *first.optimizers]
+        targets = elements(statement.targets[0])
+        if len(targets) == len(values):
+            pairs = [pair for pair in zip(targets, values, strict=True) if key_of(pair[0]) != key_of(pair[1])]
+            left, right = (
+                [self.rewriting.segment(node) for node in side] for side in zip(*pairs, strict=True)
+            )
+            start, end = self.rewriting.source.span(statement)
+            self.rewriting.replace(start, end, f"{', '.join(left)} = {', '.join(right)}")
+            return
+        given = [first.given["models"]]
+        if not is_none(first.given.get("optimizers")):
+            given.append(first.given["optimizers"])
+        self.rewriting.replace_node(first.call, ", ".join(map(self.rewriting.segment, given)))
+
+    # ---- the forward pass -----------------------------------------------------------------------------
+
+    def _forward(self, scaler: Scaler) -> None:
+        literal = not scaler.level and not self._conditional()
+
+        def has(function: Function) -> bool:
+            return literal or scaler.text(function) is not None
+
+        forward = Forward(self.functions, has)
+        first = self.first.statement
+
+        def after(statement: ast.stmt) -> bool:
+            if self.functions.owners[id(statement)] is not self.first.function:
+                return True
+            return statement.lineno > first.lineno
+
+        for scaled in self.uses.scaled:
+            forward.with_loss(scaled)
+        for function in self.functions.every:
+            if has(function):
+                forward.others(function, after)
+        self._ranges = []
+        for function, statements in forward.ranges:
+            optional = function is self.first.function and id(statements[0]) in forward.optional
+            if not literal and optional and not scaler.reaches(statements[0]):
+                self.remarks.append(f"line {statements[0].lineno} runs the model in single precision")
+                continue
+            if not literal:
+                scaler.need(function, statements[0])
+            self._ranges.append((function, statements))
+        self._ranges = joined(self._ranges, self.functions)
+
+    def _conditional(self) -> bool:
+        """Whether `amp.initialize` stands under a condition."""
+        spot = self.functions.spots[id(self.first.statement)]
+        return any(isinstance(item.statement, ast.If) for item in spot.chain()[:-1])
+
+    def _enabled(self, condition: str | None, function: Function, scaler: Scaler) -> str:
+        if condition is None:
+            return ""
+        if condition == "False":
+            return ", enabled=False"
+        if function.within(self.first.function) and condition.replace(".", "").replace("_", "").isalnum():
+            root = condition.partition(".")[0]
+            same = self.functions.home(root, function) is self.functions.home(root, self.first.function)
+            if same and not self._changes(condition):
+                return f", enabled={condition}"
+        text = scaler.text(function)
+        if text is None:
+            raise Unclear(
+                f"`{function.name}` runs the model, and does not know whether mixed precision is on"
+            )
+        return f", enabled={text}.is_enabled()"
+
+    def _changes(self, key: str) -> bool:
+        """Whether what the condition reads is set behind `amp.initialize`."""
+        return any(
+            isinstance(node, ast.Name | ast.Attribute)
+            and isinstance(node.ctx, ast.Store)
+            and ast.unparse(node) == key
+            and node.lineno > self.first.statement.lineno
+            for node in ast.walk(self.planner.names.tree)
+        )
+
+    # ---- the rest -------------------------------------------------------------------------------------
+
+    def _check_branches(self, branches: Branches, condition: str | None) -> None:
+        """A branch without apex may stay only if the scaler is off there."""
+        for statement, inner in branches.kept:
+            test = self.rewriting.segment(statement.test)
+            spot = self.functions.spots[id(inner)]
+            in_body = any(item.block is statement.body for item in spot.chain())
+            other = statement.orelse if in_body else statement.body
+            trains = any(
+                isinstance(node, ast.Attribute)
+                and node.attr == "backward"
+                and id(node) not in self._scaled_nodes()
+                for item in other
+                for node in ast.walk(item)
+            )
+            if trains and not {test, f"bool({test})"} & _conjuncts(condition):
+                raise Unclear(
+                    f"line {statement.lineno}: the branch without apex does not do the same as that with it"
+                )
+
+    def _scaled_nodes(self) -> set[int]:
+        return {id(node) for item in self.uses.scaled for node in ast.walk(item.statement)}
+
+    def _plain_backwards(self, branches: Branches, steps: Steps) -> None:
+        """A backward pass without a scaled loss would be unscaled by the step all the same."""
+        inside = self._scaled_nodes() | branches.dropped
+        for kept, _ in branches.kept:
+            inside |= {id(node) for node in ast.walk(kept)}
+        involved = {id(function) for function, _ in [*self.uses.places, *steps.involved]}
+        for function in self.functions.every:
+            if id(function) not in involved:
+                continue
+            for statement in function.statements:
+                for node in own(statement, ast.Attribute):
+                    if node.attr != "backward" or id(node) in inside:
+                        continue
+                    spot = self.functions.spots[id(statement)]
+                    rest = spot.block[spot.index + 1 :]
+                    if not rest or "zero_grad" not in ast.unparse(rest[0]):
+                        raise Unclear(f"line {node.lineno}: a backward pass without `amp.scale_loss`")
+
+    def _halves(self) -> None:
+        """Weights in half precision cannot be trained with a scaler."""
+        for function in self.functions.every:
+            for statement, node in function.calls:
+                if not isinstance(node.func, ast.Attribute) or node.func.attr != "half" or node.args:
+                    continue
+                made = getattr(statement, "targets", [])
+                names = [key_of(item) or "" for item in (node.func.value, *made)]
+                if any(self.functions.find(name, function) == MODEL or "model" in name for name in names):
+                    raise Unclear(
+                        f"line {node.lineno}: the weights are in half precision, which a scaler does not "
+                        "take: leave `.half()` out"
+                    )
+
+    def _parameters(
+        self, call: ast.Call, optimizer: ast.expr | None, function: Function, branches: Branches
+    ) -> str:
+        """What stands for `amp.master_params(optimizer)`."""
+        beside = branches.parameters.get(id(call))
+        if beside is not None:
+            return self.rewriting.segment(beside)
+        called = {
+            key
+            for statement in function.statements
+            for node in own(statement, ast.Call)
+            if isinstance(node, ast.Call) and (key := key_of(node.func)) is not None
+            if self.functions.find(key, function) == MODEL
+        }
+        if len(called) == 1 and len(self.first.models) == len(self.first.optimizers) == 1:
+            return f"{called.pop()}.parameters()"
+        assert optimizer is not None, "read before"
+        quote = "'" if self.rewriting.text.count("'") > self.rewriting.text.count('"') else '"'
+        groups = f"{self.rewriting.segment(optimizer)}.param_groups"
+        return f"[p for group in {groups} for p in group[{quote}params{quote}]]"
+
+    def _device(self) -> str:
+        text = self.rewriting.text
+        return "'cuda'" if text.count("'") > text.count('"') else '"cuda"'
+
+    def _spell(self, name: str, function: Function, statement: ast.stmt) -> str | Refusal:
+        names = self.planner.names
+        scope = next((item for item in names.scopes if item.node is function.node), names.module)
+        around = [spot.block for spot in self.functions.spots[id(statement)].chain()]
+        spelling = self.planner.imports.spell(name, use_at(name, statement, around, scope, self.planner))
+        if isinstance(spelling, Refusal):
+            return spelling
+        self.imports.extend(spelling.edits)
+        return spelling.text
+
+
+def make_plan(planner: FixPlanner) -> Plan | Refusal:
+    """How a file is rewritten, or why no import can be made for it.
+
+    Raises:
+        Unclear, Crowded: it cannot be rewritten.
+    """
+    return _without_import(planner) or _Planner(planner).plan()
+
+
+def _without_import(planner: FixPlanner) -> Plan | None:
+    """The rewrite of a file that imports from apex what it does not use; None: it is another one."""
+    if any(use.role is not Role.IMPORT for use in concerned(planner.names)):
+        return None
+    tree = planner.names.tree
+    functions = functions_of(planner)
+    uses = read(planner.names, functions)
+    if not uses.imports or len(uses.imports) < len(uses.every):
+        return None
+    parts = [use.node for use in uses.imports if isinstance(use.node, ast.alias)]
+    bound = {(part.asname or part.name).partition(".")[0] for part in parts}
+    for node in ast.walk(tree):
+        if (isinstance(node, ast.Name) and node.id in bound) or getattr(node, "value", None) in bound:
+            return None
+    rewriting = Rewriting(planner.source, indent_step(tree, planner.source))
+    presence = Presence(uses, planner.names, functions, rewriting)
+    if presence.flags:
+        return None
+    presence.rewrite()
+    prune(presence.gone, functions, rewriting)
+    return Plan(uses, rewriting.edits(), [], unused=True)
+
+
+def _conjuncts(condition: str | None) -> set[str]:
+    """The parts of a condition that all have to hold, itself too."""
+    node = ast.parse(condition, mode="eval").body if condition is not None else None
+    parts = node.values if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And) else []
+    return {condition or "", *(ast.get_source_segment(condition or "", part) or "" for part in parts)}
+
+
+def _state(state: Call) -> str:
+    return "state_dict" if state.argument is None else "load_state_dict"

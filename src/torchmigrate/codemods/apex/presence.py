@@ -1,0 +1,328 @@
+"""What becomes of the imports of apex.amp, and of the tests whether it is there."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchmigrate.codemods.apex.uses import Uses
+from torchmigrate.codemods.base.functions import Functions, own
+from torchmigrate.codemods.base.unclear import Unclear
+from torchmigrate.rewrite.imports.edits import ImportStatement
+from torchmigrate.rewrite.lines import end_of, start_of
+from torchmigrate.rewrite.statements import Rewriting
+from torchmigrate.semantics.flow.mentions import Spot
+from torchmigrate.semantics.model import Names, Use
+
+
+class Presence:
+    """The tests whether apex is there: true from now on.
+
+    flags: names that say so, bound in a `try` around the import.
+    """
+
+    def __init__(self, uses: Uses, names: Names, functions: Functions, rewriting: Rewriting) -> None:
+        self.uses = uses
+        self.names = names
+        self.functions = functions
+        self.rewriting = rewriting
+        self.flags: dict[str, list[ast.Name]] = {}
+        self.gone: list[ast.stmt] = []
+        self._tries: list[ast.Try] = []
+        self._true: set[int] = set()
+        self._whole_tries()
+        self._sentinels()
+
+    # ---- the truth of tests ---------------------------------------------------------------------------
+
+    def truth(self, node: ast.expr) -> bool | None:
+        """Whether an expression is surely true or false once apex is not asked for; None: who knows."""
+        if id(node) in self._true:
+            return True
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            inner = self.truth(node.operand)
+            return None if inner is None else not inner
+        if isinstance(node, ast.Compare) and id(node.left) in self._true and len(node.ops) == 1:
+            return isinstance(node.ops[0], (ast.IsNot, ast.NotEq))
+        if isinstance(node, ast.BoolOp):
+            found = [self.truth(value) for value in node.values]
+            decisive = isinstance(node.op, ast.Or)
+            if decisive in found:
+                return decisive
+            return None if None in found else not decisive
+        return None
+
+    def text(self, node: ast.expr) -> str | None:
+        """The source of a test without the parts that are true; None: nothing is left of it."""
+        known = self.truth(node)
+        if known is not None:
+            return None if known else "False"
+        if isinstance(node, ast.BoolOp):
+            kept = [value for value in node.values if self.truth(value) is None]
+            if len(kept) < len(node.values):
+                word = " and " if isinstance(node.op, ast.And) else " or "
+                return word.join(self._operand(value, len(kept)) for value in kept)
+        return self.rewriting.segment(node)
+
+    def _operand(self, value: ast.expr, count: int) -> str:
+        text = self.text(value) or "True"
+        loose = isinstance(value, (ast.BoolOp, ast.IfExp, ast.Lambda, ast.NamedExpr))
+        return f"({text})" if loose and count > 1 else text
+
+    # ---- imports --------------------------------------------------------------------------------------
+
+    def _whole_tries(self) -> None:
+        """The `try` statements that are there for the import of apex.amp alone, and the flags they set."""
+        imported = {id(use.statement) for use in self.uses.imports}
+        aliases = {id(alias) for use in self.uses.imports for alias in _aliases(use)}
+        for use in self.uses.imports:
+            attempt = self._try_of(use)
+            if attempt is None or attempt in self._tries:
+                continue
+            if attempt.finalbody:
+                raise Unclear(f"line {attempt.lineno}: the `try` around the import has a `finally`")
+            others = [item for item in attempt.body if id(item) not in imported]
+            names = [item for item in attempt.body if isinstance(item, (ast.Import, ast.ImportFrom))]
+            alone = all(id(alias) in aliases for item in names for alias in item.names)
+            flags = [item for item in (*others, *attempt.orelse) if _flag(item) is not None]
+            if not alone:
+                continue  # the `try` stays for what else it imports
+            if len(flags) < len(others) + len(attempt.orelse):
+                raise Unclear(f"line {attempt.lineno}: the `try` around the import does more than that")
+            for handler in attempt.handlers:
+                for item in handler.body:
+                    if (
+                        not isinstance(item, (ast.Raise, ast.Pass))
+                        and _flag(item) is None
+                        and not _is_call(item)
+                    ):
+                        raise Unclear(f"line {item.lineno}: what is done without apex is not understood")
+            self._tries.append(attempt)
+            for item in flags:
+                name, value = _flag(item) or ("", None)
+                if isinstance(value, bool) and value:
+                    self._flag_loads(name, attempt)
+
+    def _flag_loads(self, name: str, attempt: ast.Try) -> None:
+        home = self.functions.owners[id(attempt)]
+        inside = {id(node) for node in ast.walk(attempt)}
+        loads: list[ast.Name] = []
+        for node in ast.walk(self.names.tree):
+            if not isinstance(node, ast.Name) or node.id != name or id(node) in inside:
+                continue
+            statement = self.functions.statement_of(node)
+            if self.functions.home(name, self.functions.owners[id(statement)]) is not home:
+                continue
+            if not isinstance(node.ctx, ast.Load):
+                if statement.lineno > attempt.lineno:
+                    return  # it is set anew
+                continue
+            loads.append(node)
+        self.flags[name] = loads
+        self._true.update(id(node) for node in loads)
+
+    def _try_of(self, use: Use) -> ast.Try | None:
+        spot = self.functions.spots[id(use.statement)]
+        outer = spot.outer.statement if spot.outer is not None else None
+        if isinstance(outer, ast.Try):
+            if spot.block is not outer.body:
+                raise Unclear(f"line {use.statement.lineno}: apex is imported where something else failed")
+            return outer
+        return None
+
+    def _sentinels(self) -> None:
+        """`amp` itself may only be asked whether it is there."""
+        for use in self.uses.tests:
+            node = use.node
+            around = self.functions.around.get(id(node))
+            asked = isinstance(around, ast.Compare) and _is_none_test(around, node)
+            if isinstance(around, (ast.If, ast.Assert, ast.BoolOp, ast.UnaryOp)):
+                asked = True
+            if not asked:
+                raise Unclear(f"line {use.statement.lineno}: `amp` is handed on as an object")
+            self._true.add(id(node))
+
+    # ---- rewriting ------------------------------------------------------------------------------------
+
+    def rewrite(self) -> None:
+        """Tests that are decided go, imports too; `self.gone` has what goes whole.
+
+        Raises:
+            Unclear: a test stands where it cannot be taken out.
+        """
+        wanted = [use.node for use in self.uses.tests if isinstance(use.node, ast.expr)]
+        for node in (*wanted, *(load for loads in self.flags.values() for load in loads)):
+            statement = self.functions.statement_of(node)
+            if any(statement is item for item in self.gone) or self._in_gone(statement):
+                continue
+            self._test(node, statement)
+        for attempt in self._tries:
+            self._remove_try(attempt)
+        for use in self.uses.imports:
+            around = self._try_of(use)
+            if around is None or around not in self._tries:
+                self._remove_alias(use)
+
+    def _test(self, node: ast.expr, statement: ast.stmt) -> None:
+        is_flag = isinstance(node, ast.Name) and node.id in self.flags
+        if isinstance(statement, ast.Assert) and self.truth(statement.test) is True:
+            self.gone.append(statement)
+            return
+        if isinstance(statement, ast.If) and _holds(statement.test, node):
+            known = self.truth(statement.test)
+            if known is None:
+                if self.text(statement.test) != self.rewriting.segment(statement.test):
+                    self.rewriting.replace_node(statement.test, self.text(statement.test) or "True")
+                    self._seen(node)
+                    return
+            elif not _is_elif(statement, self.rewriting) and not (statement.orelse and _has_elif(statement)):
+                block = statement.body if known else statement.orelse
+                if not block:
+                    self.gone.append(statement)
+                else:
+                    self.rewriting.unwrap(statement, block)
+                self._seen(node)
+                return
+        if is_flag:
+            self._true.discard(id(node))  # the flag stays
+            return
+        raise Unclear(f"line {statement.lineno}: `amp` is asked for in a way that is not understood")
+
+    def _seen(self, node: ast.expr) -> None:
+        if isinstance(node, ast.Name) and node.id in self.flags:
+            self.flags[node.id].remove(node)
+
+    def _in_gone(self, statement: ast.stmt) -> bool:
+        spot: Spot | None = self.functions.spots[id(statement)]
+        while spot is not None:
+            if any(spot.statement is item for item in self.gone):
+                return True
+            spot = spot.outer
+        return False
+
+    def _remove_try(self, attempt: ast.Try) -> None:
+        """The `try` goes; flags that are still read are set in its place."""
+        kept = []
+        for item in (*attempt.body, *attempt.orelse):
+            flag = _flag(item)
+            if flag is not None and self._still_read(flag[0], attempt):
+                kept.append(f"{flag[0]} = {flag[1]!r}")
+        for code in kept:
+            self.rewriting.add_before(attempt, code)
+        self.gone.append(attempt)
+
+    def _still_read(self, name: str, attempt: ast.Try) -> bool:
+        inside = {id(node) for node in ast.walk(attempt)}
+        return any(
+            isinstance(node, ast.Name)
+            and node.id == name
+            and isinstance(node.ctx, ast.Load)
+            and id(node) not in inside
+            and not self._in_gone(self.functions.statement_of(node))
+            and not self._was_in_test(node)
+            for node in ast.walk(self.names.tree)
+        )
+
+    def _was_in_test(self, node: ast.Name) -> bool:
+        return id(node) in self._true and all(node is not item for item in self.flags.get(node.id, ()))
+
+    def _remove_alias(self, use: Use) -> None:
+        statement = use.statement
+        assert isinstance(statement, (ast.Import, ast.ImportFrom)), "an import"
+        mine = [item for item in self.uses.imports if item.statement is statement]
+        if mine[0] is not use:
+            return
+        if len(mine) == len(statement.names):
+            self.gone.append(statement)
+            return
+        indices = [
+            number for number, alias in enumerate(statement.names) if any(alias is item.node for item in mine)
+        ]
+        cut = ImportStatement(self.rewriting.source, statement).cut(indices)
+        for edit in cut.edits:
+            self.rewriting.replace(edit.start, edit.end, edit.text)
+
+
+def prune(gone: list[ast.stmt], functions: Functions, rewriting: Rewriting) -> None:
+    """Remove statements, and the `if` statements of which nothing is left."""
+    ids = {id(statement) for statement in gone}
+    every = list({id(statement): statement for statement in gone}.values())
+    todo = list(every)
+    while todo:
+        spot = functions.spots[id(todo.pop())]
+        outer = spot.outer.statement if spot.outer is not None else None
+        if (
+            isinstance(outer, ast.If)
+            and not outer.orelse
+            and id(outer) not in ids
+            and all(id(item) in ids for item in outer.body)
+            and not any(True for _ in own(outer, ast.NamedExpr, ast.Await))
+            and not _is_elif(outer, rewriting)
+        ):
+            ids.add(id(outer))
+            every.append(outer)
+            todo.append(outer)
+    for statement in every:
+        spot = functions.spots[id(statement)]
+        if spot.outer is not None and id(spot.outer.statement) in ids:
+            continue
+        empty = all(id(item) in ids for item in spot.block)
+        if empty and statement is spot.block[0] and functions.module.node.body is not spot.block:
+            rewriting.make_pass(statement)
+        else:
+            rewriting.remove(statement, remarks=not isinstance(statement, ast.Try))
+
+
+def _aliases(use: Use) -> list[ast.alias]:
+    """The parts of an import that a use is: all of a star import."""
+    statement = use.statement
+    every = statement.names if isinstance(statement, (ast.Import, ast.ImportFrom)) else []
+    return [alias for alias in every if alias is use.node or use.via == "star"]
+
+
+def _flag(statement: ast.stmt) -> tuple[str, object] | None:
+    """The name and the value of an assignment of a constant."""
+    if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+        target, value = statement.targets[0], statement.value
+        if isinstance(target, ast.Name) and isinstance(value, ast.Constant):
+            return target.id, value.value
+    return None
+
+
+def _is_call(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, (ast.Call, ast.Constant))
+
+
+def _is_none_test(node: ast.Compare, name: ast.AST) -> bool:
+    return (
+        node.left is name
+        and len(node.ops) == 1
+        and isinstance(node.ops[0], (ast.Is, ast.IsNot, ast.Eq, ast.NotEq))
+        and isinstance(node.comparators[0], ast.Constant)
+        and node.comparators[0].value is None
+    )
+
+
+def _holds(test: ast.expr, node: ast.expr) -> bool:
+    return any(inner is node for inner in _conditions(test))
+
+
+def _conditions(test: ast.expr) -> Iterator[ast.expr]:
+    yield test
+    if isinstance(test, ast.BoolOp):
+        for value in test.values:
+            yield from _conditions(value)
+    elif isinstance(test, ast.UnaryOp):
+        yield from _conditions(test.operand)
+    elif isinstance(test, ast.Compare):
+        yield test.left
+
+
+def _is_elif(statement: ast.If, rewriting: Rewriting) -> bool:
+    start, end = start_of(rewriting.source, statement), end_of(rewriting.source, statement)
+    return rewriting.text[start:end].startswith("elif")
+
+
+def _has_elif(statement: ast.If) -> bool:
+    rest = statement.orelse
+    return len(rest) == 1 and isinstance(rest[0], ast.If) and rest[0].col_offset == statement.col_offset

@@ -1,0 +1,326 @@
+"""The GradScaler that takes the place of `amp.initialize`: where it is made, and how it reaches its users."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from torchmigrate.codemods.apex.presence import Presence
+from torchmigrate.codemods.apex.uses import Initialize
+from torchmigrate.codemods.base.functions import Function, Functions
+from torchmigrate.codemods.base.truth import is_bool
+from torchmigrate.codemods.base.unclear import Unclear
+from torchmigrate.match.conditions import binds_or_waits
+from torchmigrate.rewrite.lines import end_of
+from torchmigrate.rewrite.parentheses import behind_closers
+from torchmigrate.rewrite.statements import Rewriting, is_enclosed
+from torchmigrate.semantics.flow.mentions import Spot, together
+
+_NAMES = ("scaler", "grad_scaler", "amp_scaler", "torch_scaler")
+_MAKE = 'make `scaler = torch.amp.GradScaler("cuda", enabled=...)` where `amp.initialize` is, and hand it to'
+ELSEWHERE = f"`amp.initialize` is not called in this file: {_MAKE} {{name}}"
+_NOT_GIVEN = (
+    "{name} needs the scaler, and it is not sure that all calls of it are seen: "
+    f"{_MAKE} {{name}} as one more argument"
+)
+_OUTSIDE = (
+    "the scaler is needed outside of the function that calls `amp.initialize`: make it where both see it"
+)
+
+
+class Scaler:
+    """The scaler of a file.
+
+    Args:
+        first: the (only) call of `amp.initialize`.
+        presence: knows which tests are true.
+    """
+
+    def __init__(
+        self,
+        first: Initialize,
+        functions: Functions,
+        presence: Presence,
+        rewriting: Rewriting,
+        tree: ast.Module,
+    ) -> None:
+        self.first = first
+        self.functions = functions
+        self.presence = presence
+        self.rewriting = rewriting
+        self.home = first.function
+        used = {
+            getattr(node, "id", None) or getattr(node, "arg", None) or getattr(node, "attr", None)
+            for node in ast.walk(tree)
+        }
+        used |= {getattr(node, "name", None) for node in ast.walk(tree)}
+        name = next((item for item in _NAMES if item not in used), None)
+        if name is None:
+            raise Unclear("every usual name of a scaler is taken")
+        self.name = name
+        self.in_class: ast.ClassDef | None = None
+        self.receives: set[int] = set()
+        self.places: list[ast.stmt] = [first.statement]  # in the home, that need the scaler
+        self.level = self._level()
+
+    # ---- who has it -----------------------------------------------------------------------------------
+
+    def reach(self, wanted: Iterable[Function]) -> None:
+        """Make the scaler known in functions.
+
+        Raises:
+            Unclear: one of them cannot be given it.
+        """
+        needed = list(wanted)
+        method = self.home.method()
+        if method is not None and method.owner is not None:
+            for function in needed:
+                other = function.method()
+                if not function.within(self.home) and other is not None and other.owner is method.owner:
+                    self.in_class = method.owner
+        for function in needed:
+            self._give(function, 0)
+
+    def text(self, function: Function) -> str | None:
+        """How the scaler is written in a function; None: it is not known there."""
+        if self.in_class is not None:
+            method = function.method()
+            return f"self.{self.name}" if method is not None and method.owner is self.in_class else None
+        here: Function | None = function
+        while here is not None:
+            if here is self.home or id(here) in self.receives:
+                return self.name
+            here = here.outer
+        return None
+
+    def _give(self, function: Function, depth: int) -> None:
+        if self.text(function) is not None:
+            return
+        if function.outer is None or depth > 6:
+            raise Unclear(_OUTSIDE)
+        if function.owner is None and function.outer is not self.functions.module:
+            self._give(function.outer, depth + 1)  # it sees what the function around it has
+            return
+        calls = [item for item in self.functions.calls if item[3] is function]
+        if function.name == "__init__" or not calls or not self._only_called(function, len(calls)):
+            raise Unclear(_NOT_GIVEN.format(name=f"`{function.name}`"))
+        self.receives.add(id(function))
+        for caller, statement, call, _ in calls:
+            self._give(caller, depth + 1)
+            self.need(caller, statement)
+            self._pass(call, function, self.text(caller) or self.name)
+        self._accept(function)
+
+    def need(self, function: Function, statement: ast.stmt) -> None:
+        """Note that a statement uses the scaler, which must be made before."""
+        if function is self.home:
+            self.places.append(statement)
+        elif self.in_class is None and function.within(self.home) and function is not self.home:
+            here = function
+            while here.outer is not None and here.outer is not self.home:
+                here = here.outer
+            if here.outer is self.home and isinstance(here.node, ast.stmt) and self.home.outer is not None:
+                self.places.append(here.node)
+
+    def reaches(self, statement: ast.stmt) -> bool:
+        """Whether a statement of the home stands in the block that the other uses of the scaler share."""
+        common = together([self.functions.spots[id(item)] for item in self.places])
+        return self.in_class is not None or (
+            common is not None and self.functions.spots[id(statement)].within(common[0].block) is not None
+        )
+
+    def _only_called(self, function: Function, calls: int) -> bool:
+        node = function.node
+        assert not isinstance(node, ast.Module), "a function"
+        if node.decorator_list:
+            marks = {ast.unparse(mark).rpartition(".")[2] for mark in node.decorator_list}
+            if not marks <= {"no_grad()", "enable_grad()", "staticmethod"}:
+                return False
+        mentions = sum(
+            1
+            for inner in ast.walk(self.functions.module.node)
+            if (isinstance(inner, ast.Name) and inner.id == function.name)
+            or (
+                function.owner is not None
+                and isinstance(inner, ast.Attribute)
+                and inner.attr == function.name
+            )
+            or (isinstance(inner, ast.Constant) and inner.value == function.name)
+        )
+        return mentions == calls
+
+    def _accept(self, function: Function) -> None:
+        node, rewriting = function.node, self.rewriting
+        assert not isinstance(node, ast.Module), "a function"
+        arguments = node.args
+        last = [*arguments.posonlyargs, *arguments.args]
+        if arguments.vararg is not None or arguments.kwonlyargs:
+            given = [item for item in arguments.kw_defaults if item is not None]
+            rest: list[ast.arg | ast.expr] = [
+                item for item in (arguments.vararg, *arguments.kwonlyargs, *given) if item is not None
+            ]
+            end = max(rewriting.source.span(item)[1] for item in rest)
+            rewriting.replace(end, end, f", {self.name}")
+        elif arguments.defaults:
+            both: list[ast.arg | ast.expr] = [*last, *arguments.defaults]
+            end = max(rewriting.source.span(item)[1] for item in both)
+            rewriting.replace(end, end, f", *, {self.name}")
+        elif last:
+            end = rewriting.source.span(last[-1])[1]
+            rewriting.replace(end, end, f", {self.name}")
+        else:
+            raise Unclear(f"`{function.name}` needs the scaler, and takes no arguments so far")
+
+    def _pass(self, call: ast.Call, function: Function, text: str) -> None:
+        node, rewriting = function.node, self.rewriting
+        assert not isinstance(node, ast.Module), "a function"
+        by_name = node.args.defaults or node.args.kwonlyargs or node.args.vararg or call.keywords
+        starred = any(isinstance(item, ast.Starred) for item in call.args)
+        every: list[ast.expr | ast.keyword] = [*call.args, *call.keywords]
+        if starred or not every or any(isinstance(item, ast.GeneratorExp) for item in call.args):
+            raise Unclear(f"line {call.lineno}: the arguments of `{function.name}` are not plain")
+        if any(item.arg is None for item in call.keywords):
+            raise Unclear(f"line {call.lineno}: the arguments of `{function.name}` are not plain")
+        end = max(rewriting.source.span(item)[1] for item in every)
+        end = behind_closers(end, rewriting.source.span(call)[1] - 1, rewriting.text)
+        rewriting.replace(end, end, f", {self.name}={text}" if by_name else f", {text}")
+
+    # ---- where it is made -----------------------------------------------------------------------------
+
+    def enabled(self) -> tuple[str | None, ast.stmt]:
+        """The condition of the scaler (None: always), and the statement before which it is made.
+
+        Raises:
+            Unclear: it would not be made before it is used.
+        """
+        init = self.functions.spots[id(self.first.statement)]
+        spots = [self.functions.spots[id(statement)] for statement in self.places]
+        block = init.block
+        common = together(spots)
+        if self.in_class is not None:
+            self._always_made()
+            block = init.chain()[0].block
+        elif common is not None:
+            block = common[0].block
+        else:
+            raise Unclear("the scaler would be used where it is not made")
+        here: Spot = init
+        tests: list[tuple[ast.expr | None, str]] = []
+        while here.block is not block:
+            outer = here.outer
+            if outer is None or not isinstance(outer.statement, ast.If):
+                line = outer.statement.lineno if outer is not None else self.first.statement.lineno
+                raise Unclear(f"`amp.initialize` stands under line {line}, and is used outside of that")
+            self._condition(outer.statement, here, tests)
+            here = outer
+        # An `if` directly around would leave the scaler unmade elsewhere.
+        while (
+            here.outer is not None
+            and isinstance(here.outer.statement, ast.If)
+            and self._only_init(here.outer)
+        ):
+            self._condition(here.outer.statement, here, tests)
+            here = here.outer
+        for statement in self.places[1:]:
+            spot = self.functions.spots[id(statement)].within(here.block)
+            before = spot is None or spot.index < here.index
+            if before and self.in_class is None:
+                raise Unclear(f"line {statement.lineno} runs before `amp.initialize`")
+        outermost = here.statement
+        parts = list(dict.fromkeys(self._bool(*part) for part in [*tests[::-1], *self.level] if part[1]))
+        if outermost is not self.first.statement:
+            self._check_names(outermost, [node for node, _ in [*tests, *self.level] if node is not None])
+        return " and ".join(parts) or None, outermost
+
+    def _always_made(self) -> None:
+        """The method that makes the scaler must always run before the others."""
+        if self.home.name in ("__init__", "setUp", "setup"):
+            return
+        calls = [item for item in self.functions.calls if item[3] is self.home]
+        if not calls or any(
+            self.functions.spots[id(statement)].outer is not None for _, statement, _, _ in calls
+        ):
+            raise Unclear(
+                f"`amp.initialize` is called in `{self.home.name}`, which may not run: make the scaler in "
+                "`__init__`, with the condition as `enabled=`"
+            )
+
+    def _bool(self, node: ast.expr | None, text: str) -> str:
+        """A condition as a bool, which is all that autocast takes."""
+        if node is None or is_bool(ast.parse(text, mode="eval").body, self.functions.module.node):
+            return text
+        return f"bool{text}" if is_enclosed(text) else f"bool({text})"
+
+    def _only_init(self, spot: Spot) -> bool:
+        """Whether an `if` is there for `amp.initialize` alone, so that the scaler belongs before it."""
+        statement = spot.statement
+        assert isinstance(statement, ast.If), "asked before"
+        return len(self.places) == 1 or all(
+            place is self.first.statement
+            or not any(item.statement is statement for item in self.functions.spots[id(place)].chain())
+            for place in self.places
+        )
+
+    def _condition(self, statement: ast.If, inner: Spot, tests: list[tuple[ast.expr | None, str]]) -> None:
+        if binds_or_waits(statement.test):
+            raise Unclear(f"line {statement.lineno}: the condition binds a name")
+        source = self.rewriting.source
+        if self.rewriting.text[: end_of(source, statement)][source.span(statement)[0] :].startswith("elif"):
+            raise Unclear(f"line {statement.lineno}: `amp.initialize` stands in one of several branches")
+        text = self.presence.text(statement.test)
+        if inner.block is statement.orelse:
+            text = f"not {_tight(statement.test, text)}" if text else "False"
+        elif text is not None and _is_loose(statement.test):
+            text = f"({text})"
+        tests.append((statement.test, text or ""))
+
+    def _check_names(self, outermost: ast.stmt, nodes: list[ast.expr]) -> None:
+        read = {
+            ast.unparse(inner)
+            for node in nodes
+            for inner in ast.walk(node)
+            if isinstance(inner, ast.Name | ast.Attribute)
+        }
+        for inner in ast.walk(outermost):
+            if not isinstance(inner, ast.Name | ast.Attribute) or not isinstance(inner.ctx, ast.Store):
+                continue
+            if ast.unparse(inner) in read:
+                raise Unclear(f"line {inner.lineno}: `{ast.unparse(inner)}` changes before `amp.initialize`")
+
+    def _level(self) -> list[tuple[ast.expr | None, str]]:
+        """What the arguments of `amp.initialize` say about whether mixed precision is used."""
+        found: list[tuple[ast.expr | None, str]] = []
+        given = self.first.given
+        enabled, level = given.get("enabled"), given.get("opt_level")
+        if isinstance(enabled, ast.Constant):
+            if not enabled.value:
+                return [(None, "False")]
+        elif enabled is not None:
+            text = self.rewriting.segment(enabled)
+            found.append((enabled, f"({text})" if _is_loose(enabled) else text))
+        if isinstance(level, ast.Constant):
+            if level.value not in ("O0", "O1", "O2", "O3"):
+                raise Unclear(f"line {level.lineno}: there is no opt level {level.value!r}")
+            return [(None, "False")] if level.value == "O0" else found
+        if level is not None:
+            text = _tight(level, self.rewriting.segment(level))
+            quote = "'" if self.rewriting.text.count("'") > self.rewriting.text.count('"') else '"'
+            found.append((_compared(level), f"{text} != {quote}O0{quote}"))
+        return found
+
+
+def _compared(level: ast.expr) -> ast.expr:
+    return ast.Compare(level, [ast.NotEq()], [ast.Constant("O0")])
+
+
+def _is_loose(node: ast.expr) -> bool:
+    """Whether an expression needs parentheses beside `and`."""
+    if isinstance(node, ast.BoolOp):
+        return isinstance(node.op, ast.Or)
+    return isinstance(node, ast.IfExp | ast.Lambda)
+
+
+def _tight(node: ast.expr, text: str) -> str:
+    """The text of an expression with parentheses where an operator beside it may take a part of it."""
+    tight = isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Subscript | ast.Constant)
+    return text if tight or is_enclosed(text) else f"({text})"

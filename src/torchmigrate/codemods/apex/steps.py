@@ -1,0 +1,370 @@
+"""The steps of optimizers, and the gradients between backward pass and step."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from torchmigrate.codemods.apex.branches import Branches
+from torchmigrate.codemods.apex.uses import Uses
+from torchmigrate.codemods.base.functions import Function, Functions, key_of, own
+from torchmigrate.codemods.base.unclear import Unclear
+from torchmigrate.rewrite.statements import Rewriting
+from torchmigrate.semantics.flow.mentions import LOOPS, Spot, together
+
+_OLD_METHODS = frozenset(
+    "backward clip_master_grads clip_fp32_grads update_master_grads unscale_grads _amp_stash".split()
+)
+_GRADIENTS = re.compile(r"(?:^|_)grad(?:s|ients?)?(?:_|$)")
+_NO_GRADIENTS = re.compile(r"zero|no_grad|enable|require|reduce|sync|checkpoint")
+
+
+@dataclass(slots=True)
+class Step:
+    """A call `optimizer.step()`; number: which of the optimizers it is."""
+
+    call: ast.Call
+    statement: ast.stmt
+    function: Function
+    number: int
+    text: str
+
+
+@dataclass(slots=True)
+class Gradients:
+    """A statement that reads or changes gradients, of one of the optimizers."""
+
+    statement: ast.stmt
+    function: Function
+    number: int
+    text: str
+
+
+class Steps:
+    """Everything between the backward pass and the next one.
+
+    Args:
+        count: how many optimizers there are.
+        scaler: how the scaler is written in a function.
+    """
+
+    def __init__(
+        self, uses: Uses, functions: Functions, branches: Branches, rewriting: Rewriting, count: int
+    ) -> None:
+        self.uses = uses
+        self.functions = functions
+        self.branches = branches
+        self.rewriting = rewriting
+        self.remarks: list[str] = []
+        self.steps = [step for step in self._steps() if id(step.statement) not in branches.dropped]
+        if not self.steps:
+            raise Unclear(
+                f"no step of the optimizer that `{uses.initialize[0].function.name}` initialises is found in "
+                "this file: hand the scaler on, and write `scaler.step(optimizer)` and `scaler.update()`"
+            )
+        missing = set(range(count)) - {step.number for step in self.steps}
+        if missing:
+            raise Unclear("one of the optimizers is not stepped in this file")
+        self.steps = [step for step in self.steps if not self._is_idle(step)]
+        self._check_order()
+        self._check_scaled()
+        self.gradients = list(self._gradients())
+
+    @property
+    def involved(self) -> list[tuple[Function, ast.stmt]]:
+        found = [(item.function, item.statement) for item in self.steps]
+        return found + [(item.function, item.statement) for item in self.gradients]
+
+    def rewrite(self, scaler: Callable[[Function], str]) -> None:
+        """Step and update through the scaler, and unscale before gradients are used.
+
+        Raises:
+            Unclear: there is no place for that which is right in every iteration.
+        """
+        for step in self.steps:
+            self.rewriting.replace_node(step.call, f"{scaler(step.function)}.step({step.text})")
+        by_function: dict[int, list[Step]] = defaultdict(list)
+        for step in self.steps:
+            by_function[id(step.function)].append(step)
+        for steps in by_function.values():
+            for place in self._updates(steps):
+                self.rewriting.add_behind(place, f"{scaler(steps[0].function)}.update()")
+        by_step: dict[int, tuple[Step, list[Gradients]]] = {}
+        moved: list[tuple[Step, Gradients]] = []
+        for item in self.gradients:
+            always = self._step_of(item)
+            if always is None:
+                moved.append((self._later_step(item), item))
+            else:
+                by_step.setdefault(id(always.statement), (always, []))[1].append(item)
+        for step, items in by_step.values():
+            place = self._before_all(items, step)
+            self.rewriting.add_before(place, f"{scaler(step.function)}.unscale_({items[0].text})")
+        for step, item in moved:
+            self._move(item, step, None if id(step.statement) in by_step else scaler(step.function))
+            by_step.setdefault(id(step.statement), (step, []))
+
+    # ---- steps ----------------------------------------------------------------------------------------
+
+    def _steps(self) -> Iterator[Step]:
+        for function in self.functions.every:
+            for statement in function.statements:
+                for node in own(statement, ast.Attribute):
+                    number = self.functions.find(key_of(node.value), function)
+                    if node.attr == "step" and number is None and self._is_other(node, function):
+                        raise Unclear(
+                            f"line {node.lineno}: `{ast.unparse(node.value)}` is not given to "
+                            "`amp.initialize`, and would step with scaled gradients: let the scaler step it"
+                        )
+                    if not isinstance(number, int):
+                        continue
+                    if node.attr in _OLD_METHODS:
+                        raise Unclear(f"line {node.lineno}: `{node.attr}` of the optimizer is not understood")
+                    if node.attr == "step":
+                        yield self._step(node, statement, function, number)
+
+    def _is_other(self, node: ast.Attribute, function: Function) -> bool:
+        """Whether an optimizer that apex does not know steps where a loss is scaled."""
+        name = ast.unparse(node.value).lower()
+        scales = any(item.function is function for item in self.uses.scaled)
+        return scales and "optim" in name and "sched" not in name
+
+    def _step(self, node: ast.Attribute, statement: ast.stmt, function: Function, number: int) -> Step:
+        call = self.functions.around.get(id(node))
+        plain = isinstance(statement, ast.Expr) and statement.value is call
+        if not isinstance(call, ast.Call) or not plain or call.args or call.keywords:
+            raise Unclear(f"line {node.lineno}: a scaler cannot step with a closure, nor gives it a result")
+        return Step(call, statement, function, number, self.rewriting.segment(node.value))
+
+    def _updates(self, steps: list[Step]) -> list[ast.stmt]:
+        """The statements behind which the scaler is updated: the last step of an iteration."""
+        groups: dict[object, list[Step]] = defaultdict(list)
+        for step in steps:
+            loop = next((item for item in self._outwards(step.statement) if isinstance(item, LOOPS)), None)
+            groups[id(loop)].append(step)
+        found: list[ast.stmt] = []
+        for group in groups.values():
+            if len({step.number for step in group}) == 1:
+                found += [step.statement for step in group]
+                continue
+            common = together([self.functions.spots[id(step.statement)] for step in group])
+            order = sorted(common or [], key=lambda spot: spot.index)
+            line = group[0].statement.lineno
+            if len({spot.index for spot in order}) < len(group):
+                raise Unclear(f"line {line}: when the scaler is to be updated is not clear")
+            if not any(order[0].statement is step.statement for step in group):
+                raise Unclear(f"line {line}: the first of several optimizers is not stepped each time")
+            found.append(order[-1].statement)
+        return found
+
+    def _outwards(self, statement: ast.stmt) -> Iterator[ast.stmt]:
+        spot: Spot | None = self.functions.spots[id(statement)]
+        while spot is not None:
+            yield spot.statement
+            spot = spot.outer
+
+    def _is_idle(self, step: Step) -> bool:
+        """Whether a step stands behind `zero_grad()` before all of training: it finds no gradients."""
+        scaled = [item.statement for item in self.uses.scaled if item.function is step.function]
+        spot = self.functions.spots[id(step.statement)]
+        while spot.index == 0 and spot.outer is not None and isinstance(spot.outer.statement, ast.If):
+            spot = spot.outer
+        looped = any(isinstance(item, LOOPS) for item in self._outwards(step.statement))
+        if not scaled or looped or spot.index == 0:
+            return False
+        before = spot.block[spot.index - 1]
+        emptied = isinstance(before, ast.Expr) and ast.unparse(before.value) == f"{step.text}.zero_grad()"
+        return emptied and step.statement.lineno < min(item.lineno for item in scaled)
+
+    def _check_order(self) -> None:
+        """A scaler cannot step before there are gradients, nor clip where it does not know of the step.
+
+        Raises:
+            Unclear: the file does one of these.
+        """
+        for step in self.steps:
+            scaled = [item.statement for item in self.uses.scaled if item.function is step.function]
+            around = {id(item) for item in self._outwards(step.statement) if isinstance(item, LOOPS)}
+            looped = any(id(item) in around for one in scaled for item in self._outwards(one))
+            if scaled and not looped and step.statement.lineno < min(item.lineno for item in scaled):
+                raise Unclear(f"line {step.statement.lineno}: the optimizer steps before a backward pass")
+        # A function with a backward pass of its own trains something else.
+        stepping = {id(step.function) for step in self.steps}
+        stepping |= {id(function) for function in self.functions.every if _trains(function)}
+        known = {id(item.statement) for item in self.uses.master} | self.branches.dropped
+        for function in self.functions.every:
+            for statement in function.statements:
+                if id(function) in stepping or id(statement) in known:
+                    continue
+                if any("clip_grad" in ast.unparse(call.func) for call in own(statement, ast.Call)):
+                    raise Unclear(
+                        f"line {statement.lineno}: gradients are clipped apart from the step; they are "
+                        "scaled there, so that `scaler.unscale_(optimizer)` has to come first"
+                    )
+
+    def _check_scaled(self) -> None:
+        """What apex ran before it unscaled saw the gradients of this backward pass alone.
+
+        Raises:
+            Unclear: they may be added to those of others here.
+        """
+        for item in self.uses.scaled:
+            if (
+                not item.others
+                or item.delayed
+                or any(self._always_steps(item.statement, step) for step in self.steps)
+            ):
+                continue
+            if all(_is_synchronize(inner) for inner in item.others):
+                continue
+            raise Unclear(
+                f"line {item.others[0].lineno}: gradients are used before apex unscales those of this "
+                "backward pass; with a scaler they are the sum since the last step: write it beside the step"
+            )
+
+    def _always_steps(self, statement: ast.stmt, step: Step) -> bool:
+        """Whether a step follows a statement of its function under no other condition."""
+        if self.functions.owners[id(statement)] is not step.function:
+            return False
+        common = together([self.functions.spots[id(statement)], self.functions.spots[id(step.statement)]])
+        return (
+            common is not None and common[1].statement is step.statement and common[0].index < common[1].index
+        )
+
+    # ---- gradients ------------------------------------------------------------------------------------
+
+    def _gradients(self) -> Iterator[Gradients]:
+        masters = {id(item.statement) for item in self.uses.master}
+        scaled = {id(node) for item in self.uses.scaled for inner in item.others for node in ast.walk(inner)}
+        for function in {id(step.function): step.function for step in self.steps}.values():
+            mine = [step for step in self.steps if step.function is function]
+            # The backward pass may be in another function.
+            begin = min(
+                (item.statement.lineno for item in self.uses.scaled if item.function is function), default=0
+            )
+            for statement in function.statements:
+                if id(statement) in self.branches.dropped | masters | scaled:
+                    continue
+                if statement.lineno < begin or not _touches(statement):
+                    continue
+                if statement.lineno > max(step.statement.lineno for step in mine):
+                    continue
+                if len({step.number for step in mine}) > 1:
+                    raise Unclear(f"line {statement.lineno}: whose gradients these are is not clear")
+                yield Gradients(statement, function, mine[0].number, mine[0].text)
+        for item in self.uses.master:
+            number = self.functions.find(key_of(item.argument), item.function)
+            if not isinstance(number, int) or item.argument is None:
+                raise Unclear(f"line {item.statement.lineno}: which optimizer this is is not clear")
+            yield Gradients(item.statement, item.function, number, self.rewriting.segment(item.argument))
+
+    def _step_of(self, item: Gradients) -> Step | None:
+        """The step that always follows the use of gradients."""
+        same = [step for step in self.steps if step.number == item.number]
+        return next((step for step in same if self._always_steps(item.statement, step)), None)
+
+    def _later_step(self, item: Gradients) -> Step:
+        """The step before which gradients can be clipped instead: it does not follow each time.
+
+        Raises:
+            Unclear: what is done cannot be done there.
+        """
+        mine = [step for step in self.steps if step.number == item.number and step.function is item.function]
+        statement = item.statement
+        unclear = self._unclear(statement)
+        if len(mine) != 1 or not _is_clipping(statement):
+            raise unclear
+        spots = [self.functions.spots[id(part)] for part in (statement, mine[0].statement)]
+        here, there = spots
+        while here.outer is not None and id(here.outer.statement) in self.branches.joined:
+            here = here.outer
+        inner = there.within(here.block)
+        if inner is None or inner.index <= here.index or inner.statement is mine[0].statement:
+            raise unclear
+        path = there.chain()[len(inner.chain()) - 1 : -1]
+        if not all(isinstance(spot.statement, ast.If) for spot in path):
+            raise unclear
+        read = {
+            ast.unparse(node) for node in ast.walk(statement) if isinstance(node, ast.Name | ast.Attribute)
+        }
+        for other in item.function.statements:
+            if statement.lineno < other.lineno < mine[0].statement.lineno:
+                nodes: list[ast.Name | ast.Attribute] = [*own(other, ast.Name), *own(other, ast.Attribute)]
+                if any(not isinstance(node.ctx, ast.Load) and ast.unparse(node) in read for node in nodes):
+                    raise unclear
+        return mine[0]
+
+    def _unclear(self, statement: ast.stmt) -> Unclear:
+        return Unclear(
+            f"line {statement.lineno}: gradients are used where the optimizer may not step; a scaler "
+            "unscales them once before each step, so this belongs beside the step"
+        )
+
+    def _move(self, item: Gradients, step: Step, scaler: str | None) -> None:
+        """Clip beside the step; scaler: where gradients have to be unscaled for that."""
+        code = self.rewriting.rewritten(item.statement)
+        if code is None:
+            raise Unclear(f"line {item.statement.lineno}: this belongs beside the step, once for each")
+        if scaler is not None:
+            self.rewriting.add_before(step.statement, f"{scaler}.unscale_({item.text})")
+        self.rewriting.add_before(step.statement, code)
+        self.rewriting.remove(item.statement)
+        self.remarks.append(
+            f"line {item.statement.lineno}: accumulated gradients are clipped once, before the step"
+        )
+
+    def _before_all(self, items: list[Gradients], step: Step) -> ast.stmt:
+        """The statement before which gradients are unscaled, once for all of their uses."""
+        spots = [self.functions.spots[id(item.statement)] for item in items]
+        common = together(spots)
+        assert common is not None, "all stand before the same step"
+        place = min(common, key=lambda spot: spot.index)
+        here: Spot | None = place
+        limit = self.functions.spots[id(step.statement)].block
+        while here is not None and here.block is not limit:
+            here = here.outer
+            if here is not None and isinstance(here.statement, (*LOOPS, ast.Try)):
+                place = here
+        within = {id(node) for node in ast.walk(place.statement)}
+        if any(id(scaled.statement) in within for scaled in self.uses.scaled):
+            raise self._unclear(items[0].statement)  # the backward pass would come behind
+        return place.statement
+
+
+def _trains(function: Function) -> bool:
+    return any(
+        node.attr == "backward" for statement in function.statements for node in own(statement, ast.Attribute)
+    )
+
+
+def _is_clipping(statement: ast.stmt) -> bool:
+    """Whether a statement clips gradients, and nothing is done with the norm."""
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    name = ast.unparse(call.func).rpartition(".")[2] if isinstance(call, ast.Call) else ""
+    return name in ("clip_grad_norm_", "clip_grad_norm", "clip_grad_value_")
+
+
+def _is_synchronize(statement: ast.stmt) -> bool:
+    """Whether a statement is `optimizer.synchronize()`, which may be done more often than there is a step."""
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    return (
+        isinstance(call, ast.Call)
+        and isinstance(call.func, ast.Attribute)
+        and call.func.attr == "synchronize"
+    )
+
+
+def _touches(statement: ast.stmt) -> bool:
+    """Whether a statement reads or changes gradients: `clip_grad_norm_`, `p.grad`, a norm of them."""
+    for node in own(statement, ast.Call, ast.Attribute):
+        if isinstance(node, ast.Attribute):
+            if node.attr == "grad" and isinstance(node.ctx, ast.Load):
+                return True
+        elif isinstance(node, ast.Call):
+            name = ast.unparse(node.func).rpartition(".")[2].lower()
+            if _GRADIENTS.search(name) and not _NO_GRADIENTS.search(name):
+                return bool(node.args)
+    return False

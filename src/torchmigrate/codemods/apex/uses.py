@@ -1,0 +1,362 @@
+"""What a file uses of apex.amp: every place, read into what it means."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from torchmigrate.codemods.base.functions import Function, Functions, key_of
+from torchmigrate.codemods.base.unclear import Unclear
+from torchmigrate.semantics.model import Binding, Const, Names, Qual, Role, Use
+
+_AMP = "apex.amp"
+_NATIVE = ("torch.amp", "torch.cuda.amp", "torch.autocast", "torch.cpu.amp")
+_INITIALIZE = (
+    "models",
+    "optimizers",
+    "enabled",
+    "opt_level",
+    "cast_model_type",
+    "patch_torch_functions",
+    "keep_batchnorm_fp32",
+    "master_weights",
+    "loss_scale",
+    "cast_model_outputs",
+    "num_losses",
+    "verbosity",
+    "min_loss_scale",
+    "max_loss_scale",
+)
+_SCALE_LOSS = ("loss", "optimizers", "loss_id", "model", "delay_unscale", "delay_overflow_check")
+_SAVES = re.compile(r"checkpoint|resum|restor|restart|(?:^|_)states?(?:_|$)", re.IGNORECASE)
+_WEIGHTS = "the weights stay in single precision: leave the call out"
+_MASTERS = "there are no master parameters: leave the call out, and step through the scaler"
+_SCALERS = 'the loss is scaled by `torch.amp.GradScaler("cuda")`'
+_FP16_UTILS = {
+    "BN_convert_float": _WEIGHTS,
+    "FP16Model": _WEIGHTS,
+    "convert_module": _WEIGHTS,
+    "convert_network": _WEIGHTS,
+    "network_to_half": _WEIGHTS,
+    "tofp16": _WEIGHTS,
+    "prep_param_lists": _MASTERS,
+    "model_grads_to_master_grads": _MASTERS,
+    "master_params_to_model_params": _MASTERS,
+    "FP16_Optimizer": f"{_SCALERS}, and the optimizer inside stays",
+    "LossScaler": _SCALERS,
+    "DynamicLossScaler": _SCALERS,
+    "to_python_float": "write `.item()`",
+    "clip_grad_norm": "write `torch.nn.utils.clip_grad_norm_` behind `scaler.unscale_(optimizer)`",
+}
+_EXPORTS = frozenset(
+    (*_FP16_UTILS, "fp16util", "fp16_optimizer", "loss_scaler", "init", "initialize", "scale_loss")
+) | frozenset(
+    "master_params state_dict load_state_dict disable_casts half_function bfloat16_function float_function "
+    "promote_function register_half_function register_bfloat16_function register_float_function "
+    "register_promote_function amp frontend handle".split()
+)
+
+
+class BothBackends(Unclear):
+    """The file can do without apex already."""
+
+
+@dataclass(slots=True)
+class Initialize:
+    """A call of `amp.initialize`."""
+
+    call: ast.Call
+    statement: ast.stmt
+    function: Function
+    models: list[ast.expr]
+    optimizers: list[ast.expr]
+    given: dict[str, ast.expr]
+    gone: list[ast.stmt] = field(default_factory=list)  # where there are several, one for each branch
+
+
+@dataclass(slots=True)
+class Scaled:
+    """A `with amp.scale_loss(loss, optimizer) as scaled:` statement.
+
+    backward: the calls `scaled.backward()` under it; others: the statements beside them, for which gradients
+    are scaled.
+    """
+
+    call: ast.Call
+    statement: ast.With
+    function: Function
+    loss: ast.expr
+    delayed: bool  # whether `delay_unscale` is given
+    backward: list[ast.Call]
+    others: list[ast.stmt]
+
+
+@dataclass(slots=True)
+class Call:
+    """A call of another function of apex.amp."""
+
+    call: ast.Call
+    statement: ast.stmt
+    function: Function
+    argument: ast.expr | None
+
+
+@dataclass(slots=True)
+class Handed:
+    """`amp` itself, among what has a state to save: `{"model": model, "amp": amp}`."""
+
+    node: ast.expr
+    statement: ast.stmt
+    function: Function
+
+
+@dataclass(slots=True)
+class Uses:
+    """Everything of apex.amp in one file."""
+
+    initialize: list[Initialize] = field(default_factory=list)
+    scaled: list[Scaled] = field(default_factory=list)
+    master: list[Call] = field(default_factory=list)
+    states: list[Call] = field(default_factory=list)
+    handed: list[Handed] = field(default_factory=list)
+    tests: list[Use] = field(default_factory=list)  # `amp` itself, as in `amp is not None`
+    imports: list[Use] = field(default_factory=list)
+    every: list[Use] = field(default_factory=list)
+
+    @property
+    def places(self) -> list[tuple[Function, ast.stmt]]:
+        """The statements that need a scaler, each with its function."""
+        found: list[tuple[Function, ast.stmt]] = [(item.function, item.statement) for item in self.scaled]
+        found += [(item.function, item.statement) for item in (*self.master, *self.states)]
+        return found + [(item.function, item.statement) for item in self.handed]
+
+
+def concerned(names: Names) -> list[Use]:
+    """The uses of apex.amp and apex.fp16_utils in a file."""
+    return [
+        use for use in names.uses if any(_of_amp(name) for name in use.candidates) and not is_foreign(use)
+    ]
+
+
+def is_foreign(use: Use) -> bool:
+    """Whether a name that a star import of apex could give is none that apex has."""
+    if use.via != "star" or use.role is Role.IMPORT:
+        return False
+    return not any(name.split(".")[2:3] and name.split(".")[2] in _EXPORTS for name in use.candidates)
+
+
+def _of_amp(name: str) -> bool:
+    return f"{name}.".startswith((f"{_AMP}.", "apex.fp16_utils.")) or (
+        name.startswith("apex.") and name.endswith(".FP16_Optimizer")
+    )
+
+
+def read(names: Names, functions: Functions) -> Uses:
+    """Read every use.
+
+    Raises:
+        Unclear: one of them cannot be rewritten.
+    """
+    found = Uses(every=concerned(names))
+    for use in names.uses:
+        if any(f"{name}.".startswith(tuple(f"{item}." for item in _NATIVE)) for name in use.candidates):
+            line = getattr(use.node, "lineno", use.statement.lineno)
+            raise BothBackends(f"the file has `{use.candidates[0]}` too (line {line})")
+    for use in found.every:
+        if use.candidates == ("apex.fp16_utils",) and use.role is Role.IMPORT and use.via == "star":
+            _read_star(use, names, found)
+        else:
+            _read_one(use, functions, found)
+    _check_names(found.scaled)
+    return found
+
+
+def _read_star(use: Use, names: Names, found: Uses) -> None:
+    """`from apex.fp16_utils import *` goes if nothing of it is used.
+
+    Raises:
+        Unclear: something is.
+    """
+    for node in ast.walk(names.tree):
+        if isinstance(node, ast.Name) and node.id in _FP16_UTILS:
+            raise Unclear(
+                f"line {node.lineno}: `{node.id}` is from `apex.fp16_utils`, older than amp; with "
+                f"`torch.amp` {_FP16_UTILS[node.id]}"
+            )
+    found.imports.append(use)
+
+
+def _read_one(use: Use, functions: Functions, found: Uses) -> None:
+    name, line = use.candidates[0], use.statement.lineno
+    if len(use.candidates) > 1 or not _is_library(use) or use.in_fstring or use.role is Role.STRING:
+        raise Unclear(f"line {line}: `{name.rpartition('.')[2]}` may be something else")
+    short = name.removeprefix(f"{_AMP}.").removeprefix("frontend.").removeprefix("handle.")
+    if not f"{name}.".startswith(f"{_AMP}."):
+        raise Unclear(f"line {line}: `{name}` is older than amp, and keeps the weights in half precision")
+    if use.role is Role.IMPORT:
+        found.imports.append(use)
+        return
+    if name == _AMP:
+        if isinstance(use.node, ast.expr) and _is_saved(use.node, functions):
+            found.handed.append(Handed(use.node, use.statement, functions.owners[id(use.statement)]))
+        else:
+            found.tests.append(use)
+        return
+    if use.call is None or use.role is not Role.CALL:
+        if short in ("initialize", "scale_loss", "master_params", "state_dict", "load_state_dict"):
+            raise Unclear(f"line {line}: `amp.{short}` is handed on as a function")
+        raise Unclear(f"line {line}: `{name}` has no counterpart in `torch.amp`")
+    call, statement, function = use.call, use.statement, functions.owners[id(use.statement)]
+    if short == "initialize":
+        found.initialize.append(_initialize(call, statement, function))
+    elif short == "scale_loss":
+        found.scaled.append(_scaled(call, statement, function))
+    elif short == "master_params" and len(call.args) == 1 and not call.keywords:
+        found.master.append(Call(call, statement, function, call.args[0]))
+    elif short == "state_dict" and not call.args:
+        found.states.append(Call(call, statement, function, None))
+    elif short == "load_state_dict" and len(call.args) == 1 and not call.keywords:
+        found.states.append(Call(call, statement, function, call.args[0]))
+    else:
+        raise Unclear(f"line {line}: `{name}` has no counterpart in `torch.amp`")
+
+
+def _is_saved(node: ast.expr, functions: Functions) -> bool:
+    """Whether `amp` is handed on for its state: in a dict with a model, or to what saves states."""
+    around = functions.around.get(id(node))
+    if isinstance(around, ast.Dict):
+        return any(getattr(key, "value", None) in ("model", "optimizer") for key in around.keys)
+    call = functions.around.get(id(around)) if isinstance(around, ast.keyword) else around
+    if not isinstance(call, ast.Call) or call.func is node:
+        return False
+    return _SAVES.search(ast.unparse(call.func).rpartition(".")[2]) is not None
+
+
+def _is_library(use: Use) -> bool:
+    """Whether a name is the library's, or what stands for it where that is not installed."""
+    if use.via not in ("import", "alias"):
+        return False
+    return use.sure or all(_stands_for(origin) for origin in use.origins)
+
+
+def _stands_for(binding: Binding) -> bool:
+    if binding.is_import:
+        return (binding.target or "").partition(".")[0] == "apex"
+    return all(
+        (isinstance(item, Const) and item.value in (None, False))
+        or (isinstance(item, Qual) and _of_amp(item.name))
+        for item in binding.value
+    )
+
+
+def bound(call: ast.Call, parameters: Sequence[str]) -> dict[str, ast.expr]:
+    """The arguments of a call by parameter.
+
+    Raises:
+        Unclear: not all are plain.
+    """
+    found: dict[str, ast.expr] = {}
+    plain = not any(isinstance(item, ast.Starred) for item in call.args) and len(call.args) <= len(parameters)
+    if not plain or any(item.arg not in parameters for item in call.keywords):
+        raise Unclear(f"line {call.lineno}: the arguments are not plain")
+    found.update(zip(parameters, call.args, strict=False))
+    found.update((item.arg, item.value) for item in call.keywords if item.arg is not None)
+    return found
+
+
+def is_none(node: ast.expr | None) -> bool:
+    """Whether an argument is not given, or None."""
+    return node is None or (isinstance(node, ast.Constant) and node.value is None)
+
+
+def _initialize(call: ast.Call, statement: ast.stmt, function: Function) -> Initialize:
+    given = bound(call, _INITIALIZE)
+    line = call.lineno
+    plain = isinstance(statement, ast.Expr) and statement.value is call
+    assigned = isinstance(statement, ast.Assign) and statement.value is call and len(statement.targets) == 1
+    if not (plain or assigned) or "models" not in given:
+        raise Unclear(f"line {line}: the result of `amp.initialize` is not assigned")
+    for name in ("cast_model_type", "patch_torch_functions", "cast_model_outputs"):
+        if not is_none(given.get(name)):
+            raise Unclear(f"line {line}: `{name}` has no counterpart in `torch.amp`")
+    models = _each(given["models"])
+    optimizers = [] if is_none(given.get("optimizers")) else _each(given["optimizers"])
+    if any(key_of(item) is None for item in (*models, *optimizers)):
+        raise Unclear(f"line {line}: the arguments are no plain names")
+    return Initialize(call, statement, function, models, optimizers, given)
+
+
+def _each(node: ast.expr) -> list[ast.expr]:
+    return list(node.elts) if isinstance(node, ast.List | ast.Tuple) else [node]
+
+
+def _scaled(call: ast.Call, statement: ast.stmt, function: Function) -> Scaled:
+    given = bound(call, _SCALE_LOSS)
+    line = call.lineno
+    item = None
+    if isinstance(statement, ast.With):
+        item = next((item for item in statement.items if item.context_expr is call), None)
+    if item is None or not isinstance(statement, ast.With):
+        raise Unclear(
+            f"line {line}: `amp.scale_loss` is entered by hand: write `scaler.scale(...)` of the loss "
+            "alone, without `__enter__` and `__exit__`"
+        )
+    if not isinstance(item.optional_vars, ast.Name) or "loss" not in given:
+        raise Unclear(f"line {line}: `amp.scale_loss` has no name for the scaled loss")
+    rest = [part for part in statement.items if part is not item]
+    name = item.optional_vars.id
+    calls = [call for inner in statement.body for call in backwards(inner, name)]
+    if any(getattr(node, "id", "") == name for part in rest for node in ast.walk(part)):
+        raise Unclear(f"line {line}: the other item of the `with` uses `{name}`")
+    others = [inner for inner in statement.body if not any(True for _ in backwards(inner, name))]
+    for inner in others:
+        if not calls or not _may_stay(inner, name):
+            raise Unclear(
+                f"line {inner.lineno}: only the backward pass, and what works with scaled gradients, may "
+                "stand under `amp.scale_loss`: write it behind, with `scaler.scale(loss)` for the scaled loss"
+            )
+    later = given.get("delay_unscale")
+    delayed = later is not None and not (isinstance(later, ast.Constant) and later.value is False)
+    return Scaled(call, statement, function, given["loss"], delayed, calls, others)
+
+
+def _check_names(scaled: Sequence[Scaled]) -> None:
+    """The scaled loss is no variable any more.
+
+    Raises:
+        Unclear: it is read elsewhere.
+    """
+    inside = {id(node) for item in scaled for node in ast.walk(item.statement)}
+    for item in scaled:
+        target = next(part.optional_vars for part in item.statement.items if part.context_expr is item.call)
+        name = getattr(target, "id", "")
+        for node in ast.walk(item.function.node):
+            if isinstance(node, ast.Name) and node.id == name and id(node) not in inside:
+                raise Unclear(
+                    f"line {node.lineno}: `{name}` is used beside `amp.scale_loss`: write "
+                    "`scaler.scale(...)` of the loss there"
+                )
+
+
+def _may_stay(statement: ast.stmt, name: str) -> bool:
+    """Whether a statement under `amp.scale_loss` is the same behind the backward pass of the scaler."""
+    for node in ast.walk(statement):
+        if isinstance(node, (ast.Return, ast.Break, ast.Continue, ast.Yield, ast.YieldFrom, ast.Await)):
+            return False
+        if isinstance(node, ast.Name) and node.id == name:
+            return False
+        if isinstance(node, ast.Attribute) and node.attr in ("backward", "step", "zero_grad"):
+            return False
+    return True
+
+
+def backwards(statement: ast.stmt, name: str) -> Iterator[ast.Call]:
+    """The call `name.backward(...)` that a statement is."""
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    function = call.func if isinstance(call, ast.Call) else None
+    if isinstance(call, ast.Call) and isinstance(function, ast.Attribute) and function.attr == "backward":
+        if getattr(function.value, "id", "") != name:
+            return
+        yield call

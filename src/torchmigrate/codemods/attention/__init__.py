@@ -1,0 +1,1 @@
+"""Attention written by hand becomes scaled_dot_product_attention."""

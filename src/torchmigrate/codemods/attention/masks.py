@@ -1,0 +1,174 @@
+"""Masks of hand-written attention, as the mask that `scaled_dot_product_attention` wants.
+
+There, True means that a key takes part; in `masked_fill` it means the contrary.
+"""
+
+from __future__ import annotations
+
+import ast
+import enum
+from collections.abc import Callable
+from typing import NamedTuple
+
+from torchmigrate.codemods.attention.products import is_minus_infinity
+from torchmigrate.codemods.attention.sites import Site
+from torchmigrate.codemods.base.operations import Reader, is_self, number, same
+
+_FLIPPED: dict[type[ast.cmpop], str] = {
+    ast.Eq: "!=",
+    ast.NotEq: "==",
+    ast.Lt: ">=",
+    ast.LtE: ">",
+    ast.Gt: "<=",
+    ast.GtE: "<",
+}
+_FLIPPED_METHODS = {"eq": "ne", "ne": "eq", "lt": "ge", "le": "gt", "gt": "le", "ge": "lt"}
+
+
+class How(enum.Enum):
+    """What becomes of the expression of a mask."""
+
+    PLAIN = "plain"  # as it is: floats that are added, or a mask of what is kept
+    INVERTED = "inverted"
+    FLIPPED = "flipped"  # a comparison
+    CAUSAL = "causal"  # the lower triangle: no mask at all
+
+
+class Mask(NamedTuple):
+    """A mask.
+
+    test: the condition under which it is applied.
+    boolean: whether it says which keys take part; else it is added.
+    also: a second one of the same kind.
+    """
+
+    value: ast.expr
+    how: How = How.PLAIN
+    test: ast.expr | None = None
+    boolean: bool = False
+    also: Mask | None = None
+
+    def argument(self, text: Callable[[ast.expr], str]) -> str:
+        """The argument of the new call; text: gives the source of an expression."""
+        if self.also is not None:
+            both = [part._operand(text, "&" if self.boolean else "+") for part in (self, self.also)]
+            return f"attn_mask={(' & ' if self.boolean else ' + ').join(both)}"
+        if self.how is How.CAUSAL and self.test is None:
+            return "is_causal=True"
+        code = self._code(text)
+        if self.test is None:
+            return f"attn_mask={code}"
+        test = text(self.test)
+        if test == f"{code} is not None":
+            return f"attn_mask={code}"
+        return f"attn_mask={code} if {test} else None"
+
+    def _operand(self, text: Callable[[ast.expr], str], operator: str) -> str:
+        """The mask as an operand, in parentheses where it needs them."""
+        code = self._code(text)
+        node = ast.parse(code.strip(), mode="eval").body
+        tight = not isinstance(node, ast.Compare | ast.BoolOp | ast.IfExp | ast.Lambda | ast.NamedExpr)
+        if isinstance(node, ast.BinOp):
+            tight = operator == "+" and isinstance(
+                node.op, ast.Add | ast.Sub | ast.Mult | ast.Div | ast.MatMult
+            )
+        return code if tight else f"({code})"
+
+    def _code(self, text: Callable[[ast.expr], str]) -> str:
+        value = self.value
+        if self.how is How.PLAIN:
+            return text(value)
+        if isinstance(value, ast.Compare) and self.how is not How.INVERTED:
+            return f"{text(value.left)} {_FLIPPED[type(value.ops[0])]} {text(value.comparators[0])}"
+        if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and self.how is How.FLIPPED:
+            name = _FLIPPED_METHODS[value.func.attr]
+            return f"{text(value.func.value)}.{name}({', '.join(map(text, value.args))})"
+        if (inner := _inverted(value)) is not None:
+            return text(inner)
+        code = text(value)
+        return (
+            f"~{code}"
+            if isinstance(value, ast.Name | ast.Attribute | ast.Subscript | ast.Call)
+            else f"~({code})"
+        )
+
+
+def negated(node: ast.expr, site: Site, reader: Reader) -> Mask:
+    """What is kept, where `node` says what is filled with minus infinity."""
+    if _is_causal(node, site, reader):
+        return Mask(node, How.CAUSAL, boolean=True)
+    if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in _FLIPPED:
+        return Mask(node, How.FLIPPED, boolean=True)
+    if (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in _FLIPPED_METHODS
+        and len(node.args) == 1
+        and not node.keywords
+    ):
+        return Mask(node, How.FLIPPED, boolean=True)
+    inner = _inverted(node)
+    return Mask(inner, boolean=True) if inner is not None else Mask(node, How.INVERTED, boolean=True)
+
+
+def joined(one: Mask, other: Mask) -> Mask | None:
+    """Two masks as one; None where they are of different kinds, or applied under conditions."""
+    if one.also or other.also or one.test or other.test or one.boolean is not other.boolean:
+        return None
+    return one._replace(also=other)
+
+
+def fill_of(node: ast.expr, reader: Reader, value_of: Callable[[ast.Name], ast.expr | None]) -> bool:
+    """Whether a value is minus infinity, by itself or by a variable; value_of: what that was given."""
+    if isinstance(node, ast.Name):
+        value = value_of(node)
+        return value is not None and is_minus_infinity(value, reader)
+    return is_minus_infinity(node, reader)
+
+
+def _inverted(node: ast.expr) -> ast.expr | None:
+    """The mask that `~mask` or `mask.logical_not()` inverts."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert):
+        return node.operand
+    if (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "logical_not"
+        and not node.keywords
+        and not node.args
+    ):
+        return node.func.value
+    return None
+
+
+def _is_causal(node: ast.expr, site: Site, reader: Reader) -> bool:
+    """Whether a mask fills all but the lower triangle: `self.bias[:, :, :T, :T] == 0` of a `tril` buffer."""
+    if isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], ast.Eq):
+        right = node.comparators[0]
+        zero = isinstance(right, ast.Constant) and right.value is False
+        triangle = node.left if zero or number(right) == 0 else None
+    else:
+        triangle = _inverted(node)
+    if not isinstance(triangle, ast.Subscript) or site.owner is None:
+        return False
+    buffer, index = triangle.value, triangle.slice
+    if not (isinstance(buffer, ast.Attribute) and is_self(buffer.value) and isinstance(index, ast.Tuple)):
+        return False
+    rows, columns = index.elts[-2:]
+    if not (isinstance(rows, ast.Slice) and rows.lower is None and rows.step is None and rows.upper):
+        return False
+    made = reader.layers(site.owner).sole(buffer.attr)
+    return same(rows, columns) and made is not None and _is_triangle(made, reader)
+
+
+def _is_triangle(node: ast.expr, reader: Reader) -> bool:
+    """Whether a value is `torch.tril(torch.ones(n, n))`, whatever its shape."""
+    trils = [
+        inner
+        for inner in ast.walk(node)
+        if isinstance(inner, ast.Call) and reader.qualified(inner.func) == "torch.tril"
+    ]
+    if len(trils) != 1 or len(trils[0].args) != 1 or trils[0].keywords:
+        return False
+    ones = trils[0].args[0]
+    return isinstance(ones, ast.Call) and reader.qualified(ones.func) == "torch.ones"

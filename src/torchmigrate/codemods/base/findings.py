@@ -1,0 +1,35 @@
+"""Findings of codemods that look at the file themselves, without a hit of the rule's symbols."""
+
+from __future__ import annotations
+
+from torchmigrate.catalogue.model import Rule
+from torchmigrate.findings import Edit, Finding, Fix
+from torchmigrate.rewrite.planner import FixPlanner, fill
+from torchmigrate.versions.range import applicability, severity, timeline
+
+
+def finding_at(
+    rule: Rule, planner: FixPlanner, span: tuple[int, int], *, symbol: str, fix: Fix | None
+) -> Finding:
+    """What a rule says of the text in `span`; symbol: the qualified name that it stands for."""
+    level = severity(rule, planner.versions)
+    assert level is not None, "rules that say nothing at the target are not run"
+    return Finding(
+        code=rule.code,
+        name=rule.name,
+        message=fill(rule.summary, symbol, {}),
+        severity=level,
+        start=span[0],
+        end=span[1],
+        help=fill(rule.advice, symbol, {}) if rule.advice else None,
+        fix=fix,
+        url=rule.references[0] if rule.references else None,
+        symbol=symbol,
+        timeline=timeline(rule, planner.versions),
+    )
+
+
+def fix_by(rule: Rule, planner: FixPlanner, title: str, edit: Edit) -> Fix:
+    """A fix of one edit, as safe as the rule says."""
+    level, reason = applicability(rule.cases[0], rule, planner.versions)
+    return planner.fix(rule, title, level, reason, (edit,))

@@ -1,0 +1,30 @@
+"""What a codemod has to offer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+from torchmigrate.catalogue.model import Rule
+from torchmigrate.findings import Finding
+from torchmigrate.match.rule_matches import Hit
+from torchmigrate.rewrite.planner import FixPlanner
+
+
+class Codemod(Protocol):
+    """A module that finds and rewrites for one or several rules.
+
+    A rule that names it may have a `prefilter`, a pattern: then it is asked about every file whose text
+    matches, and about no other; without one it is asked where one of the rule's symbols is used.
+    """
+
+    @staticmethod
+    def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner, /) -> Iterable[Finding]:
+        """What a file holds for a rule.
+
+        Args:
+            rule: the one that is asked for.
+            hits: the uses of its symbols that are not suppressed or guarded, in source order.
+            planner: what is known of the file, and what makes fixes.
+        """
+        ...

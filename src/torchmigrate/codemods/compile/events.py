@@ -1,0 +1,69 @@
+"""What may become of a model that a scope builds: the events, and where they stand."""
+
+from __future__ import annotations
+
+import ast
+import enum
+from dataclasses import dataclass, field
+
+from torchmigrate.codemods.compile.kinds import Built
+from torchmigrate.semantics.flow.mentions import Mention, Spot
+
+
+class Event(enum.Enum):
+    """What a mention does with the model."""
+
+    MOVE = "move"  # to a device or another type, or converts its layers
+    TO_CPU = "to cpu"
+    MODE = "mode"  # train(), eval()
+    PREPARE = "prepare"  # apply(init), requires_grad_()
+    LOOK = "look"  # printed, counted, frozen
+    CHANGE = "change"  # assigns one of its attributes
+    CALL = "call"
+    WRAP = "wrap"
+    COPIES = "copies"
+    SHARD = "shard"
+    STATE = "state"
+    IDENTITY = "identity"
+    PARAMETERS = "parameters"
+    TRAINED = "trained"  # its parameters go to an optimizer
+    USE = "use"  # given to something that trains or runs it
+    GIVEN = "given"  # given to something else
+    STORED = "stored"  # in another variable, an attribute, a container
+    RETURNED = "returned"
+    LEAVE = "leave"  # compiled, traced, exported, taken over
+
+
+@dataclass(eq=False, slots=True)
+class Happening:
+    """An event with the mention that makes it."""
+
+    event: Event
+    mention: Mention
+    node: ast.AST  # the expression: the call, or what is done with the model
+
+
+@dataclass(eq=False, slots=True)
+class Build:
+    """An assignment of a new model to a variable."""
+
+    name: str
+    target: ast.Name
+    core: ast.Call  # the call that makes the model, without the `.to(device)` behind it
+    chain: tuple[str, ...]  # the methods behind it
+    kind: Built
+    spot: Spot
+
+
+@dataclass(eq=False, slots=True)
+class Life:
+    """A variable of a scope that holds a model: its builds and all that happens to it, in source order."""
+
+    name: str
+    builds: list[Build]
+    happenings: list[Happening] = field(default_factory=list)
+    # id() of the statements that bind the same model again, with the name
+    rebinds: set[tuple[int, str]] = field(default_factory=set)
+
+    def has(self, *events: Event) -> bool:
+        return any(item.event in events for item in self.happenings)

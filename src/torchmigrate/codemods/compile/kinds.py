@@ -1,0 +1,388 @@
+"""Which calls build a model, and what other calls do with a model that they are given.
+
+Names of libraries that the resolver does not record (timm, transformers, ...) are read off the imports here.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import enum
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+from functools import cached_property, lru_cache
+
+from torchmigrate.semantics.model import Kind, Names, Scope
+from torchmigrate.semantics.public_names import canonical
+from torchmigrate.source.text import Source
+
+
+class Built(enum.Enum):
+    """What a call gives."""
+
+    MODEL = "model"  # surely a torch.nn.Module, and one that is worth compiling
+    UNKNOWN = "unknown"  # may be: its uses have to tell
+    OTHER = "other"  # surely not, or a model that is to be left alone
+
+
+class Role(enum.Enum):
+    """What a function does with a model that is an argument."""
+
+    SAME = "same"  # prepares it and gives it back: convert_sync_batchnorm
+    WRAP = "wrap"  # DistributedDataParallel
+    COPIES = "copies"  # DataParallel: runs copies on several devices
+    SHARD = "shard"  # FSDP
+    LEAVE = "leave"  # compiles, traces, exports, quantizes or takes it over: not ours to touch
+    STATE = "state"  # saves or loads it
+    IDENTITY = "identity"  # asks for its class, its parts or a copy
+    OPTIMIZER = "optimizer"
+    INSPECT = "inspect"  # looks at it or initialises it
+    USE = "use"  # trains, evaluates or runs it, by its name
+    OTHER = "other"
+
+
+def _parents(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(f"{name}." for name in names)
+
+
+def below(name: str, parents: tuple[str, ...]) -> bool:
+    """Whether a qualified name is one of these, which end with a dot, or inside one."""
+    return f"{name}.".startswith(parents)
+
+
+_BUILTINS = frozenset(dir(builtins))
+
+# What takes a model over, or needs it as it is: by qualified name, and what is below it.
+_LEAVE = _parents(
+    """
+    torch.compile torch._dynamo torch._inductor torch.jit torch.export torch._export torch.onnx torch.fx
+    torch.func torch.ao torch.quantization torch.cuda.make_graphed_callables torch.utils.mkldnn
+    torch.utils.tensorboard torch.distributed.pipelining torch.distributed.pipeline
+    torch.distributed.tensor torch.distributed.rpc torch.multiprocessing torch.nn.utils.stateless
+    torch_tensorrt torch2trt torch_xla torchao torch_neuronx functorch accelerate apex.amp backpack
+    botorch captum colossalai deepspeed fairscale gpytorch habana_frameworks
+    intel_extension_for_pytorch laplace lightning
+    lightning_fabric multiprocessing nncf onnx onnxruntime opacus openvino optimum peft poptorch pyro
+    pytorch_lightning tensorboardX thunder trl
+    """.split()
+)
+# Of those, what a function or class of the file makes its own models with.
+_COMPILERS = _parents(
+    """
+    torch.compile torch._dynamo torch.jit torch.export torch.onnx.export torch.ao.quantization
+    torch.quantization torch.cuda.make_graphed_callables torch.cuda.CUDAGraph
+    """.split()
+)
+# Harmless parts of torch.jit: what a model says about itself.
+_JIT_HINTS = _parents(
+    """
+    torch.jit.Attribute torch.jit.Final torch.jit.annotate torch.jit.export torch.jit.final torch.jit.ignore
+    torch.jit.interface torch.jit.is_scripting torch.jit.is_tracing torch.jit.isinstance torch.jit.unused
+    """.split()
+)
+# The same by the last part of the name, for what is reached through objects: accelerator.prepare(model).
+_LEAVE_LAST = frozenset(
+    """
+    add_graph aot_module boost compile convert convert_fx convert_to_torchscript draft_export
+    dynamo_export export export_for_training fit freeze_graph fuse_fx fuse_modules functional_call
+    initialize make_functional make_functional_with_buffers make_fx make_graphed_callables make_private
+    make_private_with_epsilon optimize optimize_for_inference optimize_model parallelize_module prepare
+    prepare_fx prepare_model prepare_qat prepare_qat_fx quantize quantize_ quantize_dynamic quantize_fx
+    script script_if_tracing setup setup_module spawn symbolic_trace to_mkldnn torch2trt trace
+    trace_module Pipe PipelineModule PipelineStage Process GraphModule Interpreter
+    """.split()
+)
+# Files that use these run on devices that compile by themselves, hand their models to them, have modules that
+# run elsewhere, hooks that compiled code does not call, or differentiate through the steps of an optimizer.
+TAKEN_OVER = _parents(
+    """
+    accelerate backpack colossalai deepspeed habana_frameworks higher learn2learn lightning opacus
+    poptorch pytorch_lightning thunder torch.distributed.autograd torch.distributed.rpc torch_neuronx
+    torch_xla torchopt
+    """.split()
+)
+
+_WRAPS = frozenset("DistributedDataParallel DDP ApexDDP NativeDDP MMDistributedDataParallel".split())
+_COPIES = frozenset("DataParallel MMDataParallel DataParallelModel data_parallel".split())
+_SHARDS = frozenset("FullyShardedDataParallel FSDP FullyShardedDDP ShardedDataParallel fully_shard".split())
+_SAME = frozenset("convert_sync_batchnorm convert_syncbn_model".split())
+_IDENTITY = frozenset(
+    """
+    AveragedModel ModelEma ModelEmaV2 ModelEmaV3 deepcopy enumerate isinstance iter issubclass len list
+    reversed tuple type vars zip
+    """.split()
+)
+_OPTIMIZER = re.compile(
+    r"optim|^(?:ada(?:belief|delta|factor|grad|max|mw?)?w?|asgd|adamw?|fusedadam|lamb|lars|lbfgs|lion|madgrad|[nr]adam|"
+    r"novograd|r(?:ms)?prop|sgdw?|sparseadam)$",
+    re.IGNORECASE,
+)
+_STATE = re.compile(
+    r"(?:^|_)(?:save|load|restore|resume)(?:_|$)|^(?:save|load|restore)[A-Z]|checkpoint|ckpt|state_dict|pretrained",
+    re.IGNORECASE,
+)
+_INSPECT = re.compile(
+    r"print|summar|^(?:info|debug|warning|log)|count|num_|param|watch|flop|macs|complexity|init|freeze|^set|size|"
+    r"attr$|format|^(?:str|repr|id|next|callable)$",
+    re.IGNORECASE,
+)
+_USE = re.compile(
+    r"train|fit|eval|valid|test|run|infer|predict|epoch|step|loop|main|bench|demo|learn|sample|generate|forward|"
+    r"engine",
+    re.IGNORECASE,
+)
+
+_CONTAINERS = frozenset("Sequential Transformer TransformerEncoder TransformerDecoder".split())
+_NOT_MODELS = frozenset(
+    """
+    clone copy create_feature_extractor deepcopy get get_model_weights get_weight list_models load loads
+    next pop unwrap_model
+    """.split()
+)
+_GIVE_NO_MODEL = _NOT_MODELS | _LEAVE_LAST | _WRAPS | _COPIES | _SHARDS
+_TRANSFORMERS = re.compile(r"(?!TF|Flax|DataCollator)\w*(?:Model|For[A-Z]\w*|LMHead\w*|Transformer)")
+_TRANSFORMERS_ROOTS = ("transformers", "pytorch_transformers", "pytorch_pretrained_bert")
+_COMPILE_METHOD = re.compile(r"\.\s*compile\s*\(")
+_OTHER_COMPILERS = re.compile(r"(?:\bre|\bregex|\btorch)\s*\Z")
+_FROM = frozenset("from_pretrained from_config from_encoder_decoder_pretrained".split())
+
+
+class ModelKinds:
+    """Answers about the calls of one file."""
+
+    def __init__(self, names: Names, source: Source) -> None:
+        self.names = names
+        self.source = source
+        self.scopes = {id(scope.node): scope for scope in names.scopes}
+        self._recorded = {id(use.node): use.candidates for use in names.uses}
+        self._classes: dict[int, Built] = {}
+        self._imported: dict[tuple[Scope, str], tuple[str, ...]] = {}  # what imports bind a name to
+
+    # ---- names ---------------------------------------------------------------------------------------
+
+    def qualified(self, node: ast.AST, scope: Scope) -> tuple[str, ...]:
+        """The names that a dotted expression may mean in any library; empty if it comes from no import."""
+        recorded = self._recorded.get(id(node))
+        if recorded is not None:
+            return tuple(canonical(name) for name in recorded)
+        rest: list[str] = []
+        while isinstance(node, ast.Attribute):
+            rest.append(node.attr)
+            node = node.value
+        if not isinstance(node, ast.Name):
+            return ()
+        held = self.holder(node.id, scope)
+        if held is None:
+            return ()
+        targets = self._imported.get((held, node.id))
+        if targets is None:
+            bound = held.bindings[node.id]
+            every = [item.target for item in bound if item.is_import and item.target is not None]
+            targets = self._imported[held, node.id] = tuple(dict.fromkeys(every))
+        return tuple(dict.fromkeys(canonical(".".join([target, *reversed(rest)])) for target in targets))
+
+    def holder(self, name: str, scope: Scope) -> Scope | None:
+        """The scope that a name is bound in, seen from `scope`."""
+        here: Scope | None = scope
+        while here is not None:
+            if (here is scope or here.kind != "class") and here.bindings.get(name):
+                return here
+            here = here.parent
+        return None
+
+    def definition(self, node: ast.AST, scope: Scope) -> ast.stmt | None:
+        """The function or class of this file that a name surely is."""
+        held = self.holder(node.id, scope) if isinstance(node, ast.Name) else None
+        if held is None or not isinstance(node, ast.Name):
+            return None
+        found = held.bindings[node.id]
+        node = found[0].node
+        return (
+            node
+            if len(found) == 1 and found[0].kind is Kind.DEFINITION and isinstance(node, ast.stmt)
+            else None
+        )
+
+    def last_names(self, node: ast.AST, scope: Scope) -> tuple[str, ...]:
+        """The last parts of what a callee may be called, as imported and as written."""
+        found = [name.rpartition(".")[2] for name in self.qualified(node, scope)]
+        if isinstance(node, ast.Attribute):
+            found.append(node.attr)
+        elif isinstance(node, ast.Name):
+            found.append(node.id)
+        elif isinstance(node, ast.Call):  # getattr(torch.optim, name)(...)
+            found += [part.attr for part in ast.walk(node) if isinstance(part, ast.Attribute)]
+        return tuple(dict.fromkeys(found))
+
+    def leaves(self, node: ast.AST, scope: Scope) -> bool:
+        """Whether an expression is something that compiles, exports or takes over models."""
+        return any(
+            below(name, _LEAVE) and not below(name, _JIT_HINTS) for name in self.qualified(node, scope)
+        )
+
+    def mentions_compiler(self, node: ast.stmt) -> bool:
+        """Whether something that compiles, traces or exports is used anywhere in a function or class."""
+        lines = self._compiler_lines
+        marks = getattr(node, "decorator_list", ())
+        index = bisect_left(lines, min((mark.lineno for mark in marks), default=node.lineno))
+        return index < len(lines) and lines[index] <= (node.end_lineno or node.lineno)
+
+    @cached_property
+    def _compiler_lines(self) -> list[int]:
+        """The lines of the file on which something compiles, traces or exports."""
+        text = self.source.text
+        lines = [
+            self.source.position(found.start())[0]
+            for found in _COMPILE_METHOD.finditer(text)
+            if not _OTHER_COMPILERS.search(text, max(0, found.start() - 20), found.start())
+        ]
+        for use in self.names.uses:
+            if any(below(name, _COMPILERS) and not below(name, _JIT_HINTS) for name in use.candidates):
+                lines.append(self.source.position(use.start)[0])
+        return sorted(lines)
+
+    # ---- what a call builds --------------------------------------------------------------------------
+
+    def built(self, call: ast.Call, scope: Scope) -> Built:
+        """What a call gives, by its function alone."""
+        if any(keyword.arg in ("compile", "torch_compile", "use_compile") for keyword in call.keywords):
+            return Built.OTHER
+        function = self.definition(call.func, scope)
+        if isinstance(function, ast.ClassDef):
+            return self.class_built(function, scope)
+        if function is not None:
+            return Built.OTHER if self.mentions_compiler(function) else Built.UNKNOWN
+        known = set(map(_library_built, self.qualified(call.func, scope)))
+        if known:
+            return known.pop() if len(known) == 1 else Built.UNKNOWN
+        last = self.last_names(call.func, scope)
+        if isinstance(call.func, ast.Name) and call.func.id in _BUILTINS:
+            return Built.OTHER
+        return Built.OTHER if any(map(_gives_no_model, last)) else Built.UNKNOWN
+
+    def class_built(self, node: ast.ClassDef, scope: Scope) -> Built:
+        """What a class of this file is; its bases are followed within the file."""
+        known = self._classes.get(id(node))
+        if known is None:
+            self._classes[id(node)] = Built.UNKNOWN  # for a class that derives from itself
+            known = self._classes[id(node)] = self._class_built(node, scope)
+        return known
+
+    def _class_built(self, node: ast.ClassDef, scope: Scope) -> Built:
+        if self.mentions_compiler(node):
+            return Built.OTHER
+        found = Built.UNKNOWN
+        for base in node.bases:
+            held = self.definition(base, scope)
+            if isinstance(held, ast.ClassDef):
+                kind = self.class_built(held, scope)
+            else:
+                kind = self._base_built(self.qualified(base, scope))
+            if kind is Built.OTHER:
+                return kind
+            if kind is Built.MODEL:
+                found = kind
+        return found
+
+    def _base_built(self, names: tuple[str, ...]) -> Built:
+        kinds = set()
+        for name in names:
+            root, _, rest = name.partition(".")
+            last = rest.rpartition(".")[2]
+            if below(name, _LEAVE) or last.startswith("Lightning"):
+                kinds.add(Built.OTHER)
+            elif root == "torch":
+                kinds.add(Built.MODEL if below(name, ("torch.nn.",)) else Built.OTHER)
+            elif root in _TRANSFORMERS_ROOTS or root in ("torchvision", "timm"):
+                kinds.add(_library_built(name))
+            else:
+                kinds.add(Built.UNKNOWN)
+        return kinds.pop() if len(kinds) == 1 else Built.UNKNOWN
+
+    # ---- what a call does with a model ---------------------------------------------------------------
+
+    def role(self, call: ast.Call, scope: Scope) -> Role:
+        """What a call does with a model among its arguments, as far as its name tells."""
+        names = self.qualified(call.func, scope)
+        last = self.last_names(call.func, scope)
+        for group, role in (
+            (_SAME, Role.SAME),
+            (_WRAPS, Role.WRAP),
+            (_COPIES, Role.COPIES),
+            (_SHARDS, Role.SHARD),
+        ):
+            if any(name in group for name in last):
+                return role
+        if any(below(name, _LEAVE) for name in names) or any(name in _LEAVE_LAST for name in last):
+            return Role.LEAVE
+        if any(name.partition(".")[0] in _TRANSFORMERS_ROOTS and name.endswith("Trainer") for name in names):
+            return Role.LEAVE
+        if self._is_compiled(call.func, scope):
+            return Role.LEAVE
+        if "torch.save" in names:
+            return Role.STATE
+        if any(name in _IDENTITY or name.lower().endswith("ema") for name in last):
+            return Role.IDENTITY
+        if any(below(name, ("torch.optim.",)) for name in names) or any(map(_OPTIMIZER.search, last)):
+            return Role.OPTIMIZER
+        for pattern, role in ((_STATE, Role.STATE), (_INSPECT, Role.INSPECT), (_USE, Role.USE)):
+            if any(map(pattern.search, last)):
+                return role
+        return Role.OTHER
+
+    def _is_compiled(self, node: ast.AST, scope: Scope) -> bool:
+        """Whether a function of this file is decorated, or a name assigned, with a compiled function."""
+        if isinstance(node, ast.Call):
+            return self.leaves(node.func, scope)  # torch.compile(backend=...)(model)
+        held = self.holder(node.id, scope) if isinstance(node, ast.Name) else None
+        if held is None or not isinstance(node, ast.Name):
+            return False
+        for binding in held.bindings[node.id]:
+            marks = _decorators(binding.node)
+            if any(self.leaves(mark, scope) for mark in marks):
+                return True
+            value = getattr(binding.statement, "value", None)
+            if isinstance(value, ast.Call) and self.leaves(value.func, scope):
+                return True
+        return False
+
+
+def _decorators(node: ast.AST) -> Iterator[ast.AST]:
+    for mark in getattr(node, "decorator_list", ()):
+        yield mark.func if isinstance(mark, ast.Call) else mark
+
+
+@lru_cache(maxsize=4096)
+def _gives_no_model(name: str) -> bool:
+    """Whether the last part of a name says that what is called gives no model, or one that is in use."""
+    return name in _GIVE_NO_MODEL or _OPTIMIZER.search(name) is not None
+
+
+@lru_cache(maxsize=4096)
+def _library_built(name: str) -> Built:
+    """What a function or class of a library gives."""
+    root, _, rest = name.partition(".")
+    head, _, last = rest.rpartition(".")
+    if below(name, _LEAVE):
+        return Built.OTHER
+    if name == "torch.hub.load":
+        return Built.MODEL
+    if _gives_no_model(last or root):
+        return Built.OTHER
+    if root == "torch":
+        if head != "nn":
+            return Built.OTHER
+        return Built.MODEL if last in _CONTAINERS else Built.UNKNOWN
+    if root == "torchvision":
+        is_model = head.startswith("models") and not last.endswith("Weights") and "." not in head[7:]
+        return Built.MODEL if is_model and head != "models.feature_extraction" else Built.OTHER
+    if root == "timm":
+        return Built.MODEL if last == "create_model" or head.startswith("models.") else Built.UNKNOWN
+    if root in _TRANSFORMERS_ROOTS:
+        cls = head.rpartition(".")[2] if last in _FROM else last
+        return Built.MODEL if _TRANSFORMERS.fullmatch(cls) else Built.OTHER
+    if root == "segmentation_models_pytorch":
+        single = rest == last or head in ("decoders", "unet", "fpn")
+        return Built.MODEL if single and (last[:1].isupper() or last == "create_model") else Built.OTHER
+    return Built.UNKNOWN

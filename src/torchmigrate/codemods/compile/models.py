@@ -1,0 +1,317 @@
+"""TM900: put `torch.compile` around the models that a script trains or calls.
+
+Found is a variable that holds a model which its scope builds. The new line goes behind the last statement
+that prepares the model (moves it, assigns its attributes) and before the first that runs or wraps it.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+
+from torchmigrate.catalogue.model import Rule
+from torchmigrate.codemods.base.placing import inside_one, line_behind, runs_one_of, use_at
+from torchmigrate.codemods.compile.compiled import is_taken_over
+from torchmigrate.codemods.compile.events import Build, Event, Happening, Life
+from torchmigrate.codemods.compile.kinds import Built, below
+from torchmigrate.codemods.compile.life import Lives
+from torchmigrate.findings import Edit, Finding, Fix
+from torchmigrate.match.rule_matches import Hit
+from torchmigrate.rewrite.imports.planner import Refusal
+from torchmigrate.rewrite.planner import FixPlanner, fill, required
+from torchmigrate.semantics.flow.mentions import Spot, position
+from torchmigrate.semantics.model import Names, Scope
+from torchmigrate.versions.range import applicability, severity, timeline
+
+COMPILE = "torch.compile"
+IN_PLACE_SINCE = "2.1"  # nn.Module.compile is in the wheel of 2.1.0, not in that of 2.0.1
+
+# Without one of these, nothing in a file is a model on its way to being trained or run.
+_TESTS = ("pytest.", "unittest.")
+_NOT_MODEL_NAMES = re.compile(
+    r"loss|criteri|metric|augment|transform(?!er)|normali[sz]|preproc", re.IGNORECASE
+)
+
+_NO_MOVES = {"train", "eval", "apply", "requires_grad_"}
+
+_MOVED_LATER = "it is moved to a device after its first use"
+_TOGETHER = "it is prepared and used or wrapped in the same statement"
+_MAYBE_UNBOUND = "it is built under a condition"
+_SHARES_LINE = "the statement shares its line with others"
+_COPIES = (
+    "the copies that `DataParallel` makes would run the compiled code of the original: use "
+    "`DistributedDataParallel` first"
+)
+_SHARD = "with FSDP, it is the sharded model that is compiled"
+_TWICE = "the file differentiates with `{}=`, which compiled models refuse"
+
+
+def find(rule: Rule, hits: list[Hit], planner: FixPlanner) -> Iterable[Finding]:
+    """A finding for every model of a file that could be compiled.
+
+    Args:
+        rule: TM900.
+        hits: the uses of the rule's symbols; not needed, since what matters is how the models are used.
+        planner: names, source, versions and imports of the file.
+    """
+    names = planner.names
+    imported = {binding.module or "" for binding in names.imports}
+    if is_taken_over(names) or any(below(module, _TESTS) for module in imported):
+        return
+    lives = Lives(names, planner.source)
+    for scope in lives.builds.scopes():
+        if isinstance(scope.node, ast.Module) or _may_train(scope, lives):
+            yield from _in_scope(scope, lives, rule, planner)
+
+
+def _differentiates_twice(names: Names, text: str) -> str | None:
+    """What a file has that goes through a backward graph again: what is compiled cannot do that.
+
+    Checked on torch 2.13: `create_graph` raises always, `retain_graph` after a backward without it.
+    """
+    if "create_graph" not in text and "retain_graph" not in text:
+        return None
+    for node in ast.walk(names.tree):
+        if not isinstance(node, ast.keyword) or node.arg not in ("create_graph", "retain_graph"):
+            continue
+        if not isinstance(node.value, ast.Constant) or node.value.value:
+            return _TWICE.format(node.arg)
+    return None
+
+
+def _may_train(scope: Scope, lives: Lives) -> bool:
+    """Whether a scope is a function, but no test and no method of a module, where models are only parts."""
+    node, owner = scope.node, scope.parent
+    if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        return False
+    if node.name.startswith("test_") and not any(
+        isinstance(inner, ast.Name) and inner.id == node.name for inner in ast.walk(lives.names.tree)
+    ):
+        return False
+    if owner is None or not isinstance(owner.node, ast.ClassDef):
+        return True
+    methods = {item.name for item in owner.node.body if isinstance(item, ast.FunctionDef)}
+    return (
+        "forward" not in methods
+        and lives.kinds.class_built(owner.node, owner.parent or owner) is Built.UNKNOWN
+    )
+
+
+def _in_scope(scope: Scope, lives: Lives, rule: Rule, planner: FixPlanner) -> Iterator[Finding]:
+    every = lives.of(scope)
+    found = [life for life in every if _is_candidate(life, scope)]
+    models = {id(build.core) for life in every for build in life.builds if build.kind is Built.MODEL}
+    models |= {id(build.core) for life in found for build in life.builds}
+    for life in found:
+        # A part of another model is compiled with that, or not at all.
+        if not any(id(item.node) in models for item in life.happenings):
+            yield _finding(life, scope, rule, planner)
+
+
+# ---- is it worth it ---------------------------------------------------------------------------------
+
+
+def _is_candidate(life: Life, scope: Scope) -> bool:
+    if life.name in scope.globals or life.name in scope.nonlocals or life.has(Event.LEAVE):
+        return False
+    if _rebuilt(life):
+        return False
+    known = {statement for statement, name in life.rebinds if name == life.name}
+    known |= {id(build.spot.statement) for build in life.builds}
+    if any(id(binding.statement) not in known for binding in scope.bindings.get(life.name, ())):
+        return False
+    if any(_NOT_MODEL_NAMES.search(name) for build in life.builds for name in (life.name, _callee(build))):
+        return False
+    chained = {method for build in life.builds for method in build.chain}
+    moved = life.has(Event.MOVE, Event.TO_CPU) or bool(chained - _NO_MOVES)
+    in_mode = life.has(Event.MODE) or bool(chained & {"train", "eval"})
+    if any(build.kind is not Built.MODEL for build in life.builds) and not (
+        (moved or in_mode) and life.has(Event.PARAMETERS)
+    ):
+        return False
+    if life.has(Event.TRAINED):
+        return life.has(Event.CALL, Event.USE) or (life.has(Event.GIVEN) and not life.has(Event.RETURNED))
+    looped = any(item.event is Event.CALL and _repeated(item, life) for item in life.happenings)
+    return looped and (moved or in_mode or life.has(Event.STATE))
+
+
+def _repeated(item: Happening, life: Life) -> bool:
+    """Whether something happens in a loop that the model is not built in."""
+    built = {id(spot.statement) for spot in life.builds[0].spot.chain()[:-1]}
+    return bool(item.mention.loops - built)
+
+
+def _rebuilt(life: Life) -> bool:
+    """Whether a model is built anew, and not only in one branch or another."""
+    spots = [build.spot for build in life.builds]
+    for number, one in enumerate(spots):
+        for other in spots[number + 1 :]:
+            pair = inside_one([one, other])
+            if pair[0].statement is not pair[1].statement or not isinstance(
+                pair[0].statement, (ast.If, ast.Try)
+            ):
+                return True
+    return False
+
+
+def _callee(build: Build) -> str:
+    function = build.core.func
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+
+
+# ---- where the line goes ----------------------------------------------------------------------------
+
+
+def _obstacle(life: Life, place: Spot) -> str | None:
+    """Why the line cannot simply be put behind the statement at `place`; None: it can."""
+    if life.has(Event.COPIES):
+        return _COPIES
+    if life.has(Event.SHARD):
+        return _SHARD
+    barrier = _barrier(life)
+    if barrier is not None:
+        later = [item for item in _straight(life) if item.mention.position >= barrier.mention.position]
+        if any(item.event is Event.MOVE and item.mention is barrier.mention for item in later):
+            return _TOGETHER
+        if any(item.event is Event.MOVE for item in later) and not _moved_before(life, barrier):
+            return _MOVED_LATER
+        runs = barrier.mention.spot.within(place.block)
+        if runs is not None and runs.index <= place.index:
+            return _TOGETHER
+    built = life.builds[0].spot
+    if built.block is not place.block and not _surely_built(life, place):
+        return _MAYBE_UNBOUND
+    return None
+
+
+def _moved_before(life: Life, barrier: Happening) -> bool:
+    """Whether the model is moved before it first runs, so that later moves are for something else."""
+    moves = [item.mention.position for item in _straight(life) if item.event is Event.MOVE]
+    chained = any(set(build.chain) - _NO_MOVES for build in life.builds)
+    return chained or any(position < barrier.mention.position for position in moves)
+
+
+def _place(life: Life) -> Spot:
+    """The statement that the line goes behind: the last that builds or prepares the model before it runs."""
+    barrier = _barrier(life)
+    spots = [build.spot for build in life.builds]
+    spots += [
+        item.mention.spot
+        for item in _straight(life)
+        if item.event in (Event.MOVE, Event.TO_CPU, Event.CHANGE, Event.PREPARE)
+        and (barrier is None or item.mention.position < barrier.mention.position)
+        and not _while_running(item, barrier, life)
+    ]
+    return max(inside_one(spots), key=lambda spot: spot.index)
+
+
+def _while_running(item: Happening, barrier: Happening | None, life: Life) -> bool:
+    """Whether a change, and no move, belongs to the loop that runs the model."""
+    if item.event in (Event.MOVE, Event.TO_CPU) or barrier is None or not _repeated(item, life):
+        return False
+    return bool(item.mention.loops & barrier.mention.loops)
+
+
+def _straight(life: Life) -> list[Happening]:
+    """What happens to the model in the scope itself, behind its first build."""
+    start = position(life.builds[0].spot, life.builds[0].target)
+    return [item for item in life.happenings if not item.mention.nested and item.mention.position > start]
+
+
+def _barrier(life: Life) -> Happening | None:
+    """The first that runs the model, wraps it or hands it to something that may."""
+    for item in _straight(life):
+        if item.event in (
+            Event.CALL,
+            Event.WRAP,
+            Event.COPIES,
+            Event.SHARD,
+            Event.USE,
+            Event.STORED,
+            Event.RETURNED,
+        ):
+            return item
+        if item.event is Event.GIVEN and _repeated(item, life):
+            return item
+    return None
+
+
+def _surely_built(life: Life, place: Spot) -> bool:
+    """Whether the model exists behind a statement that builds it in its branches."""
+    statements = {id(build.spot.statement) for build in life.builds}
+    if runs_one_of(place.block[: place.index + 1], statements):
+        return True
+    return any(
+        item.mention.spot.block is place.block and item.mention.spot.index > place.index
+        for item in _straight(life)
+    )
+
+
+# ---- finding and fix --------------------------------------------------------------------------------
+
+
+def _finding(life: Life, scope: Scope, rule: Rule, planner: FixPlanner) -> Finding:
+    target = life.builds[0].target
+    start = planner.source.offset(target.lineno, target.col_offset)
+    level = severity(rule, planner.versions)
+    assert level is not None, "rules that say nothing at the target are not looked up"
+    advice = fill(rule.advice or "", life.name, {})
+    place = _place(life)
+    made = (
+        _obstacle(life, place)
+        or _differentiates_twice(planner.names, planner.source.text)
+        or _fix(life, place, scope, rule, planner)
+    )
+    return Finding(
+        code=rule.code,
+        name=rule.name,
+        message=fill(rule.summary, life.name, {}),
+        severity=level,
+        start=start,
+        end=start + len(target.id),
+        help=f"{made}; {advice}" if isinstance(made, str) else advice,
+        fix=made if isinstance(made, Fix) else None,
+        url=rule.references[0] if rule.references else None,
+        symbol=next(iter(rule.symbols)),
+        timeline=timeline(rule, planner.versions),
+    )
+
+
+def _fix(life: Life, place: Spot, scope: Scope, rule: Rule, planner: FixPlanner) -> Fix | str:
+    """The fix, or why there is none."""
+    line = line_behind(place, planner.source)
+    if line is None:
+        return _SHARES_LINE
+    case = rule.cases[0]
+    name = life.name
+    edits: tuple[Edit, ...] = ()
+    if _keeps_its_keys(life):
+        case = case._replace(requires=IN_PLACE_SINCE)
+        code = f"{name}.compile()"
+        title = f"Compile `{name}` in place, which keeps the keys of its state dict"
+    else:
+        spelling = planner.imports.spell(
+            COMPILE, use_at(COMPILE, place.statement, [spot.block for spot in place.chain()], scope, planner)
+        )
+        if isinstance(spelling, Refusal):
+            return spelling.reason
+        edits = spelling.edits
+        code = f"{name} = {spelling.text}({name})"
+        title = f"Wrap `{name}` in `{COMPILE}`"
+    level, reason = applicability(case, rule, planner.versions)
+    requires = required(case, rule)
+    return planner.fix(rule, title, level, reason, (line.insert(code), *edits), requires=requires)
+
+
+def _keeps_its_keys(life: Life) -> bool:
+    """Whether something asks for the keys, the class or the parts of the model, which a wrapper changes."""
+    if life.has(Event.STATE, Event.IDENTITY):
+        return True
+    barrier = _barrier(life)
+    for item in life.happenings:
+        if item.event is not Event.CHANGE or isinstance(getattr(item.node, "ctx", None), ast.Load):
+            continue  # `model.layers[0] = ...` reaches the model, `model.layers = ...` may not
+        if item.mention.nested or (barrier is not None and item.mention.position > barrier.mention.position):
+            return True
+    return False

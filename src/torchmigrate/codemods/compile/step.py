@@ -1,0 +1,146 @@
+"""TM902: functions that do one step of training or evaluation, as `@torch.compile` would have them."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+
+from torchmigrate.catalogue.model import Rule
+from torchmigrate.codemods.base.findings import finding_at
+from torchmigrate.codemods.base.placing import use_at
+from torchmigrate.codemods.base.words import Words
+from torchmigrate.codemods.compile.compiled import COMPILE, is_taken_over
+from torchmigrate.findings import Edit, Finding, Fix
+from torchmigrate.match.rule_matches import Hit
+from torchmigrate.rewrite.imports.planner import Refusal
+from torchmigrate.rewrite.lines import line_start, start_of
+from torchmigrate.rewrite.planner import FixPlanner, required
+from torchmigrate.semantics.flow.mentions import LOOPS
+from torchmigrate.source.trees import children
+from torchmigrate.versions.range import applicability
+
+_STEP = re.compile(r"(?:(?:(?:pre)?train|finetune|eval|val|valid|validation|test)(?:ing)?(?:_one)?_)?step")
+_MODEL = re.compile(r"(?:\w+_)?(?:model|net|network|module|mod)")
+_LOSS = re.compile(r"loss|criterion|entropy|mse|nll", re.IGNORECASE)
+# Compiled already in some way, or no torch program.
+_MAY_BE_COMPILED = Words("compile", "jit", "_dynamo", "fx")
+_COMPILED = re.compile(r"torch\s*\.\s*(?:compile|jit|_dynamo|fx)\b|\.\s*compile\s*\(|import\s+compile\b")
+_OTHERS = frozenset("flax haiku jax keras mxnet paddle tensorflow torch_xla pytest unittest".split())
+_MODEL_RULE = "TM900"  # compiles the models themselves
+
+_READS = frozenset(["item", "tolist", "numpy"])
+_NO_FIX = (
+    "`{}` ends the graph in its middle: take that to the caller, then put `@torch.compile` on the function"
+)
+_TWICE = "it goes through a backward graph twice, which compiled code refuses"
+_SCALER = "gradient scaling is not traced: compile the model instead"
+_MODELS = "TM900 compiles the models themselves: one of both will do"
+
+
+def find(rule: Rule, hits: list[Hit], planner: FixPlanner) -> Iterator[Finding]:
+    """A finding at the name of every step function.
+
+    Args:
+        rule: TM902.
+        hits: not needed; what matters is what the functions do.
+        planner: names, source, versions and imports of the file.
+    """
+    text = planner.source.text
+    if _MAY_BE_COMPILED.search(text) and _COMPILED.search(text):
+        return
+    if is_taken_over(planner.names):
+        return
+    imported = {
+        (binding.target or binding.module or "").partition(".")[0] for binding in planner.names.imports
+    }
+    if "torch" not in imported or imported & _OTHERS:
+        return
+    for node in planner.names.tree.body:
+        if isinstance(node, ast.FunctionDef) and _STEP.fullmatch(node.name) and _is_step(node):
+            made = _obstacle(node, planner) or _fix(rule, node, planner)
+            start = text.index(node.name, planner.source.offset(node.lineno, node.col_offset) + 3)
+            fix = made if isinstance(made, Fix) else None
+            span = (start, start + len(node.name))
+            finding = finding_at(rule, planner, span, symbol=node.name, fix=fix)
+            yield finding if fix else finding._replace(help=str(made))
+
+
+def _is_step(node: ast.FunctionDef) -> bool:
+    """Whether a function runs a model once, and a loss on what comes out; without a loop around it."""
+    if node.decorator_list:
+        return False
+    called = False
+    scored = False
+    for inner in _run(node.body):
+        if isinstance(inner, LOOPS) and any(_calls_model(call) for call in ast.walk(inner)):
+            return False
+        if isinstance(inner, (ast.Yield, ast.YieldFrom, ast.Await, ast.Global, ast.Nonlocal)):
+            return False
+        called = called or _calls_model(inner)
+        scored = scored or (isinstance(inner, ast.Call) and _LOSS.search(_last_name(inner)) is not None)
+    return called and scored
+
+
+def _calls_model(node: ast.AST) -> bool:
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and _MODEL.fullmatch(node.func.id.lower()) is not None
+    )
+
+
+def _run(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    """The nodes of a function, without functions and classes that it defines."""
+    todo = list(body)
+    while todo:
+        node = todo.pop()
+        yield node
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+            todo += children(node)
+
+
+def _last_name(call: ast.Call) -> str:
+    if isinstance(call.func, ast.Attribute):
+        return call.func.attr
+    return call.func.id if isinstance(call.func, ast.Name) else ""
+
+
+def _obstacle(node: ast.FunctionDef, planner: FixPlanner) -> str | None:
+    """Why the decorator cannot simply be put there."""
+    backward = 0
+    for inner in _run(node.body):
+        if isinstance(inner, ast.keyword) and inner.arg in ("create_graph", "retain_graph"):
+            return _TWICE
+        if not isinstance(inner, ast.Call):
+            continue
+        name = _last_name(inner)
+        if isinstance(inner.func, ast.Attribute):
+            if name in _READS and not inner.args and not inner.keywords:
+                return _NO_FIX.format(f".{name}()")
+            if "scaler" in ast.unparse(inner.func.value).lower():
+                return _SCALER
+            backward += name == "backward"
+        elif name in ("print", "float", "int", "bool"):
+            return _NO_FIX.format(f"{name}(...)")
+    if backward > 1:
+        return _TWICE
+    return _MODELS if _MODEL_RULE in planner.settings.codes else None
+
+
+def _fix(rule: Rule, node: ast.FunctionDef, planner: FixPlanner) -> Fix | str:
+    """The decorator, on a line of its own; or why not."""
+    source = planner.source
+    start = start_of(source, node)
+    body = planner.names.tree.body
+    if line_start(source.text, start) != start:
+        return "the function shares its line with others"
+    use = use_at(COMPILE, node, [body], planner.names.module, planner)
+    spelling = planner.imports.spell(COMPILE, use)
+    if isinstance(spelling, Refusal):
+        return spelling.reason
+    case = rule.cases[0]
+    level, reason = applicability(case, rule, planner.versions)
+    edit = Edit(start, start, f"@{spelling.text}{source.newline}", mergeable=True)
+    title = f"Put `@{COMPILE}` on `{node.name}`"
+    return planner.fix(rule, title, level, reason, (edit, *spelling.edits), requires=required(case, rule))

@@ -1,0 +1,1 @@
+"""The old Fourier transforms become torch.fft."""

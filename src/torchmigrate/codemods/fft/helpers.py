@@ -1,0 +1,121 @@
+"""Functions of the file that multiply or conjugate pairs: `def mul(a, b): return torch.stack(..., -1)`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+from torchmigrate.codemods.base.operations import number
+from torchmigrate.codemods.fft.model import Helper
+from torchmigrate.codemods.fft.products import product
+from torchmigrate.codemods.fft.shapes import last_part
+from torchmigrate.codemods.fft.values import Values
+from torchmigrate.semantics.flow.reaching import reaching
+from torchmigrate.semantics.model import Kind, Scope
+
+
+class Helpers:
+    """Finds what the calls in one scope multiply."""
+
+    def __init__(self, scope: Scope, qualified: Callable[[ast.expr], str | None]) -> None:
+        self.scope = scope
+        self.qualified = qualified
+        self._known: dict[ast.AST, Helper | None] = {}
+
+    def __call__(self, call: ast.Call) -> Helper | None:
+        """What a call multiplies, if that is all that its function does."""
+        plain = not call.keywords and not any(isinstance(item, ast.Starred) for item in call.args)
+        function = self._function(call.func) if plain else None
+        if function is None:
+            return None
+        if function not in self._known:
+            self._known[function] = _read(function, self.qualified)
+        found = self._known[function]
+        return found if found is not None and found.count == len(call.args) else None
+
+    def _function(self, node: ast.expr) -> ast.FunctionDef | None:
+        """The function that is called, which must be the only one of its name there."""
+        scope: Scope | None = self.scope
+        if isinstance(node, ast.Attribute):
+            if not isinstance(node.value, ast.Name) or node.value.id != "self":
+                return None
+            name, scope = node.attr, self.scope.parent
+            if scope is None or scope.kind != "class":
+                return None
+        elif isinstance(node, ast.Name):
+            name = node.id
+            while scope is not None and (name not in scope.bindings or scope.kind == "class"):
+                scope = scope.parent
+        else:
+            return None
+        bindings = scope.bindings.get(name, ()) if scope is not None else ()
+        if len(bindings) != 1 or bindings[0].kind is not Kind.DEFINITION or bindings[0].conditional:
+            return None
+        found = bindings[0].node
+        return found if isinstance(found, ast.FunctionDef) else None
+
+
+def _read(function: ast.FunctionDef, qualified: Callable[[ast.expr], str | None]) -> Helper | None:
+    """What a function computes of its parameters, which are pairs."""
+    arguments = function.args
+    if arguments.vararg or arguments.kwarg or arguments.kwonlyargs or arguments.defaults:
+        return None
+    names = [item.arg for item in (*arguments.posonlyargs, *arguments.args)]
+    marks = [ast.unparse(mark) for mark in function.decorator_list]
+    if names[:1] == ["self"] and not marks:
+        names = names[1:]
+    elif marks not in ([], ["staticmethod"]):
+        return None
+    *body, last = [item for item in function.body if not _is_text(item) and not isinstance(item, ast.Assert)]
+    if not isinstance(last, ast.Return) or last.value is None:
+        return None
+    if len(names) == 1 and len(body) == 1 and _negates(body[0], names[0]):
+        same = isinstance(last.value, ast.Name) and last.value.id == names[0]
+        return Helper((0,), (True,), 1, in_place=True) if same else None
+    if not all(isinstance(item, ast.Assign) and _names_only(item) for item in body):
+        return None
+    found = reaching(function.body, arguments)
+    parents = {child: outer for outer in ast.walk(function) for child in ast.iter_child_nodes(outer)}
+    values = Values({}, found, parents, qualified, pairs=frozenset(names))
+    stacked = values.stacked(last.value)
+    made = product(*stacked, last, values) if stacked is not None else None
+    if made is None or set(made.factors) != set(names) or len(made.factors) != len(names):
+        return None
+    if any(len(seen) != 1 or next(iter(seen)).statement is not None for _, seen in made.keys):
+        return None  # not the parameter any more
+    return Helper(tuple(names.index(name) for name in made.factors), made.conjugated, len(names))
+
+
+def _is_text(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def _names_only(node: ast.Assign) -> bool:
+    """Whether nothing but variables is assigned to."""
+    return all(
+        isinstance(item, ast.Name | ast.Tuple | ast.List | ast.Store | ast.expr_context)
+        for target in node.targets
+        for item in ast.walk(target)
+    )
+
+
+def _negates(node: ast.stmt, name: str) -> bool:
+    """`x[..., 1] = -x[..., 1]`, or `*= -1`."""
+    target = node.targets[0] if isinstance(node, ast.Assign) and len(node.targets) == 1 else None
+    if isinstance(node, ast.AugAssign):
+        target = node.target
+    if not isinstance(target, ast.Subscript) or not isinstance(target.value, ast.Name):
+        return False
+    index = target.slice
+    if target.value.id != name or not isinstance(index, ast.Tuple) or number(index.elts[-1]) != 1:
+        return False
+    if isinstance(node, ast.AugAssign):
+        as_read = ast.Subscript(target.value, index, ast.Load())
+        return isinstance(node.op, ast.Mult) and number(node.value) == -1 and last_part(as_read)
+    value = node.value if isinstance(node, ast.Assign) else None
+    negated = value.operand if isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.USub) else None
+    return isinstance(negated, ast.Subscript) and last_part(negated) and _same(negated, target)
+
+
+def _same(one: ast.Subscript, other: ast.Subscript) -> bool:
+    return isinstance(one.value, ast.Name) and ast.unparse(one) == ast.unparse(other)

@@ -1,0 +1,357 @@
+"""TM149-TM153: the old Fourier transforms of torch, and `stft` and `istft` on real tensors.
+
+All transforms in a function are rewritten together or not at all. What always can be done keeps the layout:
+`view_as_complex` around what goes in, `view_as_real` around what comes out. Where every use of the results is
+understood, and unsafe fixes are wanted, the function computes with complex tensors throughout.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from torchmigrate.catalogue.model import Rule
+from torchmigrate.codemods.base.unclear import Unclear
+from torchmigrate.codemods.fft.calls import Transform, new_call, read
+from torchmigrate.codemods.fft.complex import ComplexForm
+from torchmigrate.codemods.fft.helpers import Helpers
+from torchmigrate.codemods.fft.inputs import as_complex, measure
+from torchmigrate.codemods.fft.model import Escapes, Layout
+from torchmigrate.codemods.fft.shapes import last_part
+from torchmigrate.codemods.fft.values import Values, only_argument
+from torchmigrate.codemods.fft.variables import idle, mixed, unread
+from torchmigrate.findings import Applicability, Edit, Finding, Fix, Release
+from torchmigrate.match.rule_matches import Hit
+from torchmigrate.rewrite.expressions import ExpressionEdits, Piece
+from torchmigrate.rewrite.imports.planner import Refusal
+from torchmigrate.rewrite.lines import logical_line, remove_statements
+from torchmigrate.rewrite.planner import FixPlanner, required
+from torchmigrate.rewrite.removed_statements import removals
+from torchmigrate.semantics.flow.reaching import reaching
+from torchmigrate.semantics.model import Binding, Role, Scope
+from torchmigrate.versions.range import applicability
+
+CODES = frozenset(["TM149", "TM150", "TM151", "TM152", "TM153"])
+_PLAN = "fft"
+_MOST_ROUNDS = 50
+_WHY_COMPLEX = (
+    "complex tensors take the place of pairs: rounding, and gradients where a number is zero, may differ"
+)
+_TRY_UNSAFE = "`--unsafe-fixes` makes it complex tensors throughout"
+_Body = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Module
+
+
+@dataclass(slots=True)
+class Group:
+    """The transforms of one kind in one function, class body or module.
+
+    problem: why nothing is rewritten. note: what else could be done.
+    """
+
+    scope: Scope
+    hits: list[Hit] = field(default_factory=list)
+    problem: str | None = None
+    note: str | None = None
+    edits: list[Edit] = field(default_factory=list)
+    level: Applicability = Applicability.SAFE
+    reason: str | None = None
+    title: str = ""
+
+    def users(self, binding: Binding | None) -> int:
+        """How many of the hits are uses of an import."""
+        return sum(hit.use.binding is binding for hit in self.hits)
+
+
+def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
+    """The findings of one of the rules; all of them are planned together, once."""
+    if not hits:
+        return
+    done = planner.plans.get(_PLAN)
+    if not isinstance(done, Outcomes):
+        mine = [hit for hit in planner.hits if hit.rule.code in CODES]
+        done = planner.plans[_PLAN] = Plan(mine, planner).done
+    for hit in hits:
+        if id(hit) not in done.silent:
+            fix, text = done.of.get(id(hit), (None, None))
+            finding = planner.finding(hit, fix)
+            yield finding._replace(help=f"{text}; {finding.help}") if text else finding
+
+
+@dataclass(slots=True)
+class Outcomes:
+    """What becomes of every hit of a file: by id() its fix, and what to say.
+
+    silent: hits that are nothing to report.
+    """
+
+    of: dict[int, tuple[Fix | None, str | None]] = field(default_factory=dict)
+    silent: set[int] = field(default_factory=set)
+
+
+class Plan:
+    """Works out what becomes of the hits of a file."""
+
+    def __init__(self, hits: Sequence[Hit], planner: FixPlanner) -> None:
+        self.planner = planner
+        self.around = planner.around
+        self.done = Outcomes()
+        groups: dict[tuple[int, bool], Group] = {}
+        imports = [hit for hit in hits if hit.use.role is Role.IMPORT]
+        for hit in hits:
+            if hit.use.role is not Role.IMPORT:
+                scope = _scope(hit.use.scope)
+                key = id(scope), hit.name.endswith("stft")
+                groups.setdefault(key, Group(scope)).hits.append(hit)
+        for group in groups.values():
+            try:
+                self._plan(group)
+            except Unclear as error:
+                group.problem = str(error)
+        self._share([group for group in groups.values() if group.hits], imports)
+
+    # ---- fixes ---------------------------------------------------------------------------------------------
+
+    def _share(self, groups: list[Group], imports: list[Hit]) -> None:
+        """One fix for each group, or for several that use one import which goes with them."""
+        sets: list[tuple[list[Group], list[Hit]]] = [([group], []) for group in groups]
+        for hit in imports:
+            binding = hit.use.binding
+            mine = [item for item in sets if any(group.users(binding) for group in item[0])]
+            together = [group for item in mine for group in item[0]]
+            users = sum(group.users(binding) for group in together)
+            if binding is None or not mine or users != len(binding.uses):
+                continue
+            if any(group.problem for group in together):
+                continue
+            lines = [hit, *(line for item in mine for line in item[1])]
+            sets = [item for item in sets if not any(item is other for other in mine)]
+            sets.append((together, lines))
+        for found, lines in sets:
+            self._fix(found, lines)
+
+    def _fix(self, groups: list[Group], imports: list[Hit]) -> None:
+        fix: Fix | None = None
+        hits = [hit for group in groups for hit in group.hits]
+        if not any(group.problem for group in groups):
+            worst = min(groups, key=lambda group: group.level)
+            releases: tuple[Release, ...] = tuple(
+                dict.fromkeys(item for hit in hits for item in self.planner.imports.releases(hit.use))
+            )
+            edits = tuple(dict.fromkeys(edit for group in groups for edit in group.edits))
+            needs = {item for hit in hits for item in required(hit.rule.cases[0], hit.rule)}
+            fix = self.planner.fix(
+                hits[0].rule, worst.title, worst.level, worst.reason, edits, releases, needs
+            )
+        for group in groups:
+            text = f"not rewritten: {group.problem}" if group.problem else group.note
+            self.done.of.update((id(hit), (fix, text)) for hit in group.hits)
+        self.done.of.update((id(hit), (fix, None)) for hit in imports)
+
+    # ---- one group -----------------------------------------------------------------------------------------
+
+    def _plan(self, group: Group) -> None:
+        node = group.scope.node
+        assert isinstance(node, _Body), "the scope of a group has statements"
+        arguments = node.args if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else None
+        found = reaching(node.body, arguments)
+        parents = {child: outer for outer in ast.walk(node) for child in ast.iter_child_nodes(outer)}
+        problem: str | None = None
+        transforms: dict[int, Transform] = {}
+        for hit in group.hits:
+            try:
+                transform = self._read(hit)
+                transforms[id(transform.call)] = transform
+            except Unclear as error:
+                line = self.planner.source.position(hit.use.start)[0]
+                problem = problem or f"line {line}: {error}"
+        helper = Helpers(group.scope, self.around.qualified)
+        values = Values(transforms, found, parents, self.around.qualified, helper=helper)
+        self._leave_complex(group, transforms, values)
+        if problem is not None:
+            raise Unclear(problem)
+        if not transforms:
+            return
+        direct = self._direct(transforms, values)
+        cases = [applicability(hit.rule.cases[0], hit.rule, self.planner.versions) for hit in group.hits]
+        group.level, group.reason = min(cases, key=lambda item: item[0])
+        group.edits, group.title = (
+            direct,
+            "Write `torch.view_as_complex` and `torch.view_as_real` around the transform",
+        )
+        complex_edits, parts = self._complex(node, transforms, values)
+        if group.level is Applicability.UNSAFE and (parts or _surely_real(transforms)):
+            cases = [
+                applicability(
+                    hit.rule.cases[0]._replace(applicability=Applicability.SAFE, reason=None),
+                    hit.rule,
+                    self.planner.versions,
+                )
+                for hit in group.hits
+            ]
+            group.level, group.reason = min(cases, key=lambda item: item[0])
+        if complex_edits is None or set(complex_edits) == set(direct) or arguments is None:
+            return  # what a module or class computes may be read from elsewhere
+        wanted = self.planner.settings.unsafe_fixes or self.planner.settings.promotes(group.hits[0].rule.code)
+        if wanted and group.level >= Applicability.UNSAFE:
+            by_release = group.reason if group.level is Applicability.UNSAFE else None
+            group.edits, group.level = complex_edits, Applicability.UNSAFE
+            group.reason = by_release or _WHY_COMPLEX
+            group.title = "Compute with complex tensors"
+        else:
+            group.note = _TRY_UNSAFE
+
+    def _read(self, hit: Hit) -> Transform:
+        if not self.planner.may_fix(hit):
+            raise Unclear("it is not certain what is called")
+        return read(hit, self.planner.source)
+
+    def _leave_complex(self, group: Group, transforms: dict[int, Transform], values: Values) -> None:
+        """Of `istft`, only those calls are outdated whose argument surely is real: it holds pairs."""
+        for hit in list(group.hits):
+            transform = transforms.get(id(hit.use.call))
+            if not hit.name.endswith("istft"):
+                continue
+            call = hit.use.call
+            value = transform.input if transform else call.args[0] if call and call.args else None
+            if value is None or values.layout(value) is not Layout.PAIR:
+                transforms.pop(id(call), None)
+                group.hits.remove(hit)
+                self.done.silent.add(id(hit))
+
+    def _direct(self, transforms: dict[int, Transform], values: Values) -> list[Edit]:
+        """Every call by itself, so that nothing else has to change."""
+        rewriting = ExpressionEdits(self.planner.source)
+        spelled: dict[Edit, None] = {}
+        inner = {
+            id(item.input)
+            for item in transforms.values()
+            if item.takes_pairs and id(item.input) in transforms and transforms[id(item.input)].gives_pairs
+        }
+        for transform in transforms.values():
+            try:
+                self._keep_layout(transform, values, rewriting, inner, spelled)
+            except Unclear as error:
+                raise Unclear(f"line {transform.call.lineno}: {error}") from None
+        return [*rewriting.edits(), *spelled]
+
+    def _keep_layout(
+        self,
+        transform: Transform,
+        values: Values,
+        rewriting: ExpressionEdits,
+        inner: set[int],
+        spelled: dict[Edit, None],
+    ) -> None:
+        """Rewrite one call; inner: those whose result goes right into another transform."""
+
+        def spell(name: str) -> str:
+            return self._spell(transform, name, spelled)
+
+        node = transform.input
+        value: tuple[Piece, ...] = (node,)
+        if transform.takes_pairs and id(node) not in inner:
+            real = isinstance(node, ast.Call) and self.around.qualified(node.func) == "torch.view_as_real"
+            given = only_argument(node) if real and isinstance(node, ast.Call) else None
+            if given is not None:
+                value = (given,)
+            else:
+                value = as_complex(node, values, spell("torch.view_as_complex"))
+        call = new_call(transform, value, measure(node, values, 1), spell, self.planner.source)
+        outer = values.parents.get(transform.call)
+        part = values.part(outer) if isinstance(outer, ast.Subscript) else None
+        if part is not None and isinstance(outer, ast.Subscript) and last_part(outer):
+            rewriting.put(outer, *call, (".real", ".imag")[part.index])
+            return
+        if transform.gives_pairs and id(transform.call) not in inner:
+            call = (spell("torch.view_as_real"), "(", *call, ")")
+        rewriting.put(transform.call, *call)
+
+    def _complex(
+        self, node: _Body, transforms: dict[int, Transform], values: Values
+    ) -> tuple[list[Edit] | None, int]:
+        """The edits that make pairs complex (None: it cannot be), and how many parts are read if all are."""
+        first = next(iter(transforms.values()))
+        for _ in range(_MOST_ROUNDS):
+            rewriting = ExpressionEdits(self.planner.source)
+            spelled: dict[Edit, None] = {}
+            form = ComplexForm(
+                values,
+                rewriting,
+                lambda item, name, held=spelled: self._spell(item or first, name, held),  # type: ignore[misc]
+            )
+            try:
+                form.block(node.body)
+            except Escapes as error:
+                more = set(error.definitions) - values.refused
+                if not more:
+                    return None, 0
+                values.refuse(more)
+                continue
+            except Unclear:
+                return None, 0
+            without = idle(form, values)
+            if not without:
+                if mixed(node, values):
+                    return None, 0
+                gone = unread(form, values.reaching)
+                edits, spans = self._removed(gone, node.body)
+                return [*rewriting.edits(spans), *edits, *spelled], 0 if form.kept else form.parts
+            values.refuse(without)
+        return None, 0
+
+    def _removed(
+        self, statements: list[ast.stmt], body: list[ast.stmt]
+    ) -> tuple[list[Edit], list[tuple[int, int]]]:
+        """Edits that take statements away, and where they stood."""
+        source = self.planner.source
+        blocks: dict[int, tuple[list[ast.stmt], list[ast.stmt]]] = {}
+        for block in _blocks(body):
+            for item in statements:
+                if any(item is other for other in block):
+                    blocks.setdefault(id(block), (block, []))[1].append(item)
+        edits: list[Edit] = []
+        spans: list[tuple[int, int]] = []
+        for block, gone in blocks.values():
+            if len(gone) == len(block):
+                return [], []  # one of them may read what another one makes
+            alone = [item for item in gone if len(logical_line(source, block, item).statements) == 1]
+            shared = [item for item in gone if item not in alone]
+            edits += removals(alone, block, source)
+            edits += remove_statements(source, block, shared, module=False)
+            spans += [source.span(item) for item in gone]
+        return edits, spans
+
+    def _spell(self, transform: Transform, name: str, edits: dict[Edit, None]) -> str:
+        spelling = self.planner.imports.spell(name, transform.hit.use)
+        if isinstance(spelling, Refusal):
+            raise Unclear(spelling.reason)
+        edits.update(dict.fromkeys(spelling.edits))
+        return spelling.text
+
+
+def _scope(scope: Scope) -> Scope:
+    """The function, class or module whose statements a place is among."""
+    while not isinstance(scope.node, _Body) and scope.parent is not None:
+        scope = scope.parent
+    return scope
+
+
+def _surely_real(transforms: dict[int, Transform]) -> bool:
+    """Whether every `stft` is one of a real signal: of a complex one there is no one-sided transform."""
+    return all(
+        isinstance(value := item.value("onesided"), ast.Constant) and value.value is True
+        for item in transforms.values()
+        if item.kind == "stft" and item.value("return_complex") is None
+    )
+
+
+def _blocks(body: list[ast.stmt]) -> Iterator[list[ast.stmt]]:
+    yield body
+    for statement in body:
+        for name in ("body", "orelse", "finalbody"):
+            inner = getattr(statement, name, None)
+            if isinstance(inner, list) and inner and isinstance(inner[0], ast.stmt):
+                yield from _blocks(inner)
+        for part in (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ())):
+            yield from _blocks(part.body)

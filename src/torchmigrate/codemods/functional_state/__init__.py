@@ -1,0 +1,1 @@
+"""Functional models of functorch become torch.func."""

@@ -1,0 +1,91 @@
+"""What an expression holds, as far as functional models are concerned."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from torchmigrate.codemods.base.unclear import Unclear
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """Parameters, buffers or gradients of a model: a tuple so far, a dict from now on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A functional model, called with one state or two before its inputs."""
+
+    states: int
+
+
+@dataclass(frozen=True, slots=True)
+class Many:
+    """A tuple or list of which each element is known."""
+
+    items: tuple[Kind, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Def:
+    """A function of the file; `bound` of its parameters are given already (self)."""
+
+    node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+    bound: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Wrap:
+    """A transformed function.
+
+    how: "vmap" | "grad" | "value" (grad_and_value) | "jac".
+    argnums: None where they are no literals.
+    aux: None where it is no literal.
+    """
+
+    how: str
+    inner: Kind
+    argnums: int | tuple[int, ...] | None = 0
+    aux: bool | None = False
+    dims: ast.expr | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Partial:
+    """`functools.partial(inner, ...)` with what its first arguments hold."""
+
+    inner: Kind
+    given: tuple[Kind, ...]
+
+
+Kind = State | Model | Many | Def | Wrap | Partial | None  # None: nothing of interest
+STATE = State()
+
+
+def merged(one: Kind, other: Kind) -> Kind:
+    """What is known of something that both are said of.
+
+    Raises:
+        Unclear: they contradict each other.
+    """
+    if one is None or one == other:
+        return other
+    if other is None:
+        return one
+    if isinstance(one, Many) and isinstance(other, Many) and len(one.items) == len(other.items):
+        return Many(tuple(map(merged, one.items, other.items)))
+    raise Unclear("a variable holds different things")
+
+
+@dataclass(frozen=True, slots=True)
+class Make:
+    """A call of `make_functional` or its like, with what becomes of its result."""
+
+    call: ast.Call
+    states: int  # 1: parameters; 2: buffers too
+    ensemble: bool = False
+
+    @property
+    def kind(self) -> Many:
+        return Many((Model(self.states), *(STATE for _ in range(self.states))))

@@ -1,0 +1,321 @@
+"""TM302, TM303: functional models of functorch become `functional_call` with dicts of parameters.
+
+The rules share one plan for a file: what a call of `make_functional` or `combine_state_for_ensemble` gives is
+followed through the whole file, and everything that it reaches is rewritten, or nothing.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from torchmigrate.catalogue.model import Rule
+from torchmigrate.codemods.base.findings import finding_at
+from torchmigrate.codemods.base.placing import use_at
+from torchmigrate.codemods.base.unclear import Unclear
+from torchmigrate.codemods.functional_state.flow import Flow
+from torchmigrate.codemods.functional_state.kinds import Make
+from torchmigrate.codemods.functional_state.makes import MakeText
+from torchmigrate.codemods.functional_state.text import StateText
+from torchmigrate.codemods.functional_state.tuples import TupleText
+from torchmigrate.findings import Applicability, Edit, Finding, Fix, Release
+from torchmigrate.match.rule_matches import Hit
+from torchmigrate.rewrite.imports.planner import Refusal
+from torchmigrate.rewrite.planner import FixPlanner
+from torchmigrate.semantics.flow.tree_index import LocalNames
+from torchmigrate.semantics.model import Binding, Role, Use
+from torchmigrate.versions.range import applicability
+
+CALL = "torch.func.functional_call"
+_MAKERS = {"make_functional": 1, "make_functional_with_buffers": 2, "combine_state_for_ensemble": 2}
+_TYPES = frozenset(("FunctionalModule", "FunctionalModuleWithBuffers"))
+
+_AS_FUNCTION = (
+    "the functional model is a function and no module, also for code in other files that is given it"
+)
+
+_IMPORTED_AGAIN = "another file may import the name from here"
+_ALONE = 8  # every attempt reads the whole file
+
+
+@dataclass(slots=True)
+class Group:
+    """Calls that are rewritten together, or not at all.
+
+    reason: why not. calls: of the functional models. blocking: the expression that is in the way.
+    kept: why the state stays a tuple.
+    """
+
+    makes: dict[int, Use]
+    edits: tuple[Edit, ...] = ()
+    releases: tuple[Release, ...] = ()
+    reason: str = ""
+    calls: list[ast.Call] = field(default_factory=list)
+    blocking: ast.expr | None = None
+    kept: str = ""
+    fix: Fix | None = None
+    shown: bool = False
+
+
+_PLAN = "functional state"
+
+
+def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
+    """A finding at every hit, and at every call of a model that one of them makes."""
+    if not hits:
+        return
+    groups = planner.plans.get(_PLAN)
+    if not isinstance(groups, list):
+        groups = planner.plans[_PLAN] = _plan(planner)
+    level, reason = applicability(rule.cases[0], rule, planner.versions)
+    own: list[tuple[Group, Fix | None]] = []
+    for group in groups:
+        if not any(hit.use is use for hit in hits for use in group.makes.values()):
+            continue
+        if not group.reason and group.fix is None:
+            title = "Call the model with a dict of parameters"
+            group.fix = planner.fix(
+                rule, title, level, _AS_FUNCTION if group.kept else reason, group.edits, group.releases
+            )
+        own.append((group, group.fix))
+    by_use = {id(use): group for group in groups for use in group.makes.values()}
+    for hit in hits:
+        of_hit = by_use.get(id(hit.use)) or _group_of_import(hit, groups)
+        fix = of_hit.fix if of_hit is not None else _without_import(rule, hit, planner)
+        finding = planner.finding(hit, fix)
+        yield _explained(finding, of_hit)
+    for group, shared in own:
+        if group.shown:
+            continue
+        group.shown = True
+        nodes: list[ast.expr] = [*group.calls]
+        if group.blocking is not None and not any(group.blocking is node for node in nodes):
+            nodes.append(group.blocking)
+        taken = {(hit.match.start, hit.match.end) for hit in hits}
+        for node in nodes:
+            span = planner.source.span(node)
+            if span in taken or any(node is use.node for use in group.makes.values()):
+                continue
+            finding = finding_at(rule, planner, span, symbol="functorch.make_functional", fix=shared)
+            yield _explained(finding, group)
+
+
+def _explained(finding: Finding, group: Group | None) -> Finding:
+    """A finding that says why its group is not rewritten, or not with dicts."""
+    if group is None or not (group.reason or group.kept):
+        return finding
+    if group.reason:
+        return finding._replace(help=f"{group.reason}; {finding.help}")
+    return finding._replace(help=f"the parameters stay a tuple, since {group.kept}; {finding.help}")
+
+
+def _group_of_import(hit: Hit, groups: Sequence[Group]) -> Group | None:
+    """The group that uses what an import binds; of several the first, if all are rewritten."""
+    if hit.use.role is not Role.IMPORT:
+        return None
+    found = [group for group in groups if any(use.binding is hit.use.binding for use in group.makes.values())]
+    return found[0] if len(found) == 1 or (found and not any(group.reason for group in found)) else None
+
+
+def _without_import(rule: Rule, hit: Hit, planner: FixPlanner) -> Fix | None:
+    """The fix that removes an import of which nothing in the file makes use."""
+    binding = hit.use.binding
+    if hit.use.role is not Role.IMPORT or binding is None or binding.uses or binding.guards.attempt:
+        return None
+    edits = planner.imports.removals([Release(binding.id, ())])
+    if not edits or binding.exported or binding.in_string:
+        return None
+    return planner.fix(rule, "Remove the unused import", Applicability.UNSAFE, _IMPORTED_AGAIN, edits)
+
+
+def maker(use: Use) -> int:
+    """How many states the function gives that a use calls; 0: it is another one."""
+    name = use.candidates[0]
+    root, _, last = name.partition(".")
+    last = name.rpartition(".")[2]
+    return _MAKERS.get(last, 0) if root == "functorch" or name.startswith("torch._functorch.") else 0
+
+
+def _plan(planner: FixPlanner) -> list[Group]:
+    """All calls as one group, or each as its own if all together are not understood; else with tuples."""
+    makes = {
+        id(use.call): use
+        for use in planner.names.uses
+        if use.call is not None and use.role is Role.CALL and maker(use)
+    }
+    local = LocalNames(planner.names)
+    whole = _attempt(makes, planner, local)
+    if not whole.reason or not makes:
+        return [whole]
+    groups = [whole]
+    if 1 < len(makes) <= _ALONE:
+        alone = [_attempt({key: use}, planner, local) for key, use in makes.items()]
+        groups = alone if any(not group.reason for group in alone) else [whole]
+    refused = [group for group in groups if group.reason]
+    rest = {key: use for group in refused for key, use in group.makes.items()}
+    tuples = _with_tuples(rest, refused, planner, local)
+    if not tuples.reason:
+        return [*(group for group in groups if not group.reason), tuples]
+    for group in refused:
+        if tuples.reason not in group.reason:
+            group.reason = f"{group.reason}, and as a tuple it cannot stay either: {tuples.reason}"
+    return groups
+
+
+def _flow(uses: dict[int, Use], planner: FixPlanner, local: LocalNames) -> tuple[dict[int, Make], Flow]:
+    """The calls, and who follows what they make.
+
+    Raises:
+        Unclear: it is not certain that the functions are those of functorch.
+    """
+    text = StateText(planner.source, local, planner.names.tree)
+    makes: dict[int, Make] = {}
+    for key, use in uses.items():
+        assert use.call is not None, "only calls are collected"
+        makes[key] = Make(use.call, maker(use), use.candidates[0].endswith("combine_state_for_ensemble"))
+    return makes, Flow(makes, planner.names, local, text)
+
+
+def _check_uses(uses: dict[int, Use]) -> None:
+    """Raise unless the functions are certainly those of functorch.
+
+    Raises:
+        Unclear: they are not.
+    """
+    for use in uses.values():
+        bound = use.binding
+        if bound is not None and _is_alone(bound):
+            raise Unclear("the `try` holds nothing but this import; without the `try` all of it is rewritten")
+        guarded = use.guards.attempt is not None or bound is None or _has_other_side(bound)
+        if not use.sure or use.in_fstring or guarded or use.via == "star":
+            raise Unclear("the function is imported or called under a condition")
+
+
+def _is_alone(bound: Binding) -> bool:
+    """Whether nothing would be left to try without the import."""
+    attempt = bound.guards.attempt
+    if attempt is None or bound.guards.part != "body":
+        return False
+    return all(
+        isinstance(item, ast.Import | ast.ImportFrom) and all(alias.name in _MAKERS for alias in item.names)
+        for item in attempt.node.body
+    )
+
+
+def _has_other_side(bound: Binding) -> bool:
+    """Whether something else happens where an import fails than a message."""
+    attempt = bound.guards.attempt
+    if attempt is None:
+        return False
+    handlers = [statement for handler in attempt.node.handlers for statement in handler.body]
+    return (
+        bound.guards.part != "body"
+        or bool(attempt.node.orelse or attempt.node.finalbody)
+        or not all(isinstance(item, ast.Expr | ast.Raise | ast.Pass) for item in handlers)
+    )
+
+
+def _attempt(uses: dict[int, Use], planner: FixPlanner, local: LocalNames) -> Group:
+    group = Group(uses)
+    makes, flow = _flow(uses, planner, local)
+    try:
+        flow.run()
+        _check_uses(uses)
+        group.calls = list(dict.fromkeys(flow.calls))
+        _write(group, makes, flow, planner)
+    except Unclear as error:
+        group.reason, group.blocking = str(error), error.node
+        group.calls = group.calls or list(dict.fromkeys(flow.calls))
+        group.edits = ()
+    return group
+
+
+def _with_tuples(
+    uses: dict[int, Use], refused: Sequence[Group], planner: FixPlanner, local: LocalNames
+) -> Group:
+    """The group of calls whose state stays a tuple. refused: why they cannot be dicts."""
+    calls = [call for group in refused for call in group.calls]
+    group = Group(uses, calls=calls, blocking=refused[0].blocking, kept=refused[0].reason)
+    makes, flow = _flow(uses, planner, local)
+    extra: dict[Edit, None] = {}
+    try:
+        _check_uses(uses)
+        _check_types(planner)
+        writer = TupleText(planner.source, flow.text, flow)
+        for key, make in makes.items():
+            statement = local.statement_of(make.call)
+            if not isinstance(statement, ast.Assign | ast.Return) or statement.value is not make.call:
+                raise Unclear("the result is not assigned", make.call)
+            writer.write(make, statement, _speller(uses[key], planner, extra))
+    except Unclear as error:
+        group.reason, group.blocking = str(error), error.node
+        return group
+    group.edits = tuple(sorted([*flow.text.edits, *extra]))
+    group.releases = _releases(uses, planner)
+    return group
+
+
+def _check_types(planner: FixPlanner) -> None:
+    """Raise if the file names the types that functorch gives.
+
+    Raises:
+        Unclear: it does.
+    """
+    for use in planner.names.uses:
+        if use.role is not Role.IMPORT and use.candidates[0].rpartition(".")[2] in _TYPES:
+            raise Unclear(f"the file names `{use.candidates[0]}`, and the model would be a function")
+
+
+def _speller(use: Use, planner: FixPlanner, extra: dict[Edit, None]) -> Callable[[str], str]:
+    """Says how a name is written at a use. extra: gets the edits for its import."""
+
+    def spell(name: str) -> str:
+        return _spelled(name, use, planner, extra)
+
+    return spell
+
+
+def _spelled(name: str, use: Use, planner: FixPlanner, extra: dict[Edit, None]) -> str:
+    spelling = planner.imports.spell(name, use)
+    if isinstance(spelling, Refusal):
+        raise Unclear(spelling.reason)
+    extra.update(dict.fromkeys(spelling.edits))
+    return spelling.text
+
+
+def _releases(uses: dict[int, Use], planner: FixPlanner) -> tuple[Release, ...]:
+    return tuple(release for use in uses.values() for release in planner.imports.releases(use))
+
+
+def _write(group: Group, makes: dict[int, Make], flow: Flow, planner: FixPlanner) -> None:
+    """Collect the edits of a group.
+
+    Raises:
+        Unclear: a name cannot be imported, or the text does not allow it.
+    """
+    text = flow.text
+    extra: dict[Edit, None] = {}
+    if flow.as_value and text.module_methods:
+        raise Unclear("a functional model is a function here and a module there", text.module_methods[0])
+    _check_types(planner)
+    writer = MakeText(planner.source, text, flow, wrapped=flow.as_value)
+    for key, make in makes.items():
+        statement = flow.made.get(key)
+        if statement is None:
+            raise Unclear("the result is not assigned", make.call)
+        writer.write(make, statement, _speller(group.makes[key], planner, extra))
+    if not flow.as_value:
+        for call in group.calls:
+            statement = flow.local.statement_of(call)
+            block = flow.local.block_of(statement) if statement is not None else None
+            if statement is None or block is None or flow.local.in_fstring(call):
+                raise Unclear("a model is called where nothing can be written", call)
+            scope = flow.scope_of(call)
+            function = _spelled(CALL, use_at(CALL, statement, [block], scope, planner), planner, extra)
+            kind = flow.read(call.func, scope)
+            problem = text.functional_call(call, function, getattr(kind, "states", 1))
+            if problem:
+                raise Unclear(f"the call {problem}", call)
+    group.edits = tuple(sorted([*text.edits, *extra]))
+    group.releases = _releases(group.makes, planner)

@@ -1,0 +1,1 @@
+"""Autograd functions get static methods and a context."""

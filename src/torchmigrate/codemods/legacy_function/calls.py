@@ -1,0 +1,281 @@
+"""The calls of an old function class: `MyF(a)(x)` becomes `MyF.apply(x, a)`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from torchmigrate.codemods.base.unclear import Unclear
+from torchmigrate.codemods.legacy_function.classes import LegacyClass, Parameter, is_literal
+from torchmigrate.findings import Edit
+from torchmigrate.rewrite.lines import line_start, logical_line
+from torchmigrate.rewrite.parentheses import arguments_start, behind_closers
+from torchmigrate.semantics.flow.tree_index import LocalNames
+from torchmigrate.source.text import Source
+
+
+class CallSites:
+    """Reads every mention of a class, and makes the edits of its calls.
+
+    Args:
+        found: the class, of which the name means nothing else anywhere in the file.
+    """
+
+    def __init__(self, found: LegacyClass, source: Source, local: LocalNames) -> None:
+        self.found = found
+        self.source = source
+        self.local = local
+        self.places: list[ast.expr] = []  # where an object is made or called
+
+    def edits(self) -> list[Edit]:
+        """The edits of all calls.
+
+        Raises:
+            Unclear: the class is used in another way.
+        """
+        made: dict[Edit, None] = {}
+        for node in self.local.named(self.found.node.name):
+            if self._is_own_super(node):
+                continue
+            made.update(dict.fromkeys(self._mention(node)))
+        return list(made)
+
+    def _is_own_super(self, node: ast.Name) -> bool:
+        return any(self.local.statement_of(node) is item for item in self.found.dropped)
+
+    def _mention(self, node: ast.Name) -> list[Edit]:
+        name = node.id
+        if self.local.in_fstring(node):
+            raise Unclear(f"`{name}` is used in an f-string")
+        maker = self.local.parent(node)
+        if isinstance(maker, ast.Attribute) and maker.attr in self.found.statics | self.found.attributes:
+            return []
+        if isinstance(maker, ast.Attribute) and maker.attr == "apply":
+            raise Unclear(f"`{name}.apply` is called beside `{name}(...)`")
+        if not isinstance(maker, ast.Call) or maker.func is not node:
+            raise Unclear(f"`{name}` is not called where it is named")
+        self.places.append(maker)
+        outer = self.local.parent(maker)
+        if isinstance(outer, ast.Call) and outer.func is maker:
+            given = self._given(maker)
+            return [*self._apply(node, maker), *self._extended(outer, given)]
+        if isinstance(outer, ast.Assign) and outer.value is maker and len(outer.targets) == 1:
+            check_fresh(self.found)
+            target = outer.targets[0]
+            if isinstance(target, ast.Name):
+                return self._variable(node, maker, outer, target)
+            if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
+                return self._attribute(node, maker, outer, target)
+        raise Unclear(f"an object of `{name}` is handed on")
+
+    def _apply(self, node: ast.Name, maker: ast.Call) -> Iterator[Edit]:
+        end, stop = self.source.span(node)[1], self.source.span(maker)[1]
+        if "#" in self.source.text[end:stop]:
+            raise Unclear("a comment between arguments would be lost")
+        opening = arguments_start(maker, self.source) - 1
+        if self.source.text[end:opening].strip():  # the name is in parentheses
+            yield Edit(end, end, ".apply")
+            yield Edit(opening, stop, "")
+        else:
+            yield Edit(end, stop, ".apply")
+
+    def _given(self, maker: ast.Call) -> list[ast.expr | Parameter]:
+        """What the settings are in a call of the class; a parameter stands for its default."""
+        parameters = self.found.parameters
+        by_name: dict[str, ast.expr] = {}
+        if any(isinstance(item, ast.Starred) for item in maker.args) or len(maker.args) > len(parameters):
+            raise Unclear(f"the arguments of `{self.found.node.name}(...)` are not understood")
+        for parameter, value in zip(parameters, maker.args, strict=False):
+            by_name[parameter.name] = value
+        for keyword in maker.keywords:
+            if keyword.arg is None or keyword.arg in by_name:
+                raise Unclear(f"the arguments of `{self.found.node.name}(...)` are not understood")
+            by_name[keyword.arg] = keyword.value
+        found: list[ast.expr | Parameter] = []
+        for parameter in parameters:
+            value_or_none = by_name.pop(parameter.name, None)
+            if value_or_none is None and parameter.default is None:
+                raise Unclear(f"`{self.found.node.name}(...)` is called without `{parameter.name}`")
+            found.append(parameter if value_or_none is None else value_or_none)
+        if by_name:
+            raise Unclear(f"`{self.found.node.name}(...)` has no parameter `{min(by_name)}`")
+        if not self.found.first:
+            while found and isinstance(found[-1], Parameter):
+                found.pop()
+        if any(isinstance(item, Parameter) and not item.literal for item in found):
+            raise Unclear("a default of `__init__` is not a literal")
+        return found
+
+    def _text(self, item: ast.expr | Parameter) -> str:
+        if isinstance(item, Parameter):
+            assert item.default is not None, "checked before"
+            return item.default
+        text = self.source.segment(item)
+        return f"({text})" if isinstance(item, ast.NamedExpr | ast.GeneratorExp) and text[0] != "(" else text
+
+    def _extended(self, call: ast.Call, given: Sequence[ast.expr | Parameter]) -> Iterator[Edit]:
+        """The settings as further arguments of a call."""
+        count = len(call.args)
+        if call.keywords:
+            raise Unclear("a function object is called with keywords")
+        starred = any(isinstance(item, ast.Starred) for item in call.args)
+        if not self.found.first and not starred and count != self.found.inputs:
+            raise Unclear("a call has more or fewer inputs than `forward`")
+        if self.local.in_fstring(call):
+            raise Unclear("it is called in an f-string")
+        if not given:
+            return
+        if any(isinstance(item, ast.GeneratorExp) for item in call.args):
+            raise Unclear("an input is a generator")
+        code = ", ".join(map(self._text, given))
+        text = self.source.text
+        if self.found.first or not call.args:
+            at = arguments_start(call, self.source)
+            gap = "" if text[at].isspace() else " "
+            yield Edit(at, at, f"{code},{gap}" if call.args else code)
+            return
+        last = call.args[-1]
+        at = behind_closers(self.source.span(last)[1], self.source.span(call)[1] - 1, text)
+        yield Edit(at, at, f", {code}")
+
+    # ---- objects in variables ------------------------------------------------------------------------
+
+    def _variable(
+        self, node: ast.Name, maker: ast.Call, statement: ast.Assign, target: ast.Name
+    ) -> list[Edit]:
+        """`f = MyF(a)` with `f(x)` everywhere behind it."""
+        name = target.id
+        if len(self.local.binders(name)) != 1:
+            raise Unclear(f"`{name}` is bound several times")
+        given = self._given(maker)
+        for item in given:
+            if isinstance(item, ast.expr) and not self._lasts(item, maker):
+                raise Unclear(
+                    f"an argument of `{self.found.node.name}(...)` may change before `{name}` is called"
+                )
+        edits = list(self._apply(node, maker))
+        for mention in self.local.named(name):
+            if mention is target:
+                continue
+            edits += self._called(mention, given, f"`{name}`")
+        return edits
+
+    def _called(self, mention: ast.expr, given: Sequence[ast.expr | Parameter], what: str) -> list[Edit]:
+        call = self.local.parent(mention)
+        if not isinstance(call, ast.Call) or call.func is not mention:
+            raise Unclear(f"{what} is handed on")
+        self.places.append(call)
+        return list(self._extended(call, given))
+
+    def _lasts(self, item: ast.expr, maker: ast.Call) -> bool:
+        """Whether an expression means the same wherever the object is called."""
+        if is_literal(item):
+            return True
+        root = item
+        while isinstance(root, ast.Attribute):
+            if any(not isinstance(other.ctx, ast.Load) for other in self.local.attributes(root.attr)):
+                return False
+            root = root.value
+        if not isinstance(root, ast.Name):
+            return False
+        binders = self.local.binders(root.id)
+        here = self.local.function_of(maker)
+        return len(binders) == 1 and (binders[0].node is here or binders[0].kind == "module")
+
+    def _attribute(
+        self, node: ast.Name, maker: ast.Call, statement: ast.Assign, target: ast.Attribute
+    ) -> list[Edit]:
+        """`self.f = MyF(a)` with `self.f(x)` in the methods of the class."""
+        name, owner = target.attr, self._class_of(target)
+        if owner is None:
+            raise Unclear(f"`{self.source.segment(target)}` is no attribute of `self`")
+        given = self._given(maker)
+        block = self.local.block_of(statement)
+        values, before = [], list[str]()
+        for number, item in enumerate(given):
+            if isinstance(item, Parameter) or is_literal(item):
+                values.append(self._text(item))
+                continue
+            kept = self._kept(item, block or [], owner)
+            if kept is None:
+                kept = f"self.{self.found.parameters[number].name}"
+                if self._stores(self.found.parameters[number].name, owner, read=True):
+                    raise Unclear(f"there is no name for an argument of `{self.found.node.name}(...)`")
+                before.append(f"{kept} = {self._text(item)}")
+            values.append(kept)
+        edits = list(self._apply(node, maker))
+        if before:
+            line = logical_line(self.source, block or [statement], statement)
+            if line.indent is None or len(line.statements) > 1:
+                raise Unclear("statements share a line")
+            start = line_start(self.source.text, self.source.span(statement)[0])
+            code = "".join(f"{line.indent}{item}{self.source.newline}" for item in before)
+            edits.append(Edit(start, start, code))
+        texts = [Parameter("", "", value, True) for value in values]
+        for mention in self.local.attributes(name):
+            if mention is target:
+                continue
+            if self._class_of(mention) is not owner:
+                if self._is_of_another(mention, bool(texts)):
+                    continue
+                raise Unclear(f"`.{name}` is used outside of its class")
+            edits += self._called(mention, texts, f"`self.{name}`")
+        return edits
+
+    def _is_of_another(self, mention: ast.Attribute, changes: bool) -> bool:
+        """Whether `x.sign` is a method of a tensor, say, or it makes no difference."""
+        around = self.local.parent(mention)
+        if changes:
+            return isinstance(around, ast.Call) and around.func is mention and not around.args
+        return not isinstance(around, ast.Attribute)
+
+    def _kept(self, item: ast.expr, block: Sequence[ast.stmt], owner: ast.ClassDef) -> str | None:
+        """The attribute of `self` that holds a value for good: from `self.k = k`, or the value itself."""
+        wanted = ast.dump(item)
+        for statement in block:
+            if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+                target = statement.targets[0]
+                if (
+                    isinstance(target, ast.Attribute)
+                    and isinstance(target.value, ast.Name)
+                    and target.value.id == "self"
+                    and (ast.dump(statement.value) == wanted or _same_place(target, item))
+                    and self._stores(target.attr, owner) == 1
+                ):
+                    return f"self.{target.attr}"
+        return None
+
+    def _stores(self, name: str, owner: ast.ClassDef, *, read: bool = False) -> int:
+        """How often an attribute of a class is set (or read), or one that may be it, of another object."""
+        methods = {item.name for item in owner.body if isinstance(item, ast.FunctionDef)}
+        return (name in methods) + sum(
+            (read or not isinstance(item.ctx, ast.Load)) and self._class_of(item) in (owner, None)
+            for item in self.local.attributes(name)
+        )
+
+    def _class_of(self, node: ast.Attribute) -> ast.ClassDef | None:
+        """The class in a method of which `self.x` stands."""
+        if not isinstance(node.value, ast.Name) or node.value.id != "self":
+            return None
+        method = self.local.function_of(node)
+        while isinstance(method, ast.Lambda):
+            method = self.local.function_of(method)
+        owner = self.local.parent(method) if method is not None else None
+        return owner if isinstance(owner, ast.ClassDef) else None
+
+
+def check_fresh(found: LegacyClass) -> None:
+    """Make sure that an object that is kept is as new for each call.
+
+    Raises:
+        Unclear: it is not; every call of the new function has a context of its own.
+    """
+    if found.carried is not None:
+        raise Unclear(
+            f"`forward` changes `self.{found.carried}`, which an object keeps from call to call: "
+            "hand it to `forward` as an argument, and keep it in the caller"
+        )
+
+
+def _same_place(target: ast.Attribute, item: ast.expr) -> bool:
+    return isinstance(item, ast.Attribute) and ast.unparse(target) == ast.unparse(item)

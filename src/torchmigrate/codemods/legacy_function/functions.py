@@ -1,0 +1,113 @@
+"""TM332: old autograd functions (objects with state) become static methods with a context, calls included."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from torchmigrate.catalogue.model import Rule
+from torchmigrate.codemods.base.findings import finding_at
+from torchmigrate.codemods.base.unclear import Unclear
+from torchmigrate.codemods.legacy_function.calls import CallSites, check_fresh
+from torchmigrate.codemods.legacy_function.classes import LegacyClass, is_static, legacy_forward, read_class
+from torchmigrate.codemods.legacy_function.edits import ClassEdits
+from torchmigrate.findings import Applicability, Edit, Finding, Fix
+from torchmigrate.match.rule_matches import Hit
+from torchmigrate.rewrite.planner import FixPlanner
+from torchmigrate.semantics.flow.tree_index import LocalNames
+from torchmigrate.versions.range import applicability
+
+_ELSEWHERE = "the calls are in other files: `{name}(...)(x)` must become `{name}.apply(x, ...)` there"
+
+
+def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
+    """A finding at the base and the methods of every old class, and at its calls; one fix for all."""
+    local: LocalNames | None = None
+    for hit in hits:
+        node = hit.use.statement
+        if not isinstance(node, ast.ClassDef):
+            continue
+        if legacy_forward(node) is None:
+            continue
+        local = local or LocalNames(planner.names)
+        if _works_as_it_is(node, local):
+            continue
+        places: list[ast.expr] = []
+        try:
+            if not planner.may_fix(hit):
+                raise Unclear("nobody knows what the base class is")
+            fix = _fix(rule, node, planner, local, places)
+            help_text = None
+        except Unclear as error:
+            fix, help_text = None, str(error)
+        finding = planner.finding(hit, fix)
+        found = [finding]
+        for span in (*_methods(node, planner), *map(planner.source.span, places)):
+            found.append(finding_at(rule, planner, span, symbol="torch.autograd.Function", fix=fix))
+        for item in found:
+            if help_text is not None:
+                item = item._replace(help=f"{help_text}; {item.help}")
+            yield item
+
+
+def _methods(node: ast.ClassDef, planner: FixPlanner) -> Iterator[tuple[int, int]]:
+    """The names of the methods that change."""
+    source = planner.source
+    for item in node.body:
+        if isinstance(item, ast.FunctionDef) and not is_static(item):
+            start = source.text.index(item.name, source.offset(item.lineno, item.col_offset) + len("def"))
+            yield start, start + len(item.name)
+
+
+def _works_as_it_is(node: ast.ClassDef, local: LocalNames) -> bool:
+    """Whether nothing shows that objects are made: `apply` takes ordinary methods, too."""
+    if len(local.binders(node.name)) > 1:
+        return True  # another class, perhaps the new one for another release
+    init = [item for item in node.body if isinstance(item, ast.FunctionDef) and item.name == "__init__"]
+    if any(len(item.args.args) > 1 or item.args.kwonlyargs or item.args.vararg for item in init):
+        return False
+    mentions = [local.parent(item) for item in local.named(node.name)]
+    return all(isinstance(item, ast.Attribute) and item.attr == "apply" for item in mentions)
+
+
+def _fix(
+    rule: Rule, node: ast.ClassDef, planner: FixPlanner, local: LocalNames, places: list[ast.expr]
+) -> Fix:
+    """The fix of a class with all its calls.
+
+    Raises:
+        Unclear: why there is none.
+    """
+    source = planner.source
+    if isinstance(local.function_of(node), ast.ClassDef):
+        raise Unclear(f"`{node.name}` stands in another class")
+    texts: dict[ast.AST, str] = {
+        child: source.segment(child)
+        for item in node.body
+        if isinstance(item, ast.FunctionDef)
+        for child in ast.walk(item.args)
+        if isinstance(child, ast.expr)
+    }
+    calls: CallSites | None = None
+    try:
+        found: LegacyClass = read_class(node, texts, local)
+        calls = CallSites(found, source, local)
+        edits: dict[Edit, None] = dict.fromkeys(calls.edits())
+        edits.update(dict.fromkeys(ClassEdits(found, source, local).edits()))
+    finally:
+        places.extend(calls.places if calls is not None else _made(node, local))
+    level, reason = applicability(rule.cases[0], rule, planner.versions)
+    if not places:
+        check_fresh(found)
+        level, reason = Applicability.DISPLAY, _ELSEWHERE.format(name=node.name)
+    return planner.fix(rule, f"Make the methods of `{node.name}` static", level, reason, sorted(edits))
+
+
+def _made(node: ast.ClassDef, local: LocalNames) -> list[ast.expr]:
+    """Where objects of a class are made, if nothing else is known."""
+    found: list[ast.expr] = []
+    for item in local.named(node.name):
+        call = local.parent(item)
+        if isinstance(call, ast.Call) and call.func is item:
+            found.append(call)
+    return found

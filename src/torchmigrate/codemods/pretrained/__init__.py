@@ -1,0 +1,1 @@
+"""Flags and names of pretrained models become weights."""

@@ -1,0 +1,158 @@
+"""TM799: `getattr(models, name)(pretrained=True)`, where the name of the model is known at run time only."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from torchmigrate.catalogue.model import Rule
+from torchmigrate.codemods.base.findings import finding_at
+from torchmigrate.codemods.pretrained.flag_edits import argument_edit, flag_argument
+from torchmigrate.codemods.pretrained.tables import namespace_of
+from torchmigrate.findings import Applicability, Finding, Fix
+from torchmigrate.match.rule_matches import Hit
+from torchmigrate.rewrite.planner import FixPlanner
+from torchmigrate.source.trees import walk
+from torchmigrate.versions.range import applicability
+
+_NEW = ("weights", "weights_backbone")
+_BEST = '"DEFAULT"'
+_FIRST = '"IMAGENET1K_V1"'  # what `True` stood for in all classification models, and in backbones
+# What it stood for in the others, read in the sources of 0.28; of optical flow: the only weights of a name.
+_FIRST_OF = {
+    "detection": '"COCO_V1"',
+    "optical_flow": _BEST,
+    "quantization": _BEST,
+    "segmentation": '"COCO_WITH_VOC_LABELS_V1"',
+    "video": '"KINETICS400_V1"',
+}
+_OTHERS = 'what `True` stood for depends on `quantize`; `"DEFAULT"` is the best set of weights'
+
+
+def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
+    """A finding for every flag that is given to a model of unknown name; those of one call are one fix."""
+    modules = {id(hit.use.node): hit for hit in hits}
+    if not modules:
+        return
+    builders = _Builders(modules, planner)
+    tried = _tried(planner)
+    in_strings = {id(node) for string in planner.names.nodes(ast.JoinedStr) for node in ast.walk(string)}
+    for node in walk(planner.names.tree):
+        if not isinstance(node, ast.Call):
+            continue
+        hit = builders.module_of(node.func)
+        given = _flags(node)
+        if hit is None or not given or id(node) in tried:
+            continue
+        sure = (hit.use.sure or hit.use.via == "self") and id(node) not in in_strings
+        fix = _fix(given, node, hit, planner) if sure else None
+        for argument in given:
+            span = planner.source.span(argument)
+            yield finding_at(rule, planner, span, symbol=hit.name.removesuffix(".__dict__"), fix=fix)
+
+
+class _Builders:
+    """Which expressions are a model's builder that is looked up by name."""
+
+    def __init__(self, modules: dict[int, Hit], planner: FixPlanner) -> None:
+        self._modules = modules
+        self._variables: dict[str, list[ast.expr | None]] = {}
+        self._names: dict[str, Hit] = {}
+        for scope in planner.names.scopes:
+            for name, bindings in scope.bindings.items():
+                for binding in bindings:
+                    statement = binding.statement
+                    value = (
+                        statement.value
+                        if isinstance(statement, ast.Assign) and statement.targets == [binding.node]
+                        else None
+                    )
+                    self._variables.setdefault(name, []).append(value)
+
+    def module_of(self, node: ast.expr) -> Hit | None:
+        """The use of the module in `getattr(models, name)`, or in what a variable is given."""
+        if isinstance(node, ast.Name):
+            values = self._variables.get(node.id, [])
+            found = [self._looked_up(value) if value is not None else None for value in values]
+            return found[0] if found and all(hit is not None for hit in found) else None
+        return self._looked_up(node)
+
+    def _looked_up(self, node: ast.expr) -> Hit | None:
+        if isinstance(node, ast.Subscript):  # `models.__dict__[name]`, `vars(models)[name]`
+            module = namespace_of(node.value)
+            if module is None or isinstance(node.slice, ast.Constant):
+                return None
+            return self._modules.get(id(module)) or self._modules.get(id(node.value))
+        if isinstance(node, ast.Call) and _called(node) == "getattr" and len(node.args) in (2, 3):
+            return None if isinstance(node.args[1], ast.Constant) else self._modules.get(id(node.args[0]))
+        return None
+
+
+def _tried(planner: FixPlanner) -> set[int]:
+    """The ids of calls of which a `try` has both forms, with `weights` and for releases without it."""
+    found: set[int] = set()
+    for node in planner.names.nodes(ast.Try):
+        sides = [node.body, [statement for handler in node.handlers for statement in handler.body]]
+        calls: list[dict[str, list[ast.Call]]] = []
+        for side in sides:
+            by_function: dict[str, list[ast.Call]] = {}
+            for call in (inner for statement in side for inner in walk(statement)):
+                if isinstance(call, ast.Call):
+                    by_function.setdefault(ast.dump(call.func), []).append(call)
+            calls.append(by_function)
+        for function in calls[0].keys() & calls[1].keys():
+            both = [call for side in calls for call in side[function]]
+            if len({any(keyword.arg in _NEW for keyword in call.keywords) for call in both}) == 2:
+                found.update(map(id, both))
+    return found
+
+
+def _called(call: ast.Call) -> str:
+    return call.func.id if isinstance(call.func, ast.Name) and not call.keywords else ""
+
+
+def _flags(call: ast.Call) -> dict[ast.keyword | ast.expr, str]:
+    """The arguments that give a flag, by name or as a literal in the first place, and what they are to be."""
+    named = {keyword.arg for keyword in call.keywords}
+    found = {}
+    for old, new, position in (
+        ("pretrained", "weights", 0),
+        ("pretrained_backbone", "weights_backbone", None),
+    ):
+        given = flag_argument(call, old, position)
+        if given is not None and new not in named:
+            found[given] = new
+    return found
+
+
+def _is_off(argument: ast.keyword | ast.expr) -> bool:
+    """Whether a flag is a literal that asks for no weights."""
+    flag = argument.value if isinstance(argument, ast.keyword) else argument
+    return isinstance(flag, ast.Constant) and not flag.value
+
+
+def _fix(
+    flags: dict[ast.keyword | ast.expr, str], call: ast.Call, hit: Hit, planner: FixPlanner
+) -> Fix | None:
+    rule = hit.rule
+    file = hit.name.removesuffix(".__dict__").removeprefix("torchvision.models").removeprefix(".")
+    one_file = bool(file) and file not in _FIRST_OF
+    edits = []
+    for argument, new in flags.items():
+        weights = _FIRST_OF.get(file, _FIRST) if new == "weights" else _FIRST
+        edits.append(argument_edit(argument, new, weights, planner.source, call))
+    positional = any(not isinstance(argument, ast.keyword) for argument in flags)
+    if positional and len(call.args) > 1:
+        return None
+    case = rule.cases[0]
+    if hit.use.via == "self":
+        case = case._replace(reason="the attribute may be something else")
+    elif one_file or all(map(_is_off, flags)):
+        case = case._replace(applicability=Applicability.SAFE, reason=None)
+    elif file == "quantization":
+        case = case._replace(reason=_OTHERS)
+    level, reason = applicability(case, rule, planner.versions)
+    known = [edit for edit in edits if edit is not None]
+    if len(known) < len(edits):
+        return None
+    return planner.fix(rule, "Pass `weights`", level, reason, known, requires={"torchvision 0.13"})

@@ -1,0 +1,1 @@
+"""`x.data[0]` of one number becomes `x.item()`."""

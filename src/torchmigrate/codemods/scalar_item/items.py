@@ -1,0 +1,164 @@
+"""TM053: `loss.data[0]` of a tensor without dimensions, which raises; `loss.item()` is what was meant.
+
+Images, rows and the data of other objects are indexed like this as well. So the tensor must be known to hold
+one number: by how it is made, or since `backward()` is called on it or on a sum that it is part of, which
+only such tensors allow. What only looks like that, a loss by its name or by that of the function that gives
+it, gets an unsafe fix.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+
+from torchmigrate.catalogue.model import Rule
+from torchmigrate.codemods.base.findings import finding_at, fix_by
+from torchmigrate.codemods.scalar_item.loss_names import Likely
+from torchmigrate.codemods.scalar_item.one_number import Differentiated
+from torchmigrate.findings import Applicability, Edit, Finding
+from torchmigrate.match.rule_matches import Hit
+from torchmigrate.rewrite.parentheses import GAP
+from torchmigrate.rewrite.planner import FixPlanner
+from torchmigrate.semantics.facts.answers import Answers
+from torchmigrate.semantics.facts.file_facts import Surroundings
+from torchmigrate.semantics.model import Kind, Operation, Scope
+from torchmigrate.source.text import Source
+
+TITLE = "Replace with `.item()`"
+REASON = "only its name says that it holds one number; with more, `item()` raises"
+FACTOR = "it holds one number, but may have a dimension, in which case `x.data[0]` is a tensor"
+_DEEPEST = 8
+_SUFFIX = re.compile(  # behind a tensor, in parentheses or not
+    rf"(?:{GAP}\))*{GAP}(?P<dot>\.){GAP}data{GAP}\[{GAP}0{GAP}\]"
+)
+_REDUCTIONS = frozenset("sum mean prod norm max min std var".split())
+_LOSSES = re.compile(r"torch\.nn\.functional\.\w*(?:loss|entropy\w*|kl_div|l1_loss)\Z")
+
+
+def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
+    """A finding for every `x.data[0]` where x holds one number."""
+    likely = Likely(planner)
+    differentiated = Differentiated(planner)
+    scalars = Scalars(planner.around)
+    places = [
+        (item, item.node.value.value)
+        for item in planner.names.operations
+        if isinstance(item.node, ast.Subscript)
+        and isinstance(item.node.value, ast.Attribute)
+        and _reads_first(item.node)
+        and not planner.runs_elsewhere(item.guards)
+    ]
+    numbers: set[tuple[int, str]] = set()  # tensors, by scope and source
+    reasons: dict[int, str | None] = {}  # why the fix is unsafe; None: it is not
+    for item, tensor in places:
+        assert isinstance(item.node, ast.Subscript), "that is what was asked for"
+        one = differentiated.is_one(tensor, item.scope)
+        if one or scalars.is_one(tensor, item.scope):
+            reasons[id(item.node)] = None
+        elif one is not None:
+            reasons[id(item.node)] = FACTOR
+        elif not likely.holds_one_number(item.node, tensor, item.scope):
+            continue
+        numbers.add((id(item.scope), ast.dump(tensor)))
+    for item, tensor in places:
+        if (id(item.scope), ast.dump(tensor)) in numbers:  # what is one number here is one there
+            yield _finding(rule, planner, item, tensor, reasons.get(id(item.node), REASON))
+
+
+def _finding(
+    rule: Rule, planner: FixPlanner, item: Operation, tensor: ast.expr, reason: str | None
+) -> Finding:
+    assert isinstance(item.node, ast.Subscript), "that is what was asked for"
+    source = planner.source
+    if item.fstring is None:
+        span, end = source.span(item.node), source.span(tensor)[1]
+    else:
+        place = _in_text(item.fstring, item.node, source)
+        span, end = place or (source.span(item.fstring), source.span(item.fstring)[1])
+    fix = None
+    suffix = _SUFFIX.fullmatch(source.text, end, span[1])
+    if suffix is not None:
+        edit = Edit(suffix.start("dot"), span[1], ".item()")
+        fix = fix_by(rule, planner, TITLE, edit)
+        if reason is not None:
+            fix = planner.fix(rule, TITLE, Applicability.UNSAFE, reason, (edit,))
+    return finding_at(rule, planner, span, symbol="torch.Tensor.data", fix=fix)
+
+
+def _in_text(
+    fstring: ast.JoinedStr, node: ast.Subscript, source: Source
+) -> tuple[tuple[int, int], int] | None:
+    """The place of a value `x.data[0]` in an f-string, and where its x ends; None if that is not plain.
+
+    Where things are in there is known since Python 3.12 only, so they are looked for in the text.
+    """
+    assert isinstance(node.value, ast.Attribute), "that is what was asked for"
+    start, stop = source.span(fstring)
+    code = ast.unparse(node)
+    if source.text.count("{" + code, start, stop) != 1:
+        return None
+    begin = source.text.index("{" + code, start, stop) + 1
+    return (begin, begin + len(code)), begin + len(ast.unparse(node.value.value))
+
+
+def _reads_first(node: ast.Subscript) -> bool:
+    """Whether this is `x.data[0]`, not assigned to."""
+    return (
+        isinstance(node.ctx, ast.Load)
+        and isinstance(node.value, ast.Attribute)
+        and node.value.attr == "data"
+        and isinstance(node.slice, ast.Constant)
+        and type(node.slice.value) is int
+        and node.slice.value == 0
+    )
+
+
+class Scalars:
+    """Knows which expressions of a file surely are tensors without dimensions."""
+
+    def __init__(self, around: Surroundings) -> None:
+        self.around = around
+        self._variables = Answers(self._bound, False)
+
+    def is_one(self, node: ast.expr, scope: Scope, depth: int = 0) -> bool:
+        """Whether an expression is; not known of what is very deep."""
+        if depth > _DEEPEST:
+            return False
+        if isinstance(node, ast.Name):
+            return self._variables((scope, node.id))
+        if isinstance(node, ast.UnaryOp):
+            return self.is_one(node.operand, scope, depth + 1)
+        if isinstance(node, ast.BinOp):
+            sides = [side for side in (node.left, node.right) if not _is_number(side)]
+            return bool(sides) and False not in [self.is_one(side, scope, depth + 1) for side in sides]
+        if not isinstance(node, ast.Call):
+            return False
+        name = self.around.qualified(node.func) or ""
+        owner, _, last = name.rpartition(".")
+        if owner == "torch.Tensor":
+            return last in _REDUCTIONS and not node.args and not node.keywords
+        if owner == "torch":
+            plain = len(node.args) == 1 and not isinstance(node.args[0], ast.Starred)
+            return last in _REDUCTIONS and plain and not node.keywords
+        if not _LOSSES.match(name):
+            return False
+        return not any(item.arg in (None, "reduction", "reduce") for item in node.keywords)
+
+    def _bound(self, variable: tuple[Scope, str]) -> bool:
+        scope, name = variable
+        bindings = scope.bindings.get(name, [])
+        values = [
+            binding.statement.value
+            for binding in bindings
+            if binding.kind is Kind.ASSIGNMENT
+            and isinstance(binding.statement, ast.Assign)
+            and binding.node in binding.statement.targets
+        ]
+        if not values or len(values) < len(bindings):
+            return False
+        return False not in [self.is_one(value, scope) for value in values]
+
+
+def _is_number(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and type(node.value) in (int, float)

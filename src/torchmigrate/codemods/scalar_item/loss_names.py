@@ -1,0 +1,173 @@
+"""What is a loss, an error or an accuracy by its name, and used as one number."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from torchmigrate.rewrite.planner import FixPlanner
+from torchmigrate.semantics.model import Instance, Qual, Scope
+from torchmigrate.source.trees import children, walk
+
+_NUMBER = re.compile(
+    r"(?:^|_)(?:nll|elbo|kld?|mse|bce|acc|accuracy|err|error|cost|ppl|entropy)(?:_|$|[A-Z]|\d)|^err[A-Z]"
+)
+_LOSSES = re.compile(
+    r"(?:^|[._])loss(?:es|_(?:list|values|dict))?(?:\.(?:values|items)\(\))?$", re.IGNORECASE
+)
+_LOSS = re.compile(r"loss(?!es)", re.IGNORECASE)
+_GIVES_LOSS = re.compile(r"loss(?!es)|criterion|criteria|objective|(?:^|_)crit$", re.IGNORECASE)
+_SAME_SHAPE = frozenset("double float half cpu cuda clone detach sqrt exp log abs neg".split())
+_REDUCTIONS = frozenset(["mean", "sum", "norm"])
+_SHOWS = re.compile(
+    r"print|format|append|update|add|add_scalar|write|float|int|log\w*|info|debug|set_postfix|assert\w+|"
+    r"record\w*|exp|isnan|isinf|round|str"
+)
+_NUMPY = frozenset(["np", "numpy"])
+_ARRAYS = re.compile(r"numpy|array|image|img|row|dataset", re.IGNORECASE)
+
+
+class Likely:
+    """Says of `x.data[0]` in one file whether x is likely to hold one number."""
+
+    def __init__(self, planner: FixPlanner) -> None:
+        names = planner.names
+        self._values = names.values
+        self._torch = any((item.target or "").partition(".")[0] == "torch" for item in names.imports)
+        self._around: dict[int, ast.AST] = {}
+        if self._torch:
+            for outer in walk(names.tree):
+                for child in children(outer):
+                    self._around[id(child)] = outer
+
+    def holds_one_number(self, node: ast.Subscript, tensor: ast.expr, scope: Scope) -> bool:
+        """Whether a tensor, of which `node` is `tensor.data[0]`, is one by name and use."""
+        if not self._torch or self._is_other(tensor):
+            return False
+        return self._is_one(node, tensor, scope) or self._is_shown_elsewhere(node, tensor, scope)
+
+    def _is_one(self, node: ast.Subscript, tensor: ast.expr, scope: Scope) -> bool:
+        while (  # `loss.double()`
+            isinstance(tensor, ast.Call)
+            and isinstance(tensor.func, ast.Attribute)
+            and tensor.func.attr in _SAME_SHAPE
+            and not (tensor.args or tensor.keywords)
+        ):
+            tensor = tensor.func.value
+        if isinstance(tensor, ast.Call):
+            return self._gives_one(tensor)
+        if isinstance(tensor, ast.Name):
+            each = self._element_of(tensor.id, node)
+            if each is not None:
+                return bool(_LOSSES.search(each))
+            made = _made(tensor.id, scope)
+            if made and all(isinstance(value, ast.Call) for value in made):
+                calls = [value for value in made if isinstance(value, ast.Call)]
+                if all(map(self._gives_one, calls)):
+                    return True
+                if any(_keeps_all(call) or _ARRAYS.search(ast.unparse(call.func)) for call in calls):
+                    return False
+            return self._is_name_of_one(tensor.id) and self._is_shown(node)
+        if isinstance(tensor, ast.Attribute):
+            return self._is_name_of_one(tensor.attr) and self._is_shown(node)
+        if isinstance(tensor, ast.Subscript):
+            return self._is_element(tensor) and self._is_shown(node)
+        return False
+
+    def _is_shown_elsewhere(self, node: ast.Subscript, tensor: ast.expr, scope: Scope) -> bool:
+        """Whether the same name is one number at another place of the function; so it is here."""
+        if not isinstance(tensor, ast.Name) or not self._is_name_of_one(tensor.id):
+            return False
+        return any(
+            isinstance(other, ast.Subscript)
+            and other is not node
+            and ast.dump(other) == ast.dump(node)
+            and self._is_one(other, tensor, scope)
+            for other in ast.walk(scope.node)
+        )
+
+    def _element_of(self, name: str, node: ast.AST) -> str | None:
+        """What a comprehension around a place takes `name` from."""
+        outer = self._around.get(id(node))
+        while outer is not None and not isinstance(outer, ast.stmt):
+            for part in getattr(outer, "generators", ()):
+                pair = part.target.elts if isinstance(part.target, ast.Tuple) else [part.target]
+                if len(pair) <= 2 and getattr(pair[-1], "id", None) == name:
+                    return ast.unparse(part.iter)
+            outer = self._around.get(id(outer))
+        return None
+
+    def _is_other(self, tensor: ast.expr) -> bool:
+        """Whether an object surely is no tensor."""
+        value = self._values.get(id(tensor), ())
+        return bool(value) and all(
+            (isinstance(item, Instance) and item.cls != "torch.Tensor") or isinstance(item, Qual)
+            for item in value
+        )
+
+    def _gives_one(self, call: ast.Call) -> bool:
+        """Whether a call is one of a criterion, or `x.mean()`."""
+        if _keeps_all(call):
+            return False
+        function = call.func
+        last = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+        if isinstance(function, ast.Attribute) and last in _REDUCTIONS:
+            root: ast.expr = function
+            while isinstance(root, ast.Attribute | ast.Call | ast.Subscript):
+                root = root.func if isinstance(root, ast.Call) else root.value
+            return not (call.args or call.keywords) and getattr(root, "id", "") not in _NUMPY
+        return bool(_GIVES_LOSS.search(last)) and bool(call.args)
+
+    def _is_name_of_one(self, name: str) -> bool:
+        return bool(_LOSS.search(name) or _NUMBER.search(name))
+
+    def _is_element(self, node: ast.Subscript) -> bool:
+        """An element of a dict: `outputs["loss"]`, `losses[name]`."""
+        index = node.slice
+        if isinstance(index, ast.Constant):
+            return isinstance(index.value, str) and self._is_name_of_one(index.value)
+        holder = node.value
+        name = holder.attr if isinstance(holder, ast.Attribute) else getattr(holder, "id", "")
+        key = getattr(index, "id", "")
+        return "loss" in name.lower() and bool(re.search(r"name|key|loss|\Ak\Z", key))
+
+    def _is_shown(self, node: ast.expr) -> bool:
+        """Whether a value is accumulated, printed, stored as a number, or part of a sum."""
+        here: ast.AST = node
+        while True:
+            outer = self._around.get(id(here))
+            if isinstance(outer, ast.AugAssign):
+                return outer.value is here
+            if isinstance(outer, ast.Return | ast.FormattedValue):
+                return True
+            if isinstance(outer, ast.Assign):
+                return self._is_name_of_one(ast.unparse(outer.targets[0])) or isinstance(here, ast.BinOp)
+            if isinstance(outer, ast.Call):
+                function = outer.func
+                last = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+                return here is not function and _SHOWS.fullmatch(last) is not None
+            text = isinstance(outer, ast.BinOp) and isinstance(outer.left, ast.Constant)
+            if text and isinstance(getattr(getattr(outer, "left", None), "value", None), str):
+                return True
+            if isinstance(outer, ast.Dict) and isinstance(here, ast.expr) and here in outer.values:
+                key = outer.keys[outer.values.index(here)]
+                if isinstance(key, ast.Constant) and self._is_name_of_one(str(key.value)):
+                    return True
+            if not isinstance(outer, ast.BinOp | ast.UnaryOp | ast.Tuple | ast.keyword | ast.List | ast.Dict):
+                return False
+            here = outer
+
+
+def _made(name: str, scope: Scope) -> list[ast.expr | None]:
+    """What is assigned to a name in a scope; None for what is not an assignment of one value."""
+    found: list[ast.expr | None] = []
+    for binding in scope.bindings.get(name, []):
+        statement = binding.statement
+        plain = isinstance(statement, ast.Assign) and binding.node in statement.targets
+        found.append(statement.value if plain and isinstance(statement, ast.Assign) else None)
+    return found
+
+
+def _keeps_all(call: ast.Call) -> bool:
+    """Whether a loss keeps an element for each sample, or may."""
+    return any(item.arg in (None, "reduction", "reduce", "dim", "axis") for item in call.keywords)

@@ -1,0 +1,1 @@
+"""Codemods of one module each."""

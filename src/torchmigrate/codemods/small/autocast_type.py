@@ -1,0 +1,31 @@
+"""TM201: the type in which the old class computed, which the new one does where no other is asked for.
+
+`torch.cuda.amp.autocast()` is always float16. `torch.amp.autocast("cuda")` takes the type that holds where it
+is entered: that of a region around it, or of `torch.set_autocast_dtype`; float16 where there is none.
+(Compared with torch 2.13: `fast_dtype` of both within `torch.autocast("cuda", dtype=torch.bfloat16)`.)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from torchmigrate.catalogue.model import Rule
+from torchmigrate.codemods.base.words import Words
+from torchmigrate.findings import Finding
+from torchmigrate.match.rule_matches import Hit
+from torchmigrate.rewrite.planner import FixPlanner
+
+# What tells of another type, or of a trainer that enters a region of its own; in small letters.
+_OTHER_TYPES = Words("bfloat16", "set_autocast", "lightning", "accelerate", "deepspeed", "fabric")
+_BF16 = re.compile(r"bf16(?<!\wbf16)")
+
+
+def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
+    """A finding for every use; the type is written where the file tells of others."""
+    text = planner.source.text.lower() if hits else ""
+    if hits and not _OTHER_TYPES.search(text) and _BF16.search(text) is None:
+        plain = rule._replace(cases=tuple(case for case in rule.cases if not case.add))
+        hits = [replace(hit, rule=plain) for hit in hits]
+    yield from planner.findings(hits)

@@ -1,0 +1,46 @@
+"""TM964: masks that are made by `.byte()` or as a `ByteTensor`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from torchmigrate.catalogue.model import Rule
+from torchmigrate.codemods.base.findings import fix_by
+from torchmigrate.findings import Edit, Finding
+from torchmigrate.match.rule_matches import Hit
+from torchmigrate.rewrite.planner import FixPlanner
+
+_WORD = "mask"
+_OLD, _NEW = "byte", "bool"
+
+
+def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
+    """A finding for every tensor that the file calls a mask."""
+    for hit in hits:
+        statement, call = hit.use.statement, hit.use.call
+        if call is None or not any(_WORD in name.lower() for name in _names(statement, call, hit)):
+            continue
+        fix = None
+        if (
+            hit.use.sure
+            and not call.args
+            and planner.source.text[hit.use.end - len(_OLD) : hit.use.end] == _OLD
+        ):
+            edit = Edit(hit.use.end - len(_OLD), hit.use.end, _NEW)
+            fix = fix_by(rule, planner, "Replace with `.bool()`", edit)
+        yield planner.finding(hit, fix)
+
+
+def _names(statement: ast.stmt, call: ast.Call, hit: Hit) -> Iterator[str]:
+    """What the value of a statement is called, if the call makes it; methods may follow."""
+    value = statement.value if isinstance(statement, ast.Assign | ast.Return) else None
+    while isinstance(value, ast.Call) and value is not call and isinstance(value.func, ast.Attribute):
+        value = value.func.value
+    if value is not call:
+        return
+    if isinstance(statement, ast.Assign):
+        for target in statement.targets:
+            yield from (getattr(target, "id", ""), getattr(target, "attr", ""))
+    else:
+        yield getattr(hit.use.scope.node, "name", "")

@@ -1,0 +1,137 @@
+"""TM573 and TM574: scripts for `torch.distributed.launch`, and commands that start them.
+
+Neither is a use of a name: the launcher hands the local rank to the script as an argument, and is itself
+named in command lines.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
+
+from torchmigrate.catalogue.model import Rule
+from torchmigrate.codemods.base.findings import finding_at, fix_by
+from torchmigrate.findings import Edit, Finding
+from torchmigrate.match.rule_matches import Hit
+from torchmigrate.rewrite.parentheses import argument_span
+from torchmigrate.rewrite.planner import FixPlanner
+
+_OLD, _NEW = "--local_rank", "--local-rank"
+_LAUNCH = "torch.distributed.launch"
+# At the beginning of a text, or behind another command; in a sentence it is for people. A program that is put
+# into an f-string, or before a text, is not seen.
+_COMMAND = re.compile(
+    r"(?:^|&&|[;|(])\s*(?:(?:\w+=\S*|env|exec|nohup|srun|sudo|time)\s+)*(?:\S*python[\d.]*\s+|\$\S+\s+)?"
+    r"(?:-\w+\s+)*-m\s+torch\.distributed\.launch\b"
+)
+_SCRIPT = re.compile(_COMMAND.pattern, re.MULTILINE)
+_DEEPSPEED = re.compile(r"deepspeed(?<!\wdeepspeed)\b")  # begins with letters, and so is found quickly
+# What is said to people: by these functions and methods, and as these arguments of an option parser.
+_SAYS = frozenset("print warn warning info debug error critical exception log echo skip fail".split())
+_TOLD = frozenset(("help", "usage", "description", "epilog", "msg", "message", "reason"))
+
+
+def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
+    """Every argument of an option parser that is the old one, or every command; as the rule says.
+
+    Uses of the launcher's name are for another rule, TM560.
+    """
+    yield from _LOOK[rule.name](rule, planner)
+
+
+def _arguments(rule: Rule, planner: FixPlanner) -> Iterator[Finding]:
+    """`parser.add_argument("--local_rank")` that does not take the new spelling too.
+
+    The launcher of DeepSpeed still passes the old one; those of accelerate and `torchrun` pass none, so that
+    the script reads it from the environment.
+    """
+    if _DEEPSPEED.search(planner.source.text) or _starts_otherwise(planner):
+        return
+    for node in planner.names.nodes(ast.Call):
+        if not isinstance(node.func, ast.Attribute) or node.func.attr not in ("add_argument", "add_option"):
+            continue
+        flags = {item.value: item for item in node.args if isinstance(item, ast.Constant)}
+        old = flags.get(_OLD)
+        if old is None or _NEW in flags:
+            continue
+        source = planner.source
+        start, end = source.span(old)
+        quote = source.text[end - 1]
+        fix = None
+        if not any(isinstance(item, ast.Starred) for item in node.args):
+            _, behind = argument_span(old, node, source)
+            edit = Edit(behind, behind, f", {quote}{_NEW}{quote}")
+            fix = fix_by(rule, planner, f"Also take `{_NEW}`", edit)
+        symbol = f"{_LAUNCH}({_OLD})"
+        yield finding_at(rule, planner, (start, end), symbol=symbol, fix=fix)
+
+
+def _starts_otherwise(planner: FixPlanner) -> bool:
+    """Whether a file uses accelerate, or reads `LOCAL_RANK` from the environment."""
+    roots = {(binding.target or "").partition(".")[0] for binding in planner.names.imports}
+    if "accelerate" in roots:
+        return True
+    for call in planner.names.nodes(ast.Call):  # os.environ.get("LOCAL_RANK"), os.getenv, env_int, ...
+        if any(map(_is_variable, call.args)):
+            return True
+    return any(
+        isinstance(item.ctx, ast.Load) and _is_variable(item.slice)
+        for item in planner.names.nodes(ast.Subscript)
+    )
+
+
+def _is_variable(node: ast.expr) -> bool:
+    return _text(node) == "LOCAL_RANK"
+
+
+def _commands(rule: Rule, planner: FixPlanner) -> Iterator[Finding]:
+    """`python -m torch.distributed.launch` in a string, or as two items of a list."""
+    names = planner.names
+    strings = names.nodes(ast.JoinedStr)
+    # Those that stand alone say how to start the script, and do not do so; texts of f-strings have positions
+    # of their own that are not reliable.
+    passed = {id(node.value) for node in names.nodes(ast.Expr) if isinstance(node.value, ast.Constant)}
+    passed.update(id(value) for node in strings for value in node.values)
+    found: list[ast.expr] = [node for node in strings if any(map(_is_command, node.values))]
+    lists = [node.elts for node in names.nodes(ast.List)]
+    lists += [node.elts for node in names.nodes(ast.Tuple)]
+    for items in lists:
+        pairs = pairwise(items)
+        found += [other for one, other in pairs if _text(one) == "-m" and _text(other) == _LAUNCH]
+    found += [node for node in names.nodes(ast.Constant) if id(node) not in passed and _is_command(node)]
+    for item in found:
+        if not _is_said(item, names.parents):
+            yield finding_at(rule, planner, planner.source.span(item), symbol=_LAUNCH, fix=None)
+
+
+def _is_said(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> bool:
+    """Whether a text is for people: of an error, of a log, of the help of the program."""
+    while not isinstance(node, ast.stmt):
+        if isinstance(node, ast.keyword) and node.arg in _TOLD:
+            return True
+        inner, node = node, parents[node]
+        if isinstance(node, ast.Call) and inner is not node.func:
+            function = node.func
+            name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+            if name in _SAYS:
+                return True
+    return isinstance(node, ast.Raise | ast.Assert)
+
+
+def _text(node: ast.expr) -> object:
+    return node.value if isinstance(node, ast.Constant) else None
+
+
+def _is_command(node: ast.expr) -> bool:
+    text = _text(node)
+    if not isinstance(text, str) or _LAUNCH not in text:
+        return False
+    return (_SCRIPT if text.startswith("#!") else _COMMAND).search(text) is not None
+
+
+_LOOK: dict[str, Callable[[Rule, FixPlanner], Iterator[Finding]]] = {
+    "local-rank-argument": _arguments,
+    "launch-command": _commands,
+}

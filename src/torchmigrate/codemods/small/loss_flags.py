@@ -1,0 +1,24 @@
+"""TM400: `size_average` and `reduce` of losses; a None for both of them is no use."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from torchmigrate.catalogue.model import Rule
+from torchmigrate.findings import Finding
+from torchmigrate.match.matching import given_by, signature_of
+from torchmigrate.match.rule_matches import Hit
+from torchmigrate.rewrite.planner import FixPlanner
+
+
+def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
+    """The findings, without `F.kl_div(x, y, None, None, "sum")`, where None only holds a place."""
+    yield from planner.findings([hit for hit in hits if not _is_default(rule, hit)])
+
+
+def _is_default(rule: Rule, hit: Hit) -> bool:
+    """Whether every flag that is given is None."""
+    given = given_by(signature_of(rule, hit.symbol), hit.use)
+    values = [given.expression(name) for name in rule.parameters if given.state(name) == "given"]
+    return all(isinstance(value, ast.Constant) and value.value is None for value in values)

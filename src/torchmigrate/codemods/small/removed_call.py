@@ -1,0 +1,74 @@
+"""Calls that do nothing any more: the statement goes.
+
+For functions called for their effect alone, such as `torchaudio.set_audio_backend`. A call whose result is
+used, or whose arguments may do something, is only reported; and so is a setting of the whole process that is
+no literal, since what somebody chooses would no longer count.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Sequence
+
+from torchmigrate.catalogue.model import Rule
+from torchmigrate.findings import Applicability, Finding, Fix
+from torchmigrate.match.rule_matches import Hit
+from torchmigrate.rewrite.lines import logical_line
+from torchmigrate.rewrite.planner import FixPlanner
+from torchmigrate.semantics.facts.file_facts import NOT_CONSTANT
+from torchmigrate.semantics.model import Role
+from torchmigrate.source.trees import has_effects
+from torchmigrate.versions.range import applicability
+
+
+def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> list[Finding]:
+    """The findings of a rule that names this codemod; its sole case says how safe the fix is."""
+    fixes: dict[int, Fix] = {}
+    blocks: dict[int, list[Hit]] = defaultdict(list)
+    for hit in hits:
+        if _removable(hit, planner):
+            blocks[id(hit.use.block)].append(hit)
+    for found in blocks.values():  # together, since a block must not become empty
+        fix = _removal(rule, found, planner)
+        fixes.update((id(hit), fix) for hit in found)
+    for hit in hits:
+        if hit.use.role is Role.IMPORT:
+            users = [user for user in hits if user is not hit and user.use.binding is hit.use.binding]
+            shared = {fixes.get(id(user)) for user in users}
+            binding = hit.use.binding
+            if binding is not None and len(shared) == 1 and len(users) == len(binding.uses):
+                fix_of_all = shared.pop()
+                if fix_of_all is not None:
+                    fixes[id(hit)] = fix_of_all
+    return [planner.finding(hit, fixes.get(id(hit))) for hit in hits]
+
+
+def _removable(hit: Hit, planner: FixPlanner) -> bool:
+    """Whether the use is a statement of its own that computes nothing else."""
+    use, statement = hit.use, hit.use.statement
+    if use.role is not Role.CALL or use.call is None or not planner.may_fix(hit):
+        return False
+    if not isinstance(statement, ast.Expr) or statement.value is not use.call:
+        return False
+    if use.method:
+        return not any(map(has_effects, (*use.call.args, *use.call.keywords)))
+    given = [*use.call.args, *(keyword.value for keyword in use.call.keywords)]
+    return all(hit.place.value(item) is not NOT_CONSTANT for item in given)
+
+
+def _removal(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Fix:
+    """One fix for all calls in a block."""
+    edits = planner.remove(hits[0].use.block, [hit.use.statement for hit in hits])
+    level, reason = applicability(rule.cases[0], rule, planner.versions)
+    if level is Applicability.SAFE and any(_has_comment(hit, planner) for hit in hits):
+        level, reason = Applicability.UNSAFE, "a comment would be lost"
+    releases = tuple(release for hit in hits for release in planner.imports.releases(hit.use))
+    return planner.fix(rule, "Remove the call", level, reason, edits, releases)
+
+
+def _has_comment(hit: Hit, planner: FixPlanner) -> bool:
+    """Whether a comment stands beside the call or between its arguments."""
+    start, end = hit.place.span(hit.use.statement)
+    line = logical_line(planner.source, hit.use.block, hit.use.statement)
+    return bool(line.comment) or "#" in planner.source.text[start:end]

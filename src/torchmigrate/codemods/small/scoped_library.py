@@ -1,0 +1,32 @@
+"""TM998: `torch.library.Library` in tests."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from torchmigrate.catalogue.model import Rule
+from torchmigrate.findings import Finding
+from torchmigrate.match.rule_matches import Hit
+from torchmigrate.rewrite.planner import FixPlanner
+
+_FRAMEWORKS = ("pytest", "unittest", "torch.testing._internal")
+
+
+def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
+    """Every hit, if the file is a test."""
+    if hits and _is_test(planner):
+        yield from (planner.finding(hit, None) for hit in hits)
+
+
+def _is_test(planner: FixPlanner) -> bool:
+    path = planner.source.path
+    if path.stem.startswith("test_") or path.stem.endswith("_test"):
+        return True
+    imported: list[str] = []
+    for node in ast.walk(planner.names.tree):
+        if isinstance(node, ast.Import):
+            imported += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            imported.append(node.module)
+    return any(f"{name}.".startswith(f"{framework}.") for name in imported for framework in _FRAMEWORKS)

@@ -1,0 +1,135 @@
+"""TM031, TM032, TM912 and TM913: operators on tensors whose dtype the file tells.
+
+Operators are no uses of a name, so that these rules walk the file themselves. Every one asks for the kinds of
+the operands; where nothing is known of them, nothing is said.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from torchmigrate.catalogue.model import Rule
+from torchmigrate.codemods.base.findings import finding_at
+from torchmigrate.findings import Edit, Finding
+from torchmigrate.match.rule_matches import Hit
+from torchmigrate.rewrite.planner import FixPlanner
+from torchmigrate.semantics.facts.dtypes import INTEGER, NUMBER, TENSOR, Kinds
+from torchmigrate.semantics.model import Scope
+from torchmigrate.versions.range import applicability
+
+OfKind = Callable[[ast.expr], frozenset[str]]
+_ATOMS = (ast.Name, ast.Call, ast.Attribute, ast.Subscript)
+_FROM_ONE = re.compile(r"1(?:\.0*)?[ \t]*-[ \t]*(?=\S)")
+
+
+class Found(NamedTuple):
+    """An operator that a rule is about: where, the method that it stands for, and what it becomes."""
+
+    at: ast.expr
+    method: str
+    edit: Edit | None = None
+    title: str = ""
+
+
+def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
+    """A finding for every operator that the rule is about, and for the calls of its functions."""
+    # `torch.Tensor.__getitem__` by its name says nothing of what it is given.
+    yield from planner.findings([hit for hit in hits if not hit.symbol.endswith("__")])
+    operators, look = _LOOK[rule.name]
+    names = planner.names
+    wanted = [item for item in names.operations if item.fstring is None and _operator(item.node) in operators]
+    if not wanted:
+        return
+    kinds = Kinds(names, planner.around)
+    for node, scope, guards, _ in wanted:
+
+        def of(item: ast.expr, scope: Scope = scope) -> frozenset[str]:
+            return kinds.of(item, scope)
+
+        for found in look(node, of, planner):
+            if not planner.runs_elsewhere(guards):
+                yield _finding(rule, planner, found)
+
+
+def _operator(node: ast.BinOp | ast.UnaryOp | ast.Subscript) -> type[ast.AST]:
+    """The class of an operator; a subscript is one itself."""
+    return node.__class__ if isinstance(node, ast.Subscript) else node.op.__class__
+
+
+def _finding(rule: Rule, planner: FixPlanner, found: Found) -> Finding:
+    fix = None
+    if found.edit is not None and rule.cases:
+        level, reason = applicability(rule.cases[0], rule, planner.versions)
+        fix = planner.fix(rule, found.title, level, reason, (found.edit,))
+    span = planner.source.span(found.at)
+    return finding_at(rule, planner, span, symbol=f"torch.Tensor.{found.method}", fix=fix)
+
+
+# ---- the rules ------------------------------------------------------------------------------------------
+
+
+def _uint8_index(node: ast.expr, of: OfKind, planner: FixPlanner) -> Iterator[Found]:
+    if not isinstance(node, ast.Subscript):
+        return
+    indices = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    for index in indices:
+        if isinstance(index, ast.Slice | ast.Constant) or "uint8" not in of(index):
+            continue
+        if isinstance(node.value, ast.Dict | ast.Constant | ast.List):
+            continue
+        start, end = planner.source.span(index)
+        edit: Edit | None
+        if TENSOR not in of(node.value):
+            edit = None  # something that makes more of an index than a tensor does
+        elif isinstance(index, _ATOMS):
+            edit = Edit(end, end, ".bool()")
+        else:
+            edit = Edit(start, end, f"({planner.source.text[start:end]}).bool()")
+        method = "__getitem__" if isinstance(node.ctx, ast.Load) else "__setitem__"
+        yield Found(index, method, edit, "Add `.bool()`")
+
+
+def _bool_minus(node: ast.expr, of: OfKind, planner: FixPlanner) -> Iterator[Found]:
+    if isinstance(node, ast.UnaryOp):
+        if isinstance(node.op, ast.USub) and "bool" in of(node.operand):
+            yield Found(node, "__neg__")
+        return
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Sub):
+        return
+    left, right = of(node.left), of(node.right)
+    if "bool" in right and (NUMBER in left or "bool" in left):
+        start, end = planner.source.span(node)
+        one = _FROM_ONE.match(planner.source.text, start, end) if NUMBER in left else None
+        edit = Edit(start, one.end(), "~") if one is not None else None
+        yield Found(node, "__rsub__" if NUMBER in left else "__sub__", edit, "Replace with `~`")
+    elif "bool" in left and NUMBER in right:
+        yield Found(node, "__sub__")
+
+
+def _floor(node: ast.expr, of: OfKind, planner: FixPlanner) -> Iterator[Found]:
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv):
+        left, right = of(node.left), of(node.right)
+        if TENSOR in left or (TENSOR in right and NUMBER in left):
+            yield Found(node, "__floordiv__" if TENSOR in left else "__rfloordiv__")
+
+
+def _integers(node: ast.expr, of: OfKind, planner: FixPlanner) -> Iterator[Found]:
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+        left, right = of(node.left), of(node.right)
+        number = isinstance(node.right, ast.Constant) and type(node.right.value) is int
+        if INTEGER in left and (INTEGER in right or number):
+            yield Found(node, "__truediv__")
+
+
+_Look = Callable[[ast.expr, OfKind, FixPlanner], Iterator[Found]]
+_Operators = tuple[type[ast.AST], ...]
+# Rule -> the operators, and what looks at one of them.
+_LOOK: dict[str, tuple[_Operators, _Look]] = {
+    "uint8-index": ((ast.Subscript,), _uint8_index),
+    "bool-minus": ((ast.Sub, ast.USub), _bool_minus),
+    "floor-division": ((ast.FloorDiv,), _floor),
+    "integer-division": ((ast.Div,), _integers),
+}

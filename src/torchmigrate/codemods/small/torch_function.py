@@ -1,0 +1,29 @@
+"""TM060: classes with a `__torch_function__` that is an ordinary method.
+
+Modes are objects on a stack, and have one by right.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from torchmigrate.catalogue.model import Rule
+from torchmigrate.codemods.base.findings import finding_at
+from torchmigrate.findings import Finding
+from torchmigrate.match.rule_matches import Hit
+from torchmigrate.rewrite.planner import FixPlanner
+
+_NAME = "__torch_function__"
+
+
+def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
+    """A finding for every such method of a class that is no mode."""
+    for owner in planner.names.nodes(ast.ClassDef):
+        if any("Mode" in ast.unparse(base) for base in owner.bases):
+            continue
+        for method in owner.body:
+            if isinstance(method, ast.FunctionDef) and method.name == _NAME and not method.decorator_list:
+                start = planner.source.span(method)[0]
+                end = planner.source.text.index(_NAME, start) + len(_NAME)
+                yield finding_at(rule, planner, (start, end), symbol=f"torch.Tensor.{_NAME}", fix=None)

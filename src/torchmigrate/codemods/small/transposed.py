@@ -1,0 +1,97 @@
+"""TM054: `x.T` of a tensor whose number of dimensions the file tells, and is not 2.
+
+Most `.T` are on matrices, about which there is nothing to say. The number of dimensions is read from the call
+that makes the tensor; where it is not plain, nothing is found.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+
+from torchmigrate.catalogue.model import Rule
+from torchmigrate.codemods.base.findings import fix_by
+from torchmigrate.findings import Edit, Finding
+from torchmigrate.match.rule_matches import Hit
+from torchmigrate.rewrite.parentheses import GAP
+from torchmigrate.rewrite.planner import FixPlanner
+from torchmigrate.semantics.facts.file_facts import Surroundings
+from torchmigrate.semantics.model import Kind, Scope
+
+_FACTORIES = frozenset("zeros ones empty rand randn".split())
+_SHAPED = frozenset("view reshape permute".split())
+_SUFFIX = re.compile(
+    rf"(?P<closing>(?:{GAP}\))*){GAP}(?P<dot>\.){GAP}T"
+)  # behind a tensor, in parentheses or not
+_DEEPEST = 20  # calls and variables on the way
+_SAME = frozenset("contiguous clone detach float double half long int bool byte cuda cpu".split())
+
+
+def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
+    """A finding for every `.T` that does not transpose a matrix."""
+    around = planner.around
+    for hit in hits:
+        node = hit.use.node
+        if not isinstance(node, ast.Attribute) or not hit.use.sure:
+            continue
+        rank = _rank(node.value, hit.use.scope, around)
+        if rank is None or rank == 2:
+            continue
+        if node.attr == "H":  # raises; `mH` is of the last two dimensions, and a vector has none
+            yield planner.finding(hit, None)
+            continue
+        fix = None
+        end, last = planner.source.span(node.value)[1], planner.source.span(node)[1]
+        suffix = _SUFFIX.fullmatch(planner.source.text, end, last)
+        if not hit.use.in_fstring and suffix is not None:
+            order = ", ".join(str(number) for number in reversed(range(rank)))
+            text = f".permute({order})" if rank > 2 else ""
+            title = f"Replace with `{text}`" if text else "Remove `.T`"
+            start = suffix.start("dot") if text else suffix.end("closing")
+            fix = fix_by(rule, planner, title, Edit(start, last, text))
+        yield planner.finding(hit, fix)
+
+
+def _rank(node: ast.expr, scope: Scope, around: Surroundings, depth: int = 0) -> int | None:
+    """The number of dimensions of a tensor, if it is plain to see."""
+    if depth > _DEEPEST:
+        return None  # or a variable that is computed from itself
+    if isinstance(node, ast.Name):
+        bindings = scope.bindings.get(node.id, [])
+        if len(bindings) != 1 or bindings[0].kind is not Kind.ASSIGNMENT:
+            return None
+        statement = bindings[0].statement
+        if not isinstance(statement, ast.Assign) or bindings[0].node not in statement.targets:
+            return None
+        return (
+            _rank(statement.value, scope, around, depth + 1)
+            if isinstance(statement.value, ast.Call)
+            else None
+        )
+    if not isinstance(node, ast.Call):
+        return None
+    owner, _, last = (around.qualified(node.func) or "").rpartition(".")
+    if owner == "torch" and last in _FACTORIES:
+        return _sizes(node, 1)
+    if owner == "torch" and last == "arange":
+        return 1
+    if owner != "torch.Tensor" or not isinstance(node.func, ast.Attribute):
+        return None
+    if last in _SHAPED:
+        return _sizes(node, 2)
+    if last in _SAME and not node.args:
+        return _rank(node.func.value, scope, around, depth + 1)
+    return None
+
+
+def _sizes(node: ast.Call, least: int) -> int | None:
+    """How many sizes are given; a single argument that is no literal may hold any number of them."""
+    sizes = node.args
+    if len(sizes) == 1 and isinstance(sizes[0], ast.Tuple | ast.List):
+        sizes = sizes[0].elts
+    elif len(sizes) == 1 and (least > 1 or not isinstance(sizes[0], ast.Constant)):
+        return None
+    if not sizes or any(isinstance(item, ast.Starred) for item in sizes):
+        return None
+    return len(sizes)

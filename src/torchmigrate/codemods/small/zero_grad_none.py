@@ -1,0 +1,44 @@
+"""TM994: `zero_grad(set_to_none=False)`, of optimizers and modules.
+
+No type is needed: no other library has a method of this name with this parameter. A positional False is
+only reported.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from torchmigrate.catalogue.model import Rule
+from torchmigrate.codemods.base.findings import finding_at, fix_by
+from torchmigrate.findings import Edit, Finding
+from torchmigrate.match.rule_matches import Hit
+from torchmigrate.rewrite.planner import FixPlanner
+
+
+def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
+    """A finding for every call that asks for zeros."""
+    for node in planner.names.nodes(ast.Call):
+        if not isinstance(node.func, ast.Attribute) or node.func.attr != "zero_grad":
+            continue
+        given, value = _set_to_none(node)
+        if value is None:
+            continue
+        span = planner.source.span(value)
+        fix = None
+        if given is not None and planner.source.text[slice(*span)] == "False":
+            fix = fix_by(rule, planner, "Set gradients to None", Edit(*span, "True"))
+            span = planner.source.span(given)
+        yield finding_at(rule, planner, span, symbol="torch.optim.Optimizer.zero_grad", fix=fix)
+
+
+def _set_to_none(call: ast.Call) -> tuple[ast.keyword | None, ast.Constant | None]:
+    """The keyword, and the False that is given; a positional one has no keyword."""
+    for keyword in call.keywords:
+        if keyword.arg == "set_to_none":
+            return keyword, _false(keyword.value)
+    return None, _false(call.args[0]) if len(call.args) == 1 else None
+
+
+def _false(node: ast.expr) -> ast.Constant | None:
+    return node if isinstance(node, ast.Constant) and node.value is False else None

@@ -1,0 +1,1 @@
+"""What torch.load may read."""

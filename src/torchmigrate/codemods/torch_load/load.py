@@ -1,0 +1,693 @@
+"""TM600: `torch.load` without `weights_only`: what the file has to hold, by what becomes of it.
+
+`torch.load` with `weights_only=True` reads tensors, plain containers and numbers. Who hands the result to
+`load_state_dict`, or takes it apart by the usual keys, needs no more than that.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from enum import IntEnum
+from functools import cached_property
+
+from torchmigrate.catalogue.model import Rule
+from torchmigrate.findings import Finding
+from torchmigrate.match.rule_matches import Hit
+from torchmigrate.project.checkpoints import (
+    GROUPS,
+    PARAMETER,
+    SAVES,
+    Saved,
+    file_name,
+    is_of_optimizer,
+    keyword_value,
+    may_hold_settings,
+    may_save,
+)
+from torchmigrate.rewrite.planner import FixPlanner
+from torchmigrate.semantics.flow.reaching import Definition, Reaching, Seen, reaching
+from torchmigrate.semantics.model import Use
+
+# Whoever sets this, or says which classes may be loaded, has decided already. (torch/serialization.py)
+_SETTLED = ("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", "TORCH_FORCE_WEIGHTS_ONLY_LOAD", "safe_globals")
+_DICT_METHODS = frozenset(["items", "keys", "values", "update", "copy"])
+_COPIES = frozenset(["dict", "OrderedDict", "deepcopy", "copy"])
+_LOOKS = frozenset(["len", "list", "set", "sorted", "print", "iter", "enumerate"])
+# Only tensors have these methods; other things have attributes of these names at most.
+_OF_TENSORS = frozenset(["size", "dim", "numel", "unsqueeze", "permute", "detach", "new_zeros", "new_ones"])
+_WEIGHT = r"\.(?:weight|bias)$"  # no checkpoint has these beside other things
+# Calls that give the same each time.
+_STEADY = frozenset(["join", "joinpath", "format", "str", "Path", "abspath", "realpath", "expanduser"])
+_TAKES = frozenset(["get", "pop"])
+# Checkpoints keep settings as objects (`argparse.Namespace`, OmegaConf) under such keys.
+_OBJECT_KEY = r"(?i)arg|conf|cfg|\bopts?\b|options|hparam|hyper|vocab|token"
+_STATE_KEY = r"(?i)state|model|net|weight|param|optim|epoch|step|iter|best|loss|acc|ema"
+
+
+_Scoped = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.Module
+# With these, modules keep in their state dicts what they like: `io.BytesIO` in TransformerEngine before 2.0.
+_EXTRA_STATES = ("get_extra_state", "transformer_engine")
+_MOST_FOLLOWED = 500  # calls of the file's functions into which a value is followed
+_MOST_APART = 20  # loads of one file in a function; of more, all are of one case
+_ASSIGNED = r"torch\s*\.\s*load\s*(?:,[^\n]*)?=(?!=)"
+
+
+class _Case(IntEnum):
+    """The cases of the rule, in their order."""
+
+    STATE = 0
+    OWN_STATE = 1
+    OWN_FILE = 2
+    PLAIN_FILE = 3
+    UNKNOWN = 4
+
+
+class _Held(IntEnum):
+    """What a use of what was loaded says about it."""
+
+    OBJECTS = 0  # it may be anything
+    PLAIN = 1  # nothing that other things than plain containers lack
+    PART = 2  # it has an entry that is no weight
+    STATE = 3  # tensors by name
+    ENTRY = 4  # entries of it are tensors by name; who knows what the others are
+
+
+def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
+    """The findings; where a state dict is read, the code is only outdated: the new default reads it, too."""
+    text = planner.source.text
+    if any(word in text for word in _SETTLED) or _is_replaced(planner):
+        return
+    if hits and planner.decides_loading():
+        return
+    scopes: dict[int, _Body] = {}
+    file = _File(planner)
+    for hit in hits:
+        if hit.use.call is not None and hit.use.scope.kind in ("function", "module"):
+            body = scopes.setdefault(id(hit.use.scope), file.body(hit.use.scope.node))
+            body.loads.append((hit.use.call, hit.use.statement))
+    cases = {id(call): case for body in scopes.values() for call, case in body.cases()}
+    file.release()
+    chosen = []
+    for hit in hits:
+        case = cases.get(id(hit.use.call), _Case.UNKNOWN)
+        one = rule._replace(cases=(rule.cases[case],))
+        if case in (_Case.STATE, _Case.OWN_STATE, _Case.PLAIN_FILE):
+            one = one._replace(outdated=rule.changed, deprecated=None, changed=None)
+        chosen.append(replace(hit, rule=one))
+    yield from planner.findings(chosen)
+
+
+def _is_replaced(planner: FixPlanner) -> bool:
+    """Whether the file gives `torch.load` another default for all."""
+    return re.search(_ASSIGNED, planner.source.text) is not None and any(
+        isinstance(target, ast.Attribute) and ast.unparse(target) == "torch.load"
+        for node in planner.names.nodes(ast.Assign)
+        for target in node.targets
+    )
+
+
+class _File:
+    """What all functions of a file share, worked out when it is first asked for."""
+
+    def __init__(self, planner: FixPlanner) -> None:
+        self.planner = planner
+        self._entered: set[ast.AST] = set()  # functions that are asked what they make of what they are given
+        self._followed = 0
+        self._bodies: dict[ast.AST, _Body] = {}
+
+    def release(self) -> None:
+        """Let go of the functions, which know the file: all that is known of it would be garbage."""
+        self._bodies.clear()
+
+    def body(self, node: ast.AST) -> _Body:
+        """A function, or the module, by its node."""
+        if node not in self._bodies:
+            self._bodies[node] = _Body(node, self)
+        return self._bodies[node]
+
+    @contextmanager
+    def entering(self, node: ast.AST) -> Iterator[bool]:
+        """Ask a function (or the module); false where it is asked already, or too many were asked."""
+        if node in self._entered or self._followed == _MOST_FOLLOWED:
+            yield False
+            return
+        self._followed += 1
+        self._entered.add(node)
+        yield True
+        self._entered.discard(node)
+
+    @cached_property
+    def functions(self) -> dict[str, list[ast.FunctionDef]]:
+        """The functions of each name that the module defines, at its top."""
+        found: dict[str, list[ast.FunctionDef]] = {}
+        for node in self.planner.names.nodes(ast.FunctionDef):
+            if isinstance(self.planner.names.parents.get(node), ast.Module):
+                found.setdefault(node.name, []).append(node)
+        return found
+
+    @cached_property
+    def states(self) -> set[ast.Call]:
+        """The calls of `state_dict` of modules and optimizers of torch, with nothing of others in them."""
+        if any(word in self.planner.source.text for word in _EXTRA_STATES):
+            return set()
+        return {
+            use.call
+            for use in self.planner.names.uses
+            if use.call is not None
+            and use.sure
+            and not use.stated
+            and use.candidates[0].startswith("torch.")
+            and use.candidates[0].endswith(".state_dict")
+        }
+
+    @cached_property
+    def saves(self) -> dict[ast.AST, list[Use]]:
+        """The calls of `torch.save`, by the node of their scope."""
+        found: dict[ast.AST, list[Use]] = {}
+        for use in self.planner.names.uses:
+            if use.sure and use.candidates == ("torch.save",) and use.call is not None:
+                found.setdefault(use.scope.node, []).append(use)
+        return found
+
+    @cached_property
+    def reads(self) -> dict[str, list[ast.Name]]:
+        """The reads of each variable, in source order."""
+        found: dict[str, list[ast.Name]] = {}
+        for read in self.planner.names.nodes(ast.Name):
+            if isinstance(read.ctx, ast.Load):
+                found.setdefault(read.id, []).append(read)
+        for reads in found.values():
+            reads.sort(key=_line)
+        return found
+
+    @cached_property
+    def saves_objects(self) -> bool:
+        """Whether the project, this file included, saves more than tensors and plain containers."""
+        if may_hold_settings(self._data) or self.planner.saves_objects():  # what takes less time first
+            return True
+        return may_save(self._data) and self.saved.holds_objects
+
+    @property
+    def sets_objects(self) -> bool:
+        """Whether rates of optimizers are numbers of NumPy in this file, and so in their state dicts."""
+        return GROUPS in self._data and self.saved.sets_objects
+
+    @cached_property
+    def saved(self) -> Saved:
+        """What this file saves."""
+        return Saved(self.planner.source.parse(), self._data)
+
+    def written_as(self, path: ast.expr, scope: ast.AST) -> str | None:
+        """What stands for a path in what this file saves."""
+        return self.saved.written_as(path, scope) if SAVES in self._data else None
+
+    def values_of(self, node: ast.Name | ast.Attribute, scope: ast.AST) -> list[ast.expr | None]:
+        """What a variable of the file, or an attribute, may have; None: who knows."""
+        return self.saved.values_of(node, scope)
+
+    @cached_property
+    def _data(self) -> bytes:
+        return self.planner.source.text.encode("utf-8", "surrogatepass")
+
+    @cached_property
+    def _plainly(self) -> dict[str, bool]:
+        return self.saved.plainly if SAVES in self._data else {}
+
+    def is_plain(self, name: str | None) -> bool:
+        """Whether files of a name are written here or beside this file, and all of them plain."""
+        if name is None or self._plainly.get(name) is False:
+            return False
+        beside = self.planner.saves_plainly(name)
+        return beside is True or (beside is None and name in self._plainly)
+
+
+class _Body:
+    """One function, or the module: where its values go."""
+
+    def __init__(self, node: ast.AST, file: _File) -> None:
+        planner = file.planner
+        assert isinstance(node, _Scoped)
+        self._node = node
+        self._file = file
+        self._lines = 0, planner.source.line_count
+        if not isinstance(node, ast.Module):
+            self._lines = node.lineno, node.end_lineno or node.lineno
+        self._planner = planner
+        self._open: set[ast.AST] = set()
+        self._loaded: dict[tuple[str, Seen], bool] = {}  # whether a variable goes to `load_state_dict`
+        self._result: Callable[[], _Held] | None = None  # what the caller says of what is returned
+        self.loads: list[tuple[ast.Call, ast.stmt]] = []  # the calls of `torch.load` in it
+
+    @property
+    def _parents(self) -> dict[ast.AST, ast.AST]:
+        return self._planner.names.parents
+
+    @cached_property
+    def _flow(self) -> Reaching:
+        node = self._node
+        statements = node.body if isinstance(node.body, list) else []
+        return reaching(statements, None if isinstance(node, ast.Module) else node.args, befores=False)
+
+    @cached_property
+    def _definitions(self) -> dict[ast.expr, list[Definition]]:
+        """Value -> what gets it."""
+        found: dict[ast.expr, list[Definition]] = {}
+        for definition in self._flow.every:
+            if definition.value is not None:
+                found.setdefault(definition.value, []).append(definition)
+        return found
+
+    @cached_property
+    def _saved(self) -> dict[object, list[tuple[int, ast.expr | None]]]:
+        """Where the body saves what, by what the path means."""
+        found: dict[object, list[tuple[int, ast.expr | None]]] = {}
+        for use in self._file.saves.get(self._node, ()):
+            if use.call is not None and (key := self._key(_path(use.call))) is not None:
+                found.setdefault(key, []).append((use.start, _what(use.call)))
+        return found
+
+    def _saved_to(self, path: ast.expr | None) -> list[tuple[int, ast.expr | None]]:
+        """What the body saves to a path, with the places."""
+        if self._node not in self._file.saves:
+            return []
+        return self._saved.get(self._key(path), [])
+
+    def _key(self, path: ast.expr | None) -> object:
+        """The same for expressions that give the same path or stream: their names mean the same, too."""
+        return (ast.dump(path), self._means(path)) if path is not None and _is_steady(path) else None
+
+    def cases(self) -> Iterator[tuple[ast.Call, _Case]]:
+        """The calls with the case of the rule that each is: the same for all that read the same file."""
+        written = {call: self._written(call) for call, _ in self.loads}
+        paths = Counter(_steady(call) for call, _ in self.loads)
+        groups: dict[object, list[tuple[ast.Call, ast.stmt]]] = {}
+        for call, statement in self.loads:
+            own, path = written[call], _steady(call)
+            if own is not None:
+                yield call, own
+            else:
+                key = (path, self._means(_read_from(call))) if path and paths[path] > 1 else id(call)
+                groups.setdefault(key, []).append((call, statement))
+        for group in groups.values():
+            yield from self._cases(group)
+
+    def _written(self, call: ast.Call) -> _Case | None:
+        """The case of what the same function wrote before; None: it wrote nothing there."""
+        start = self._planner.source.span(call)[0]
+        written = [what for at, what in self._saved_to(_read_from(call)) if at < start]
+        states = [self._is_state_dict(what) for what in written]
+        if not states or (None in states and False not in states):
+            return None
+        return _Case.OWN_STATE if all(states) else _Case.OWN_FILE
+
+    def _is_state_dict(self, node: ast.expr | None) -> bool | None:
+        """Whether a value is a state dict that has tensors and plain numbers in it.
+
+        None: of an object that may have any others in it, since its class is not seen.
+        """
+        if not (isinstance(node, ast.Call) and _called(node) == "state_dict"):
+            return False
+        if is_of_optimizer(node) and self._file.sets_objects:
+            return False
+        return True if node in self._file.states else None
+
+    def _cases(self, group: list[tuple[ast.Call, ast.stmt]]) -> Iterator[tuple[ast.Call, _Case]]:
+        """The cases of calls that read the same file: one case, but in branches that exclude each other."""
+        found = {call: self._read(call, statement) for call, statement in group}
+        if any(held >= _Held.STATE for held in found.values()):  # so that is what a function gets as well
+            found = {
+                call: _Held.PLAIN if not held and self._is_given(call) else held
+                for call, held in found.items()
+            }
+        every = _together(found.values())
+        apart = every in (_Held.OBJECTS, _Held.ENTRY) and 1 < len(group) <= _MOST_APART
+        for call in found:
+            held = every
+            if apart:
+                held = _together(found[other] for other in found if not self._excludes(call, other))
+            yield call, self._case(call, held)
+
+    def _case(self, call: ast.Call, held: _Held) -> _Case:
+        if held is _Held.STATE or (held is _Held.ENTRY and not self._file.saves_objects):
+            return _Case.STATE
+        path = _read_from(call)
+        is_plain = self._writes_plainly(path) or self._file.is_plain(self._file_name(path))
+        return _Case.PLAIN_FILE if is_plain else _Case.UNKNOWN
+
+    def _writes_plainly(self, path: ast.expr | None) -> bool:
+        """Whether the same function writes what is plain to the file, as one that keeps what it computes."""
+        every = self._saved_to(path)
+        return bool(every) and all(self._is_plain(what) for _, what in every)
+
+    def _is_plain(self, what: ast.expr | None) -> bool:
+        seen = self._flow.of(what) if isinstance(what, ast.Name) else None
+        values = [item.value for item in seen] if seen else [what]
+        return all(value is not None and self._file.saved.is_plain(value, self._node) for value in values)
+
+    def _excludes(self, one: ast.AST, other: ast.AST) -> bool:
+        """Whether two places are in different branches of a statement, of which only one runs."""
+        above = {id(parent): branch for parent, branch in self._branches(one)}
+        return any(above.get(id(parent), branch) != branch for parent, branch in self._branches(other))
+
+    def _branches(self, node: ast.AST) -> Iterator[tuple[ast.AST, int | str]]:
+        """The `if` and `match` statements around a place, with the branch that it is in."""
+        while (parent := self._parents.get(node)) is not None and parent is not self._node:
+            if isinstance(parent, ast.If):
+                yield parent, "else" if node in parent.orelse else "if"
+            elif isinstance(parent, ast.Match):
+                yield parent, id(node)
+            node = parent
+
+    def _file_name(self, path: ast.expr | None) -> str | None:
+        """What a file is called that is read."""
+        if path is None:
+            return None
+        name = file_name(path, self._values)
+        return self._file.written_as(path, self._node) if name is None else name
+
+    def _values(self, node: ast.Name | ast.Attribute) -> list[ast.expr | None]:
+        """What a variable may have where it is read; of those of others and of attributes: in the file."""
+        seen = self._flow.of(node) if isinstance(node, ast.Name) else None
+        return [item.value for item in seen] if seen else self._file.values_of(node, self._node)
+
+    def _read(self, call: ast.Call, statement: ast.stmt) -> _Held:
+        parent = self._planner.around.parent(call, statement)
+        if isinstance(parent, ast.Call) and call is not parent.func and _loads_state(parent):  # most of them
+            return self._state_for(parent)
+        self._open.clear()
+        return self._held(call)
+
+    def _means(self, path: ast.expr | None) -> tuple[Seen, ...]:
+        """What the names in an expression mean."""
+        names = ast.walk(path) if path is not None else ()
+        return tuple(self._flow.of(node) for node in names if isinstance(node, ast.Name))
+
+    def _state_for(self, call: ast.Call) -> _Held:
+        """What is said by a call of `load_state_dict`: in rates of optimizers may be numbers of NumPy."""
+        return _Held.ENTRY if is_of_optimizer(call) and self._file.sets_objects else _Held.STATE
+
+    # ---- what becomes of it ---------------------------------------------------------------------------
+
+    def _held(self, node: ast.expr) -> _Held:
+        """What the use of a whole file says about it."""
+        parent = self._parents.get(node)
+        outer = self._parents.get(parent) if parent is not None else None
+        if isinstance(parent, ast.keyword) and isinstance(outer, ast.Call):
+            parent = outer
+        if isinstance(parent, ast.Call) and node is not parent.func:
+            return self._state_for(parent) if _loads_state(parent) else self._given(node, parent)
+        if isinstance(parent, ast.Subscript) and node is parent.value:
+            return self._part(parent, parent.slice)
+        if isinstance(parent, ast.Attribute) and isinstance(outer, ast.Call) and outer.func is parent:
+            if parent.attr in _TAKES and outer.args:
+                return self._part(outer, outer.args[0])
+            if parent.attr == "copy":
+                return self._held(outer)
+            return self._copied(outer) if parent.attr in _DICT_METHODS else _Held.OBJECTS
+        if isinstance(parent, ast.IfExp | ast.BoolOp):
+            is_test = isinstance(parent, ast.IfExp) and node is parent.test
+            return _Held.PLAIN if is_test else self._held(parent)
+        if isinstance(parent, ast.Compare | ast.For | ast.If | ast.While | ast.Delete):
+            return _Held.PLAIN
+        if isinstance(parent, ast.comprehension):
+            return self._copied(node)
+        if isinstance(parent, ast.Return):
+            return self._returned if self._result is None else self._result()
+        return self._named(node, self._held)
+
+    @cached_property
+    def _returned(self) -> _Held:
+        """What the callers in the file say of what the function returns, where it is only called."""
+        functions = self._file.functions
+        if not isinstance(self._node, ast.FunctionDef) or functions.get(self._node.name) != [self._node]:
+            return _Held.OBJECTS
+        reads = self._file.reads.get(self._node.name, [])
+        calls = [parent for read in reads if isinstance(parent := self._parents.get(read), ast.Call)]
+        if not reads or any(call.func is not read for call, read in zip(calls, reads, strict=False)):
+            return _Held.OBJECTS
+        return _together(map(self._used, calls)) if len(calls) == len(reads) else _Held.OBJECTS
+
+    def _used(self, call: ast.Call) -> _Held:
+        """What is done with the result of a call, anywhere in the file."""
+        around = self._parents.get(call)
+        while around is not None and not isinstance(around, _Scoped):
+            around = self._parents.get(around)
+        return self._file.body(around).result_of(call) if around is not None else _Held.OBJECTS
+
+    def result_of(self, call: ast.Call) -> _Held:
+        """What is done with the result of a call in this body."""
+        with self._file.entering(self._node) as free:
+            if not free:
+                return _Held.OBJECTS
+            before, self._open = self._open, set()
+            held = self._held(call)
+            self._open = before
+            return held
+
+    def given(self, name: str, result: Callable[[], _Held]) -> _Held:
+        """What the function does with what it gets as a parameter; `result`: what is done with its result."""
+        with self._file.entering(self._node) as free:
+            if not free:
+                return _Held.OBJECTS
+            before, self._result, self._open = (self._result, self._open), result, set()
+            reads = [
+                read
+                for read in self._reads(name)
+                if any(item.statement is None for item in self._flow.of(read)) or self._is_captured(read)
+            ]
+            held = _together(self._held(read) for read in reads)
+            self._result, self._open = before
+            return held
+
+    def _part(self, node: ast.expr, key: ast.expr) -> _Held:
+        """What the use of one entry says about the whole file."""
+        end = key.values[-1] if isinstance(key, ast.JoinedStr) and key.values else key
+        if isinstance(end, ast.Constant) and isinstance(end.value, str) and re.search(_WEIGHT, end.value):
+            return _Held.STATE
+        if not (isinstance(key, ast.Constant) and isinstance(key.value, str)):
+            if self._is_renamed(node):
+                return _Held.STATE
+            return _Held.ENTRY if self._entry(node) is _Held.STATE else _Held.PLAIN
+        if re.search(PARAMETER, key.value):
+            return _Held.PLAIN
+        if re.search(_OBJECT_KEY, key.value):
+            return _Held.OBJECTS
+        held = self._entry(node)
+        if held is _Held.STATE or (held is _Held.PLAIN and re.search(_STATE_KEY, key.value)):
+            return _Held.ENTRY
+        return _Held.PART if held is _Held.PLAIN else held
+
+    def _is_renamed(self, node: ast.expr) -> bool:
+        """Whether an entry goes into a state dict: `new[key[7:]] = state[key]`."""
+        parent = self._parents.get(node)
+        target = parent.targets[0] if isinstance(parent, ast.Assign) else None
+        is_entry = isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name)
+        return is_entry and self._filled(target.value) is _Held.STATE  # type: ignore[union-attr]
+
+    def _entry(self, node: ast.expr) -> _Held:
+        """What the use of an entry says: whatever it is used for, but for what only other objects have."""
+        parent = self._parents.get(node)
+        outer = self._parents.get(parent) if parent is not None else None
+        if isinstance(parent, ast.Attribute):
+            called = isinstance(outer, ast.Call) and outer.func is parent
+            plain = called and parent.attr in _DICT_METHODS | _TAKES | _OF_TENSORS
+            return _Held.PLAIN if plain else _Held.OBJECTS
+        if isinstance(parent, ast.Call) and node is parent.func:
+            return _Held.OBJECTS
+        if isinstance(parent, ast.Call) and _loads_state(parent):
+            return _Held.STATE
+        return self._named(node, self._entry) if node in self._definitions else _Held.PLAIN
+
+    def _given(self, node: ast.expr, call: ast.Call) -> _Held:
+        """What a call says that gets a whole file."""
+        function, name = call.func, _called(call)
+        if name in _COPIES and node in call.args[:1]:
+            return self._held(call)
+        if isinstance(function, ast.Name):
+            return _Held.PLAIN if name in _LOOKS else self._handed(node, call, function)
+        if name == "update" and isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name):
+            return self._filled(function.value)  # `own.update(loaded); net.load_state_dict(own)`
+        return _Held.OBJECTS
+
+    def _handed(self, node: ast.expr, call: ast.Call, called: ast.Name) -> _Held:
+        """What a function of the file makes of a whole file that it gets, and who calls it of the result."""
+        own = [] if isinstance(self._node, ast.Module) else [item.statement for item in self._flow.of(called)]
+        functions = own or self._file.functions.get(called.id, [])
+        function = functions[0] if len(functions) == 1 else None
+        if not isinstance(function, ast.FunctionDef):
+            return _Held.OBJECTS
+        parameters = [item.arg for item in [*function.args.posonlyargs, *function.args.args]]
+        name = next((item.arg for item in call.keywords if item.value is node), None)
+        before = call.args[: call.args.index(node)] if node in call.args else []
+        if name is None and node in call.args and not any(isinstance(item, ast.Starred) for item in before):
+            name = next(iter(parameters[len(before) :]), None)
+        if name is None or (function.decorator_list and name not in parameters):
+            return _Held.OBJECTS
+        return self._file.body(function).given(name, lambda: self._held(call))
+
+    def _filled(self, name: ast.Name) -> _Held:
+        """What is said of the values that a variable gets as entries: tensors, where it is a state dict."""
+        seen = self._flow.of(name)
+        given = any(
+            self._flow.of(read) & seen and (self._is_loaded(read) or self._updates(read))
+            for read in self._reads(name.id)
+        )
+        return _Held.STATE if seen and given else _Held.OBJECTS
+
+    def _updates(self, node: ast.Name) -> bool:
+        """Whether a value changes a state dict: `own.update(new); net.load_state_dict(own)`."""
+        call = self._parents.get(node)
+        if not (isinstance(call, ast.Call) and node in call.args and _called(call) == "update"):
+            return False
+        owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+        if not isinstance(owner, ast.Name) or owner.id == node.id:
+            return False
+        seen = self._flow.of(owner)
+        key = owner.id, seen
+        if key not in self._loaded:
+            reads = self._reads(owner.id)
+            self._loaded[key] = any(self._flow.of(read) & seen and self._is_loaded(read) for read in reads)
+        return self._loaded[key]
+
+    def _is_loaded(self, node: ast.expr) -> bool:
+        parent = self._parents.get(node)
+        if isinstance(parent, ast.keyword):
+            parent = self._parents.get(parent)
+        if isinstance(parent, ast.Return) and self._result is not None:
+            return self._result() is _Held.STATE
+        return isinstance(parent, ast.Call) and node is not parent.func and _loads_state(parent)
+
+    def _copied(self, node: ast.expr) -> _Held:
+        """What becomes of the entries in a comprehension: `{k[7:]: v for k, v in state.items()}`.
+
+        Or in a loop: `for k, v in state.items(): new[k[7:]] = v`.
+        """
+        parent = self._parents.get(node)
+        if isinstance(parent, ast.For) and isinstance(parent.target, ast.Tuple):
+            value = parent.target.elts[-1]
+            for inner in parent.body:
+                filled = _fills(inner, value.id) if isinstance(value, ast.Name) else None
+                if filled is not None and self._filled(filled) is _Held.STATE:
+                    return _Held.STATE
+        made = self._parents.get(parent) if isinstance(parent, ast.comprehension) else None
+        outer = self._parents.get(made) if isinstance(made, ast.ListComp | ast.GeneratorExp) else None
+        if isinstance(outer, ast.Call) and _called(outer) in _COPIES:  # `dict([(k[7:], v) for k, v in ...])`
+            made = outer
+        if isinstance(made, ast.DictComp | ast.Call):
+            return max(_Held.PLAIN, self._held(made))
+        return _Held.PLAIN
+
+    def _named(self, node: ast.expr, ask: Callable[[ast.expr], _Held]) -> _Held:
+        """The same of every read of the variables that get a value; `OBJECTS` where it goes elsewhere."""
+        definitions = self._definitions.get(node)
+        if not definitions or node in self._open:
+            return _Held.PLAIN if node in self._open else _Held.OBJECTS
+        self._open.add(node)
+        parent = self._parents[node]
+        targets = parent.targets if isinstance(parent, ast.Assign) else [getattr(parent, "target", None)]
+        if not all(isinstance(target, ast.Name) for target in targets):
+            return _Held.OBJECTS
+        reads = [
+            read
+            for definition in definitions
+            for read in self._reads(definition.name)
+            if definition in self._flow.of(read) or self._is_captured(read)
+        ]
+        # A function that gets the very thing that is loaded as a state dict gets a state dict.
+        states = {(read.id, self._flow.of(read)) for read in reads if self._is_loaded(read)}
+        return _together(
+            ask(read)
+            for read in reads
+            if (read.id, self._flow.of(read)) not in states or not self._is_given(read)
+        )
+
+    def _is_captured(self, read: ast.Name) -> bool:
+        """Whether a nested function reads a variable of this body, and not one of its own."""
+        if self._flow.of(read):
+            return False
+        around = self._parents.get(read)
+        while around is not None and around is not self._node:
+            if isinstance(around, _Scoped) and read.id in self._file.body(around).binds:
+                return False
+            around = self._parents.get(around)
+        return True
+
+    @cached_property
+    def binds(self) -> frozenset[str]:
+        """The variables that are given a value here."""
+        return frozenset(definition.name for definition in self._flow.every)
+
+    def _is_given(self, node: ast.expr) -> bool:
+        """Whether a function gets a value that nothing is known of."""
+        parent = self._parents.get(node)
+        if not isinstance(parent, ast.Call) or node not in parent.args or _loads_state(parent):
+            return False
+        return self._given(node, parent) is _Held.OBJECTS
+
+    def _reads(self, name: str) -> list[ast.Name]:
+        """The reads of a variable in the body, nested functions included."""
+        reads, (first, last) = self._file.reads.get(name, []), self._lines
+        return reads[bisect_left(reads, first, key=_line) : bisect_right(reads, last, key=_line)]
+
+
+def _line(node: ast.Name) -> int:
+    return node.lineno
+
+
+def _together(held: Iterable[_Held]) -> _Held:
+    """`OBJECTS` if one says so, else `ENTRY`, `STATE`; nothing is `PLAIN`."""
+    every = set(held)
+    if {_Held.PART, _Held.STATE} <= every:  # it is a state dict here, and has one as an entry there
+        every.add(_Held.ENTRY)
+    return _Held.OBJECTS if _Held.OBJECTS in every else max(every, default=_Held.PLAIN)
+
+
+def _loads_state(call: ast.Call) -> bool:
+    return _called(call).endswith("load_state_dict")
+
+
+def _called(call: ast.Call) -> str:
+    """The last name of what is called."""
+    function = call.func
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+
+
+def _path(call: ast.Call) -> ast.expr | None:
+    """Where `torch.save` writes to."""
+    return call.args[1] if len(call.args) > 1 else keyword_value(call, "f")
+
+
+def _what(call: ast.Call) -> ast.expr | None:
+    """What `torch.save` writes."""
+    return call.args[0] if call.args else keyword_value(call, "obj")
+
+
+def _read_from(call: ast.Call) -> ast.expr | None:
+    """Where `torch.load` reads."""
+    return call.args[0] if call.args else keyword_value(call, "f")
+
+
+def _steady(call: ast.Call) -> str | None:
+    """Where `torch.load` reads, as text, where it is the same each time that it is worked out."""
+    path = _read_from(call)
+    return ast.dump(path) if path is not None and _is_steady(path) else None
+
+
+def _is_steady(path: ast.expr) -> bool:
+    return all(_called(node) in _STEADY for node in ast.walk(path) if isinstance(node, ast.Call))
+
+
+def _fills(statement: ast.stmt, value: str) -> ast.Name | None:
+    """The variable that gets a value as an entry in a statement or below it: `new[key] = value`."""
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name) and node.value.id == value:
+            for target in node.targets:
+                if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
+                    return target.value
+    return None

@@ -1,0 +1,1 @@
+"""Volatile variables become torch.no_grad()."""

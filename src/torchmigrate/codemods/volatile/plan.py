@@ -1,0 +1,351 @@
+"""Which functions of a file change together, since one hands volatile variables to another."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import defaultdict
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from torchmigrate.catalogue.model import Rule
+from torchmigrate.codemods.base.functions import Function, Functions, functions_of
+from torchmigrate.codemods.base.unclear import Unclear
+from torchmigrate.codemods.volatile.flow import RETURNED
+from torchmigrate.codemods.volatile.function import Part
+from torchmigrate.codemods.volatile.makers import argument_for, is_negated, never, parameter_of
+from torchmigrate.codemods.volatile.sites import VARIABLE, Site, flag_of, settings
+from torchmigrate.findings import Edit, Fix, Release
+from torchmigrate.match.rule_matches import Hit
+from torchmigrate.rewrite.planner import FixPlanner
+from torchmigrate.rewrite.statements import Crowded, Rewriting, indent_step
+from torchmigrate.semantics.flow.tree_index import LocalNames
+from torchmigrate.semantics.model import Scope, Use
+from torchmigrate.versions.range import applicability
+
+_UNWRAPS = "TM330"
+_BETWEEN = re.compile(r"\s*,\s*")
+_BEHIND = re.compile(r"\s*[,)]")
+
+
+@dataclass(eq=False, slots=True)
+class Handing:
+    """A call of a function of the file that returns what may be volatile.
+
+    given: the argument that says whether it is, a keyword or a value; None: the default, or nothing, does.
+    """
+
+    maker: Part
+    call: ast.Call
+    given: ast.expr | ast.keyword | None
+
+
+@dataclass(eq=False, slots=True)
+class Group:
+    """Functions that change together.
+
+    handings: the calls among them. problem: why nothing changes.
+    """
+
+    parts: list[Part]
+    handings: list[Handing] = field(default_factory=list)
+    problem: str | None = None
+    fix: Fix | None = None
+
+
+class Plan:
+    """What becomes of all volatile variables of a file."""
+
+    def __init__(self, hits: Sequence[Hit], planner: FixPlanner) -> None:
+        self._planner = planner
+        self._scopes = {id(scope.node): scope for scope in planner.names.scopes}
+        self._scopes[id(planner.names.tree)] = planner.names.module
+        self._groups: dict[int, Group] = {}  # by id() of the function
+        self._parts: dict[int, Part] = {}  # likewise
+        self._inner: defaultdict[int, list[Scope]] = defaultdict(list)  # likewise: the parts within it
+        self._calls: dict[int, Group] = {}  # by id() of a call that hands one on
+        self._parameters: dict[int, str | None] = {}  # of a part that returns some, by id()
+        self._wrapped: defaultdict[int, list[Use]] = defaultdict(list)
+        for use in planner.names.uses:
+            if use.call is not None and use.sure and use.candidates == (VARIABLE,):
+                self._wrapped[id(use.statement)].append(use)
+        self._reading = Rewriting(planner.source, indent_step(planner.names.tree, planner.source))
+        for hit in hits:
+            self._part(hit.use.scope).hits.append(hit)
+        self.settings = settings(planner.names, self._groups)
+        for setting in self.settings:
+            self._part(setting.scope).settings.append(setting)
+        todo = [part for group in self._each() for part in group.parts]
+        while todo:
+            part = todo.pop()
+            group = self._groups[id(part.scope.node)]
+            try:
+                part.read(self._reading)
+                todo += dict.fromkeys(self._follow(part))
+            except Unclear as error:
+                group = self._groups[id(part.scope.node)]
+                group.problem = group.problem or str(error)
+        for group in self._each():
+            if group.problem is not None:
+                self._keep_wrappers(group)
+
+    def outcome(self, where: Scope | ast.Call, rule: Rule) -> Fix | str | None:
+        """The fix of a function, or what is in its way; None: of a call that nothing is known of."""
+        group = (
+            self._groups[id(_function(where).node)]
+            if isinstance(where, Scope)
+            else self._calls.get(id(where))
+        )
+        if group is None:
+            return None
+        if group.problem is None and group.fix is None:
+            try:
+                group.fix = self._fix(group, rule)
+            except (Unclear, Crowded) as error:
+                group.problem = str(error)
+                self._keep_wrappers(group)
+        return group.problem or group.fix
+
+    # ---- groups ---------------------------------------------------------------------------------------
+
+    def _each(self) -> list[Group]:
+        return list({id(group): group for group in self._groups.values()}.values())
+
+    def _part(self, scope: Scope) -> Part:
+        scope = _function(scope)
+        key = id(scope.node)
+        if key not in self._parts:
+            part = self._parts[key] = Part(scope, self._planner, self._wrapped)
+            self._groups[key] = Group([part])
+            self._join_nested(scope)
+        return self._parts[key]
+
+    def _join_nested(self, scope: Scope) -> None:
+        """A function and one inside of it change together: both are on the same lines."""
+        outer = scope.parent
+        while outer is not None and outer.kind != "module":
+            self._join(scope, outer)
+            self._inner[id(outer.node)].append(scope)
+            outer = outer.parent
+        for other in self._inner[id(scope.node)]:
+            self._join(scope, other)
+
+    def _join(self, one: Scope, other: Scope) -> Group:
+        mine, others = self._groups[id(one.node)], self._groups.get(id(other.node))
+        if others is not None and others is not mine:
+            mine.parts += others.parts
+            mine.handings += others.handings
+            mine.problem = mine.problem or others.problem
+            for part in others.parts:
+                self._groups[id(part.scope.node)] = mine
+            for handing in others.handings:
+                self._calls[id(handing.call)] = mine
+        return mine
+
+    def _keep_wrappers(self, group: Group) -> None:
+        """Leave the other variables of a function as they are: what is volatile is migrated with them."""
+        for part in group.parts:
+            start, end = 0, len(self._planner.source.text)
+            if isinstance(part.scope.node, ast.expr | ast.stmt):
+                start, end = self._planner.source.span(part.scope.node)
+            self._planner.withhold(_UNWRAPS, start, end)
+
+    # ---- callers --------------------------------------------------------------------------------------
+
+    @cached_property
+    def _functions(self) -> Functions:
+        return functions_of(self._planner)
+
+    @cached_property
+    def _local(self) -> LocalNames:
+        return LocalNames(self._planner.names)
+
+    def _follow(self, part: Part) -> Iterator[Part]:
+        """The callers that something volatile is returned to, if that is new to them.
+
+        Raises:
+            Unclear: they are not known, and need to be.
+        """
+        if not part.returned:
+            return
+        node = part.scope.node
+        assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef), "only functions return"
+        line = part.flow.leaves[RETURNED][0]
+        parameter = self._parameters[id(part)] = parameter_of(part, line)
+        callers, every = self._callers(node)
+        if (not callers or not every) and (parameter is not None or part.returned - part.computing):
+            raise Unclear(
+                f"line {line}: it is returned, and not every caller of `{node.name}` is in this file"
+            )
+        for caller, statement, call in callers:
+            if id(call) in self._calls:
+                continue
+            given, value = argument_for(call, self._function_of(node), parameter)
+            scope = self._scopes[id(caller.node)]
+            group = self._groups[id(node)]
+            handing = Handing(part, call, given)
+            volatile = parameter is None or not never(value, part)
+            if not volatile:
+                group.handings.append(handing)
+                self._calls[id(call)] = group
+                continue
+            other = self._part(scope)
+            group = self._join(part.scope, scope)
+            group.handings.append(handing)
+            self._calls[id(call)] = group
+            if isinstance(self._local.function_of(call), ast.Lambda | ast.ClassDef):
+                raise Unclear(f"line {call.lineno}: it is called in a lambda, or by a class")
+            block = self._functions.spots[id(statement)].block
+            flag, names = self._flag(value, part, parameter, scope, call)
+            other.handed[id(call)] = Site(statement, block, call, None, None, flag, names, value)
+            yield other
+
+    def _flag(
+        self, value: ast.expr | None, part: Part, parameter: str | None, scope: Scope, call: ast.Call
+    ) -> tuple[str | None, frozenset[str]]:
+        if parameter is None or value is None or isinstance(value, ast.Constant):
+            return None, frozenset()
+        if is_negated(part):
+            value = ast.UnaryOp(ast.Not(), value)
+        return flag_of(value, scope, self._reading, f"line {call.lineno}")
+
+    @cached_property
+    def _by_node(self) -> dict[int, Function]:
+        return {id(item.node): item for item in self._functions.every}
+
+    def _function_of(self, node: ast.AST) -> Function:
+        return self._by_node[id(node)]
+
+    @cached_property
+    def _by_called(self) -> dict[int, list[tuple[Function, ast.stmt, ast.Call]]]:
+        """Who calls each function of the file, by the id() of its node."""
+        found: dict[int, list[tuple[Function, ast.stmt, ast.Call]]] = {}
+        for caller, statement, call, called in self._functions.calls:
+            found.setdefault(id(called.node), []).append((caller, statement, call))
+        return found
+
+    @cached_property
+    def _known_calls(self) -> set[int]:
+        """What is called where it is known which function of the file that is, by id()."""
+        return {id(call.func) for _, _, call, _ in self._functions.calls}
+
+    def _callers(
+        self, node: ast.FunctionDef | ast.AsyncFunctionDef
+    ) -> tuple[list[tuple[Function, ast.stmt, ast.Call]], bool]:
+        """The calls of a function in the file, and whether these are all its mentions."""
+        found = self._by_called.get(id(node), [])
+        function = self._function_of(node)
+        known = self._known_calls
+        every: Iterable[ast.AST] = (
+            self._local.attributes(node.name) if function.owner is not None else self._local.named(node.name)
+        )
+        sole = function.owner is not None or len(self._local.binders(node.name)) == 1
+        plain = not [mark for mark in node.decorator_list if getattr(mark, "id", "") != "staticmethod"]
+        return found, sole and plain and all(id(mention) in known for mention in every)
+
+    # ---- the fix --------------------------------------------------------------------------------------
+
+    def _fix(self, group: Group, rule: Rule) -> Fix:
+        """The fix of a group.
+
+        Raises:
+            Unclear: one of its functions cannot be rewritten.
+            Crowded: as Rewriting says.
+        """
+        rewriting = self._reading.fresh()
+        needed: dict[Edit, None] = {}
+        for part in group.parts:
+            part.check_kept()
+        for part in group.parts:
+            needed.update(dict.fromkeys(part.write(rewriting)))
+        dropped = self._dropped(group)
+        going = frozenset(dropped)
+        for maker in dropped:
+            self._drop_parameter(maker, rewriting)
+        for handing in group.handings:
+            if handing.given is not None and handing.maker in going:
+                given: list[ast.expr | ast.keyword] = [*handing.call.args, *handing.call.keywords]
+                self._cut(given, given.index(handing.given), rewriting)
+        planner = self._planner
+        releases: tuple[Release, ...] = tuple(
+            item for part in group.parts for hit in part.hits for item in planner.imports.releases(hit.use)
+        )
+        level, reason = applicability(rule.cases[0], rule, planner.versions)
+        if dropped:
+            reason = f"{reason}; calls in other files must change as well"
+        title = (
+            "Put what is computed under `torch.no_grad()`" if needed or rewriting.wraps else "Drop `volatile`"
+        )
+        edits = dict.fromkeys((*rewriting.edits(), *needed))
+        return planner.fix(rule, title, level, reason, edits, releases)
+
+    def _dropped(self, group: Group) -> list[Part]:
+        """The functions of which the parameter says nothing any more, once all is rewritten."""
+        found = [part for part in group.parts if self._parameters.get(id(part)) is not None]
+        makers = {id(handing.call): handing.maker for handing in group.handings}
+        while True:
+            left = [part for part in found if self._uses_left(part, makers, frozenset(found)) == 0]
+            if len(left) == len(found):
+                return left
+            found = left
+
+    def _uses_left(self, part: Part, makers: Mapping[int, Part], dropped: Container[Part]) -> int:
+        """How often a function still reads its parameter; `makers` are those that calls hand on, by id()."""
+        name = self._parameters[id(part)]
+        node = part.scope.node
+        assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef), "only functions return"
+        reads = [item for item in ast.walk(node) if isinstance(item, ast.Name) and item.id == name]
+        going: set[int] = set()
+        idle, computing = part.idle, part.computing
+        for number, site in enumerate(part.sites):
+            kept = number in computing - idle or (
+                site.data is None and makers.get(id(site.call)) not in dropped
+            )
+            if not kept and site.value is not None:
+                going.update(id(item) for item in ast.walk(site.value))
+        return sum(id(item) not in going for item in reads)
+
+    def _drop_parameter(self, maker: Part, rewriting: Rewriting) -> None:
+        node = maker.scope.node
+        assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef), "only functions return"
+        arguments = node.args
+        plain = [*arguments.posonlyargs, *arguments.args]
+        defaults = [None] * (len(plain) - len(arguments.defaults)) + list(arguments.defaults)
+        name = self._parameters[id(maker)]
+        index = next((number for number, item in enumerate(plain) if item.arg == name), None)
+        if index is None or arguments.posonlyargs:
+            raise Unclear(f"`{name}` is no ordinary parameter of `{node.name}`")
+        spans = [
+            (rewriting.source.span(item)[0], rewriting.source.span(default or item)[1])
+            for item, default in zip(plain, defaults, strict=True)
+        ]
+        self._cut_span(spans, index, node.lineno, rewriting)
+
+    def _cut(self, items: Sequence[ast.expr | ast.keyword], index: int, rewriting: Rewriting) -> None:
+        spans = [rewriting.source.span(item) for item in items]
+        self._cut_span(spans, index, items[index].lineno, rewriting)
+
+    def _cut_span(
+        self, spans: Sequence[tuple[int, int]], index: int, line: int, rewriting: Rewriting
+    ) -> None:
+        """Take one of several things with commas between them away."""
+        text = rewriting.text
+        start, end = spans[index]
+        if index:
+            start = spans[index - 1][1]
+            clean = _BETWEEN.fullmatch(text, start, spans[index][0])
+        elif len(spans) > 1:
+            end = spans[1][0]
+            clean = _BETWEEN.fullmatch(text, spans[0][1], end)
+        else:
+            clean = _BEHIND.match(text, end)
+        if clean is None or (index and not _BEHIND.match(text, end)):
+            raise Unclear(f"line {line}: something stands between the arguments")
+        rewriting.replace(start, end, "")
+
+
+def _function(scope: Scope) -> Scope:
+    while scope.kind == "comprehension" and scope.parent is not None:
+        scope = scope.parent
+    return scope

@@ -1,0 +1,1 @@
+"""Settings: where they come from, and which rules they select."""

@@ -1,0 +1,352 @@
+"""What a run is asked to do: the configuration file, the command line, and what they come to together.
+
+As in `model`, annotations are not text, so that the named tuples are made quickly.
+"""
+
+import functools
+import os
+import reprlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from torchmigrate.config.selection import (
+    Selectable,
+    SelectorError,
+    apply_layer,
+    default_codes,
+    did_you_mean,
+    union,
+)
+from torchmigrate.files.paths import exists, is_dir, project_of
+from torchmigrate.files.reading import UnreadableError, is_below, read
+from torchmigrate.findings import Applicability
+from torchmigrate.versions.range import VersionRange
+from torchmigrate.versions.releases import NEWEST, RELEASES, parse_version, show_version
+
+if TYPE_CHECKING:
+    from torchmigrate.files.globs import Patterns
+
+FILE_NAME = "torchmigrate.toml"
+TABLE = "tool.torchmigrate"
+_NONE: Mapping[str, str] = {}
+
+
+class ConfigError(Exception):
+    """A configuration or option that cannot be used; the message is one line for a person."""
+
+
+class Layer(NamedTuple):
+    """The options of one origin: a configuration file or the command line. None: not given there.
+
+    origin: how messages name it; option: how they name one of its keys, with `{}` for the key.
+    Paths in `rules` are absolute; patterns are as they were written.
+    project: what `rules` hold has to be in this directory; None: the user named them, they may be anywhere.
+    """
+
+    origin: str = ""
+    option: str = "{}"
+    target: str | None = None
+    minimum: str | None = None
+    select: tuple[str, ...] | None = None
+    extend_select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    exclude: tuple[str, ...] | None = None
+    extend_exclude: tuple[str, ...] = ()
+    extend_safe_fixes: tuple[str, ...] = ()
+    extend_unsafe_fixes: tuple[str, ...] = ()
+    rules: tuple[Path, ...] = ()
+    project: Path | None = None
+    unsafe_fixes: bool | None = None
+    respect_gitignore: bool | None = None
+    force_exclude: bool | None = None
+
+    def fail(self, key: str, what: str) -> ConfigError:
+        """The error to raise about one of the keys."""
+        name = self.option.format(key)
+        return ConfigError(f"{self.origin}: {name}: {what}" if self.origin else f"{name}: {what}")
+
+
+class Settings(NamedTuple):
+    """What to look for, for which versions, and what to fix. Can be sent to another process.
+
+    target, minimum: releases of torch such as "2.15"; minimum None: unknown, only the target matters.
+    detect: what the project of a file requires counts; `minimum`, where there is one, all the same.
+    packages: those of `versions.detect.PACKAGES` that the project declares.
+    codes: of the selected rules. known: the code of every rule that exists, by code and by name.
+    per_file_ignores: pattern relative to `root` (`!` in front: files that do not match) -> codes.
+    root: directory of the configuration, or of the project; patterns are relative to it.
+    """
+
+    codes: frozenset[str] = frozenset()
+    known: Mapping[str, str] = _NONE
+    target: str = NEWEST
+    minimum: str | None = None
+    detect: bool = False
+    packages: frozenset[str] = frozenset()
+    fix: bool = False
+    unsafe_fixes: bool = False
+    per_file_ignores: tuple[tuple[str, frozenset[str]], ...] = ()
+    safe_fixes: frozenset[str] = frozenset()
+    unsafe_codes: frozenset[str] = frozenset()
+    root: Path = Path()
+    exclude: tuple[str, ...] | None = None
+    extend_exclude: tuple[str, ...] = ()
+    respect_gitignore: bool = True
+    force_exclude: bool = False
+
+    @property
+    def least(self) -> Applicability:
+        """How applicable a fix has to be for `--fix` to apply it."""
+        return Applicability.UNSAFE if self.unsafe_fixes else Applicability.SAFE
+
+    def selects(self, code: str) -> bool:
+        """Whether a rule is looked for."""
+        return code in self.codes
+
+    def ignored_in(self, path: Path) -> frozenset[str]:
+        """Codes that `per-file-ignores` turns off for a file."""
+        if not self.per_file_ignores:
+            return frozenset()
+        inside = _relative(path, self.root)
+        ignored: set[str] = set()
+        for pattern, codes in self.per_file_ignores:
+            if _patterns(pattern.removeprefix("!")).covers(inside) is not pattern.startswith("!"):
+                ignored |= codes
+        return frozenset(ignored)
+
+    def promotes(self, code: str) -> bool:
+        """Whether an unsafe fix of this rule counts as safe."""
+        return code in self.safe_fixes
+
+    def demotes(self, code: str) -> bool:
+        """Whether a safe fix of this rule counts as unsafe."""
+        return code in self.unsafe_codes
+
+
+def combine(
+    layers: Sequence[Layer], rules: Sequence[Selectable], *, root: Path, fix: bool = False
+) -> Settings:
+    """The settings of a run. Later layers win.
+
+    Raises ConfigError, naming origin and key, for a selector that fits no rule or an impossible range.
+    """
+    codes = default_codes(rules)
+    per_file: list[tuple[str, frozenset[str]]] = []
+    safe: frozenset[str] = frozenset()
+    unsafe: frozenset[str] = frozenset()
+    settings = Settings(
+        root=root, fix=fix, known={key: rule.code for rule in rules for key in (rule.code, rule.name)}
+    )
+    for layer in layers:
+        for key in ("select", "extend_select", "ignore", "extend_safe_fixes", "extend_unsafe_fixes"):
+            _check(layer, key, getattr(layer, key) or (), rules)
+        codes = apply_layer(
+            codes, rules, select=layer.select, extend_select=layer.extend_select, ignore=layer.ignore
+        )
+        for pattern, selectors in layer.per_file_ignores:
+            _check(layer, "per_file_ignores", selectors, rules)
+            if not _patterns(pattern.removeprefix("!")):
+                raise layer.fail("per-file-ignores", f"{reprlib.repr(pattern)} is not a pattern")
+            per_file.append((pattern, union(selectors, rules)))
+        safe |= union(layer.extend_safe_fixes, rules)
+        unsafe |= union(layer.extend_unsafe_fixes, rules)
+        given = {
+            key: value
+            for key in ("target", "minimum", "exclude", "unsafe_fixes", "respect_gitignore", "force_exclude")
+            if (value := getattr(layer, key)) is not None
+        }
+        settings = settings._replace(
+            **given, extend_exclude=(*settings.extend_exclude, *layer.extend_exclude)
+        )
+    try:
+        VersionRange(settings.target, settings.minimum)
+    except ValueError as error:
+        raise ConfigError(str(error)) from None
+    return settings._replace(
+        codes=codes,
+        per_file_ignores=tuple(per_file),
+        safe_fixes=safe - unsafe,
+        unsafe_codes=unsafe,
+    )
+
+
+def _check(layer: Layer, key: str, selectors: Iterable[str], rules: Sequence[Selectable]) -> None:
+    try:
+        union(selectors, rules)
+    except SelectorError as error:
+        raise layer.fail(key.replace("_", "-"), str(error)) from None
+
+
+def check_version(value: str) -> str:
+    """A release of torch as given by a person, such as "2.13", "v2.13.0" or "2.13.0+cu126", as "2.13".
+
+    Raises ValueError, with what is allowed, for what is no release or not one that is known.
+    """
+    try:
+        version = parse_version(value)
+    except ValueError:
+        shown = reprlib.repr(value)
+        raise ValueError(f'must be a release of torch such as "2.13" or "1.8.1", not {shown}') from None
+    shown = show_version(version)
+    if version > RELEASES[-1]:
+        raise ValueError(
+            f"torch {shown} is not known; the newest release that this version knows is {NEWEST}"
+        )
+    if version > RELEASES[0] and version not in RELEASES:
+        raise ValueError(f"there is no torch {shown}")
+    return shown
+
+
+def _relative(path: Path, root: Path) -> str:
+    """The path as patterns see it: relative to the root, or absolute without its first slash."""
+    absolute = path.absolute()
+    try:
+        return absolute.relative_to(root.absolute()).as_posix()
+    except ValueError:
+        return absolute.relative_to(absolute.anchor).as_posix()
+
+
+@functools.lru_cache(maxsize=256)
+def _patterns(pattern: str) -> "Patterns":
+    from torchmigrate.files.globs import Patterns
+
+    return Patterns([pattern])
+
+
+# ---- the configuration file ---------------------------------------------------------------------------
+
+
+def find_config(start: Path) -> Path | None:
+    """The nearest configuration file at or above a directory.
+
+    That is `torchmigrate.toml`, or a `pyproject.toml` with a [tool.torchmigrate] table. Raises ConfigError
+    for one that is no regular file of the project, and for a `pyproject.toml` that mentions the table but is
+    not TOML.
+    """
+    start = start.absolute()
+    for directory in (start, *start.parents):
+        own = directory / FILE_NAME
+        if _is_there(own):
+            return own
+        project = directory / "pyproject.toml"
+        if _is_there(project) and _has_table(project):
+            return project
+    return None
+
+
+def _is_there(path: Path) -> bool:
+    return exists(path) and not is_dir(path)
+
+
+def _has_table(path: Path) -> bool:
+    data = _read(path, project_of(path.parent))
+    return b"torchmigrate" in data and _table(path, data) is not None
+
+
+def _read(path: Path, within: Path | None) -> bytes:
+    try:
+        return read(path, within=within)
+    except UnreadableError as error:
+        raise ConfigError(f"{path}: {error.reason}") from None
+
+
+def _table(path: Path, data: bytes) -> Any:
+    """The table of ours in a TOML file, None without one."""
+    from torchmigrate.files.formats import FormatError, read_toml
+
+    try:
+        content: Any = read_toml(data)
+    except (FormatError, UnreadableError) as error:
+        raise ConfigError(f"{path}: {error.reason}") from None
+    if path.name != "pyproject.toml":
+        return content
+    tool = content.get("tool", {})
+    return tool.get("torchmigrate") if isinstance(tool, dict) else None
+
+
+def read_config(path: Path, *, named: bool = True) -> Layer:
+    """The options in a configuration file. Raises ConfigError that names the file and the key.
+
+    named: by the user. What is found in a project must be in it, and so must be what it names.
+    """
+    project = None if named else project_of(path.parent)
+    table = _table(path, _read(path, project))
+    inside = path.name == "pyproject.toml"
+    empty = Layer(origin=str(path), option=f"[{TABLE}] {{}}" if inside else "{}")
+    if table is None:
+        raise ConfigError(f"{path}: there is no [{TABLE}] table in it")
+    if not isinstance(table, dict):
+        raise ConfigError(f"{path}: [{TABLE}] must be a table")
+    values: dict[str, object] = {}
+    for key, value in table.items():
+        reader = _READERS.get(key)
+        if reader is None:
+            known = ", ".join(sorted(_READERS))
+            raise empty.fail(key, f"unknown key{did_you_mean(key, _READERS) or '.'} Allowed are {known}")
+        try:
+            values[key.replace("-", "_")] = reader(value)
+        except ValueError as error:
+            raise empty.fail(key, str(error)) from None
+    layer = empty._replace(**values)  # type: ignore[arg-type]  # each reader gives its field's type
+    rules = tuple(path.absolute().parent / item for item in layer.rules)
+    for item, rule in zip(layer.rules, rules, strict=True):
+        if project is not None and not is_below(os.path.realpath(rule), str(project)):
+            what = f"{str(item)!r} is outside of the project; name this file with `--config`"
+            raise empty.fail("rules", what)
+    return layer._replace(rules=rules, project=project)
+
+
+def _read_version(value: object) -> str:
+    if isinstance(value, float | int) and not isinstance(value, bool):
+        raise ValueError(f'must be quoted, such as "{value}" (unquoted, 1.10 would be the number 1.1)')
+    if not isinstance(value, str):
+        raise ValueError(f'must be a release of torch such as "2.13", not {reprlib.repr(value)}')
+    return check_version(value)
+
+
+def _read_flag(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError(f"must be true or false, not {reprlib.repr(value)}")
+    return value
+
+
+def _read_strings(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise ValueError(f"must be a list of strings, not {reprlib.repr(value)}")
+    return tuple(value)
+
+
+def _read_paths(value: object) -> tuple[Path, ...]:
+    return tuple(Path(item) for item in _read_strings(value))
+
+
+def _read_table(value: object) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    if not isinstance(value, dict):
+        raise ValueError(f'must be a table such as {{"tests/*" = ["TM131"]}}, not {reprlib.repr(value)}')
+    entries = []
+    for pattern, selectors in value.items():
+        try:
+            entries.append((pattern, _read_strings(selectors)))
+        except ValueError as error:
+            raise ValueError(f"{pattern!r} {error}") from None
+    return tuple(entries)
+
+
+_READERS: dict[str, Callable[[object], object]] = {
+    "target": _read_version,
+    "minimum": _read_version,
+    "select": _read_strings,
+    "extend-select": _read_strings,
+    "ignore": _read_strings,
+    "per-file-ignores": _read_table,
+    "exclude": _read_strings,
+    "extend-exclude": _read_strings,
+    "extend-safe-fixes": _read_strings,
+    "extend-unsafe-fixes": _read_strings,
+    "rules": _read_paths,
+    "unsafe-fixes": _read_flag,
+    "respect-gitignore": _read_flag,
+    "force-exclude": _read_flag,
+}

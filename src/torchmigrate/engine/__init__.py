@@ -1,0 +1,1 @@
+"""One file in, findings and fixed text out."""

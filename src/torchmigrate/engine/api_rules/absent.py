@@ -1,0 +1,169 @@
+"""TM001, TM002 and TM005 of names: what does not exist at the target, or not yet at the minimum."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from torchmigrate.catalogue.codes import NEEDS_NEWER, REMOVED_API, UNKNOWN_API
+from torchmigrate.engine.api_rules import suggest
+from torchmigrate.engine.api_rules.api import Api
+from torchmigrate.engine.api_rules.places import (
+    NAME_ERRORS,
+    Surrounding,
+    base_of,
+    imports_from,
+    is_handled_at,
+)
+from torchmigrate.engine.api_rules.wording import finding, library_of, needs, release
+from torchmigrate.findings import Finding, Severity, Timeline
+from torchmigrate.semantics.model import Role, Use
+from torchmigrate.versions.releases import show_version
+from torchmigrate.versions.surface import surface_of
+
+# Modules that such packages put into torch.
+_DEVICES = frozenset(["gcu", "hpu", "maca", "mlu", "musa", "neuron", "npu", "sdaa", "xla"])
+
+
+class AbsentNames:
+    """Looks at the names of one file.
+
+    owned: whether the catalogue has a rule of its own for a name.
+    """
+
+    def __init__(
+        self, api: Api, codes: frozenset[str], owned: Callable[[str], bool], surrounding: Surrounding
+    ) -> None:
+        self.api = api
+        self.codes = codes
+        self.owned = owned
+        self.surrounding = surrounding
+        self._said: set[tuple[int, str]] = set()  # from-imports that were reported: one finding each
+
+    def look(self, use: Use, name: str) -> Finding | None:
+        """What is to be said about a name; None where it is there, or that is said elsewhere."""
+        base = base_of(use, name)
+        if len(name) <= len(base):
+            return None  # `f = torch.ger` is looked at, or an import: what it binds follows
+        prefix = self.api.target.missing(name)
+        if prefix is not None:
+            return self._missing(use, name, prefix, base)
+        if self.api.floor is not None and NEEDS_NEWER in self.codes:
+            prefix = self.api.floor.missing(name)
+            if prefix is not None and self._is_new(use, name, prefix, base):
+                return self._too_new(use, name, prefix)
+        return None
+
+    def _missing(self, use: Use, name: str, prefix: str, base: str) -> Finding | None:
+        since = self.api.gone_since(prefix)
+        if since is not None:
+            if (
+                REMOVED_API not in self.codes
+                or self._is_owned(name, prefix)
+                or self._is_elsewhere(use, prefix, base)
+                or is_handled_at(use, name, (name, prefix), self.api.target, NAME_ERRORS)
+            ):
+                return None
+            return self._gone(use, name, prefix, release(prefix, since), show_version(since))
+        if self.api.floor is not None and self.api.there_since(prefix) is not None:
+            if NEEDS_NEWER in self.codes and self._is_new(use, name, prefix, base):
+                return self._too_new(use, name, prefix)
+            return None
+        return self._unknown(use, name, prefix, base)
+
+    def _is_elsewhere(self, use: Use, prefix: str, base: str) -> bool:
+        """Whether what is missing is said at an import, or not at all since the file puts it there."""
+        if len(prefix) <= len(base) or self.surrounding.patches(prefix) or self.surrounding.may_create(use):
+            return True
+        if use.role is not Role.IMPORT and self.surrounding.imports(prefix):
+            return True
+        if imports_from(use, prefix):
+            key = id(use.statement), prefix
+            if key in self._said:
+                return True
+            self._said.add(key)
+        return False
+
+    def _is_owned(self, name: str, prefix: str) -> bool:
+        while len(name) >= len(prefix):
+            if self.owned(name):
+                return True
+            name = name.rpartition(".")[0]
+        return False
+
+    # ---- findings ------------------------------------------------------------------------------------
+
+    def _gone(self, use: Use, name: str, prefix: str, since: str, version: str) -> Finding:
+        # `from torch.gone import f`: where `f` went says more than where the module did.
+        other = suggest.same_name(self.api, name) or suggest.same_name(self.api, prefix)
+        return finding(
+            REMOVED_API,
+            f"`{prefix}` is gone since {since}",
+            Severity.ERROR,
+            self.surrounding.span(use, name, prefix),
+            prefix,
+            Timeline(library_of(prefix), removed=version),
+            f"`{other}` has the same name" if other else None,
+        )
+
+    def _unknown(self, use: Use, name: str, prefix: str, base: str) -> Finding | None:
+        surface = surface_of(prefix)
+        if (
+            UNKNOWN_API not in self.codes
+            or surface is None
+            or surface.known(prefix)
+            or (use.method and use.call is None)  # objects may be given attributes
+            or _is_extension(name, prefix)
+            or self._is_owned(name, prefix)
+            or self._is_elsewhere(use, prefix, base)
+            or is_handled_at(use, name, (name, prefix), self.api.target, NAME_ERRORS)
+        ):
+            return None
+        close = suggest.nearest(self.api, prefix)
+        releases = " to ".join(map(show_version, (surface.versions[0], surface.versions[-1])))
+        return finding(
+            UNKNOWN_API,
+            f"`{prefix}` is in no release of {surface.library} from {releases}",
+            Severity.WARNING,
+            self.surrounding.span(use, name, prefix),
+            prefix,
+            Timeline(surface.library),
+            f"did you mean `{close}`?" if close else None,
+        )
+
+    def _is_new(self, use: Use, name: str, prefix: str, base: str) -> bool:
+        floor = self.api.floor
+        assert floor is not None, "the caller looked"
+        if use.in_string:
+            return False  # an annotation in a string is not evaluated
+        return not (
+            self._is_elsewhere(use, prefix, base)
+            or is_handled_at(use, name, (name, prefix), floor, NAME_ERRORS, is_known=True)
+            or self.surrounding.is_chosen(use)
+        )
+
+    def _too_new(self, use: Use, name: str, prefix: str) -> Finding | None:
+        since = self.api.there_since(prefix)
+        floor = self.api.floor
+        if since is None or floor is None:
+            return None
+        later = self.api.there_since(name)
+        if later is not None and later > since:  # `torch.linalg` came before `torch.linalg.vector_norm`
+            prefix, since = name, later
+        who = "the project supports" if self.api.minimum else "the target is"
+        oldest = show_version(floor.version(prefix))
+        return finding(
+            NEEDS_NEWER,
+            f"`{prefix}` exists since {release(prefix, since)}, and {who} {oldest}",
+            Severity.WARNING,
+            self.surrounding.span(use, name, prefix),
+            prefix,
+            Timeline(library_of(prefix), added=show_version(since)),
+            needs(prefix, since),
+        )
+
+
+def _is_extension(name: str, prefix: str) -> bool:
+    """Whether a name looks like one that a package for another device adds: `torch.npu.is_available`."""
+    owner = prefix.rpartition(".")[0]
+    module = len(name) > len(prefix) and owner in ("torch", "torch.backends")
+    return module or owner in ("torch.version", "torch.xpu") or not _DEVICES.isdisjoint(prefix.split("."))

@@ -1,0 +1,229 @@
+"""TM003, TM004 and TM005 of arguments: what a function no longer takes, takes elsewhere, or not yet."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Sequence
+
+from torchmigrate.catalogue.codes import MOVED_ARGUMENT, NEEDS_NEWER, REMOVED_PARAMETER
+from torchmigrate.engine.api_rules.api import Api, signatures
+from torchmigrate.engine.api_rules.functions import Function, Move
+from torchmigrate.engine.api_rules.places import ARGUMENT_ERRORS, Surrounding, is_handled_at
+from torchmigrate.engine.api_rules.wording import finding, library_of, needs, release
+from torchmigrate.findings import Finding, Severity, Timeline
+from torchmigrate.match.signature import Parameter
+from torchmigrate.semantics.model import Use
+from torchmigrate.versions.releases import show_version
+from torchmigrate.versions.surface import Surface, surface_of
+
+# Their compiled functions have no stubs: what they take is read from docstrings, which leave old forms out.
+_DOCUMENTED = frozenset(["torch.fft", "torch.linalg", "torch.nested", "torch.sparse", "torch.special"])
+
+
+class Functions:
+    """The functions that the files of a run call, each looked up once."""
+
+    def __init__(self, api: Api) -> None:
+        self.api = api
+        self._found: dict[str, Function | None] = {}
+
+    def get(self, name: str) -> Function | None:
+        """A function by its qualified name; None where not all of its signatures are known."""
+        if name not in self._found:
+            surface = surface_of(name)
+            self._found[name] = self._function(name, surface) if surface else None
+        return self._found[name]
+
+    def _function(self, name: str, surface: Surface) -> Function | None:
+        version = self.api.target.version(name)
+        defined = surface.definition(name, version) or name
+        now = signatures(surface, name, version)
+        documented = defined.rpartition(".")[0] in _DOCUMENTED
+        return Function(name, now, surface, self.api) if now and not documented else None
+
+
+class Arguments:
+    """Looks at the calls of one file.
+
+    owned: whether the catalogue has a rule of its own for a parameter (the second) of a function.
+    """
+
+    def __init__(
+        self,
+        functions: Functions,
+        codes: frozenset[str],
+        owned: Callable[[str, str], bool],
+        surrounding: Surrounding,
+    ) -> None:
+        self.functions = functions
+        self.api = functions.api
+        self.codes = codes
+        self.owned = owned
+        self.surrounding = surrounding
+
+    def look(self, use: Use, name: str) -> Iterator[Finding]:
+        """What is to be said about the arguments of a call of `name`, which exists at the target."""
+        call = use.call
+        if call is None or use.in_string or use.in_fstring:
+            return
+        function = self.functions.get(name)
+        if function is None:
+            return
+        for keyword in call.keywords:
+            if keyword.arg is None:
+                continue
+            if keyword.arg not in function.keywords:
+                yield from self._removed_keyword(use, function, keyword, keyword.arg)
+            elif self.api.minimum is not None:
+                yield from self._new_keyword(use, function, keyword, keyword.arg)
+        given = call.args
+        too_many = function.most is not None and len(given) > function.most
+        if given and (too_many or function.moves):
+            if any(isinstance(item, ast.Starred) for item in given) or (
+                function.is_member and not use.method
+            ):
+                return
+            yield from self._too_many(use, function, given)
+            yield from self._moved(use, function, given)
+
+    # ---- TM003 ---------------------------------------------------------------------------------------
+
+    def _removed_keyword(
+        self, use: Use, function: Function, node: ast.keyword, keyword: str
+    ) -> Iterator[Finding]:
+        if REMOVED_PARAMETER not in self.codes or function.takes_any:
+            return
+        since = function.dropped(keyword)
+        if since is None or self._is_settled(use, function.name, keyword):
+            return
+        yield self._finding(
+            REMOVED_PARAMETER,
+            function.name,
+            f"`{function.name}` takes no `{keyword}` since {release(function.name, since)}",
+            node,
+            Timeline(library_of(function.name), removed=show_version(since)),
+        )
+
+    def _too_many(self, use: Use, function: Function, given: Sequence[ast.expr]) -> Iterator[Finding]:
+        most = function.most
+        if REMOVED_PARAMETER not in self.codes or most is None or len(given) <= most:
+            return
+        since = function.narrowed(len(given))
+        if since is None:
+            return
+        before = function.before(since)
+        names = [one.positional[most].name for one in before if len(one.positional) > most]
+        if any(self._is_settled(use, function.name, parameter) for parameter in names):
+            return
+        kept = next((item for item in names if item in function.keywords), None)
+        yield self._finding(
+            REMOVED_PARAMETER,
+            function.name,
+            f"`{function.name}` takes at most {most} positional argument{'s' * (most != 1)} "
+            f"since {release(function.name, since)}; here are {len(given)}",
+            given[most],
+            Timeline(library_of(function.name), removed=show_version(since)),
+            f"pass `{kept}` by keyword" if kept else None,
+        )
+
+    # ---- TM004 ---------------------------------------------------------------------------------------
+
+    def _moved(self, use: Use, function: Function, given: Sequence[ast.expr]) -> Iterator[Finding]:
+        if MOVED_ARGUMENT not in self.codes:
+            return
+        for move in function.moves:
+            if move.position >= len(given):
+                continue
+            argument = given[move.position]
+            evidence = _evidence(argument, move)
+            # Without a minimum, code that nothing tells from code of today counts as that.
+            wanted = evidence >= 0 if self.api.minimum else evidence > 0
+            if not wanted or any(
+                self._is_settled(use, function.name, parameter.name) for parameter in (move.old, move.new)
+            ):
+                continue
+            yield self._finding(
+                MOVED_ARGUMENT,
+                function.name,
+                f"argument {move.position + 1} of `{function.name}` is `{move.new.name}` since "
+                f"{release(function.name, move.since)}; it was `{move.old.name}`",
+                argument,
+                Timeline(library_of(function.name), changed=show_version(move.since)),
+            )
+            return  # those behind it moved with it
+
+    # ---- TM005 ---------------------------------------------------------------------------------------
+
+    def _new_keyword(
+        self, use: Use, function: Function, node: ast.keyword, keyword: str
+    ) -> Iterator[Finding]:
+        floor = self.api.floor
+        if floor is None or NEEDS_NEWER not in self.codes:
+            return
+        then = floor.signatures(function.name)
+        if not then or any(one.keywords is not None or keyword in one.by_name for one in then):
+            return
+        since = function.added(keyword)
+        if (
+            since is None
+            or keyword in self.surrounding.asked_for
+            or is_handled_at(use, function.name, (), floor, ARGUMENT_ERRORS, is_known=True)
+            or self.surrounding.is_chosen(use)
+        ):
+            return
+        yield self._finding(
+            NEEDS_NEWER,
+            function.name,
+            f"`{function.name}` takes `{keyword}` since {release(function.name, since)}, and the project "
+            f"supports {show_version(floor.version(function.name))}",
+            node,
+            Timeline(library_of(function.name), added=show_version(since)),
+            needs(function.name, since),
+        )
+
+    # ---- common --------------------------------------------------------------------------------------
+
+    def _is_settled(self, use: Use, name: str, parameter: str) -> bool:
+        """Whether the catalogue or the code itself takes care of a parameter."""
+        return (
+            self.owned(name, parameter)
+            or parameter in self.surrounding.asked_for
+            or is_handled_at(use, name, (), self.api.target, ARGUMENT_ERRORS)
+        )
+
+    def _finding(
+        self,
+        code: str,
+        name: str,
+        message: str,
+        node: ast.AST,
+        timeline: Timeline,
+        help_text: str | None = None,
+    ) -> Finding:
+        severity = Severity.ERROR if code == REMOVED_PARAMETER else Severity.WARNING
+        return finding(code, message, severity, self.surrounding.span_of(node), name, timeline, help_text)
+
+
+def _evidence(value: ast.expr, move: Move) -> int:
+    """For which parameter an argument seems to be: 1 the old one, -1 the new one, 0 nobody can tell."""
+    word = value.id if isinstance(value, ast.Name) else value.attr if isinstance(value, ast.Attribute) else ""
+    if word in (move.old.name, move.new.name):
+        return 1 if word == move.old.name else -1
+    if not isinstance(value, ast.Constant) or value.value is None:
+        return 0
+    old, new = _fits(value.value, move.old), _fits(value.value, move.new)
+    if new is False:
+        return 0 if old is False else 1
+    return -1 if old is False or (new and not old) else 0
+
+
+def _fits(value: object, parameter: Parameter) -> bool | None:
+    """Whether a literal is of the type of the parameter's default; None where there is none that says."""
+    default = parameter.default
+    if not isinstance(default, ast.Constant) or default.value is None:
+        return None
+    if isinstance(value, bool) or isinstance(default.value, bool):
+        return isinstance(value, bool) and isinstance(default.value, bool)
+    if isinstance(default.value, int | float):
+        return isinstance(value, int | float)
+    return isinstance(value, type(default.value))

@@ -1,0 +1,158 @@
+"""The API rules over one file."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Collection
+from pathlib import Path
+
+from torchmigrate.catalogue.codes import NEEDS_NEWER, OF_API
+from torchmigrate.catalogue.model import Rule
+from torchmigrate.engine.api_rules.absent import AbsentNames
+from torchmigrate.engine.api_rules.api import Api
+from torchmigrate.engine.api_rules.arguments import Arguments, Functions
+from torchmigrate.engine.api_rules.own import held_libraries
+from torchmigrate.engine.api_rules.places import Surrounding, name_of
+from torchmigrate.files.paths import entries
+from torchmigrate.findings import Finding
+from torchmigrate.match.rule_matches import HitFinder, about_arguments
+from torchmigrate.semantics.model import Names, Role
+from torchmigrate.source.text import Source
+
+_BESIDE = frozenset(
+    "test tests testing example examples benchmark benchmarks doc docs tutorial tutorials".split()
+)
+_METADATA = frozenset(["pyproject.toml", "setup.py", "setup.cfg"])
+_HOLD_PACKAGES = frozenset(["src", "lib", "python"])
+_BETWEEN_WORDS = re.compile(r"[^a-z]+")
+
+
+class ApiFinder:
+    """Looks every use of a file up in the API data.
+
+    Args:
+        api: the data at the target and the minimum.
+        codes: of the rules that are selected.
+        catalogue: finds the rules for a name in the whole catalogue, also those that are not selected: what
+            has a rule of its own is left to it.
+    """
+
+    def __init__(self, api: Api, codes: Collection[str], catalogue: HitFinder) -> None:
+        self.api = api
+        self.codes = OF_API.intersection(codes)
+        self.catalogue = catalogue
+        self.functions = Functions(api)
+
+    def findings(
+        self,
+        names: Names,
+        source: Source,
+        path: Path,
+        reported: Collection[int] = (),
+        root: Path | None = None,
+    ) -> list[Finding]:
+        """The findings of one file.
+
+        Args:
+            reported: ids of the uses about which the catalogue says something.
+            root: of the project; the parts of a path below it tell what the file is for. None: that does
+                not matter.
+        """
+        if not names.uses:
+            return []
+        codes = self.codes
+        directory = path.absolute().parent
+        if NEEDS_NEWER in codes and root is not None and is_beside_the_code(path, directory, root):
+            codes -= {NEEDS_NEWER}
+        own = held_libraries(directory)
+        surrounding = Surrounding(names, source)
+        absent = AbsentNames(self.api, codes, self._owns, surrounding)
+        arguments = Arguments(self.functions, codes, self._owns_parameter, surrounding)
+        found: list[Finding] = []
+        for use in names.uses:
+            name = name_of(use)
+            if name is None or id(use) in reported or name.partition(".")[0] in own:
+                continue
+            missing = absent.look(use, name)
+            if missing is not None:
+                found.append(missing)
+            elif use.call is not None and use.role is not Role.STRING and use.sure:
+                found.extend(arguments.look(use, name))
+        return found
+
+    def _owns(self, name: str) -> bool:
+        """Whether the catalogue has a rule for a name as such; rules that are off by default do not count."""
+        return any(not about_arguments(rule) for rule, _ in self.catalogue.rules_for(name) if not rule.opt_in)
+
+    def _owns_parameter(self, name: str, parameter: str) -> bool:
+        """Whether the catalogue has a rule for a name as such, or for this parameter of it."""
+        return any(
+            not about_arguments(rule) or parameter in _parameters(rule)
+            for rule, _ in self.catalogue.rules_for(name)
+            if not rule.opt_in
+        )
+
+
+def is_beside_the_code(path: Path, directory: Path, root: Path) -> bool:
+    """Whether a file is a test, an example, a benchmark or documentation, or else not installed.
+
+    directory: where it is, as an absolute path.
+    """
+    stem = path.stem.lower()
+    return (
+        stem == "conftest"
+        or stem.startswith("test_")
+        or stem.endswith("_test")
+        or _is_beside(path.parent, directory, root)
+    )
+
+
+@functools.lru_cache(maxsize=4096)
+def _is_beside(given: Path, directory: Path, root: Path) -> bool:
+    """The same of a directory, as it is named and as it is."""
+    inside = directory.relative_to(root) if directory.is_relative_to(root) else given
+    words = {word for part in inside.parts for word in _BETWEEN_WORDS.split(part.lower())}
+    return not words.isdisjoint(_BESIDE) or _is_beside_packages(directory, root)
+
+
+def _is_beside_packages(directory: Path, root: Path) -> bool:
+    """Whether a directory is beside the packages of its project, such as `recipes/` or `scripts/`.
+
+    What `pip` installs are packages, and what stands at the root or below `src` and its like; the minimum of
+    a project is for those who install it.
+    """
+    above = [place for place in (directory, *directory.parents) if place.is_relative_to(root)]
+    home = next((place for place in above if not _METADATA.isdisjoint(entries(place))), None)
+    if home is None or directory == home:
+        return False
+    top = directory.relative_to(home).parts[0]
+    return top not in _HOLD_PACKAGES and not _is_package(home / top) and _has_packages(home)
+
+
+@functools.lru_cache(maxsize=256)
+def _has_packages(home: Path) -> bool:
+    """Whether something below a directory is installed as a package, tests and the like apart."""
+    others = [name for name in entries(home) if name not in _HOLD_PACKAGES]
+    inside = [place for name in _HOLD_PACKAGES & {*entries(home)} for place in _below(home / name)]
+    return any(
+        _is_package(place)
+        for place in [*(home / name for name in others), *inside]
+        if _BESIDE.isdisjoint(_BETWEEN_WORDS.split(place.name.lower()))
+    )
+
+
+def _below(directory: Path) -> list[Path]:
+    return [directory / name for name in entries(directory)]
+
+
+def _is_package(directory: Path) -> bool:
+    return "__init__.py" in entries(directory)
+
+
+def _parameters(rule: Rule) -> set[str]:
+    """Every parameter that a rule says something about."""
+    found = {*rule.parameters, *rule.missing, *rule.match}
+    for case in rule.cases:
+        found.update(case.when, case.drop, case.keywords, case.map, case.set, case.to_keyword)
+    return found

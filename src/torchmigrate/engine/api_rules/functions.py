@@ -1,0 +1,132 @@
+"""How a function can be called at the target, and could be called in earlier releases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from torchmigrate.engine.api_rules.api import Api, Signatures, Version, signatures
+from torchmigrate.match.signature import Parameter, Signature
+from torchmigrate.versions.surface import Surface
+from torchmigrate.versions.surface_model import EntryKind
+
+# Before torch had stubs, what is known of its compiled functions comes from their docstrings.
+_CERTAIN_SINCE: dict[str, Version] = {"torch": (1, 2)}
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """Since a release, the argument at a position is for another parameter than before."""
+
+    position: int
+    old: Parameter
+    new: Parameter
+    since: Version
+
+
+class Function:
+    """A function, or a class as what makes its objects, of which all signatures at the target are known.
+
+    now: these. keywords: every name in them; takes_any: `**kwargs` is one of them. most: how many arguments
+    without a keyword it takes, None: any number.
+    """
+
+    def __init__(self, name: str, now: Signatures, surface: Surface, api: Api) -> None:
+        self.name = name
+        self.now = now
+        self.keywords = frozenset(name for one in now for name in one.by_name)
+        self.takes_any = any(one.keywords is not None for one in now)
+        endless = any(one.variadic is not None for one in now)
+        self.most = None if endless else max(len(one.positional) for one in now)
+        self._surface = surface
+        self._api = api
+
+    @cached_property
+    def history(self) -> tuple[tuple[Version, Signatures], ...]:
+        """The signatures in every release up to the target, the oldest first."""
+        target = self._api.target.version(self.name)
+        return tuple(
+            (version, signatures(self._surface, self.name, version))
+            for version in self._surface.versions
+            if version <= target
+        )
+
+    @cached_property
+    def _certain(self) -> tuple[tuple[Version, Signatures], ...]:
+        """The history of which names and order of the parameters are certain."""
+        first = _CERTAIN_SINCE.get(self._surface.library, (0,))
+        return tuple(item for item in self.history if item[0] >= first)
+
+    @cached_property
+    def is_member(self) -> bool:
+        """Whether it belongs to a class, so that its first argument may be the object."""
+        owner = self._surface.entry(self.name.rpartition(".")[0], self._api.target.version(self.name))
+        return owner is None or owner.kind is not EntryKind.MODULE
+
+    def dropped(self, keyword: str) -> Version | None:
+        """The release since which it no longer takes a keyword; None: it never did."""
+        return _last(self._certain, lambda one: named(one, keyword))
+
+    def narrowed(self, count: int) -> Version | None:
+        """The release since which it no longer takes so many positional arguments; None: it never did."""
+        return _last(self._certain, lambda one: one.variadic is None and len(one.positional) >= count)
+
+    def added(self, keyword: str) -> Version | None:
+        """The first of the releases that take a keyword; None: nobody knows.
+
+        It is not known where the first one of all, or the first one with stubs, is among them: the docstrings
+        from before leave forms out. Nor where a release between lacks it: then its stub does.
+        """
+        takes = [any(named(one, keyword) for one in then) for _, then in self._certain]
+        if True not in takes or takes[0]:
+            return None
+        first = takes.index(True)
+        return self._certain[first][0] if all(takes[first:]) else None
+
+    def before(self, version: Version) -> Signatures:
+        """The signatures in the release before this one."""
+        found: Signatures = ()
+        for release, then in self.history:
+            if release == version:
+                break
+            found = then
+        return found
+
+    @cached_property
+    def moves(self) -> tuple[Move, ...]:
+        """The positions that mean something else at the target than in a release that is supported."""
+        return tuple(self._find_moves()) if len(self.now) == 1 and self.most else ()
+
+    def _find_moves(self) -> Iterator[Move]:
+        api, history = self._api, self._certain
+        (now,) = self.now
+        floor = api.floor.version(self.name) if api.minimum and api.floor else (0,)
+        oldest = max((version for version, _ in history if version <= floor), default=floor)
+        for position, new in enumerate(now.positional):
+            since: Version | None = None
+            for version, then in reversed(history):
+                if version < oldest or len(then) != 1 or len(then[0].positional) <= position:
+                    break
+                old = then[0].positional[position]
+                if old.name != new.name:
+                    if since is not None and (old.name in now.by_name or new.name in then[0].by_name):
+                        yield Move(position, old, new, since)
+                    break  # else it is the same by another name
+                since = version
+
+
+def _last(history: Sequence[tuple[Version, Signatures]], fits: Callable[[Signature], bool]) -> Version | None:
+    """The release since which no signature fits; None: none ever did."""
+    since: Version | None = None
+    for version, then in reversed(history):
+        if any(map(fits, then)):
+            return since
+        since = version
+    return None
+
+
+def named(signature: Signature, name: str) -> bool:
+    """Whether a parameter can be given by this keyword (and not by `**` alone)."""
+    found = signature.by_name.get(name)
+    return found is not None and found.kind in ("positional", "keyword-only")

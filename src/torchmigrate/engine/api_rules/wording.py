@@ -1,0 +1,49 @@
+"""Findings of the API rules in words."""
+
+from __future__ import annotations
+
+from torchmigrate.catalogue.api_rules import RULES
+from torchmigrate.engine.api_rules.api import Version
+from torchmigrate.findings import Finding, Severity, Timeline
+from torchmigrate.versions.releases import show_version
+
+_RULES = {rule.code: rule for rule in RULES}
+
+
+def library_of(name: str) -> str:
+    """The library to which a dotted name belongs."""
+    return name.partition(".")[0]
+
+
+def release(name: str, version: Version) -> str:
+    """A release of the library of a name: "torch 1.8"."""
+    return f"{library_of(name)} {show_version(version)}"
+
+
+def needs(name: str, since: Version) -> str:
+    """What to do about a name that is newer than the minimum: the same for all of a release."""
+    return f"raise the minimum to {release(name, since)}, or test for the release"
+
+
+def finding(
+    code: str,
+    message: str,
+    severity: Severity,
+    span: tuple[int, int],
+    symbol: str,
+    timeline: Timeline,
+    help_text: str | None = None,
+) -> Finding:
+    """A finding of one of these rules, with the rule's advice where there is nothing better."""
+    rule = _RULES[code]
+    return Finding(
+        code=code,
+        name=rule.name,
+        message=message,
+        severity=severity,
+        start=span[0],
+        end=span[1],
+        help=help_text or rule.advice,
+        symbol=symbol,
+        timeline=timeline,
+    )

@@ -1,0 +1,235 @@
+"""Fixes that would break what other code does with a name: they are shown, never applied."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import re
+from bisect import bisect_left
+from pathlib import Path
+
+from torchmigrate.findings import Applicability, Edit, Finding, Fix
+from torchmigrate.project.index import ProjectIndex
+from torchmigrate.project.mentions import Mentions
+from torchmigrate.project.screening import Imports, may_assign, may_patch
+from torchmigrate.semantics.exports import Exports
+from torchmigrate.semantics.model import Binding, Kind, Names
+from torchmigrate.semantics.public_names import canonical
+from torchmigrate.source.text import Source
+
+_WORD = re.compile(r"\w+")
+_Import = ast.Import | ast.ImportFrom
+_SETTINGS = "torch.backends."  # what is assigned there is no function
+
+
+def held_back(
+    found: list[Finding], names: Names, source: Source, path: Path, exports: Exports, project: ProjectIndex
+) -> list[Finding]:
+    """The findings, with those fixes as advice only that leave a patch, or another file, without its name."""
+    reasons: dict[int, str] = {}
+    patches = _Patches(names, source, path, project)
+    fixes = {id(finding.fix): finding.fix for finding in found if finding.fix is not None}
+    imports = [binding for binding in names.imports if binding.scope is names.module]
+    uses = sorted((offset, binding.name) for binding in imports for offset in binding.uses)
+    bound = _Bound(names, source)
+    for key, fix in fixes.items():
+        reason = bound.removed(fix, exports)
+        for symbol in bound.rebound(fix):
+            reason = reason or patches.of_symbol(symbol)
+        for name in _written_without(fix, uses):
+            reason = reason or patches.of_binding(name)
+        if reason is not None:
+            reasons[key] = reason
+    for finding in found:
+        if finding.fix is not None and finding.symbol and id(finding.fix) not in reasons:
+            reason = patches.of_symbol(finding.symbol)
+            if reason is not None and not patches.is_kept(finding.symbol, finding.fix):
+                reasons[id(finding.fix)] = reason
+    if not reasons:
+        return found
+    held = {
+        key: fix._replace(applicability=Applicability.DISPLAY, reason=reasons[key])
+        for key, fix in fixes.items()
+        if key in reasons
+    }
+    return [finding._replace(fix=held.get(id(finding.fix), finding.fix)) for finding in found]
+
+
+class _Bound:
+    """Where the module itself binds its names."""
+
+    def __init__(self, names: Names, source: Source) -> None:
+        self.names = names
+        self.source = source
+        places: list[tuple[int, int]] = []  # offset, number of the binding
+        self.bindings = [binding for bound in names.module.bindings.values() for binding in bound]
+        for number, binding in enumerate(self.bindings):
+            node = binding.statement if binding.kind is Kind.DEFINITION else binding.node
+            if isinstance(node, (ast.stmt, ast.expr, ast.alias)):
+                places.append((source.offset(node.lineno, node.col_offset), number))
+        self.places = sorted(places)
+
+    def removed(self, fix: Fix, exports: Exports) -> str | None:
+        """Why a fix may not unbind a name; imports without uses go later, and know it."""
+        cut = sorted(
+            {
+                number
+                for edit in fix.edits
+                for _, number in self.places[
+                    bisect_left(self.places, (edit.start, 0)) : bisect_left(self.places, (edit.end, 0))
+                ]
+            }
+        )
+        if not cut:
+            return None
+        words = {word for edit in fix.edits for word in _WORD.findall(edit.text)}
+        gone: dict[str, list[Binding]] = {}
+        for number in cut:
+            gone.setdefault(self.bindings[number].name, []).append(self.bindings[number])
+        for name, bound in gone.items():
+            every = len(bound) == len(self.names.module.bindings[name])
+            if every and name not in words and exports.takes(bound[0]):
+                return f"`{name}` is taken from this file by other code"
+        return None
+
+    def rebound(self, fix: Fix) -> list[str]:
+        """What uses in the file mean by the names that a fix imports from another place."""
+        inside: dict[int, list[Edit]] = {}  # number of the statement -> edits
+        for edit in fix.edits:
+            number = bisect_left(self._imports, (edit.start + 1,)) - 1
+            if number >= 0 and edit.end <= self._imports[number][1]:
+                inside.setdefault(number, []).append(edit)
+        found: dict[str, None] = {}
+        for number, edits in inside.items():
+            start, end, statement = self._imports[number]
+            left = _imported(_edited(self.source.text[start:end], edits, start))
+            for alias in statement.names:
+                if _taken(statement, alias) not in left:
+                    found.update(self._meant.get(id(alias), {}))
+        return list(found)
+
+    @functools.cached_property
+    def _imports(self) -> list[tuple[int, int, _Import]]:
+        """Offsets of every import that binds names, in source order."""
+        held = (binding.statement for binding in self.names.imports)
+        statements = {id(node): node for node in held if isinstance(node, _Import)}
+        found = [(*self.source.span(statement), statement) for statement in statements.values()]
+        return sorted(found, key=lambda item: item[0])
+
+    @functools.cached_property
+    def _meant(self) -> dict[int, dict[str, None]]:
+        """id() of what an import takes -> the qualified names that its uses may mean."""
+        found: dict[int, dict[str, None]] = {}
+        for use in self.names.uses:
+            for binding in use.origins:
+                if binding.is_import:
+                    found.setdefault(id(binding.node), {}).update(dict.fromkeys(use.candidates))
+        return found
+
+
+def _edited(text: str, edits: list[Edit], start: int) -> str:
+    for edit in sorted(edits, reverse=True):
+        text = text[: edit.start - start] + edit.text + text[edit.end - start :]
+    return text
+
+
+def _imported(text: str) -> set[tuple[str | None, str, str | None]]:
+    """What the imports in a text take; nothing where it is no code of its own."""
+    try:
+        tree = ast.parse(text)
+    except SyntaxError:
+        return set()
+    statements = [node for node in ast.walk(tree) if isinstance(node, _Import)]
+    return {_taken(node, alias) for node in statements for alias in node.names}
+
+
+def _taken(node: _Import, alias: ast.alias) -> tuple[str | None, str, str | None]:
+    """Module, name and new name."""
+    return node.module if isinstance(node, ast.ImportFrom) else None, alias.name, alias.asname
+
+
+def _written_without(fix: Fix, uses: list[tuple[int, str]]) -> list[str]:
+    """The imported names that a fix no longer uses somewhere; `uses` are offsets and names, sorted."""
+    found: dict[str, None] = {}
+    for edit in fix.edits:
+        here = uses[bisect_left(uses, (edit.start, "")) : bisect_left(uses, (edit.end, ""))]
+        words = set(_WORD.findall(edit.text)) if here else set()
+        found.update(dict.fromkeys(name for _, name in here if name not in words))
+    return list(found)
+
+
+class _Patches:
+    """What the file and its project patch."""
+
+    def __init__(self, names: Names, source: Source, path: Path, project: ProjectIndex) -> None:
+        self.names = names
+        self.source = source
+        self.data = source.text.encode("utf-8", "surrogatepass")
+        self.path = path
+        self.project = project
+        self._own: Mentions | None = None
+        self._imported: Imports | None = None
+        self._known: dict[str, str | None] = {}
+        self._uses: dict[str, list[tuple[int, int]]] = {}
+
+    def of_symbol(self, symbol: str) -> str | None:
+        """Why a use of a library's name may not get another one."""
+        if symbol not in self._known:
+            self._known[symbol] = self._symbol(canonical(symbol))
+        return self._known[symbol]
+
+    def _symbol(self, name: str) -> str | None:
+        if name.startswith(_SETTINGS):
+            return None
+        last = name.rpartition(".")[2]
+        if self._may_replace(last) and self._patches_here(name, last):
+            return f"this file puts something else in the place of `{name}`, which the new code would not see"
+        other = self.project.patched(self.path, name)
+        if other is not None:
+            return (
+                f"{other.name} puts something else in the place of `{name}`, which the new code would not see"
+            )
+        return None
+
+    def is_kept(self, symbol: str, fix: Fix) -> bool:
+        """Whether a fix leaves the uses of a name, so that what is put in its place sees the new code."""
+        public = canonical(symbol)
+        if symbol not in self._uses:
+            self._uses[symbol] = [
+                (use.start, use.end)
+                for use in self.names.uses
+                if symbol in use.candidates or public in map(canonical, use.candidates)
+            ]
+        uses = self._uses[symbol]
+        touched = [
+            (edit.text, self.source.text[start:end])
+            for edit in fix.edits
+            for start, end in uses
+            if edit.start < end and start < edit.end
+        ]
+        return bool(uses) and all(
+            re.search(rf"(?<![\w.]){re.escape(spelled)}(?!\w)", text) for text, spelled in touched
+        )
+
+    def of_binding(self, name: str) -> str | None:
+        """Why a use of an imported name may not be written without it."""
+        if self.project.replaced(self.path, name):
+            return f"another file puts something else in the place of `{name}` of this one"
+        return None
+
+    def _may_replace(self, last: str) -> bool:
+        return may_assign(self.data, self._imports, last) or may_patch(self.data, self._imports, last)
+
+    def _imports(self) -> Imports:
+        if self._imported is None:
+            data = self.data  # and not this object, which would be garbage then
+            self._imported = Imports(lambda: data, self.path.absolute().parent.parts)
+        return self._imported
+
+    def _patches_here(self, name: str, last: str) -> bool:
+        if self._own is None:
+            self._own = Mentions(self.names.tree, self.path.absolute().parent.parts)
+        return last in self._own.patched_anywhere or any(
+            item.parts[-1] == last and name in self.project.qualified(item, self.path)
+            for item in self._own.patched
+        )

@@ -1,0 +1,298 @@
+"""Comments that hide findings, and the rules about these comments.
+
+`# torchmigrate: ignore[TM131, other-name] reason` hides the listed rules on its logical line: all lines
+of a statement without a body, the header of one with a body. `# torchmigrate: ignore-file[...]` hides
+them in the whole file. `# noqa: TM131` and a bare `# noqa` work as in flake8, as do `# flake8: noqa` and
+`# flake8: noqa: TM131` on a line of their own, for the whole file; a code of TorchFix in it
+stands for those of ours that find the same.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from bisect import bisect_right
+from collections.abc import Collection, Iterator, Mapping
+from typing import NamedTuple
+
+from torchmigrate.catalogue.codes import INVALID_SUPPRESSION, UNUSED_SUPPRESSION
+from torchmigrate.findings import Applicability, Edit, Finding, Fix, Severity
+from torchmigrate.source.text import Source
+
+# Patterns are compiled when they are used: most runs need none of them.
+_OURS = r"#\s*torchmigrate:\s*(?P<kind>[\w-]*)\s*(?:\[(?P<items>[^\]#]*)\])?[^#]*"
+# flake8's own form: what does not look like a list of codes makes a bare noqa.
+_NOQA = r"(?i)#\s*noqa(?::\s?(?P<items>[A-Z]+[0-9]+(?:[,\s]+[A-Z]+[0-9]+)*)[^#]*)?(?![\w-])"
+_NOQA_FILE = r"(?i)#\s*flake8[:=]\s*noqa(?::\s?(?P<items>[A-Z]+[0-9]+(?:[,\s]+[A-Z]+[0-9]+)*))?\s*\Z"
+_NOQA_LINE = r"(?i)noqa:([^\n]*)"
+_CODE = r"(?i)[A-Z]+[0-9]+"
+_ITEM = r"[^\s,]+"
+_TO_NEXT = r"[ \t\f]*(\r\n|\r|\n|\Z)?"  # what follows a comment on its line, and the end of the line
+
+
+class _Item:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.used = False
+
+
+class _Comment(NamedTuple):
+    """One directive. `noqa` compares codes by prefix and without case, as flake8 does."""
+
+    kind: str  # "ignore" | "ignore-file" | "noqa" | "noqa-file" | whatever was written
+    items: list[_Item] | None  # None: no list was written
+    items_span: tuple[int, int]
+    start: int
+    end: int
+    first: int  # rows of the logical line
+    last: int
+    alone: bool  # no code on its logical line
+
+    @property
+    def is_noqa(self) -> bool:
+        return self.kind in ("noqa", "noqa-file")
+
+    @property
+    def is_for_file(self) -> bool:
+        return self.kind in ("ignore-file", "noqa-file")
+
+    def hides(self, code: str, name: str) -> bool:
+        if self.is_noqa and self.items is None:
+            return True
+        hidden = False
+        for item in self.items or ():
+            if self.is_noqa:
+                fits = code.upper().startswith(item.text.upper()) or _is_torchfix(item.text, code)
+            else:
+                fits = item.text in (code, name)
+            if fits:
+                item.used = hidden = True
+        return hidden
+
+
+class Suppressions:
+    """The suppressions of one file. Its comments are only looked for when somebody needs them."""
+
+    def __init__(self, source: Source, comments: list[_Comment] | None) -> None:
+        self.source = source
+        self._comments = comments
+        # By the first row of a logical line (0: the whole file) what hides findings there, and what it hides.
+        self._hiding: dict[int, list[_Comment]] = {}
+        self._rows: list[int] = []
+        self._hidden: dict[tuple[int, str, str], bool] = {}
+
+    @classmethod
+    def of(cls, source: Source) -> Suppressions:
+        """The suppressions of a source that parses as Python."""
+        text = source.text
+        # Any mixture of cases is a noqa; folding a whole file to find it costs less than one regex over it.
+        return cls(source, None if "torchmigrate:" in text or "noqa" in text.lower() else [])
+
+    def hides(self, code: str, name: str, row: int) -> bool:
+        """Whether a finding of this rule that begins in this row is suppressed; marks what does it."""
+        if not self._read():
+            return False
+        index = bisect_right(self._rows, row) - 1
+        of_line = self._is_hidden(code, name, self._rows[index], row) if index >= 0 else False
+        return self._is_hidden(code, name, 0, row) or of_line
+
+    def _is_hidden(self, code: str, name: str, first: int, row: int) -> bool:
+        """Whether a comment of the logical line that begins in a row hides a rule in one of its rows."""
+        comments = self._hiding.get(first)
+        if not comments or (first and row > comments[0].last):
+            return False
+        key = (first, code, name)
+        if key not in self._hidden:  # each marks what hides the rule, so all are asked
+            self._hidden[key] = True in [comment.hides(code, name) for comment in comments]
+        return self._hidden[key]
+
+    def filter(
+        self, found: list[Finding], enabled: Collection[str], known: Mapping[str, str]
+    ) -> list[Finding]:
+        """The findings that are not hidden, and those about the suppressions themselves.
+
+        enabled: codes of the rules that were looked for in this file; known: the code of every rule that
+        exists, by code and by name.
+        """
+        left = [
+            finding
+            for finding in found
+            if not self.hides(finding.code, finding.name, self.source.position(finding.start)[0])
+        ]
+        return [*left, *self.findings(enabled, known)]
+
+    def findings(self, enabled: Collection[str], known: Mapping[str, str]) -> list[Finding]:
+        """What is wrong with the suppressions. To be called after every `hides`; arguments as in `filter`."""
+        if self._comments is None and not self.concern(known):
+            return []
+        found: list[Finding] = []
+        for comment in self._read():
+            if not comment.is_noqa:
+                message = _fault(comment, known)
+                if message is not None:
+                    if INVALID_SUPPRESSION in enabled:
+                        found.append(_finding(INVALID_SUPPRESSION, Severity.WARNING, comment, message))
+                    continue
+            if UNUSED_SUPPRESSION in enabled:
+                found.extend(self._unused(comment, enabled, known))
+        return found
+
+    def _unused(
+        self, comment: _Comment, enabled: Collection[str], known: Mapping[str, str]
+    ) -> Iterator[Finding]:
+        items = comment.items or []
+        unused = [item for item in items if not item.used and known.get(_key(comment, item)) in enabled]
+        if not unused:
+            return
+        gone = set(unused)
+        kept = [item for item in items if item not in gone]
+        listed = ", ".join(f"`{item.text}`" for item in unused)
+        where = "in this file" if comment.is_for_file else "on this line"
+        fix = Fix(
+            "Remove the unused suppression",
+            Applicability.SAFE,
+            (self._removal(comment, kept),),
+            code=UNUSED_SUPPRESSION,
+        )
+        yield _finding(
+            UNUSED_SUPPRESSION, Severity.INFO, comment, f"nothing to suppress for {listed} {where}", fix
+        )
+
+    def _removal(self, comment: _Comment, kept: list[_Item]) -> Edit:
+        if kept:
+            start, end = comment.items_span
+            written = self.source.text[start:end]
+            between = re.search(r"[,\s]+", written)
+            return Edit(start, end, (between.group() if between else ", ").join(item.text for item in kept))
+        text = self.source.text
+        rest = re.compile(_TO_NEXT).match(text, comment.end)
+        assert rest is not None, "it matches nothing as well"
+        if rest[1] is None:  # another comment follows on this line
+            return Edit(comment.start, rest.end(), "")
+        start = comment.start
+        while start and text[start - 1] in " \t\f":
+            start -= 1
+        alone = start == 0 or text[start - 1] in "\r\n"  # nothing else in this line: all of it goes
+        return Edit(start, rest.end() if alone else rest.start(1), "")
+
+    def concern(self, known: Collection[str]) -> bool:
+        """Whether a comment may name a rule of ours; if not, and nothing was found, there is nothing to do.
+
+        Most files with a noqa are so spared the tokenizer.
+        """
+        if self._comments == []:
+            return False
+        if "torchmigrate:" in self.source.text:
+            return True
+        return any(
+            code.upper() in known
+            for match in re.finditer(_NOQA_LINE, self.source.text)
+            for code in re.findall(_CODE, match.group(1))
+        )
+
+    def _read(self) -> list[_Comment]:
+        if self._comments is None:
+            self._comments = list(_comments(self.source))
+            for comment in self._comments:
+                if comment.is_noqa or comment.kind in ("ignore", "ignore-file"):
+                    row = 0 if comment.is_for_file else comment.first
+                    self._hiding.setdefault(row, []).append(comment)
+            self._rows = sorted(row for row in self._hiding if row)
+        return self._comments
+
+
+def _is_torchfix(text: str, code: str) -> bool:
+    """Whether a code of TorchFix, or the beginning of one, stands for a code of ours."""
+    if not text.upper().startswith("TOR"):
+        return False
+    from torchmigrate.config.torchfix_codes import ours
+
+    return code in ours(text.upper())
+
+
+def _key(comment: _Comment, item: _Item) -> str:
+    return item.text.upper() if comment.is_noqa else item.text
+
+
+def _finding(
+    code: str, severity: Severity, comment: _Comment, message: str, fix: Fix | None = None
+) -> Finding:
+    from torchmigrate.catalogue.builtin import COMMENTS  # seldom needed
+
+    rule = next(rule for rule in COMMENTS if rule.code == code)
+    help_text = None if fix else rule.advice
+    return Finding(code, rule.name, message, severity, comment.start, comment.end, help=help_text, fix=fix)
+
+
+def _fault(comment: _Comment, known: Collection[str]) -> str | None:
+    """Why a comment of ours is refused."""
+    if comment.kind not in ("ignore", "ignore-file"):
+        return f"`{comment.kind or 'torchmigrate:'}` is not a suppression; this comment suppresses nothing"
+    if not comment.items:
+        return f"`{comment.kind}` without a code suppresses nothing; name what it should hide"
+    unknown = [item.text for item in comment.items if item.text not in known]
+    if unknown:
+        from torchmigrate.config.selection import did_you_mean
+
+        codes = [code for code in known if code.startswith(unknown[0]) and code[len(unknown[0]) :].isdigit()]
+        if codes:
+            which = f"`{codes[0]}`" if len(codes) == 1 else f"each of the {len(codes)}"
+            return (
+                f"`{unknown[0]}` is the beginning of codes; a suppression names whole ones: name {which}"
+                " that it should hide"
+            )
+        return f"unknown rule `{unknown[0]}` in a suppression{did_you_mean(unknown[0], known)}"
+    if comment.kind == "ignore" and comment.alone:
+        return (
+            "a suppression on a line of its own hides nothing; put it at the end of the line it is meant for"
+        )
+    return None
+
+
+def _comments(source: Source) -> Iterator[_Comment]:
+    """Every directive in the comments of a source that parses as Python."""
+    import tokenize
+
+    plain = source.text.replace("\r\n", "\n").replace("\r", "\n")  # tokenize knows only these; columns stay
+    waiting: list[tuple[int, str]] = []  # comments of the logical line being read
+    first, code_seen = 1, False
+    skipped = (tokenize.INDENT, tokenize.DEDENT, tokenize.NL, tokenize.ENCODING, tokenize.ENDMARKER)
+    try:
+        for token in tokenize.generate_tokens(io.StringIO(plain).readline):
+            if token.type == tokenize.COMMENT:
+                if not code_seen and not waiting:
+                    first = token.start[0]
+                waiting.append((source.line_start(token.start[0]) + token.start[1], token.string))
+            elif token.type == tokenize.NEWLINE or (token.type == tokenize.NL and not code_seen):
+                for start, comment in waiting:
+                    for directive in _directives(start, comment, first, token.start[0], not code_seen):
+                        if directive.kind != "noqa-file" or _begins_line(source.text, start):
+                            yield directive
+                waiting, code_seen = [], False
+            elif token.type not in skipped and not code_seen:
+                first, code_seen = token.start[0], True
+    except (tokenize.TokenError, SyntaxError):
+        return  # not Python, or a form that only the tokenizer minds
+
+
+def _begins_line(text: str, offset: int) -> bool:
+    """Whether there is nothing but white space before a place in its line."""
+    before = text[:offset].rstrip(" \t\f")
+    return not before or before[-1] in "\r\n"
+
+
+def _directives(offset: int, comment: str, first: int, last: int, alone: bool) -> Iterator[_Comment]:
+    for pattern, kind in ((_OURS, ""), (_NOQA, "noqa"), (_NOQA_FILE, "noqa-file")):
+        for match in re.finditer(pattern, comment):
+            written = match.group("items")
+            span = (match.start("items"), match.end("items"))
+            yield _Comment(
+                kind=kind or match.group("kind"),
+                items=None if written is None else [_Item(part) for part in re.findall(_ITEM, written)],
+                items_span=(offset + span[0], offset + span[1]),
+                start=offset + match.start(),
+                end=offset + len(comment[: match.end()].rstrip()),
+                first=first,
+                last=last,
+                alone=alone,
+            )

@@ -1,0 +1,72 @@
+"""TOML and YAML that a stranger wrote: an error says where, and nothing of what stands there."""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import Any
+
+from torchmigrate.files.reading import UnreadableError
+
+MOST_DEPTH = 50  # of YAML; the library in C that reads it overflows its stack
+
+MOST_DOTS = 10_000_000  # of TOML: the sum of the squares of how many there are in a line
+
+
+class FormatError(Exception):
+    """A text that is not what it should be; the reason is one line for a person."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+def read_toml(data: bytes) -> dict[str, Any]:
+    """The content of a TOML file.
+
+    Raises:
+        FormatError: it is not TOML.
+        UnreadableError: it is nested too deeply.
+    """
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+    # Dotted keys take the standard library quadratic time.
+    if sum(line.count(b".") ** 2 for line in data.splitlines()) > MOST_DOTS:
+        raise UnreadableError("nested too deeply: not read")
+    try:
+        return tomllib.loads(data.decode("utf-8"))
+    except UnicodeDecodeError:
+        raise FormatError("not TOML: it is not UTF-8 text") from None
+    except tomllib.TOMLDecodeError as error:
+        # The rest of the message may hold keys and characters of the file.
+        place = re.search(r"\(at (line \d+, column \d+|end of document)\)\Z", str(error))
+        raise FormatError(f"not TOML: {place[1]}" if place else "not TOML") from None
+    except ValueError:  # an integer of thousands of digits
+        raise FormatError("not TOML: a number has too many digits") from None
+    except (RecursionError, MemoryError):
+        raise UnreadableError("nested too deeply: not read") from None
+
+
+def check_yaml(text: str, *, aliases: bool) -> None:
+    """Look through YAML before it is read, one event after the other, which needs no stack.
+
+    aliases: whether they are allowed; a few of them can stand for millions of values.
+
+    Raises:
+        yaml.YAMLError: it is not YAML.
+        UnreadableError: it is nested too deeply, or has aliases.
+    """
+    import yaml
+
+    depth = 0
+    for event in yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > MOST_DEPTH:
+                raise UnreadableError("nested too deeply: not read")
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        elif isinstance(event, yaml.AliasEvent) and not aliases:
+            raise UnreadableError("has YAML aliases: not read")

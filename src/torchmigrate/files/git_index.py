@@ -1,0 +1,109 @@
+"""What git tracks: the files in a repository's index, which git does not ignore whatever the patterns say.
+
+Read here and not asked of git: the configuration of a stranger's repository may name programs for git to run,
+git refuses repositories of other users (in containers, that is most of them), and it need not be installed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+from torchmigrate.files.paths import exists, is_dir
+from torchmigrate.files.reading import MEGABYTE, UnreadableError, read
+
+INDEX = 100 * MEGABYTE  # a million files
+_FIXED = 40  # bytes of an entry before the hash
+
+
+class Tracked(NamedTuple):
+    """Paths relative to the top of the work tree, with slashes: files, and the directories that hold them."""
+
+    files: frozenset[str] = frozenset()
+    directories: frozenset[str] = frozenset()
+
+
+def git_directory(top: Path) -> tuple[Path, Path] | None:
+    """The git directory of the work tree at `top`, and the one that has what all its work trees share.
+
+    None where that is not in the project, nor a repository that says itself that this is a work tree of it.
+    """
+    git = top / ".git"
+    try:
+        if is_dir(git):
+            real = Path(os.path.realpath(git))
+            return (real, real) if real.is_relative_to(os.path.realpath(top)) else None
+        text = os.fsdecode(read(git, 8192))
+        real = Path(os.path.realpath(top / text.removeprefix("gitdir:").strip()))
+        above = (Path(os.path.realpath(parent / ".git")) for parent in top.absolute().parents)
+        if any(real.is_relative_to(parent) for parent in above if is_dir(parent)):
+            return real, real  # a submodule
+        back = os.fsdecode(read(real / "gitdir", 8192)).strip()
+        shared = Path(os.path.realpath(real / os.fsdecode(read(real / "commondir", 8192)).strip()))
+        if os.path.realpath(real / back) == os.path.realpath(git) and shared in real.parents:
+            return real, shared  # a work tree of its own
+    except (UnreadableError, ValueError, OSError):
+        pass  # a repository that git itself cannot use
+    return None
+
+
+def tracked(git: Path, suffixes: tuple[str, ...]) -> Tracked:
+    """The tracked files with these suffixes.
+
+    Raises:
+        UnreadableError: the index is there and cannot be read.
+    """
+    index = git / "index"
+    if not exists(index):
+        return Tracked()
+    ends = tuple(os.fsencode(suffix) for suffix in suffixes)
+    try:
+        names, base = _names(read(index, INDEX, within=git))
+        if base is not None:  # what was deleted since counts as tracked still
+            names += _names(read(git / f"sharedindex.{base}", INDEX, within=git))[0]
+        files = frozenset(os.fsdecode(name) for name in names if name.endswith(ends))
+    except (IndexError, ValueError):
+        raise UnreadableError("is not an index of git that is understood") from None
+    directories: set[str] = set()
+    for file in files:
+        end = file.rfind("/")
+        while end > 0 and file[:end] not in directories:
+            directories.add(file[:end])
+            end = file.rfind("/", 0, end)
+    return Tracked(files, frozenset(directories))
+
+
+def _names(data: bytes) -> tuple[list[bytes], str | None]:
+    """The paths in an index (gitformat-index), and the hash of the one that a split index adds to.
+
+    It has version 2, 3, or 4, in which paths are shortened.
+    """
+    version = int.from_bytes(data[4:8], "big")
+    if data[:4] != b"DIRC" or version not in (2, 3, 4):
+        raise ValueError("unknown version")
+    sha256 = hashlib.sha256(data[:-32]).digest() == data[-32:]
+    head = _FIXED + (32 if sha256 else 20)
+    position = 12
+    names = [name := b""]
+    for _ in range(int.from_bytes(data[8:12], "big")):
+        flags = position + head
+        start = flags + (4 if data[flags] & 0x40 else 2)
+        if version == 4:
+            shorter = start
+            drop = data[shorter] & 0x7F
+            while data[shorter] & 0x80:
+                shorter += 1
+                drop = (drop + 1 << 7) | (data[shorter] & 0x7F)
+            end = data.index(b"\0", shorter + 1)
+            name = name[: len(name) - drop] + data[shorter + 1 : end]
+            position = end + 1
+        else:
+            end = data.index(b"\0", start)
+            name = data[start:end]
+            position += (end - position + 8) // 8 * 8
+        names.append(name)
+    if data[position : position + 4] == b"link":
+        return names, data[position + 8 : position + 8 + head - _FIXED].hex()
+    return names, None

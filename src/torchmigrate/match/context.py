@@ -1,0 +1,104 @@
+"""What the matcher sees of a use, and what it gives back."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from torchmigrate.catalogue.model import Case
+from torchmigrate.findings import Applicability, Edit
+from torchmigrate.semantics.model import Use
+
+
+class Positions(Protocol):
+    """The part of `Source` that the matcher needs."""
+
+    @property
+    def text(self) -> str: ...
+
+    def offset(self, line: int, column: int) -> int: ...
+
+
+@dataclass(slots=True)
+class Place:
+    """A use and its surroundings.
+
+    source: the file's text, and the way from `ast` places to offsets.
+    spell: how to write a qualified name at this place; None: it cannot be written, so there is no fix.
+    value: the value of a literal, or of a name bound to one literal; else `places.NOT_CONSTANT`.
+    qualified: the name, of a library or of another package, that an expression surely is.
+    parameters: those of a lambda, or of a function of this file; None if it is not known.
+    parents: the node around a node within the statement; None for the statement.
+    unused: whether nothing reads what is assigned to this target.
+    kinds: what an expression surely is: "tensor", a dtype, "number" and so on, see `kinds.KINDS`.
+    """
+
+    use: Use
+    source: Positions
+    spell: Callable[[str], str | None]
+    value: Callable[[ast.expr], object]
+    qualified: Callable[[ast.expr], str | None]
+    parameters: Callable[[ast.expr], ast.arguments | None]
+    parents: Callable[[ast.AST], ast.AST | None]
+    unused: Callable[[ast.Name], bool]
+    kinds: Callable[[ast.expr], frozenset[str]]
+
+    def span(self, node: ast.AST) -> tuple[int, int]:
+        """Offsets of an expression, keyword argument or statement; parentheses around it left out."""
+        line, column = node.lineno, node.col_offset  # type: ignore[attr-defined]
+        end_line, end_column = node.end_lineno, node.end_col_offset  # type: ignore[attr-defined]
+        return self.source.offset(line, column), self.source.offset(end_line, end_column)
+
+    def segment(self, node: ast.AST) -> str:
+        """The source of a node, as it is written."""
+        start, end = self.span(node)
+        return self.source.text[start:end]
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A rule applies to a use.
+
+    start, end: what the finding points at, the name or the argument that the rule is about.
+    parameter: the rule's parameter that was given.
+    symbol: the qualified name by which the rule knows the use.
+    """
+
+    start: int
+    end: int
+    symbol: str
+    parameter: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """A case that fits, as edits.
+
+    edits: sorted, minimal, without overlaps. Empty for a use in an import statement (what becomes of that is
+        planned elsewhere, by `callee`) and where the new name is written like the old one.
+    losses: what the case does not know of, such as a comment that would be lost; with one it is not safe.
+    callee: the qualified name that stands where the old one stood; None where no name does.
+    """
+
+    edits: tuple[Edit, ...]
+    losses: tuple[str, ...]
+    title: str
+    case: Case
+    callee: str | None
+
+    def with_losses(self, level: Applicability, reason: str | None) -> tuple[Applicability, str | None]:
+        """Applicability and reason, lowered by what is lost here; a reason that is there already stays."""
+        if not self.losses:
+            return level, reason
+        reasons = self.losses if reason is None else (reason, *self.losses)
+        return min(level, Applicability.UNSAFE), "; ".join(reasons)
+
+
+class DoesNotFit(Exception):
+    """The case is about another form of the use: try the next one."""
+
+
+class CannotFix(Exception):
+    """The case fits, but cannot be written here without harm: no fix."""

@@ -1,1 +1,0 @@
-"""What a name means at a place: scopes, imports, values, guards."""

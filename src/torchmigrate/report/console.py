@@ -1,0 +1,126 @@
+"""Where a command writes: findings to stdout, everything else to stderr."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, TextIO
+
+from torchmigrate.findings import Problem
+from torchmigrate.report.base import shown_path
+from torchmigrate.report.style import Style, printable, terminal_text, wants_colour
+
+PROGRESS_AFTER = 1.0  # seconds
+
+
+class Console:
+    """The two streams of a command. A reader who went away is no error: the rest is not written.
+
+    colour: "auto", "always" or "never". quiet: only errors on stderr. verbose: details on stderr.
+    """
+
+    def __init__(self, colour: str = "auto", *, quiet: bool = False, verbose: bool = False) -> None:
+        self.style = Style(wants_colour(colour, sys.stdout))
+        self.error_style = Style(wants_colour(colour, sys.stderr))
+        self.quiet = quiet
+        self.verbose = verbose
+
+    def out(self, text: str) -> None:
+        """Write a result to stdout; control characters, and those that its encoding lacks, are escaped."""
+        text = terminal_text(text, colour=self.style.colour)
+        self.out_bytes(text.encode(sys.stdout.encoding or "utf-8", "backslashreplace"))
+
+    def out_bytes(self, data: bytes) -> None:
+        """Write bytes to stdout, as they are."""
+        _write(sys.stdout, data)
+
+    def diff(self, data: bytes) -> None:
+        """Write a diff to stdout: as it is, so that it can be applied; to a terminal only what is safe."""
+        if sys.stdout.isatty():
+            data = terminal_text(data.decode("utf-8", "backslashreplace"), colour=False).encode("utf-8")
+        _write(sys.stdout, data)
+
+    def err(self, text: str) -> None:
+        """Write a result to stderr, because stdout is taken. Nobody can be told if that fails."""
+        text = terminal_text(text, colour=self.error_style.colour)
+        with suppress(OSError):
+            _write(sys.stderr, text.encode(sys.stderr.encoding or "utf-8", "backslashreplace"))
+
+    def note(self, text: str) -> None:
+        """Say something about the run."""
+        if not self.quiet:
+            self._say(text)
+
+    def detail(self, text: str) -> None:
+        """Say something that only `--verbose` asks for."""
+        if self.verbose:
+            self._say(self.error_style.dim(text))
+
+    def error(self, text: str) -> None:
+        """Say why something could not be done."""
+        self._say(f"{self.error_style.bad('error')}: {text}")
+
+    def problem(self, problem: Problem, here: Path) -> None:
+        """Say what could not be done with a file; its path is shown relative to `here`."""
+        where = shown_path(problem.path, here)
+        if problem.line is not None:
+            where += f":{problem.line}"
+        self.error(f"{where}: {printable(problem.reason)}")
+
+    def _say(self, text: str) -> None:
+        with suppress(OSError):
+            sys.stdout.flush()
+        self.err(text + "\n")
+
+    @contextmanager
+    def progress(self) -> Iterator[Callable[[int, int], None] | None]:
+        """What to call with (files done, all files): shows a bar on stderr once a run takes a while.
+
+        None where there is no terminal to show it on.
+        """
+        if self.quiet or not sys.stderr.isatty():
+            yield None
+            return
+        bar = _Bar(time.monotonic() + PROGRESS_AFTER)
+        try:
+            yield bar
+        finally:
+            bar.close()
+
+
+class _Bar:
+    def __init__(self, due: float) -> None:
+        self.due = due
+        self.bar: Any = None
+        self.done = 0
+
+    def __call__(self, done: int, total: int) -> None:
+        if self.bar is None:
+            if time.monotonic() < self.due:
+                return
+            import click
+
+            self.bar = click.progressbar(length=total, label="Checking", file=sys.stderr)
+            self.bar.__enter__()
+        self.bar.update(done - self.done)
+        self.done = done
+
+    def close(self) -> None:
+        if self.bar is not None:
+            self.bar.__exit__(None, None, None)
+
+
+def _write(stream: TextIO, data: bytes) -> None:
+    try:
+        stream.flush()
+        binary = stream.buffer
+        binary.write(data)
+        binary.flush()
+    except BrokenPipeError:
+        # Whatever is written from here on, at exit as well, goes nowhere.
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -1,0 +1,79 @@
+"""Colour, and text that is safe to print."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import NamedTuple, TextIO
+
+from torchmigrate.findings import Severity
+
+# Besides the control characters, those that reorder text on a terminal.
+_UNSAFE = "[\x00-\x08\x0a-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]"
+
+
+class Style(NamedTuple):
+    """Puts colours into text, or does not."""
+
+    colour: bool = False
+
+    def _in(self, code: str, text: str) -> str:
+        return f"\x1b[{code}m{text}\x1b[0m" if self.colour and text else text
+
+    def bold(self, text: str) -> str:
+        return self._in("1", text)
+
+    def dim(self, text: str) -> str:
+        return self._in("2", text)
+
+    def heading(self, text: str) -> str:
+        return self._in("1;36", text)
+
+    def good(self, text: str) -> str:
+        return self._in("32", text)
+
+    def bad(self, text: str) -> str:
+        return self._in("1;31", text)
+
+    def gutter(self, text: str) -> str:
+        return self._in("36", text)
+
+    def severity(self, severity: Severity, text: str) -> str:
+        return self._in(
+            {Severity.ERROR: "1;31", Severity.WARNING: "1;33", Severity.INFO: "1;34"}[severity], text
+        )
+
+
+def wants_colour(choice: str, stream: TextIO) -> bool:
+    """Whether to colour what goes to a stream. choice: "auto", "always" or "never"."""
+    if choice != "auto":
+        return choice == "always"
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return os.environ["FORCE_COLOR"] != "0"
+    return stream.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def terminal_text(text: str, *, colour: bool) -> str:
+    """Lines that may hold anything, with control characters (but tabs and the ends of lines) made visible.
+
+    colour: the text has colours of our own.
+    """
+    if "\x1b" not in text and text.replace("\n", "").isprintable():
+        return text
+    pattern = rf"\x1b\[[\d;]*m|{_UNSAFE}" if colour else _UNSAFE
+    return re.sub(pattern, lambda match: _visible(match[0]), text)
+
+
+def _visible(text: str) -> str:
+    if text == "\n" or len(text) > 1:  # a colour
+        return text
+    return text.encode("unicode_escape").decode("ascii")
+
+
+def printable(text: str) -> str:
+    """The text on one line, with control characters (but tabs) made visible."""
+    if text.isprintable():
+        return text  # nearly always; the pattern takes a millisecond to compile
+    return re.sub(_UNSAFE, lambda match: match.group().encode("unicode_escape").decode("ascii"), text)

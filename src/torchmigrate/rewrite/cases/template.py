@@ -1,0 +1,351 @@
+"""Templates: code with metavariables, such as `torch.linalg.solve($A, $B)`, filled in at a use.
+
+A template is parsed once with LibCST. At a use its metavariables are replaced by numbered marks, with
+parentheses where the source that they stand for needs them; then its qualified names are spelled, and
+the code between the marks is what is new.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Literal, TypeVar
+
+import libcst as cst
+
+from torchmigrate.match.conditions import binds_or_waits, names_in
+from torchmigrate.match.context import CannotFix, DoesNotFit
+from torchmigrate.match.pattern import PREFIX, mark
+from torchmigrate.match.precedence import ATOM, BIT_OR, EXPRESSION, Hole, holes, tightness
+from torchmigrate.rewrite.cases.environment import Content, Environment, Item
+from torchmigrate.semantics.public_names import canonical
+
+_ABSENT = "__tma_"  # stand for what is no expression until the node around them is reached
+_MANY = "__tmm_"
+_FILLED = "__tm_0"
+_SPELLED = "__tms_"
+_SPELLING = re.compile(r"__tms_(\d+)_")
+MARK = re.compile(r"__tm_0(\d+)_")
+
+Spell = Callable[[str], "str | None"]
+Listed = TypeVar("Listed", cst.Arg, cst.BaseElement)
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A parsed template, what each of its metavariables' places asks for, and the names it binds itself."""
+
+    node: cst.BaseExpression
+    holes: dict[int, Hole]
+    bound: frozenset[str]
+
+
+@cache
+def parse_template(text: str) -> Template:
+    """Read a template. Raises ValueError if it is no expression."""
+    try:
+        node = cst.parse_expression(mark(text).strip())
+    except cst.ParserSyntaxError as error:
+        raise ValueError(f"not a template: {text}") from error
+    binders = _Binders()
+    node.visit(binders)
+    return Template(node, holes(node), frozenset(binders.found))
+
+
+class _Binders(cst.CSTVisitor):
+    """Finds the names that lambdas and comprehensions of a template bind."""
+
+    def __init__(self) -> None:
+        self.found: set[str] = set()
+
+    def visit_Param(self, node: cst.Param) -> None:
+        self.found.add(node.name.value)
+
+    def visit_CompFor(self, node: cst.CompFor) -> None:
+        target = node.target
+        targets = [item.value for item in target.elements] if isinstance(target, cst.Tuple) else [target]
+        self.found.update(item.value for item in targets if isinstance(item, cst.Name))
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One metavariable where it stands in a filled template. kept: the source may stay where it is."""
+
+    name: str
+    content: Content
+    kept: bool
+    parentheses: bool
+
+
+@dataclass(slots=True)
+class Filled:
+    """A template at a use: numbered marks, by the index of their part, for the metavariables."""
+
+    node: cst.BaseExpression
+    parts: list[Part] = field(default_factory=list)
+
+
+def fill(template: Template, environment: Environment, symbol: str) -> Filled:
+    """Fill a template in.
+
+    `keyword=$x` vanishes where `x` is absent, and so does a positional `$x` after which none is given;
+    `*$xs` and `**$kw` become what they stand for. In a call of the symbol itself (whose parameters are
+    known) arguments stay positional or keywords as they were.
+
+    Raises:
+        DoesNotFit: an absent parameter is needed, or a value is not in the case's map.
+        CannotFix: the call does not say what is given, or an argument would mean something else inside of
+            a lambda or comprehension of the template.
+    """
+    filler = _Filler(template, environment, symbol)
+    node = template.node.visit(filler)
+    assert isinstance(node, cst.BaseExpression), "an expression stays one"
+    if filler.pending:
+        remains = _Remains()
+        node.visit(remains)
+        if remains.found:
+            raise DoesNotFit("an argument that the template needs is absent")
+    for part in filler.parts if template.bound else ():
+        expression = part.content.expression
+        if expression is not None and (binds_or_waits(expression) or template.bound & names_in(expression)):
+            raise CannotFix("the template binds a name of the argument")
+    return Filled(node, filler.parts)
+
+
+def binds(filled: Filled) -> int:
+    """How tightly a filled template binds."""
+    index = mark_index(filled.node)
+    if index is not None and not filled.node.lpar:
+        return tightness(filled.parts[index].content.node)
+    return tightness(filled.node)
+
+
+class _Remains(cst.CSTVisitor):
+    def __init__(self) -> None:
+        self.found = False
+
+    def visit_Name(self, node: cst.Name) -> None:
+        self.found = self.found or node.value.startswith((_ABSENT, _MANY))
+
+
+class _Filler(cst.CSTTransformer):
+    def __init__(self, template: Template, environment: Environment, symbol: str) -> None:
+        super().__init__()
+        self.template = template
+        self.environment = environment
+        self.symbol = symbol
+        self.parts: list[Part] = []
+        self.many: dict[str, list[Item]] = {}
+        self.pending = False  # names were left for the nodes around them
+
+    def leave_Name(self, original_node: cst.Name, updated_node: cst.Name) -> cst.BaseExpression:
+        name = updated_node.value
+        if not name.startswith(PREFIX):
+            return updated_node
+        name = name[len(PREFIX) :]
+        content = self.environment.get(name)
+        self.pending = self.pending or not isinstance(content, Content)
+        if content is None:
+            return cst.Name(_ABSENT + name)
+        if isinstance(content, list):
+            self.many[name] = content
+            return cst.Name(_MANY + name)
+        filled = self._mark(name, content, self.template.holes.get(id(original_node), Hole(ATOM)))
+        return filled.with_changes(
+            lpar=[*updated_node.lpar, *filled.lpar], rpar=[*filled.rpar, *updated_node.rpar]
+        )
+
+    def _mark(self, name: str, content: Content, hole: Hole) -> cst.Name:
+        binds = tightness(content.node) >= hole.needs
+        parentheses = not binds or (not hole.bracketed and breaks_lines(content.code))
+        kept = hole.delimited and not parentheses and not content.new and content.start >= 0
+        node = cst.Name(f"{_FILLED}{len(self.parts)}_")
+        self.parts.append(Part(name, content, kept, parentheses))
+        return node.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()]) if parentheses else node
+
+    def leave_Arg(
+        self, original_node: cst.Arg, updated_node: cst.Arg
+    ) -> cst.Arg | cst.FlattenSentinel[cst.Arg] | cst.RemovalSentinel:
+        value = updated_node.value
+        if not isinstance(value, cst.Name):
+            return updated_node
+        if value.value.startswith(_ABSENT) and updated_node.keyword is not None:
+            return cst.RemoveFromParent()
+        if value.value.startswith(_MANY) and updated_node.star:
+            return cst.FlattenSentinel([self._argument(value.value, item) for item in self._items(value)])
+        return updated_node
+
+    def _items(self, value: cst.Name) -> list[Item]:
+        return self.many[value.value[len(_MANY) :]]
+
+    def _argument(self, name: str, item: Item) -> cst.Arg:
+        node = self._mark(name[len(_MANY) :], item.content, _ARGUMENT)
+        keyword = cst.Name(item.keyword) if item.keyword is not None else None
+        equal = _EQUAL if keyword is not None else cst.MaybeSentinel.DEFAULT
+        return cst.Arg(node, keyword=keyword, equal=equal, star=_STARS[item.star])
+
+    def leave_StarredElement(  # type: ignore[override]
+        self, original_node: cst.StarredElement, updated_node: cst.StarredElement
+    ) -> cst.StarredElement | cst.FlattenSentinel[cst.BaseElement]:
+        value = updated_node.value
+        if not isinstance(value, cst.Name) or not value.value.startswith(_MANY):
+            return updated_node
+        elements: list[cst.BaseElement] = []
+        for item in self._items(value):
+            if item.keyword is not None or item.star == "**":
+                raise DoesNotFit("keywords have no place in a list")
+            node = self._mark(value.value[len(_MANY) :], item.content, _STARRED if item.star else _ARGUMENT)
+            elements.append(cst.StarredElement(node) if item.star else cst.Element(node))
+        return cst.FlattenSentinel(elements)
+
+    def leave_List(self, original_node: cst.List, updated_node: cst.List) -> cst.BaseExpression:
+        return updated_node.with_changes(elements=_with_commas(updated_node.elements))
+
+    def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
+        same = dotted(updated_node.func)
+        known = same is not None and canonical(same) == canonical(self.symbol)
+        args: list[cst.Arg] = []
+        gap = ""  # why the arguments from here on need keywords
+        for arg in updated_node.args:
+            if arg.keyword is None and not arg.star and isinstance(arg.value, cst.Name):
+                name = arg.value.value
+                if name.startswith(_ABSENT):
+                    if not self.environment.is_optional(name[len(_ABSENT) :]):
+                        raise DoesNotFit("a required argument is absent")
+                    gap = "absent"
+                    continue
+                part = self.part_of(arg.value)
+                keyword = self._keyword(part) if known else None
+                if part is not None and (keyword or (gap and known)):
+                    gap = gap or "keyword"
+                    arg = arg.with_changes(keyword=cst.Name(keyword or part.name), equal=_EQUAL)
+            if gap and arg.keyword is None and arg.star != "**":
+                raise DoesNotFit("an argument before one that is given is absent")
+            args.append(arg)
+        return updated_node.with_changes(args=_with_commas(args))
+
+    def part_of(self, node: cst.BaseExpression) -> Part | None:
+        index = mark_index(node)
+        return None if index is None else self.parts[index]
+
+    def _keyword(self, part: Part | None) -> str | None:
+        slot = part.content.slot if part is not None else None
+        layout = self.environment.layout
+        return layout.slots[slot].keyword if slot is not None and layout is not None else None
+
+
+def _with_commas(items: Sequence[Listed]) -> list[Listed]:
+    """Arguments or elements with commas between them, and none after the last."""
+    last = len(items) - 1
+    return [
+        item.with_changes(comma=cst.MaybeSentinel.DEFAULT if index == last else _COMMA)
+        for index, item in enumerate(items)
+    ]
+
+
+def mark_index(node: cst.CSTNode) -> int | None:
+    """The number of a mark; None for other nodes."""
+    found = MARK.fullmatch(node.value) if isinstance(node, cst.Name) else None
+    return int(found[1]) if found else None
+
+
+def breaks_lines(code: str) -> bool:
+    """Whether code has a newline that only brackets around it would allow."""
+    if "\n" not in code and "\r" not in code:
+        return False
+    try:
+        ast.parse(code, mode="eval")
+    except SyntaxError:
+        return True
+    return False
+
+
+def dotted(node: cst.BaseExpression) -> str | None:
+    """`a.b.c` of a chain of plain names; None for anything else and for metavariables."""
+    parts: list[str] = []
+    while isinstance(node, cst.Attribute) and not node.lpar:
+        parts.append(node.attr.value)
+        node = node.value
+    if not isinstance(node, cst.Name) or node.lpar or node.value.startswith(PREFIX):
+        return None
+    return ".".join([node.value, *reversed(parts)])
+
+
+# ---- code -------------------------------------------------------------------------------------------
+
+
+class _Speller(cst.CSTTransformer):
+    """Writes qualified names as the file can; names bound in the template itself and builtins stay."""
+
+    def __init__(self, spell: Spell) -> None:
+        super().__init__()
+        self.spell = spell
+        self.found: dict[int, str] = {}
+        self.spelled: list[str] = []
+        self.bound: set[str] = set()
+
+    def _bind(self, node: cst.CSTNode) -> None:
+        binders = _Binders()
+        node.visit(binders)
+        self.bound |= binders.found
+
+    visit_Lambda = visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _bind
+
+    def visit_Attribute(self, node: cst.Attribute) -> bool:
+        name = dotted(node)
+        if name is None:
+            return True
+        head = name.partition(".")[0]
+        if head not in self.bound and not hasattr(builtins, head):
+            self.found[id(node)] = name
+        return False
+
+    def leave_Attribute(
+        self, original_node: cst.Attribute, updated_node: cst.Attribute
+    ) -> cst.BaseExpression:
+        name = self.found.get(id(original_node))
+        if name is None:
+            return updated_node
+        self.spelled.append(spell_name(name, self.spell))
+        mark = cst.Name(f"{_SPELLED}{len(self.spelled) - 1}_")
+        return mark.with_changes(lpar=updated_node.lpar, rpar=updated_node.rpar)
+
+
+def spell_name(name: str, spell: Spell) -> str:
+    """A qualified name as it is written here; builtins are their own spelling. Raises CannotFix."""
+    if "." not in name and hasattr(builtins, name):
+        return name
+    spelled = spell(name)
+    if spelled is None:
+        raise CannotFix(f"{name} cannot be written here")
+    return spelled
+
+
+def code_of(node: cst.BaseExpression, spell: Spell) -> str:
+    """The code of a (part of a) filled template, marks included."""
+    speller = _Speller(spell)
+    spelled = node.visit(speller)
+    assert isinstance(spelled, cst.BaseExpression), "an expression stays one"
+    code = cst.Module([]).code_for_node(spelled)
+    return _SPELLING.sub(lambda found: speller.spelled[int(found[1])], code)
+
+
+def source_of(content: Content, spell: Spell) -> str:
+    """What stands for a metavariable, as text."""
+    return code_of(parse_template(content.code).node, spell) if content.new else content.code
+
+
+def text_of(node: cst.BaseExpression, parts: Sequence[Part], spell: Spell) -> str:
+    """The code of a (part of a) filled template, with the source of what its marks stand for."""
+    return MARK.sub(lambda found: source_of(parts[int(found[1])].content, spell), code_of(node, spell))
+
+
+_ARGUMENT = Hole(needs=EXPRESSION, delimited=True, bracketed=True)
+_STARRED = Hole(needs=BIT_OR, delimited=True, bracketed=True)
+_STARS: dict[str, Literal["", "*", "**"]] = {"": "", "*": "*", "**": "**"}
+_EQUAL = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
+_COMMA = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))

@@ -1,0 +1,1 @@
+"""Imports that are added, swapped and removed."""

@@ -1,0 +1,210 @@
+"""The lines of simple statements: where each begins and ends, what is added beside them or removed."""
+
+from __future__ import annotations
+
+import ast
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from torchmigrate.findings import Edit
+
+COMMENT_LINE = re.compile(r"[ \t\f]*#[^\r\n]*(?:\r\n|\r|\n)")
+BLANK_LINES = re.compile(r"(?:[ \t\f]*(?:\r\n|\r|\n))+")
+_REST_OF_LINE = re.compile(r"(?:[ \t\f;]|\\(?:\r\n|\r|\n))*(#[^\r\n]*)?(\r\n|\r|\n|\Z)")
+_MARKER = re.compile(
+    r"noqa\b(?:\s*:\s*[A-Z]+[0-9]+(?:[,\s]+[A-Z]+[0-9]+)*)?"
+    r"|(?:isort|usort|type|fmt|pyright|mypy|pragma|nosec)\b\s*:?\s*[\w\[\], :-]*",
+)
+
+
+class SourceText(Protocol):
+    """The part of `Source` that editing needs."""
+
+    text: str
+
+    @property
+    def newline(self) -> str: ...
+
+    def offset(self, line: int, column: int) -> int: ...
+
+
+def start_of(source: SourceText, node: ast.stmt | ast.alias) -> int:
+    """Offset of the first character of a node (of its first decorator, where it has one)."""
+    first = min((mark.lineno for mark in getattr(node, "decorator_list", ())), default=None)
+    if first is not None and first < node.lineno:
+        return line_start(source.text, source.offset(first, 0))
+    return source.offset(node.lineno, node.col_offset)
+
+
+def end_of(source: SourceText, node: ast.stmt | ast.alias) -> int:
+    """Offset after the last character of a node."""
+    line, column = node.end_lineno, node.end_col_offset
+    assert line is not None and column is not None, "the parser gives every statement an end"
+    return source.offset(line, column)
+
+
+def line_start(text: str, offset: int) -> int:
+    """Offset of the first character of the physical line that holds `offset`."""
+    return max(text.rfind("\n", 0, offset), text.rfind("\r", 0, offset)) + 1
+
+
+def is_marker(comment: str) -> bool:
+    """Whether a comment only talks to linters: `# noqa: E402`, `# isort: skip`, `# type: ignore`."""
+    parts = [part.strip() for part in comment.split("#")]
+    return all(not part or _MARKER.fullmatch(part) for part in parts)
+
+
+@dataclass(frozen=True, slots=True)
+class LogicalLine:
+    """The line (or lines) of a simple statement, with all statements that share it."""
+
+    statements: tuple[ast.stmt, ...]
+    start: int  # of the physical line that it begins on
+    indent: str | None  # None: the suite stands on the line of its header
+    end: int  # after the trailing comment, before the newline
+    after: int  # after the newline; equal to `end` at the end of a text without one
+    comment: str  # the trailing comment, or ""
+
+    def holds(self, statement: ast.stmt) -> bool:
+        return any(item is statement for item in self.statements)
+
+
+def index_of(block: Sequence[ast.stmt], statement: ast.stmt) -> int:
+    """The place of a statement in its block, which is in the order of the source."""
+    place = _place(statement)
+    index = bisect_left(block, place, key=_place)
+    while block[index] is not statement:
+        index += 1
+    return index
+
+
+def _place(statement: ast.stmt) -> tuple[int, int]:
+    return statement.lineno, statement.col_offset
+
+
+def _line(statement: ast.stmt) -> int:
+    return statement.lineno
+
+
+def logical_line(source: SourceText, block: Sequence[ast.stmt], statement: ast.stmt) -> LogicalLine:
+    """The logical line of a simple statement of `block`."""
+    text = source.text
+    first = last = index_of(block, statement)
+    # Of those on one line all at once: there may be thousands.
+    while first and block[first].lineno == block[first - 1].end_lineno:
+        first = bisect_left(block, block[first - 1].lineno, hi=first, key=_line)
+    while last + 1 < len(block) and block[last + 1].lineno == block[last].end_lineno:
+        last = bisect_right(block, block[last + 1].lineno, lo=last + 1, key=_line) - 1
+    begin = start_of(source, block[first])
+    start = line_start(text, begin)
+    indent: str | None = text[start:begin]
+    if text[start:begin].strip() or text[max(start - 3, 0) : start].rstrip("\r\n").endswith("\\"):
+        indent = None
+    rest = _REST_OF_LINE.match(text, end_of(source, block[last]))
+    if rest is None:  # a compound statement ends here: whatever follows is not ours to read
+        end = after = end_of(source, block[last])
+        return LogicalLine(tuple(block[first : last + 1]), start, None, end, after, "")
+    statements = tuple(block[first : last + 1])
+    return LogicalLine(statements, start, indent, rest.start(2), rest.end(2), rest[1] or "")
+
+
+def add_before(source: SourceText, statement: ast.stmt, code: str) -> Edit:
+    """Add a statement on the line of another, in front of it."""
+    start = start_of(source, statement)
+    return Edit(start, start, f"{code}; ", mergeable=True)
+
+
+def add_line_after(source: SourceText, line: LogicalLine, code: str) -> Edit:
+    """Add a statement on a line of its own after a logical line that is not a suite on its header's line."""
+    newline = source.text[line.end : line.after]
+    if not newline:
+        return Edit(line.end, line.end, f"{source.newline}{line.indent}{code}", mergeable=True)
+    return Edit(line.after, line.after, f"{line.indent}{code}{newline}", mergeable=True)
+
+
+def add_after(
+    source: SourceText,
+    block: Sequence[ast.stmt],
+    statement: ast.stmt,
+    code: str,
+    user: ast.stmt | None = None,
+) -> Edit:
+    """Add a statement next to `statement` of the same block, so that it runs before `user`."""
+    line = logical_line(source, block, statement)
+    if line.indent is None or (user is not None and line.holds(user)):
+        return add_before(source, statement, code)
+    return add_line_after(source, line, code + _marker(line))
+
+
+def add_line_before(
+    source: SourceText, block: Sequence[ast.stmt], statement: ast.stmt, code: str, gap: str = ""
+) -> Edit | None:
+    """Add a statement on the line before `statement`, then `gap`; None if other code is on its line."""
+    line = logical_line(source, block, statement)
+    if line.indent is None or line.statements != (statement,):
+        return None
+    newline = source.text[line.end : line.after] or source.newline
+    return Edit(line.start, line.start, f"{line.indent}{code}{_marker(line)}{newline}{gap}", mergeable=True)
+
+
+def _marker(line: LogicalLine) -> str:
+    """The comment of a new import beside one that stands below other code."""
+    return "  # noqa: E402" if "E402" in line.comment and is_marker(line.comment) else ""
+
+
+def runs(indices: Sequence[int]) -> list[tuple[int, int]]:
+    """First and last of each run of neighbouring numbers, from sorted numbers."""
+    runs: list[tuple[int, int]] = []
+    for index in indices:
+        if runs and runs[-1][1] == index - 1:
+            runs[-1] = (runs[-1][0], index)
+        else:
+            runs.append((index, index))
+    return runs
+
+
+def remove_statements(
+    source: SourceText, block: Sequence[ast.stmt], gone: Sequence[ast.stmt], *, module: bool
+) -> tuple[Edit, ...]:
+    """Remove simple statements of one block; one of them becomes `pass` where a suite would be empty.
+
+    Blank lines behind those at the beginning of a suite go with them.
+
+    Args:
+        module: whether `block` is the body of the module, which may be empty.
+    """
+    ids = {id(item) for item in gone}
+    edits: list[Edit] = []
+    if not module and len(ids) == len(block):
+        keep = block[0]
+        ids.discard(id(keep))
+        edits.append(Edit(start_of(source, keep), end_of(source, keep), "pass", mergeable=True))
+    leading = 0
+    while not module and leading < len(block) and id(block[leading]) in ids:
+        leading += 1
+    first_left = block[leading].lineno if 0 < leading < len(block) else 0
+    seen: set[int] = set()
+    for statement in block:
+        if id(statement) not in ids or id(statement) in seen:
+            continue
+        line = logical_line(source, block, statement)
+        seen.update(id(item) for item in line.statements)
+        dead = [number for number, item in enumerate(line.statements) if id(item) in ids]
+        if len(dead) == len(line.statements) and line.indent is not None:
+            after = line.after
+            if statement.lineno < first_left and (blank := BLANK_LINES.match(source.text, after)) is not None:
+                after = blank.end()
+            edits.append(Edit(line.start, after, "", mergeable=True))
+            continue
+        for first, last in runs(dead):
+            if last + 1 < len(line.statements):
+                start = start_of(source, line.statements[first])
+                end = start_of(source, line.statements[last + 1])
+            else:
+                start = end_of(source, line.statements[first - 1])
+                end = end_of(source, line.statements[last])
+            edits.append(Edit(start, end, "", mergeable=True))
+    return tuple(sorted(edits))

@@ -1,0 +1,700 @@
+"""From hits to findings with fixes: one use at a time, or an import together with everything it binds."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import pairwise
+
+from torchmigrate.catalogue.model import Case, Rule
+from torchmigrate.config.settings import Settings
+from torchmigrate.failures import Failures
+from torchmigrate.findings import Applicability, Edit, Finding, Fix, Release, Severity
+from torchmigrate.match.moves import Moves
+from torchmigrate.match.rule_matches import Hit
+from torchmigrate.rewrite import identity
+from torchmigrate.rewrite.comments import COMMENT_LOST
+from torchmigrate.rewrite.imports.planner import ImportPlanner, Refusal
+from torchmigrate.rewrite.lines import remove_statements
+from torchmigrate.rewrite.oldest import range_at
+from torchmigrate.rewrite.quotes import requoted
+from torchmigrate.rewrite.self_assignments import remove_idle
+from torchmigrate.rewrite.suites import Suites
+from torchmigrate.semantics.exports import Exports
+from torchmigrate.semantics.facts.file_facts import Surroundings
+from torchmigrate.semantics.guards.formulas import is_excluded, is_handled
+from torchmigrate.semantics.libraries import LIBRARY_ROOTS
+from torchmigrate.semantics.model import Binding, Guards, Kind, Names, Role, Use
+from torchmigrate.semantics.values.distinctive import DISTINCTIVE_METHODS
+from torchmigrate.semantics.values.objects import TENSOR
+from torchmigrate.source.ranges import Ranges
+from torchmigrate.source.text import Source
+from torchmigrate.versions.range import VersionRange, applicability, requirement, severity, timeline
+from torchmigrate.versions.releases import show_version
+
+_OTHER_ROLES = "the file also asks for the old name, which is not the same thing"
+_TAKEN_FROM_HERE = "others may take the name from here"
+_FSTRING = re.compile(r"[fF][rR]?['\"]|[rR][fF]['\"]")
+_FIXABLE_VIA = ("import", "alias", "method")
+
+
+@dataclass(slots=True)
+class _Move:
+    """An import binding that is to mean the new name, and the uses that change with it."""
+
+    first: Hit  # the import line
+    users: list[Hit]
+    binding: Binding
+    new: str
+    plain: Case | None  # the rule is a rename, whatever the arguments are
+    whole: bool  # every use of the binding is among the users
+    level: Applicability = Applicability.SAFE
+    reason: str | None = None
+    title: str = ""
+    requires: set[str] = field(default_factory=set)
+
+    def lower(self, level: Applicability, reason: str | None) -> None:
+        if level < self.level:
+            self.level, self.reason = level, reason
+
+    def target(self, hit: Hit, local: str) -> tuple[str, str]:
+        """The new qualified name of a use, and how it is written."""
+        rest = f".{hit.use.rest}" if hit.use.rest else ""
+        return self.new + rest, local + rest
+
+
+_MOST_TITLES = 3  # of a fix that changes several imports of one statement
+
+
+class FixPlanner:
+    """Makes the findings of one file."""
+
+    def __init__(
+        self,
+        names: Names,
+        source: Source,
+        versions: VersionRange,
+        settings: Settings,
+        failures: Failures,
+        exports: Exports,
+    ) -> None:
+        self.names = names
+        self.source = source
+        self.versions = versions
+        self.moves = Moves(versions)
+        self.settings = settings
+        self.failures = failures
+        self.exports = exports
+        # For codemods that serve several rules: the hits of all of them, whether a rule (code and name) is
+        # suppressed at an offset, and what the codemod has worked out for the first of its rules.
+        self.hits: Sequence[Hit] = ()
+        self.hides: Callable[[str, str, int], bool] = lambda code, name, offset: False
+        self.plans: dict[str, object] = {}
+        self.halved: set[str] = set()  # what rules say by `together`, of which findings are suppressed
+        self.exists: Callable[[str], bool | None] = lambda name: None  # whether the target has a name
+        # Of the project's checkpoints: whether objects are in them, whether what is saved under a file name
+        # is plain, and whether it is decided for all what may be read.
+        self.saves_objects: Callable[[], bool] = lambda: False
+        self.saves_plainly: Callable[[str], bool | None] = lambda name: None
+        self.decides_loading: Callable[[], bool] = lambda: False
+        self._compared: set[str] = set()  # symbols of which uses are compared with something
+        self._withheld: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
+        self._stated: dict[
+            int, str
+        ] = {}  # id() of fixes that rest on annotations alone -> what they are about
+        self._suites = Suites(names.tree, source)
+        self._removed: dict[int, set[int]] = {}  # block -> statements that fixes remove
+
+    @cached_property
+    def around(self) -> Surroundings:
+        """What is around the uses of the file."""
+        return Surroundings(self.names)
+
+    @cached_property
+    def imports(self) -> ImportPlanner:
+        """The plan of the file's imports, made when the first fix asks for it."""
+        return ImportPlanner(self.names, self.source, self.exports)
+
+    def findings(self, hits: Sequence[Hit]) -> list[Finding]:
+        """Every hit as a finding, with the fix where there is one."""
+        self._compared = {hit.symbol for hit in hits if identity.is_compared(hit.use, hit.place.parents)}
+        if not hits:  # codemods ask for those of each rule
+            return []
+        fixes: dict[int, Fix] = {}
+        unchanged: set[int] = set()
+        uses: dict[int, tuple[tuple[int, int], ...]] = {}  # at which nothing changes when their import does
+        for bundle in self._bundles(hits):
+            with self._caught(bundle[0].first):
+                for move, fix, silent in self._swap(bundle):
+                    for hit in (move.first, *move.users):
+                        fixes[id(hit)] = fix
+                    unchanged.update(id(hit) for hit in silent)
+                    uses[id(move.first)] = tuple((hit.match.start, hit.match.end) for hit in silent)
+        for first in hits:
+            if self._imports_moved_module(first):
+                with self._caught(first):
+                    fixes.update(self._module_fix(first, hits))
+        found: list[tuple[Hit, Fix | None]] = []
+        for hit in hits:
+            if id(hit) in unchanged:
+                continue
+            single = fixes.get(id(hit))
+            if single is None:
+                with self._caught(hit):
+                    single = self._single_fix(hit)
+            found.append((hit, single))
+        remove_idle(found, self.source, self.remove)
+        return [self.finding(hit, fix)._replace(places=uses.get(id(hit), ())) for hit, fix in found]
+
+    def _caught(self, hit: Hit) -> AbstractContextManager[None]:
+        return self.failures.caught(hit.rule.code, "the fix", hit.match.start)
+
+    def withhold(self, code: str, start: int, end: int) -> None:
+        """Let a rule make no fix between two offsets, since it would leave half of a migration there."""
+        self._withheld[code].append((start, end))
+
+    def settled(self, found: list[Finding]) -> list[Finding]:
+        """The findings as they are reported; a fix that several share is one.
+
+        Those that are withheld are gone, and one that rests on an annotation is not safe.
+        """
+        self.plans.clear()  # they know the planner: all that is known of the file would be garbage
+        made = {id(item.fix): item.fix for item in found if item.fix is not None}
+        settled: dict[int, Fix | None] = {}
+        for key, about in self._stated.items():
+            fix = made.get(key)
+            if fix is None or fix.applicability is not Applicability.SAFE or self.settings.promotes(fix.code):
+                continue
+            reason = f"only an annotation says {about}"
+            settled[key] = fix._replace(applicability=Applicability.UNSAFE, reason=reason)
+        withheld = {code: Ranges(spans) for code, spans in self._withheld.items()}
+        for item in found:
+            if item.code in withheld and item.start in withheld[item.code]:
+                settled[id(item.fix)] = None
+        found = [item._replace(fix=settled.get(id(item.fix), item.fix)) for item in found]
+        patterns = {hit.rule.code: hit.rule.unless_named for hit in self.hits if hit.rule.unless_named}
+        named = {code for code, pattern in patterns.items() if self._has_name(pattern)}
+        if named:
+            found = [item._replace(fix=None) if item.code in named else item for item in found]
+        return self._together(found)
+
+    def _has_name(self, pattern: str) -> bool:
+        """Whether an attribute, an import or a word in a string of the file is what a pattern describes."""
+        fits = re.compile(pattern).fullmatch
+        if re.search(pattern, self.source.text) is None:
+            return False
+        if any(fits(node.attr) for node in self.names.nodes(ast.Attribute)):
+            return True
+        if any(fits(node.name) for node in self.names.nodes(ast.alias)):
+            return True
+        strings = (node.value for node in self.names.nodes(ast.Constant) if isinstance(node.value, str))
+        return any(fits(word) for text in strings for word in re.split(r"\W+", text))
+
+    def _together(self, found: list[Finding]) -> list[Finding]:
+        """The findings, with one fix for those that only make sense together, or none for all of them."""
+        groups: defaultdict[str, set[str]] = defaultdict(set)
+        for hit in self.hits:
+            if hit.rule.together is not None:
+                groups[hit.rule.together].add(hit.rule.code)
+        for name, codes in groups.items():
+            mine = [item for item in found if item.code in codes]
+            if not mine:
+                continue
+            fixes = {id(item.fix): item.fix for item in mine if item.fix is not None}
+            done: dict[int, Fix] = {}
+            if name not in self.halved and all(item.fix is not None for item in mine):
+                done = _joined(fixes)
+            found = [
+                item._replace(fix=done.get(id(item.fix))) if item.code in codes else item for item in found
+            ]
+        return found
+
+    def at_target(self, found: list[Finding]) -> list[Finding]:
+        """The findings in code that runs at the target, without fixes that change other code."""
+        excluded = Ranges(
+            (self.source.span(first)[0], self.source.span(last)[1])
+            for first, last, test in self.names.tested
+            if is_excluded(test, self._target, self.exists)
+        )
+        if not excluded:
+            return found
+        fixes = {id(item.fix): item.fix for item in found if item.fix is not None}
+        inside = {key for key, fix in fixes.items() if any(edit.start in excluded for edit in fix.edits)}
+        return [
+            item._replace(fix=None) if id(item.fix) in inside else item
+            for item in found
+            if item.start not in excluded
+        ]
+
+    def _target(self, library: str) -> tuple[int, ...] | None:
+        return self.versions.of(library)[0]
+
+    def finding(self, hit: Hit, fix: Fix | None) -> Finding:
+        """A hit in words, at its place."""
+        rule = hit.rule
+        level = severity(rule, self.versions)
+        assert level is not None, "rules that say nothing at the target are not looked up"
+        if hit.use.stated:
+            cls, _, member = hit.use.candidates[0].rpartition(".")
+            if member not in DISTINCTIVE_METHODS:
+                level = min(level, Severity.WARNING)
+            if fix is not None:
+                self._stated[id(fix)] = (
+                    "that it is a tensor" if cls == TENSOR else "of what class the object is"
+                )
+        start, end = hit.match.start, hit.match.end
+        values = {**variables(hit), **({"argument": hit.match.parameter} if hit.match.parameter else {})}
+        return Finding(
+            code=rule.code,
+            name=rule.name,
+            message=fill(rule.summary, hit.name, values),
+            severity=level,
+            start=start,
+            end=end,
+            help=fill(rule.advice, hit.name, values) if rule.advice else None,
+            fix=fix,
+            url=rule.references[0] if rule.references else None,
+            symbol=hit.name,
+            timeline=timeline(rule, self.versions),
+        )
+
+    # ---- one use -------------------------------------------------------------------------------------
+
+    def _single_fix(self, hit: Hit) -> Fix | None:
+        use = hit.use
+        if use.role is Role.IMPORT:
+            return self._without_use(hit)
+        maybe = use.method and not use.sure
+        if not (maybe or self.may_fix(hit)):
+            return None
+        made = self._rewrite(hit, None, "")
+        if made is None:
+            return None
+        edits, level, reason, title, _, requires = made
+        if maybe and not use.stated and level > Applicability.UNSAFE:
+            level, reason = Applicability.UNSAFE, "the object may be of another class"
+        bound = use.binding if Role.IMPORT.value in hit.rule.roles else None
+        if level > Applicability.UNSAFE and bound is not None and self._has_other_roles(bound, hit.rule):
+            level, reason = Applicability.UNSAFE, _OTHER_ROLES
+        return self.fix(hit.rule, title, level, reason, edits, self.imports.releases(use), requires)
+
+    def _without_use(self, hit: Hit) -> Fix | None:
+        """The fix of an import that nothing of the project uses: it goes."""
+        binding = hit.use.binding
+        if binding is None or not (hit.use.sure and hit.sole):
+            return None
+        edits = self.imports.without_use(binding)
+        if not edits:
+            return None
+        # What is gone from the target nobody can take from here.
+        gone = severity(hit.rule, self.versions) is Severity.ERROR
+        level, reason = (Applicability.SAFE, None) if gone else (Applicability.UNSAFE, _TAKEN_FROM_HERE)
+        return self.fix(hit.rule, "Drop the import, which is not used", level, reason, edits)
+
+    def remove(self, block: list[ast.stmt], statements: list[ast.stmt]) -> tuple[Edit, ...]:
+        """Edits that remove statements; a suite that all fixes together would empty keeps a `pass`.
+
+        An `if` that has nothing else and whose test does nothing goes with its suite.
+        """
+        gone = self._removed.setdefault(id(block), set())
+        gone.update(map(id, statements))
+        outer = self._suites.idle_test(block) if len(statements) == len(block) else None
+        if outer is not None:
+            return self.remove(outer[1], [outer[0]])
+        if block is self.names.tree.body or len(gone) < len(block) or len(statements) == len(block):
+            return remove_statements(self.source, block, statements, module=block is self.names.tree.body)
+        last = statements[-1]
+        start, end = self.source.span(last)
+        others = remove_statements(self.source, block, statements[:-1], module=False)
+        return (*others, Edit(start, end, "pass"))
+
+    def runs_elsewhere(self, guards: Guards) -> bool:
+        """Whether guards say that a place does not run at the target; hits have been asked already."""
+        return is_handled(guards, target=self._target, old=(), new=(), exists=self.exists)
+
+    def may_fix(self, hit: Hit) -> bool:
+        """Whether a use surely is what the rule is about, and is written where it can be edited."""
+        use = hit.use
+        return (
+            use.sure
+            and hit.sole
+            and use.via in _FIXABLE_VIA
+            and not (use.via == "alias" and not use.rest)
+            and not use.in_fstring
+            and use.role is not Role.STRING
+            and self._leads_on(hit)
+        )
+
+    def _leads_on(self, hit: Hit) -> bool:
+        """Whether the new name, if there is one, can stand where the old one does."""
+        new, use = variables(hit).get("new"), hit.use
+        if not new or use.method or use.role is Role.IMPORT:
+            return True
+        binding = use.binding
+        if binding is not None and binding.kind is Kind.IMPORT and binding.module == hit.name:
+            return self.moves.kind(hit.name) is None  # a module for sure, and used as a value
+        return self.moves.leads_on(hit.name, new, use.rest.count(".") + 1 if use.rest else 0)
+
+    def _rewrite(
+        self, hit: Hit, new: str | None, local: str
+    ) -> tuple[tuple[Edit, ...], Applicability, str | None, str, str | None, set[str]] | None:
+        """Edits, applicability, reason, title, callee and what it requires; `new` is written as `local`."""
+        from torchmigrate.rewrite.cases.rewriting import (
+            rewrite,  # LibCST is loaded only where something is rewritten
+        )
+
+        needed: list[Edit] = []
+
+        def spell(qualified: str) -> str | None:
+            if qualified == new:
+                return local
+            spelling = self.imports.spell(qualified, hit.use)
+            if isinstance(spelling, Refusal):
+                return None
+            needed.extend(spelling.edits)
+            return spelling.text
+
+        made = rewrite(hit.rule, variables(hit), replace(hit.place, spell=spell), hit.match)
+        if made is None:
+            return None
+        level, reason = made.with_losses(*self._level(made.case, hit))
+        if level is Applicability.SAFE and self._is_another(hit, made.callee):
+            level, reason = Applicability.UNSAFE, identity.REASON
+        edits = tuple(dict.fromkeys((*made.edits, *needed)))
+        requires = required(_needed(made.case, hit), hit.rule)
+        return edits, level, reason, made.title, made.callee, requires
+
+    def _is_another(self, hit: Hit, new: str | None) -> bool:
+        """Whether the new name is another object, and the file compares the old one with something."""
+        return (
+            hit.use.call is None
+            and hit.symbol in self._compared
+            and identity.are_other_objects(hit.name, new, lambda library: self.versions.of(library)[0])
+        )
+
+    def fix(
+        self,
+        rule: Rule,
+        title: str,
+        level: Applicability,
+        reason: str | None,
+        edits: Iterable[Edit],
+        releases: tuple[Release, ...] = (),
+        requires: Iterable[str] = (),
+    ) -> Fix:
+        """A fix of a rule; its strings get the file's quotes, the configuration may change how safe it is."""
+        edits = [self._quoted(edit) for edit in edits]
+        if level is Applicability.UNSAFE and self.settings.promotes(rule.code):
+            level, reason = Applicability.SAFE, None
+        elif level is Applicability.SAFE and self.settings.demotes(rule.code):
+            level, reason = Applicability.UNSAFE, "made unsafe by the configuration"
+        if level is Applicability.SAFE:
+            reason = None
+        return Fix(title, level, tuple(edits), reason, releases, rule.code, tuple(sorted(requires)))
+
+    def _quoted(self, edit: Edit) -> Edit:
+        if '"' not in edit.text and "'" not in edit.text:
+            return edit
+        text = self.source.text
+        if edit.start in self._fstrings:
+            return edit  # the quotes may be those that do not end the string
+        before = text[text.rfind("\n", 0, edit.start) + 1 : edit.start]
+        quoted = '"' in before or "'" in before  # what stands before it on the line counts most
+        near = before if quoted else self.source.line_text(self.source.position(edit.start)[0])
+        return edit._replace(text=requoted(edit.text, text, text, near))
+
+    @cached_property
+    def _fstrings(self) -> Ranges:
+        held = self.names.nodes(ast.JoinedStr) if _FSTRING.search(self.source.text) else ()
+        return Ranges(map(self.source.span, held))
+
+    # ---- an import and what it binds -----------------------------------------------------------------
+
+    def _bundles(self, hits: Sequence[Hit]) -> list[list[_Move]]:
+        """The import bindings that can be swapped, those of one statement and one rule together."""
+        by_binding: dict[tuple[int, str], list[Hit]] = defaultdict(list)
+        for hit in hits:
+            if hit.use.binding is not None:
+                by_binding[hit.use.binding.id, hit.rule.code].append(hit)
+        bundles: dict[tuple[int, str, bool, Applicability], list[_Move]] = defaultdict(list)
+        for found in by_binding.values():
+            first = next((hit for hit in found if hit.use.role is Role.IMPORT and hit.sole), None)
+            move = None
+            if first is not None:
+                with self._caught(first):
+                    move = self._move(first, found)
+            if move is not None and not self._had_better_go(move):
+                key = (id(move.binding.statement), move.first.rule.code, move.whole, move.level)
+                bundles[key].append(move)
+        return list(bundles.values())
+
+    def _move(self, first: Hit, found: list[Hit]) -> _Move | None:
+        """How an import and its uses would change together; None where they cannot."""
+        binding = first.use.binding
+        new = self._new_name(first, found)
+        if binding is None or new is None:
+            return None
+        if not self._follows(binding, first.name, new):
+            return None
+        users = [hit for hit in found if hit is not first]
+        plain = self._plain_case(first.rule)
+        whole = set(binding.uses) <= {hit.use.start for hit in users if self.may_fix(hit)}
+        if plain is None and (not (whole and users) or self.exports.takes(binding)):
+            return None  # who takes the name from here would get what is called in another way
+        move = _Move(first, users, binding, new, plain, whole)
+        if first.rule.roles and not whole and self._has_other_roles(binding, first.rule):
+            move.lower(Applicability.UNSAFE, _OTHER_ROLES)  # as in `isinstance`
+        if plain is not None:
+            for hit in found:  # each member of a moved module has its own release
+                case = self._plain_case(hit.rule) or plain
+                move.lower(*self._level(case, hit))
+                move.requires |= required(_needed(case, hit), hit.rule)
+            move.title = plain.title or f"Import `{new}`"
+            if any(self._is_another(hit, move.target(hit, "")[0]) for hit in users):
+                move.lower(Applicability.UNSAFE, identity.REASON)
+            if not whole:  # the import keeps the local name, so that no use has to change
+                move.users = [hit for hit in users if self.may_fix(hit)]
+                return move
+        for hit in users:
+            made = self._rewrite(hit, *move.target(hit, ""))
+            if made is None or made[4] != move.target(hit, "")[0]:
+                return None
+            move.lower(made[1], made[2])
+            move.requires |= made[5]
+            move.title = move.title or made[3]
+        for needed in sorted(move.requires):  # what the uses need has to be there for the import, too
+            move.lower(*self._level(Case(roles=(), requires=needed), first))
+        return move
+
+    def _had_better_go(self, move: _Move) -> bool:
+        """Whether an import has no use, and what it would become is not the same."""
+        unused = move.level < Applicability.SAFE and not move.binding.uses
+        return unused and bool(self.imports.without_use(move.binding))
+
+    def _has_other_roles(self, binding: Binding, rule: Rule) -> bool:
+        """Whether what an import binds is used in a way of which its rule says nothing."""
+        return any(
+            use.role.value not in rule.roles and use.node is not binding.node
+            for use in self.names.uses
+            if binding in use.origins or use.binding is binding
+        )
+
+    def _swap(self, bundle: list[_Move]) -> list[tuple[_Move, Fix, list[Hit]]]:
+        """The fixes of a bundle, each with the hits at which nothing has to change."""
+        moves = [(move.binding, move.new) for move in bundle]
+        if len(bundle) == 1:
+            swaps = [self.imports.swap(*moves[0], keep_name=not bundle[0].whole)]
+        else:
+            swaps = self.imports.swap_all(moves, keep_name=not bundle[0].whole)
+        edits: dict[Edit, None] = {}
+        shared: Sequence[Edit] = ()  # those of the statement, which all its names have
+        done: list[tuple[_Move, list[Hit]]] = []
+        for move, swap in zip(bundle, swaps, strict=True):
+            if isinstance(swap, Refusal):
+                continue
+            if swap.edits is not shared:
+                shared = swap.edits
+                edits.update(dict.fromkeys(shared))
+            if swap.lossy:
+                move.lower(Applicability.UNSAFE, COMMENT_LOST)
+            silent: list[Hit] = []
+            for hit in move.users:
+                if move.plain is not None and swap.local_name == move.binding.name:
+                    silent.append(hit)
+                    continue
+                made = self._rewrite(hit, *move.target(hit, swap.local_name))
+                assert made is not None, "it was possible with another spelling"
+                edits.update(dict.fromkeys(made[0]))
+            done.append((move, silent))
+        if not done or not edits:
+            return []
+        strictest = min((move for move, _ in done), key=lambda move: move.level)
+        rule = strictest.first.rule
+        requires = set().union(*(move.requires for move, _ in done))
+        title = _title([*dict.fromkeys(move.title for move, _ in done)])
+        fix = self.fix(rule, title, strictest.level, strictest.reason, edits, requires=requires)
+        return [(move, fix, silent) for move, silent in done]
+
+    def _follows(self, binding: Binding, old: str, new: str) -> bool:
+        """Whether everything that is reached through an import is there under the new name, too."""
+        if binding.kind is Kind.IMPORT and not self.moves.is_module(new):
+            return False
+        if binding.exported and not self.moves.leads_on(old, new, 0):
+            return False  # for others, who may want anything
+        for use in self._by_origin.get(binding.id, ()):
+            attributes = use.rest.count(".") + 1 if use.rest else 0
+            for name in use.candidates:
+                if f"{name}.".startswith(f"{old}.") and not self.moves.holds(old, new, name, attributes):
+                    return False
+        return True
+
+    @cached_property
+    def _by_origin(self) -> dict[int, list[Use]]:
+        """The uses of what each binding may bind, but imports, by the id of the binding."""
+        found: dict[int, list[Use]] = {}
+        for use in self.names.uses:
+            if use.role is not Role.IMPORT:
+                for binding in use.origins:
+                    found.setdefault(binding.id, []).append(use)
+        return found
+
+    # ---- `import old.module`, which binds only the root ----------------------------------------------
+
+    def _level(self, case: Case, hit: Hit) -> tuple[Applicability, str | None]:
+        """Who may apply a fix of a case at a hit, and why it is not safe."""
+        return applicability(_needed(case, hit), hit.rule, range_at(hit.use, hit.name, self.versions))
+
+    def _imports_moved_module(self, hit: Hit) -> bool:
+        binding = hit.use.binding
+        return (
+            hit.use.role is Role.IMPORT
+            and binding is not None
+            and binding.kind is Kind.IMPORT
+            and binding.target == binding.name != hit.name
+            and hit.symbol in hit.rule.modules
+        )
+
+    def _module_fix(self, first: Hit, hits: Sequence[Hit]) -> dict[int, Fix]:
+        """One fix for the import of a moved module and all uses of its members, by hit; empty: none."""
+        plain, new, binding = self._plain_case(first.rule), variables(first).get("new"), first.use.binding
+        if plain is None or not new or binding is None or new.partition(".")[0] != binding.name:
+            return {}
+        if not self.moves.is_module(new):
+            return {}
+        users: list[Hit] = []
+        for hit in hits:
+            if (
+                hit is first
+                or hit.rule.code != first.rule.code
+                or not f"{hit.name}.".startswith(f"{first.name}.")
+            ):
+                continue
+            bound = hit.use.binding
+            if bound is not None and bound.target != binding.name:
+                continue  # a name that another import binds
+            if not self.may_fix(hit) or hit.use.role is Role.IMPORT:
+                return {}
+            users.append(hit)
+        if self._others(first, users):
+            return {}
+        edits: dict[Edit, None] = {Edit(first.use.start, first.use.end, new): None}
+        level, reason = self._level(plain, first)
+        requires = required(_needed(plain, first), first.rule)
+        for hit in users:
+            target = new + hit.name[len(first.name) :]
+            made = self._rewrite(hit, target, target)
+            if made is None:
+                return {}
+            edits.update(dict.fromkeys(made[0]))
+            requires |= made[5]
+            if made[1] < level:
+                level, reason = made[1], made[2]
+        if level is Applicability.SAFE and any(
+            self._is_another(hit, new + hit.name[len(first.name) :]) for hit in users
+        ):
+            level, reason = Applicability.UNSAFE, identity.REASON
+        fix = self.fix(first.rule, f"Import `{new}`", level, reason, edits, requires=requires)
+        return {id(hit): fix for hit in (first, *users)}
+
+    def _others(self, first: Hit, users: Sequence[Hit]) -> bool:
+        """Whether the module of an `import old.module` is reached where nothing will be changed."""
+        changed = {hit.use.start for hit in users}
+        root = first.name.partition(".")[0]
+        return any(
+            use.role not in (Role.IMPORT, Role.STRING)
+            and use.start not in changed
+            and (use.binding is None or use.binding.target == root)
+            and any(f"{name}.".startswith(f"{first.name}.") for name in use.candidates)
+            for use in self.names.uses
+        )
+
+    def _plain_case(self, rule: Rule) -> Case | None:
+        """The case that makes a rule a plain rename, whatever the arguments are."""
+        for case in rule.cases:
+            if "import" in case.roles and case.rename and not case.when:
+                return case
+        return None
+
+    def _new_name(self, first: Hit, hits: list[Hit]) -> str | None:
+        """The qualified name that takes the place of what the import binds; None: there is not one."""
+        binding = first.use.binding
+        if binding is None or first.name != binding.target:
+            return None
+        plain = self._plain_case(first.rule)
+        if plain is not None and plain.rename:
+            known = variables(first)
+            return known.get(plain.rename[1:]) if plain.rename.startswith("$") else plain.rename
+        callees: set[str | None] = set()
+        for hit in hits:
+            if hit is first:
+                continue
+            if hit.use.rest or not self.may_fix(hit):
+                return None
+            made = self._rewrite(hit, None, "")
+            callees.add(made[4] if made is not None else None)
+        return callees.pop() if len(callees) == 1 else None
+
+
+def _joined(fixes: Mapping[int, Fix]) -> dict[int, Fix]:
+    """Several fixes as one, by the id() of each, as safe as the least safe of them.
+
+    Where they change one import in different ways they stay apart, for one round each.
+    """
+    worst = min(fixes.values(), key=lambda fix: fix.applicability)
+    edits = sorted({edit for fix in fixes.values() for edit in fix.edits})
+    reason = "; ".join(dict.fromkeys(fix.reason for fix in fixes.values() if fix.reason is not None)) or None
+    if any(one.end > other.start for one, other in pairwise(edits)):
+        level = worst.applicability
+        return {key: fix._replace(applicability=level, reason=reason) for key, fix in fixes.items()}
+    whole = worst._replace(
+        title=_title(list(dict.fromkeys(fix.title for fix in fixes.values()))),
+        reason=reason,
+        edits=tuple(edits),
+        releases=tuple(dict.fromkeys(release for fix in fixes.values() for release in fix.releases)),
+        requires=tuple(sorted({text for fix in fixes.values() for text in fix.requires})),
+    )
+    return dict.fromkeys(fixes, whole)
+
+
+def variables(hit: Hit) -> Mapping[str, str]:
+    """What templates of the rule may name for this symbol: `$new` and its like."""
+    rule = hit.rule
+    if hit.symbol in rule.modules and hit.symbol not in rule.symbols:
+        new = rule.modules[hit.symbol]
+        return {"new": new + hit.name[len(hit.symbol) :]} if new else {}
+    return rule.symbols.get(hit.symbol, {})
+
+
+def _needed(case: Case, hit: Hit) -> Case:
+    """The case without the release that it requires, where the new name is of no library of torch."""
+    new = variables(hit).get("new")
+    return case._replace(requires=None) if new and new.partition(".")[0] not in LIBRARY_ROOTS else case
+
+
+def required(case: Case, rule: Rule) -> set[str]:
+    """What the new code of a case needs, for `Fix.requires`."""
+    if case.requires is None:
+        return set()
+    library, version = requirement(case.requires, rule.library)
+    return {f"{library} {show_version(version)}"}
+
+
+def fill(text: str, name: str, values: Mapping[str, str]) -> str:
+    """A rule's text with `{name}` and `{new}` filled in."""
+    if "{" not in text:
+        return text
+    for key, value in (("name", name), *values.items()):
+        text = text.replace("{" + key + "}", value)
+    return text
+
+
+def _title(titles: Sequence[str]) -> str:
+    """The title of one fix for several names."""
+    named = [*titles[:1], *(title[:1].lower() + title[1:] for title in titles[1:_MOST_TITLES])]
+    rest = len(titles) - len(named)
+    return "; ".join([*named, f"{rest} more"] if rest else named)

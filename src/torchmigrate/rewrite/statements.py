@@ -1,0 +1,400 @@
+"""Edits of whole statements: put under a `with`, taken out of an `if`, added, replaced and removed.
+
+Everything is recorded first and becomes edits at the end, so that a line can be moved by one step and changed
+by another. Comments of what goes stay, on lines of their own.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import itertools
+import re
+import tokenize
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from torchmigrate.findings import Edit
+from torchmigrate.rewrite.lines import end_of, is_marker, line_start, start_of
+from torchmigrate.source.ranges import Ranges
+from torchmigrate.source.text import Source
+
+_ALONE = re.compile(r"[ \t]*(?:#[^\r\n]*)?(?:\r\n|\r|\n|\Z)")
+_NEXT_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
+_BLANK = re.compile(r"[ \t\f]*(?:\r\n|\r|\n)")
+_BLANK_BEFORE = re.compile(r"(?:\A|\n|\r(?!\n))[ \t\f]*(?:\r\n|\r|\n)\Z")
+_INDENT = re.compile(r"[ \t]*")
+
+
+class Crowded(Exception):
+    """A statement shares its line with others, so that its lines cannot be moved."""
+
+
+@dataclass(slots=True)
+class _Insertion:
+    """A new line: at which offset, its code, and the line whose indentation it has, less `minus`."""
+
+    offset: int
+    code: str
+    like: int
+    minus: str
+    number: int
+
+
+class Rewriting:
+    """Collects the changes of one file.
+
+    Args:
+        source: the file.
+        step: one step of indentation.
+    """
+
+    def __init__(self, source: Source, step: str) -> None:
+        self.source = source
+        self.text = source.text
+        self.step = step
+        self._replaced: dict[tuple[int, int], str] = {}
+        self._cut: list[tuple[int, int]] = []
+        self._removed: list[tuple[int, int]] = []
+        self._insertions: list[_Insertion] = []
+        self._unwrapped: dict[int, ast.stmt] = {}
+        self._done: set[int] = set()
+        # Changes of indentation by the start of the line: how much of it stays in front, how many characters
+        # go behind that, and what comes in their place. A block may be indented by tabs, and what is in it by
+        # spaces, so that it matters where.
+        self._moved: dict[int, list[tuple[int, int, str]]] = {}
+        self._tokens = _Tokens(source)
+
+    def fresh(self) -> Rewriting:
+        """Another one of the same file, without changes."""
+        found = Rewriting(self.source, self.step)
+        found._tokens = self._tokens
+        return found
+
+    # ---- asking ---------------------------------------------------------------------------------------
+
+    def segment(self, node: ast.expr) -> str:
+        """The source of an expression, in parentheses where it has line breaks outside of its own."""
+        start, end = self.source.span(node)
+        code = self.text[start:end]
+        if "\n" in code and not (isinstance(node, ast.Call | ast.List | ast.Tuple) and code[-1:] in ")]"):
+            return f"({code})"
+        return code
+
+    def rewritten(self, statement: ast.stmt) -> str | None:
+        """The source of a statement with the replacements so far, on one line; None: it cannot be there."""
+        start, end = start_of(self.source, statement), end_of(self.source, statement)
+        parts, here = [], start
+        for (begin, stop), code in sorted(self._replaced.items()):
+            if here <= begin and stop <= end:
+                parts += [self.text[here:begin], code]
+                here = stop
+        lines = "".join([*parts, self.text[here:end]]).splitlines()
+        if len(lines) > 1 and any(mark in line for line in lines for mark in ("#", '"""', "'''", "\\")):
+            return None
+        joined = " ".join(line.strip() for line in lines)
+        return re.sub(r"(?<=[(\[]) | (?=[)\]])", "", joined) if len(lines) > 1 else joined
+
+    def first_line(self, statement: ast.stmt) -> int:
+        """The offset of the line of a statement.
+
+        Raises:
+            Crowded: other code is on its lines.
+        """
+        start = start_of(self.source, statement)
+        begin = line_start(self.text, start)
+        if self.text[begin:start].strip() or not _ALONE.match(self.text, end_of(self.source, statement)):
+            raise Crowded(f"line {statement.lineno} holds more than one statement")
+        return begin
+
+    def indent(self, statement: ast.stmt) -> str:
+        """The white space before a statement."""
+        found = _INDENT.match(self.text, self.first_line(statement))
+        return found[0] if found else ""
+
+    def after(self, statement: ast.stmt) -> int:
+        """The offset of the line behind a statement."""
+        found = _NEXT_LINE.match(self.text, end_of(self.source, statement))
+        return found.end() if found else len(self.text)
+
+    @property
+    def wraps(self) -> bool:
+        """Whether something is put in a block."""
+        return any(more for moves in self._moved.values() for _, _, more in moves)
+
+    # ---- recording ------------------------------------------------------------------------------------
+
+    def replace(self, start: int, end: int, code: str) -> None:
+        """Other code for a part of the text."""
+        self._replaced[start, end] = code
+
+    def replace_node(self, node: ast.expr, code: str) -> None:
+        """Other code for an expression."""
+        self.replace(*self.source.span(node), code)
+
+    def add_before(self, statement: ast.stmt, code: str) -> None:
+        """A statement on a line of its own before another."""
+        line = self.first_line(statement)
+        self._insert(line, code, line)
+
+    def add_behind(self, statement: ast.stmt, code: str) -> None:
+        """A statement on a line of its own behind another."""
+        self._insert(self.after(statement), code, self.first_line(statement))
+
+    def wrap(self, statements: Sequence[ast.stmt], header: str) -> None:
+        """Put neighbours in a block under a header."""
+        first = self.first_line(statements[0])
+        for statement in statements:
+            self.first_line(statement)
+        self._insert(first, header, first, self.step)
+        front = len(self.indent(statements[0]))
+        for line in self._lines(first, self.after(statements[-1])):
+            self._move(line, front, 0, self.step)
+
+    def unwrap(self, statement: ast.stmt, body: Sequence[ast.stmt]) -> None:
+        """Leave one block of a compound statement in its place; the header and other blocks go."""
+        if self._unwrapped.setdefault(id(statement), body[0]) is not body[0]:
+            raise Crowded(f"line {statement.lineno}: both branches would stay")
+        if id(statement) in self._done:
+            return
+        self._done.add(id(statement))
+        outer, begin = self.indent(statement), self.first_line(statement)
+        inner, first = self.indent(body[0]), self.first_line(body[0])
+        end, last = self.after(statement), self.after(body[-1])
+        for item in body:
+            self.first_line(item)
+        self._drop(begin, self._comment_start(begin, first))
+        if last < end:
+            self._drop(last, end)
+        less = len(inner) - len(outer)
+        for line in self._lines(first, last):
+            self._move(line, len(outer), less, "")
+        for line in self._comment_lines(begin, first):
+            self._moved.pop(line, None)
+            self._move(line, len(outer), less, "")
+
+    def remove(self, statement: ast.stmt, *, remarks: bool = True) -> None:
+        """Take a statement away with its lines.
+
+        Args:
+            remarks: whether comments beside its code stay; those on lines of their own always do.
+        """
+        begin, end = self.first_line(statement), self.after(statement)
+        self._drop(begin, end, remarks=remarks)
+        self._removed.append((begin, end))
+
+    def make_pass(self, statement: ast.stmt) -> None:
+        """`pass` in the place of a statement that leaves its block empty, if nothing was added there."""
+        if any(item.offset == self.first_line(statement) for item in self._insertions):
+            self.remove(statement)
+            return
+        self.replace(start_of(self.source, statement), end_of(self.source, statement), "pass")
+
+    # ---- the edits ------------------------------------------------------------------------------------
+
+    def edits(self) -> list[Edit]:
+        """All of it as edits that do not overlap.
+
+        Raises:
+            Crowded: two changes are in each other's way.
+        """
+        found: dict[tuple[int, int], str] = {}
+        self._close_gaps()
+        cut = _merged(self._cut)
+        gone = Ranges(cut)
+        for (start, end), code in self._replaced.items():
+            if not gone.hold(start, end):
+                found[start, end] = code
+        solid = Ranges(item for item in found if item[0] < item[1])
+        for line in sorted(self._moved):
+            if line in gone or solid.cut_at(line):
+                continue
+            have = self._indent_of(line)
+            start, end, more = self._indentation(line, have)
+            if start < end or more:
+                key = line + start, line + end
+                found[key] = more + found.get(key, "")
+        for begin, stop in cut:
+            found[begin, stop] = ""
+        at: dict[int, str] = {}
+        for item in sorted(self._insertions, key=lambda item: (item.offset, item.number)):
+            at[item.offset] = at.get(item.offset, "") + self._new_line(item)
+        solid = Ranges(found)
+        first: dict[int, tuple[int, int]] = {}
+        for span in sorted(found):
+            first.setdefault(span[0], span)
+        for offset, code in at.items():
+            if solid.cut_at(offset):
+                raise Crowded("two changes meet in one place")
+            span = first.get(offset, (offset, offset))
+            found[span] = code + found.get(span, "")
+        edits = sorted(Edit(start, end, code) for (start, end), code in found.items())
+        for one, other in itertools.pairwise(edits):
+            if other.start < one.end or (one.start == one.end == other.start == other.end):
+                raise Crowded("two changes meet in one place")
+        return edits
+
+    def _close_gaps(self) -> None:
+        """Take away the blank lines behind what is removed, where there are as many before it."""
+        inserted = {item.offset for item in self._insertions}
+        for begin, end in self._removed:
+            if begin in inserted:
+                continue
+            above = self.text[self._before(begin) : begin]
+            if _BLANK_BEFORE.search(above) or above.rstrip(" \t\r\n").endswith(":") or not above:
+                while blank := _BLANK.match(self.text, end):
+                    self._cut.append((end, blank.end()))
+                    end = blank.end()
+                    if not above.endswith(("\n\n\n", "\n\r\n\r\n")):
+                        break
+
+    def _before(self, line: int) -> int:
+        """Where the text begins that says what stands above a line: its last character that is no space."""
+        found = max(0, line - 3)
+        while found and self.text[found : found + 1].isspace():
+            found -= 1
+        return found
+
+    def _new_line(self, item: _Insertion) -> str:
+        indent = self._indent_of(item.like)
+        start, end, more = self._indentation(item.like, indent)
+        indent = indent[:start] + more + indent[end:]
+        indent = indent[: len(indent) - len(item.minus)] if item.minus else indent
+        newline = self.source.newline
+        if item.offset == len(self.text) and not self.text.endswith(("\n", "\r")):
+            return f"{newline}{indent}{item.code}"
+        return f"{indent}{item.code}{newline}"
+
+    def _move(self, line: int, front: int, less: int, more: str) -> None:
+        self._moved.setdefault(line, []).append((front, less, more))
+
+    def _indent_of(self, line: int) -> str:
+        found = _INDENT.match(self.text, line)
+        return found[0] if found else ""
+
+    def _indentation(self, line: int, have: str) -> tuple[int, int, str]:
+        """The part of a line's indentation that goes, by start and end, and what comes in its place."""
+        new = have
+        # From the innermost block outwards, so that what is in front has not moved yet.
+        for front, less, more in sorted(self._moved.get(line, ()), reverse=True):
+            new = new[:front] + more + new[front + less :]
+        start = 0
+        while start < min(len(have), len(new)) and have[start] == new[start] and len(set(have + new)) > 1:
+            start += 1
+        rest = 0
+        while rest < min(len(have), len(new)) - start and have[-1 - rest] == new[-1 - rest]:
+            rest += 1
+        return start, len(have) - rest, new[start : len(new) - rest]
+
+    def _insert(self, offset: int, code: str, like: int, minus: str = "") -> None:
+        self._insertions.append(_Insertion(offset, code, like, minus, len(self._insertions)))
+
+    # ---- lines ----------------------------------------------------------------------------------------
+
+    def _lines(self, start: int, end: int) -> list[int]:
+        """The lines from `start` on that have code, or a comment, but do not begin inside of a string."""
+        found = []
+        while start < end:
+            line = _NEXT_LINE.match(self.text, start)
+            assert line is not None, "matches anything"
+            if line[0].strip() and start not in self._tokens.in_strings:
+                found.append(start)
+            if line.end() == start:
+                break
+            start = line.end()
+        return found
+
+    def _comment_start(self, begin: int, first: int) -> int:
+        """Where the comment lines directly above `first` begin, behind the header at `begin`."""
+        lines = self._comment_lines(begin, first)
+        return lines[0] if lines else first
+
+    def _comment_lines(self, begin: int, first: int) -> list[int]:
+        found: list[int] = []
+        while first > begin:
+            above = line_start(self.text, first - 1 - (self.text[first - 2 : first] == "\r\n"))
+            if above <= begin or not self.text[above:first].strip().startswith("#"):
+                break
+            found.insert(0, above)
+            first = above
+        return found
+
+    def _drop(self, start: int, end: int, *, remarks: bool = True) -> None:
+        """Take lines away, but their comments."""
+        self._cut.append((start, end))
+        comments = self._tokens.comments
+        for offset, text in comments[bisect_left(comments, (start, "")) : bisect_left(comments, (end, ""))]:
+            alone = not self.text[line_start(self.text, offset) : offset].strip()
+            if not is_marker(text) and (remarks or alone):
+                self._insert(start, text, start)
+
+
+class _Tokens:
+    """What only the tokens of a file tell."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+
+    @cached_property
+    def comments(self) -> list[tuple[int, str]]:
+        """Every comment with its offset, in order."""
+        return [
+            (self.source.offset(token.start[0], 0) + token.start[1], token.string)
+            for token in self._every
+            if token.type == tokenize.COMMENT
+        ]
+
+    @cached_property
+    def in_strings(self) -> frozenset[int]:
+        """The starts of lines that begin inside of a string."""
+        found: set[int] = set()
+        parts = {tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING)}
+        for token in self._every:
+            if token.type in parts:
+                found.update(
+                    self.source.offset(line, 0) for line in range(token.start[0] + 1, token.end[0] + 1)
+                )
+        return frozenset(found)
+
+    @cached_property
+    def _every(self) -> list[tokenize.TokenInfo]:
+        try:
+            return list(tokenize.generate_tokens(io.StringIO(self.source.text, newline="").readline))
+        except (tokenize.TokenError, IndentationError, SyntaxError) as error:
+            raise Crowded("the file is not understood") from error
+
+
+def _merged(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Without overlap, neighbours apart."""
+    found: list[tuple[int, int]] = []
+    for start, end in sorted(set(spans)):
+        if found and start < found[-1][1]:
+            found[-1] = (found[-1][0], max(end, found[-1][1]))
+        else:
+            found.append((start, end))
+    return found
+
+
+def indent_step(tree: ast.Module, source: Source) -> str:
+    """One step of the indentation of a file."""
+    for node in ast.walk(tree):
+        if not isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.If, ast.For, ast.With)):
+            continue
+        body = node.body
+        if body[0].lineno > node.lineno:
+            inner = source.line_text(body[0].lineno)
+            return inner[node.col_offset : body[0].col_offset] or " " * 4
+    return " " * 4
+
+
+def is_enclosed(code: str) -> bool:
+    """Whether the source of an expression stands in one pair of parentheses: `(a)`, but not `(a) + (b)`."""
+    if not (code.startswith("(") and code.endswith(")")):
+        return False
+    try:
+        ast.parse(code[1:-1].strip(), mode="eval")
+    except SyntaxError:
+        return False
+    return True

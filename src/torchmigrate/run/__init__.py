@@ -1,0 +1,1 @@
+"""All files of a run, in as many processes as pay off."""

@@ -1,0 +1,1 @@
+"""What names mean in a file; only read, never changed."""

@@ -1,0 +1,234 @@
+"""What kind of value an expression surely is: a tensor and of which dtype, or a number.
+
+The resolver says what is a tensor. The dtype is read from where the tensor is made: by a cast, a factory, a
+comparison, or a name that is bound to nothing but tensors of one dtype.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from torchmigrate.semantics.facts.answers import Answers
+from torchmigrate.semantics.facts.file_facts import Surroundings
+from torchmigrate.semantics.facts.sparse import Variables, is_sparse
+from torchmigrate.semantics.model import Const, Kind, Names, Scope, Value
+from torchmigrate.semantics.values.slots import UNKNOWN, stated
+from torchmigrate.semantics.values.types import A_NUMBER, SURE, is_number, level
+from torchmigrate.source.trees import walk
+
+TENSOR, NUMBER, INTEGER, SPARSE = "tensor", "number", "integer", "sparse"
+INTEGERS = frozenset(["uint8", "int8", "int16", "int32", "int64"])
+KINDS = frozenset(
+    [TENSOR, NUMBER, INTEGER, SPARSE, "bool", "floating", *INTEGERS]
+)  # "integer" is any of INTEGERS
+
+_DTYPES = {
+    "uint8": "uint8", "int8": "int8", "int16": "int16", "short": "int16", "int32": "int32", "int": "int32",
+    "int64": "int64", "long": "int64", "bool": "bool", "float": "floating", "float32": "floating",
+    "double": "floating", "float64": "floating", "half": "floating", "float16": "floating",
+    "bfloat16": "floating", "Byte": "uint8", "Char": "int8", "Short": "int16", "Int": "int32",
+    "Long": "int64", "Bool": "bool", "Float": "floating", "Double": "floating", "Half": "floating",
+}  # fmt: skip
+# Methods without arguments that only tensors have; of any object, since it must be one.
+_CASTS = {"byte": "uint8", "char": "int8", "short": "int16", "int": "int32", "long": "int64"} | {
+    "bool": "bool", "float": "floating", "double": "floating", "half": "floating",
+}  # fmt: skip
+_TRUTH = frozenset(
+    "eq ne lt gt le ge greater less isnan isinf isfinite isclose logical_and logical_or logical_not "
+    "logical_xor".split()
+)
+_INDICES = frozenset("argmax argmin argsort randint randperm nonzero bincount searchsorted bucketize".split())
+_KEEP = frozenset(
+    "view reshape unsqueeze squeeze t transpose permute expand expand_as repeat contiguous clone detach cpu "
+    "cuda flatten index_select narrow masked_select flip roll view_as requires_grad_ pin_memory abs".split()
+)
+_LIKE = frozenset("zeros_like ones_like empty_like full_like new_zeros new_ones new_empty".split())
+_DEEPEST = 12
+_STATED_NUMBER = stated(A_NUMBER)
+
+
+class Kinds:
+    """Answers about the expressions of one file."""
+
+    def __init__(self, names: Names, around: Surroundings) -> None:
+        self.names = names
+        self.around = around
+        self._variables = Answers(self._bound, None)
+        self._sparse: Variables = {}
+
+    def of(self, node: ast.expr, scope: Scope) -> frozenset[str]:
+        """All that an expression surely is, of `KINDS`; "sparse" is what it may be."""
+        value = self.names.values.get(id(node), UNKNOWN)
+        if is_number(value) and not _is_truth(value):
+            return frozenset() if value == _STATED_NUMBER else frozenset([NUMBER])
+        found = {TENSOR} if level(value) == SURE else set()
+        dtype = self.dtype(node, scope)
+        if dtype is not None:
+            found |= {TENSOR, dtype}
+            if dtype in INTEGERS:
+                found.add(INTEGER)
+        if is_sparse(node, scope, self.around, self._sparse):
+            found.add(SPARSE)
+        return frozenset(found)
+
+    def is_tensor(self, node: ast.expr) -> bool:
+        return level(self.names.values.get(id(node), UNKNOWN)) == SURE
+
+    def dtype(self, node: ast.expr, scope: Scope, depth: int = 0) -> str | None:
+        """The dtype of a tensor ("floating" for all of those), None if it is not known, or no tensor.
+
+        depth: how deep in an expression; what is very deep is not known.
+        """
+        if depth > _DEEPEST:
+            return None
+        if isinstance(node, ast.Name):
+            return self._named(node.id, scope)
+        if isinstance(node, ast.Call):
+            return self._called(node, scope, depth)
+        if isinstance(node, ast.Compare):
+            return "bool" if len(node.ops) == 1 and self.is_tensor(node) else None
+        if isinstance(node, ast.UnaryOp) and not isinstance(node.op, ast.Not):
+            return self.dtype(node.operand, scope, depth + 1)
+        if isinstance(node, ast.BinOp):
+            return self._combined(node, scope, depth)
+        if isinstance(node, ast.Subscript) and self.is_tensor(node.value):
+            return self.dtype(node.value, scope, depth + 1)
+        if isinstance(node, ast.Attribute) and node.attr in ("data", "T", "mT"):
+            return self.dtype(node.value, scope, depth + 1)
+        return None
+
+    def _named(self, name: str, scope: Scope) -> str | None:
+        held: Scope | None = scope
+        while held is not None:
+            if name in held.bindings and not (held.kind == "class" and held is not scope):
+                return self._variables((held, name))
+            held = held.parent
+        return None
+
+    def _bound(self, variable: tuple[Scope, str]) -> str | None:
+        """The dtype of all that a variable of a scope is bound to; None where that is not one."""
+        scope, name = variable
+        values: dict[int, ast.expr] = {}
+        for binding in scope.bindings[name]:
+            statement = binding.statement
+            if binding.kind is not Kind.ASSIGNMENT or not isinstance(statement, ast.Assign):
+                return None
+            if not any(target is binding.node for target in statement.targets):
+                return None
+            values[id(statement.value)] = statement.value
+        if any(
+            isinstance(inner, ast.Name) and inner.id == name
+            for value in values.values()
+            for inner in walk(value)
+        ):
+            return None
+        found = {self.dtype(value, scope) for value in values.values()}
+        return found.pop() if len(found) == 1 else None
+
+    def _called(self, node: ast.Call, scope: Scope, depth: int) -> str | None:
+        function = node.func
+        attr = function.attr if isinstance(function, ast.Attribute) else ""
+        name = self.around.qualified(function) or ""
+        if name.startswith("torch.") and name.endswith("Tensor") and name != "torch.Tensor":
+            return _DTYPES.get(name.rpartition(".")[2][: -len("Tensor")])
+        method = name.startswith("torch.Tensor.")
+        if attr in _CASTS and not node.args and not node.keywords and (method or not name):
+            return _CASTS[attr]
+        if not name.startswith("torch."):
+            return None
+        last = name.rpartition(".")[2]
+        if last in _TRUTH:
+            return "bool"
+        given = _keyword(node, "dtype")
+        if given is not None:
+            return self._dtype_named(given)
+        if method:
+            assert isinstance(function, ast.Attribute) or not attr, "methods are attributes"
+            return self._method(node, last, scope, depth)
+        return self._made(node, name, last, scope, depth)
+
+    def _method(self, node: ast.Call, last: str, scope: Scope, depth: int) -> str | None:
+        receiver = node.func.value if isinstance(node.func, ast.Attribute) else None
+        if receiver is None:
+            return None
+        if last in ("to", "type") and len(node.args) == 1:
+            return self._dtype_named(node.args[0])
+        if last in ("type_as", "masked_fill", "masked_fill_") and node.args:
+            other = node.args[0] if last == "type_as" else receiver
+            return self.dtype(other, scope, depth + 1)
+        if last in _INDICES:
+            return "int64"
+        if last in _KEEP or last in _LIKE:
+            return self.dtype(receiver, scope, depth + 1)
+        return None
+
+    def _made(self, node: ast.Call, name: str, last: str, scope: Scope, depth: int) -> str | None:
+        if name in ("torch.zeros", "torch.ones", "torch.empty", "torch.rand", "torch.randn"):
+            return "floating"
+        if last in _INDICES and name == f"torch.{last}":
+            return "int64"
+        if name == "torch.arange" and node.args and not _has_star(node):
+            return "int64" if all(isinstance(_constant(item), int) for item in node.args) else None
+        if name == "torch.tensor" and node.args:
+            types = {type(value) for value in _leaves(node.args[0])}
+            return (
+                {int: "int64", bool: "bool", float: "floating"}.get(types.pop()) if len(types) == 1 else None
+            )
+        if (
+            name in ("torch.cat", "torch.stack")
+            and node.args
+            and isinstance(node.args[0], ast.List | ast.Tuple)
+        ):
+            found = {self.dtype(item, scope, depth + 1) for item in node.args[0].elts}
+            return found.pop() if len(found) == 1 else None
+        if last in _LIKE and node.args:
+            return self.dtype(node.args[0], scope, depth + 1)
+        return None
+
+    def _dtype_named(self, node: ast.expr) -> str | None:
+        name = node.value if isinstance(node, ast.Constant) else self.around.qualified(node)
+        if not isinstance(name, str) or not name.startswith("torch."):
+            return None
+        last = name.rpartition(".")[2]
+        return _DTYPES.get(last[: -len("Tensor")] if last.endswith("Tensor") else last)
+
+    def _combined(self, node: ast.BinOp, scope: Scope, depth: int) -> str | None:
+        one, other = (self.dtype(side, scope, depth + 1) for side in (node.left, node.right))
+        if isinstance(node.op, ast.Div):
+            return "floating" if one and other else None
+        if one is not None and other is not None:
+            both = {one, other}
+            if len(both) == 1:
+                return one
+            return "uint8" if both == {"bool", "uint8"} else None
+        known, unknown = (one, node.right) if one is not None else (other, node.left)
+        if known is None or not isinstance(_constant(unknown), int):
+            return None
+        if isinstance(_constant(unknown), bool) or known != "bool":
+            return known
+        return "int64"  # promoted by the number
+
+
+def _is_truth(value: Value) -> bool:
+    return any(isinstance(item, Const) and isinstance(item.value, bool) for item in value)
+
+
+def _keyword(node: ast.Call, name: str) -> ast.expr | None:
+    return next((keyword.value for keyword in node.keywords if keyword.arg == name), None)
+
+
+def _has_star(node: ast.Call) -> bool:
+    return any(isinstance(item, ast.Starred) for item in node.args)
+
+
+def _constant(node: ast.expr) -> object:
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        return _constant(node.operand)
+    return node.value if isinstance(node, ast.Constant) else None
+
+
+def _leaves(node: ast.expr) -> list[object]:
+    """The numbers in nested lists; None for anything else."""
+    if isinstance(node, ast.List | ast.Tuple):
+        return [leaf for item in node.elts for leaf in _leaves(item)]
+    return [_constant(node)]

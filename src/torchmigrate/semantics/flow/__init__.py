@@ -1,0 +1,1 @@
+"""Where names are mentioned, what a read may see, and what is around a node."""

@@ -1,0 +1,1 @@
+"""Under which tests for a release or a name a place runs."""

@@ -1,0 +1,505 @@
+"""Conditions under which code runs, and whether they show that a place is already taken care of.
+
+A `Formula` is what an `if` test says, as far as it concerns library versions and names. It is evaluated
+with three values: True, False, and None where the test depends on something else.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from torchmigrate.semantics.guards.version_order import Release, holds
+from torchmigrate.semantics.model import Guards, TryGuard
+from torchmigrate.semantics.public_names import canonical
+
+# ---- formulas ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A literal: `if True:`."""
+
+    value: bool
+
+
+@dataclass(frozen=True, slots=True)
+class HasName:
+    """The attribute or module `qualified` exists.
+
+    `torch.load(weights_only)` is the parameter of a function, or of a class that is called; `torch.load(*)`
+    any parameter with a default behind the star, `torch.load(=)` one before it.
+    """
+
+    qualified: str
+
+
+@dataclass(frozen=True, slots=True)
+class VersionTest:
+    """The version of `library`, or the `part` of it that was compared, against `version`.
+
+    op: "<" | "<=" | ">" | ">=" | "==" | "!=", or for strings "startswith" ("1.1" also holds for 1.10),
+    "series" ("1.1." does not) and "contains".
+    part: one of those of `VersionOf`, or "number" (a number made of major and minor in an unknown way).
+    """
+
+    library: str
+    op: str
+    version: Release
+    part: str = "full"
+
+
+@dataclass(frozen=True, slots=True)
+class TryWorked:
+    """The body of this `try` ran to its end (a flag set there, and reset in the handler)."""
+
+    attempt: TryGuard
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """The negation of an atom; `negate` keeps it from wrapping anything else."""
+
+    formula: Formula
+
+
+@dataclass(frozen=True, slots=True)
+class All:
+    """Every part holds."""
+
+    parts: tuple[Formula, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Any_:
+    """At least one part holds."""
+
+    parts: tuple[Formula, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """A test of something else; `UNKNOWN` is the only one."""
+
+
+Formula = Known | HasName | VersionTest | TryWorked | Not | All | Any_ | Unknown
+TRUE, FALSE, UNKNOWN = Known(True), Known(False), Unknown()
+
+
+def negate(formula: Formula) -> Formula:
+    """The opposite, with negations pushed down to the atoms."""
+    if isinstance(formula, Unknown):
+        return formula
+    if isinstance(formula, Known):
+        return Known(not formula.value)
+    if isinstance(formula, Not):
+        return formula.formula
+    if isinstance(formula, All):
+        return any_of(negate(part) for part in formula.parts)
+    if isinstance(formula, Any_):
+        return all_of(negate(part) for part in formula.parts)
+    return Not(formula)
+
+
+def both(first: Formula, second: Formula) -> Formula:
+    """Both hold."""
+    return all_of((first, second))
+
+
+def all_of(formulas: Iterable[Formula]) -> Formula:
+    """Every one of `formulas` holds; flattened, without repetitions; of none: `TRUE`."""
+    parts: dict[Formula, None] = {}
+    for formula in formulas:
+        if isinstance(formula, Known):
+            if not formula.value:
+                return FALSE
+        elif isinstance(formula, All):
+            parts.update(dict.fromkeys(formula.parts))
+        else:
+            parts[formula] = None
+    if not parts:
+        return TRUE
+    return next(iter(parts)) if len(parts) == 1 else All(tuple(parts))
+
+
+def any_of(formulas: Iterable[Formula]) -> Formula:
+    """At least one of `formulas` holds; flattened, without repetitions; of none: `FALSE`."""
+    parts: dict[Formula, None] = {}
+    for formula in formulas:
+        if isinstance(formula, Known):
+            if formula.value:
+                return TRUE
+        elif isinstance(formula, Any_):
+            parts.update(dict.fromkeys(formula.parts))
+        else:
+            parts[formula] = None
+    if not parts:
+        return FALSE
+    return next(iter(parts)) if len(parts) == 1 else Any_(tuple(parts))
+
+
+# ---- evaluation -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """What is known of the target.
+
+    version: the target release of a library; (2, 6) means any 2.6.x. None: not known.
+    exists: whether a qualified name exists there. worked: whether the body of a `try` runs to its end.
+    """
+
+    version: Callable[[str], Release | None]
+    exists: Callable[[str], bool | None]
+    worked: Callable[[TryGuard], bool | None]
+
+
+def outcome(formula: Formula, lookup: Lookup) -> bool | None:
+    """Whether `formula` holds at the target; None when that cannot be told."""
+    if isinstance(formula, VersionTest):
+        target = lookup.version(formula.library)
+        return None if target is None else holds(formula.op, formula.part, formula.version, target)
+    if isinstance(formula, HasName):
+        return lookup.exists(formula.qualified)
+    if isinstance(formula, TryWorked):
+        return lookup.worked(formula.attempt)
+    if isinstance(formula, Not):
+        inner = outcome(formula.formula, lookup)
+        return None if inner is None else not inner
+    if isinstance(formula, Known):
+        return formula.value
+    if isinstance(formula, (All, Any_)):
+        decisive = isinstance(formula, Any_)  # one True settles an Any_, one False an All
+        answers = {outcome(part, lookup) for part in formula.parts}
+        if decisive in answers:
+            return decisive
+        return None if None in answers else not decisive
+    return None
+
+
+# ---- is a place taken care of? ----------------------------------------------------------------------
+
+# The release of its own library from which a name that people test for surely exists (earlier: unknown).
+_EXISTS_SINCE: dict[str, Release] = {
+    **dict.fromkeys(
+        (
+            "torch.amp",
+            "torch.amp.autocast",
+            "torch.ao",
+            "torch.ao.quantization",
+            "torch.autocast",
+            "torch.backends.mps",
+            "torch.compile",
+            "torch.complex",
+            "torch.cuda.amp",
+            "torch.cuda.amp.GradScaler",
+            "torch.cuda.amp.autocast",
+            "torch.distributed.all_gather_into_tensor",
+            "torch.distributed.fsdp",
+            "torch.distributed.reduce_scatter_tensor",
+            "torch.fft",
+            "torch.func",
+            "torch.inference_mode",
+            "torch.linalg",
+            "torch.nn.functional.scaled_dot_product_attention",
+            "torch.nn.functional.silu",
+            "torch.nn.utils.parametrizations",
+            "torch.nn.utils.parametrize",
+            "torch.nn.utils.stateless",
+            "torch.no_grad",
+            "torch.optim.lr_scheduler.LRScheduler",
+            "torch.set_default_device",
+            "torch.set_float32_matmul_precision",
+            "torch.special",
+            "torch.testing.assert_close",
+            "torch.use_deterministic_algorithms",
+            "torch.view_as_complex",
+            "torch.view_as_real",
+            "torch.vmap",
+        ),
+        (2, 0),
+    ),
+    "torch.compiler": (2, 1),
+    "torch.export": (2, 1),
+    "torch.amp.GradScaler": (2, 3),
+    "torch.nn.attention": (2, 3),
+    "torch.amp.custom_bwd": (2, 4),
+    "torch.amp.custom_fwd": (2, 4),
+    "torch.serialization.add_safe_globals": (2, 4),
+    "torch.serialization.safe_globals": (2, 5),
+    "torchvision.transforms.InterpolationMode": (0, 10),
+    "torchvision.transforms.v2": (0, 16),
+}
+# A test for one of these is about an optional dependency, not about a version of torch.
+_OPTIONAL_PACKAGES = frozenset(("apex", "functorch"))
+
+
+def is_handled(
+    guards: Guards,
+    *,
+    target: Callable[[str], Release | None],
+    old: Iterable[str],
+    new: Iterable[str],
+    exists: Callable[[str], bool | None] | None = None,
+    arguments: Arguments | None = None,
+) -> bool:
+    """Whether a use of `old` under these guards is none of the target's business.
+
+    It is where the code does not run at the target, where it is the other side of a `try` that uses one
+    of `new`, or where the code first asks whether the old name is there.
+
+    target: the release of a library that is aimed at, (2, 6) for any 2.6.x, None where it is not known.
+    old, new: qualified names of what is used and of what replaces it (modules stand for their members).
+    exists: whether a name, as in `HasName`, exists at the target, for those of which the guards know nothing.
+    arguments: where only the arguments of a call of `old` are outdated.
+    """
+    if guards.formula is None and guards.attempt is None and guards.outer is None:
+        return False
+    wanted = frozenset(new)
+    lookup = _lookup(wanted, target, exists)
+    tested = frozenset(
+        name for name in old if name.partition(".")[0] not in _OPTIONAL_PACKAGES and not lookup.exists(name)
+    )
+
+    def takes_care(guard: Guards) -> bool:
+        if guard.formula is not None and (
+            outcome(guard.formula, lookup) is False or _asserts(guard.formula, tested)
+        ):
+            return True
+        attempt = guard.attempt
+        if attempt is None:
+            return False
+        for part in _OTHER_SIDE.get(guard.part, ()):
+            if uses_one_of(attempt.names.get(part, ()), wanted) and _reaches(guard, arguments):
+                return True
+            if arguments is not None and arguments.differ(attempt.calls.get(part, ())):
+                return True
+        return guard.part == "handler" and _imports_work(attempt, lookup.exists)
+
+    return any_outwards(guards, (target, exists, tested, wanted, arguments), takes_care)
+
+
+def any_outwards(guards: Guards, question: object, holds_at: Callable[[Guards], bool]) -> bool:
+    """Whether something holds at one of the guards of a place.
+
+    A thousand early returns make a thousand guards around each other: the answer is kept at each of them.
+
+    Args:
+        question: stands for `holds_at`, to be told from every other question about guards.
+    """
+    asked: list[Guards] = []
+    found: bool | None = None
+    for guard in _outwards(guards):
+        if guard.formula is None and guard.attempt is None:
+            continue
+        found = guard.answers.get(question)
+        if found is None:
+            asked.append(guard)
+            found = holds_at(guard) or None
+        if found is not None:
+            break
+    for guard in asked:
+        guard.answers[question] = bool(found)
+    return bool(found)
+
+
+def is_excluded(
+    formula: Formula,
+    target: Callable[[str], Release | None],
+    exists: Callable[[str], bool | None],
+) -> bool:
+    """Whether what runs under a test does not run at the target."""
+    return outcome(formula, _lookup(frozenset(), target, exists)) is False
+
+
+def surely_runs(
+    guards: Guards,
+    outer: Guards,
+    *,
+    target: Callable[[str], Release | None],
+    new: Iterable[str],
+    exists: Callable[[str], bool | None] | None = None,
+) -> bool:
+    """Whether what stands under `guards` runs at the target wherever what stands under `outer` does.
+
+    The parameters are those of `is_handled`. The body of a `try` runs if it uses one of `new`.
+    """
+    wanted = frozenset(new)
+    lookup = _lookup(wanted, target, exists)
+    for guard in _outwards(guards):
+        if guard is outer:
+            return True
+        if guard.formula is not None and outcome(guard.formula, lookup) is not True:
+            return False
+        if guard.attempt is not None and not (guard.part == "body" and lookup.worked(guard.attempt) is True):
+            return False
+    return False
+
+
+def _lookup(
+    wanted: frozenset[str],
+    target: Callable[[str], Release | None],
+    exists: Callable[[str], bool | None] | None,
+) -> Lookup:
+    def name_exists(name: str) -> bool | None:
+        name = canonical(name)
+        if name in wanted or any(other.startswith(name + ".") for other in wanted):
+            return True
+        since, release = _EXISTS_SINCE.get(name), target(name.partition(".")[0])
+        if since and release and release >= since:
+            return True
+        return exists(name) if exists else None
+
+    def worked(attempt: TryGuard) -> bool | None:
+        if any(exists(canonical(name)) is False for name in attempt.always) if exists else False:
+            return False
+        used = attempt.names.get("body", set()) | attempt.names.get("else", set())
+        if uses_one_of(used, wanted):
+            return True
+        return True if used & _EXISTS_SINCE.keys() and all(map(name_exists, used)) else None
+
+    return Lookup(target, name_exists, worked)
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """What a use is about of which only the arguments are outdated.
+
+    functions: its qualified names. given: the keywords of the call. outdated: the parameters that are old or
+    new, so that a call of the same function on the other side of a `try` which gives others of them is what
+    runs on the other releases.
+    """
+
+    functions: frozenset[str]
+    given: frozenset[str]
+    outdated: frozenset[str]
+
+    def differ(self, calls: Iterable[tuple[str, frozenset[str]]]) -> bool:
+        """Whether one of these calls of the same function gives others of the parameters."""
+        mine = self.given & self.outdated
+        return any(
+            canonical(name) in self.functions and (keys & self.outdated != mine or "**" in keys)
+            for name, keys in calls
+        )
+
+
+# ---- handlers ---------------------------------------------------------------------------------------
+
+# What is raised where a module, a name or a parameter is not there. Functions that are gone were left for a
+# while as ones that raise a RuntimeError.
+MISSING_IMPORT = frozenset(("ImportError", "ModuleNotFoundError"))
+MISSING_NAME = frozenset(("AttributeError", "NameError", "NotImplementedError", "RuntimeError"))
+MISSING_ARGUMENT = frozenset(("TypeError", "RuntimeError"))
+_ANYTHING = frozenset(("Exception", "BaseException"))
+
+
+def caught_by(handler: ast.ExceptHandler) -> frozenset[str]:
+    """The names of the exceptions that a handler is for; a bare `except:` catches any `BaseException`."""
+    if handler.type is None:
+        return frozenset(("BaseException",))
+    kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    return frozenset(kind.id if isinstance(kind, ast.Name) else getattr(kind, "attr", "") for kind in kinds)
+
+
+def ends_in_error(body: list[ast.stmt]) -> bool:
+    """Whether a handler ends in another error, or in the end of the program."""
+    last = body[-1]
+    if isinstance(last, ast.Raise):
+        return True
+    call = last.value if isinstance(last, ast.Expr) else None
+    function = call.func if isinstance(call, ast.Call) else None
+    name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+    return name in ("exit", "quit", "_exit", "fail")
+
+
+def survives(guards: Guards, errors: frozenset[str]) -> bool:
+    """Whether code that raises one of these errors for certain stands in a `try` that goes on without it.
+
+    A handler of any error (and of `RuntimeError`) is there for this one only if the body does hardly more.
+    """
+
+    def goes_on(guard: Guards) -> bool:
+        if guard.attempt is None or guard.part != "body":
+            return False
+        node = guard.attempt.node
+        for handler in node.handlers:
+            caught = caught_by(handler)
+            exact = caught & errors - {"RuntimeError"}
+            if exact or (caught & (_ANYTHING | errors) and _is_short(node.body)):
+                return not ends_in_error(handler.body)
+        return False
+
+    return any_outwards(guards, ("survives", errors), goes_on)
+
+
+_SHORT = 3  # statements, apart from imports and constants: longer blocks fail for other reasons too
+
+
+def _is_short(body: list[ast.stmt]) -> bool:
+    """Whether a block is a few simple statements."""
+    rest = [
+        node
+        for node in body
+        if not isinstance(node, ast.Import | ast.ImportFrom)
+        and not (isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant))
+    ]
+    return len(rest) <= _SHORT and all(
+        isinstance(node, ast.Expr | ast.Assign | ast.AnnAssign | ast.Return) for node in rest
+    )
+
+
+def _reaches(guard: Guards, arguments: Arguments | None) -> bool:
+    """Whether the other side of a `try` is there for releases that lack what this side uses."""
+    attempt = guard.attempt
+    if attempt is None or guard.part == "handler":
+        return True  # the new name is there, so that the body does not fail for lack of it
+    if arguments is not None or any(
+        isinstance(node, ast.Import | ast.ImportFrom) for node in attempt.node.body
+    ):
+        return True
+    return any(caught_by(handler) - MISSING_IMPORT for handler in attempt.node.handlers)
+
+
+def _imports_work(attempt: TryGuard, exists: Callable[[str], bool | None]) -> bool:
+    """Whether a `try` does nothing but import what the target has, so that its handlers do not run."""
+    used = attempt.names.get("body", set())
+    only_imports = all(isinstance(statement, (ast.Import, ast.ImportFrom)) for statement in attempt.node.body)
+    return bool(used) and only_imports and all(map(exists, used))
+
+
+# What runs instead of a part of a `try`: body and else belong together.
+_OTHER_SIDE = {"body": ("handler",), "else": ("handler",), "handler": ("body", "else")}
+
+
+def _outwards(guards: Guards) -> Iterator[Guards]:
+    level: Guards | None = guards
+    while level is not None:
+        yield level
+        level = level.outer
+
+
+def uses_one_of(used: Iterable[str], wanted: frozenset[str]) -> bool:
+    """Whether one of the used names is wanted, or is in a wanted module, or imports its module."""
+    return any(_is_one_of(name, wanted) for name in used)
+
+
+@lru_cache(maxsize=65_536)
+def _is_one_of(spelled: str, wanted: frozenset[str]) -> bool:
+    name = canonical(spelled)
+    if name in wanted or any(name.startswith(other + ".") for other in wanted):
+        return True
+    # Only for modules that came late: importing `torch.nn` says nothing.
+    return name in _EXISTS_SINCE and any(other.startswith(name + ".") for other in wanted)
+
+
+def _asserts(formula: Formula, names: frozenset[str]) -> bool:
+    """Whether the formula can only hold where one of `names` exists."""
+    if isinstance(formula, HasName):
+        return formula.qualified in names or canonical(formula.qualified) in names
+    if isinstance(formula, All):
+        return any(_asserts(part, names) for part in formula.parts)
+    if isinstance(formula, Any_):
+        return all(_asserts(part, names) for part in formula.parts)
+    return False

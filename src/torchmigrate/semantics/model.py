@@ -1,0 +1,339 @@
+"""What the resolver says about a file: scopes, bindings, values and uses of library names."""
+
+from __future__ import annotations
+
+import ast
+import enum
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from torchmigrate.source.trees import Node, Nodes
+
+if TYPE_CHECKING:
+    from torchmigrate.semantics.guards.formulas import Formula
+
+
+class Kind(enum.Enum):
+    """How a name is bound."""
+
+    IMPORT = "import"  # import a.b [as c]
+    FROM_IMPORT = "from-import"  # from a import b [as c]
+    STAR_IMPORT = "star-import"
+    ASSIGNMENT = "assignment"
+    PARAMETER = "parameter"
+    DEFINITION = "definition"  # def, class
+    DELETION = "deletion"
+    OTHER = "other"  # for, with, except, match, walrus, comprehension, type parameter
+
+
+# ---- values: what an expression may evaluate to, as far as the resolver cares -----------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Qual:
+    """A module, class or function of a library, by its qualified name."""
+
+    name: str
+    sure: bool = True  # False: star import, attribute of self, loop-carried
+    via: str = "import"  # import | alias (t = torch) | star | getattr | self | method
+    receiver: Instance | Items | None = None  # via method: the object, where the result depends on it
+    stated: bool = False  # not sure, since only an annotation says so
+    # The uses from which assignments took it, if all are known: `self.f = torch.ger` under an old release.
+    taken: tuple[Use, ...] = field(default=(), compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Local:
+    """A function or class of this file."""
+
+    name: str
+    node: ast.AST
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """An object of a library class, or of a class of this file.
+
+    cls: the qualified name, such as `torch.Tensor`; for a class of this file its library base, or "".
+    local: that class of this file.
+    gives: what calling it gives, as a class, where the arguments that made it say so.
+    stated: not sure, since only an annotation says so: lists and arrays are passed to such parameters too.
+    """
+
+    cls: str
+    sure: bool = True
+    local: Local | None = None
+    gives: str = ""
+    stated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """A tuple or list of which the elements are known.
+
+    values: each element; if there may be any number of them, what each may be.
+    keyed: a dict with those values.
+    """
+
+    values: tuple[Value, ...]
+    many: bool = False
+    keyed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Const:
+    """A literal: str, int, float, bool, None, or a tuple of those; a VersionLiteral for `Version("1.8")`."""
+
+    value: object
+
+
+@dataclass(frozen=True, slots=True)
+class VersionOf:
+    """The version of a library, or a part of it.
+
+    part: "full" (a version object, `torch.__version__`) | "text" (a string) | "parts", "parts1", "parts2" (a
+    sequence, such as the first two) | "major" | "minor" | "micro" | "float" (`v[:3]` or its float) |
+    "decimal" (float of major.minor) | "digit" (`v[2]`) | "chunks" (`v.split("+")`) | "distribution".
+    """
+
+    library: str
+    part: str = "full"
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """The outcome of a test that was assigned to a name."""
+
+    formula: Formula
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A decorator: what it marks only runs where the formula holds."""
+
+    formula: Formula
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """What lists the parameters of a library function: `inspect.signature(torch.load)`.
+
+    part: "" for all of them, "*" for those with defaults behind the star (`__kwdefaults__`), "=" for the
+    defaults of those before it (`__defaults__`).
+    """
+
+    function: str
+    part: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Opaque:
+    """Anything else."""
+
+
+OPAQUE = Opaque()
+Candidate = Qual | Instance | Items | Const | VersionOf | Flag | Mark | Parameters | Local | Opaque
+Value = tuple[Candidate, ...]  # every candidate, in a fixed order; empty: not bound at that place
+
+
+# ---- scopes, bindings, uses -------------------------------------------------------------------------
+
+
+@dataclass(eq=False, slots=True)
+class Scope:
+    """A module, class, function, lambda or comprehension.
+
+    mentions: of a private function, the guards of every place that may call it; empty if they are not known.
+    """
+
+    kind: str  # "module" | "class" | "function" | "comprehension"
+    node: ast.AST
+    parent: Scope | None
+    bindings: dict[str, list[Binding]] = field(default_factory=dict)  # in source order
+    globals: set[str] = field(default_factory=set)
+    nonlocals: set[str] = field(default_factory=set)
+    mentions: list[Guards] = field(default_factory=list)
+
+
+@dataclass(eq=False, slots=True)
+class Binding:
+    """One place where a name is bound."""
+
+    id: int
+    name: str
+    kind: Kind
+    scope: Scope
+    node: ast.AST  # the ast.alias, target, def, ...
+    statement: ast.stmt
+    block: list[ast.stmt]  # the statement list that holds `statement`
+    target: str | None = None  # imports: the qualified name that the local name means
+    module: str | None = None  # imports: the module that the statement names
+    conditional: bool = False  # inside if, try, a loop or a function that may not run
+    type_checking: bool = False  # inside `if TYPE_CHECKING:`
+    guards: Guards = field(default_factory=lambda: NO_GUARDS)  # under which the statement runs
+    value: Value = ()  # what it binds, as far as that is known
+    uses: list[int] = field(default_factory=list)  # offsets of every name that may load this binding
+    exported: bool = False  # in `__all__`, or `import x as x`, or any import of an `__init__.py`
+    in_string: bool = False  # used inside a string annotation
+
+    @property
+    def is_import(self) -> bool:
+        return self.kind in (Kind.IMPORT, Kind.FROM_IMPORT)
+
+
+class Role(enum.Enum):
+    """In which syntactic place a library name is used."""
+
+    CALL = "call"  # the function of a call
+    DECORATOR = "decorator"  # bare decorator; `@f(...)` is CALL
+    BASE = "base"  # in a class's bases
+    ANNOTATION = "annotation"
+    IMPORT = "import"  # an alias of an import statement
+    STRING = "string"  # a dotted name in a string: mock.patch("torch.qr")
+    REFERENCE = "reference"  # anything else
+
+
+@dataclass(eq=False, slots=True)
+class Use:
+    """A place where a library name is used; the full chain only (`torch.qr`, not also its `torch`)."""
+
+    node: ast.AST  # ast.Name | ast.Attribute | ast.Call (getattr) | ast.alias | ast.Constant
+    candidates: tuple[str, ...]  # qualified names it may be, as spelled, in a fixed order
+    sure: bool  # exactly one candidate, surely bound here
+    role: Role
+    start: int  # offsets of the whole expression (of the alias for imports)
+    end: int
+    statement: ast.stmt
+    block: list[ast.stmt]
+    scope: Scope
+    guards: Guards
+    call: ast.Call | None = None  # the call whose function (or, for getattr, callee) this is
+    decorates: ast.AST | None = None  # the function or class, when this (or its call) is a decorator
+    binding: Binding | None = None  # the sole import binding of the chain's first name
+    origins: tuple[Binding, ...] = ()  # every binding that the chain's first name may have come from
+    rest: str = ""  # the attributes after that first name, such as "linalg.qr"
+    method: bool = False  # an attribute of an Instance: candidates are like "torch.Tensor.symeig"
+    in_string: bool = False  # inside a string annotation, or the string itself
+    in_fstring: bool = False  # inside an f-string whose inner positions are unreliable (Python < 3.12)
+    via: str = "import"  # import | alias | star | getattr | self | method
+    stated: bool = False  # not sure, since only an annotation says of what class the object is
+    # Of a candidate that assignments put there, if all of them are known: the uses that they took it from.
+    taken: dict[str, tuple[Use, ...]] = field(default_factory=dict)
+
+
+@dataclass(eq=False, slots=True)
+class TryGuard:
+    """A try statement whose handlers catch a missing import or attribute.
+
+    `with contextlib.suppress(...)` is one too: its handler passes.
+    names: part -> qualified names used in it.
+    calls: part -> what is called in it, by qualified name, with the keywords that are given
+        ("**": others too).
+    always: qualified names without which the body surely fails.
+    """
+
+    node: ast.Try
+    names: dict[str, set[str]] = field(default_factory=dict)
+    calls: dict[str, set[tuple[str, frozenset[str]]]] = field(default_factory=dict)
+    always: set[str] = field(default_factory=set)
+
+
+class Guards:
+    """Under which conditions a place runs: a linked list, innermost first. (One for each branch: no dataclass
+    that is frozen, which takes three times as long to make.)
+
+    formula: holds here (already negated for an else branch).
+    part: of the attempt: "body" | "handler" | "else".
+    around: the next one outside with an attempt.
+    answers: to questions about it and all around it; noted: what the parts of `try` statements were told of.
+    """
+
+    __slots__ = ("answers", "around", "attempt", "formula", "noted", "outer", "part")
+
+    def __init__(
+        self,
+        formula: Formula | None = None,
+        attempt: TryGuard | None = None,
+        part: str = "",
+        outer: Guards | None = None,
+    ) -> None:
+        self.formula = formula
+        self.attempt = attempt
+        self.part = part
+        self.outer = outer
+        self.around: Guards | None = outer if outer is None or outer.attempt is not None else outer.around
+        self.answers: dict[object, bool] = {}
+        self.noted: set[object] = set()
+
+    def is_nothing(self) -> bool:
+        """Whether the place always runs."""
+        return self.formula is None and self.attempt is None and self.outer is None
+
+
+NO_GUARDS: Guards = Guards()
+
+
+class Operation(NamedTuple):
+    """An operator or a subscript, and where it stands."""
+
+    node: ast.BinOp | ast.UnaryOp | ast.Subscript
+    scope: Scope
+    guards: Guards
+    fstring: ast.JoinedStr | None  # that it is in: where in there, Python does not say before 3.12
+
+
+@dataclass(eq=False, slots=True)
+class Names:
+    """Everything that the resolver found in one file."""
+
+    tree: ast.Module
+    module: Scope
+    uses: list[Use]  # in source order
+    bindings: list[Binding]  # by id
+    scopes: list[Scope]
+    all_names: frozenset[str] = frozenset()  # strings in `__all__`
+    values: dict[int, Value] = field(default_factory=dict)  # id of an expression -> what it may be, if known
+    operations: list[Operation] = field(default_factory=list)
+    # The first and the last statement of what runs under a test of versions or names, and what that says.
+    tested: list[tuple[ast.stmt, ast.stmt, Formula]] = field(default_factory=list)
+    # id of the test of an `if` or of a conditional expression -> what it says, if that is anything.
+    tests: dict[int, Formula] = field(default_factory=dict)
+    _nodes: Nodes | None = None
+    _imports: list[Binding] | None = None
+
+    @property
+    def parents(self) -> dict[ast.AST, ast.AST]:
+        """Node -> the one around it, for the whole file."""
+        return self._all_nodes.parents
+
+    @property
+    def imports(self) -> list[Binding]:
+        """The bindings of imports, without those of star imports."""
+        if self._imports is None:
+            self._imports = [binding for binding in self.bindings if binding.is_import]
+        return self._imports
+
+    def nodes(self, kind: type[Node]) -> list[Node]:
+        """Every node of the file of one class, those nearer to the module first.
+
+        Codemods ask for these instead of walking the whole tree, which is done once for all of them.
+        """
+        return self._all_nodes(kind)
+
+    @property
+    def _all_nodes(self) -> Nodes:
+        if self._nodes is None:
+            self._nodes = Nodes(self.tree)
+        return self._nodes
+
+    def release(self) -> None:
+        """Break the cycles between scopes and bindings, so that all of it is freed without a collection."""
+        for scope in self.scopes:
+            scope.bindings.clear()
+        self.uses.clear()
+        self.bindings.clear()
+        self.values.clear()
+        self.operations.clear()
+        self.tested.clear()
+        self.tests.clear()
+        self._nodes = self._imports = None

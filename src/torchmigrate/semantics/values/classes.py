@@ -1,0 +1,96 @@
+"""Classes of the file: what is known of their attributes, and what they inherit."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from torchmigrate.semantics.model import Qual, Value
+from torchmigrate.semantics.values.objects import is_a, library_base
+from torchmigrate.semantics.values.slots import UNKNOWN, join_values, unsure
+
+if TYPE_CHECKING:
+    from torchmigrate.semantics.guards.formulas import Formula
+
+_MOST = 64  # classes of the file that one inherits from, as far as they are asked
+# Bases that add no attributes of interest.
+_PLAIN = frozenset(["abc", "typing", "typing_extensions", "enum", "unittest", "object"])
+
+
+def as_attribute(value: Value) -> Value:
+    """A value once it is an attribute of an object: who knows what else sets that to another function."""
+    if value is not UNKNOWN and any(item.__class__ is Qual for item in value):
+        return tuple(
+            Qual(item.name, False, "self", taken=item.taken) if isinstance(item, Qual) else item
+            for item in value
+        )
+    return value
+
+
+@dataclass(eq=False, slots=True)
+class ClassInfo:
+    """What is known of a class of this file.
+
+    parents: its bases, in order.
+    attributes: what its body binds, and what those methods assign to `self.NAME` that have been walked.
+    pending: how many functions that assign `self.NAME` have not been walked to their end.
+    library: the first base from a library, also through other classes of the file; "" if there is none.
+    certain: no unknown class comes before it, which might override something.
+    refused: what holds in its methods, since `setUp` skips or `__init__` raises otherwise.
+    above: the classes of the file that it inherits from, in the order in which they are asked. (Were the
+        class itself one of them, only the garbage collector could free it, with its part of the tree.)
+    far: there are more of them.
+    """
+
+    name: str
+    node: ast.ClassDef
+    parents: tuple[ClassInfo | str | None, ...] = ()
+    attributes: dict[str, Value] = field(default_factory=dict)
+    pending: dict[str, int] = field(default_factory=dict)
+    library: str = ""
+    certain: bool = True
+    refused: list[Formula] = field(default_factory=list)
+    above: list[ClassInfo] = field(default_factory=list)
+    far: bool = False
+
+    def derive(self, roots: frozenset[str]) -> None:
+        """Set `library`, `certain` and `above` from the parents."""
+        parents = [parent for parent in self.parents if isinstance(parent, ClassInfo)]
+        above = list(dict.fromkeys(item for parent in parents for item in (parent, *parent.above)))
+        self.above = above[: _MOST - 1]
+        self.far = len(above) >= _MOST or any(parent.far for parent in parents)
+        for parent in self.parents:
+            if isinstance(parent, ClassInfo):
+                self.certain = self.certain and parent.certain
+                self.library = parent.library
+            elif parent is None:
+                self.certain = False
+            else:
+                name = library_base(parent)
+                root = name.partition(".")[0]
+                if root in roots:
+                    self.library = name
+                elif root not in _PLAIN:
+                    self.certain = False
+            if self.library:
+                return
+
+    def is_a(self, *names: str) -> bool:
+        """Whether it derives from one of these library classes."""
+        return bool(self.library) and any(is_a(self.library, name) for name in names)
+
+    def find(self, name: str) -> Value | None:
+        """What an attribute may hold; None if no class of the file sets it."""
+        for item in (self, *self.above):
+            held = item.attributes.get(name)
+            if held is not None:
+                return unsure(held) if item.pending.get(name) else held
+            if item.pending.get(name):
+                return UNKNOWN
+        return UNKNOWN if self.far else None
+
+    def store(self, name: str, value: Value) -> None:
+        """Note that an attribute is set to a value."""
+        held = self.attributes.get(name)
+        self.attributes[name] = value if held is None else join_values(held, value)

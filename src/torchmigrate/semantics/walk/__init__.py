@@ -1,0 +1,1 @@
+"""One walk through a file, which tells what every name may hold at every place."""

@@ -1,0 +1,111 @@
+"""Name and attribute chains: what they mean in the current frame, and the uses that they are."""
+
+from __future__ import annotations
+
+import ast
+
+from torchmigrate.semantics.model import Binding, Const, Instance, Items, Qual, Role, Value
+from torchmigrate.semantics.values import distinctive
+from torchmigrate.semantics.values.slots import NOTHING, UNKNOWN
+from torchmigrate.semantics.walk.members import Members
+
+_NONE = Const(None)
+
+
+class Chains(Members):
+    """Follows chains from the current frame."""
+
+    def chain(
+        self, node: ast.expr, role: Role, call: ast.Call | None = None, decorates: ast.AST | None = None
+    ) -> Value:
+        """The value of a name or attribute chain; records its use where it is a library's."""
+        attrs: list[str] = []
+        base: ast.expr = node
+        while base.__class__ is ast.Attribute:
+            attrs.append(base.attr)
+            base = base.value
+        bindings: tuple[Binding, ...] = ()
+        if base.__class__ is ast.Name:
+            name: str = base.id
+            value, bindings = self.lookup(name)
+            frame = self.frame
+            if attrs and name == frame.self_name and attrs[-1] in frame.stored:
+                value, bindings = frame.env[f"{name}.{attrs.pop()}"]
+        else:
+            value = self.eval(base)
+        return self._chain_of(node, base, value, bindings, attrs, role, call, decorates)
+
+    def _chain_of(
+        self,
+        node: ast.expr,
+        base: ast.expr,
+        value: Value,
+        bindings: tuple[Binding, ...],
+        attrs: list[str],
+        role: Role,
+        call: ast.Call | None,
+        decorates: ast.AST | None,
+    ) -> Value:
+        """The value of a chain whose first part, `base`, holds `value`; the last of `attrs` comes first."""
+        if value is UNKNOWN:
+            if attrs and attrs[0] in distinctive.ONLY and self.imports_torch:
+                self._only(node, attrs[0], role, call, decorates, bindings)
+            elif len(attrs) == 1 and attrs[0] in distinctive.OF_STORAGES and self.imports_torch:
+                self._storage(node)
+            return UNKNOWN
+        for binding in bindings:
+            if binding.target is not None:
+                binding.uses.append(self.offset(base))
+                if self.string_base is not None:
+                    binding.in_string = True
+        if len(value) == 1:
+            item = value[0]
+            if isinstance(item, Qual):
+                if item.via != "method":
+                    return self._library_chain(node, item, attrs, role, call, decorates, bindings)
+            elif not isinstance(item, Instance) and item != _NONE:
+                if isinstance(item, Items) and len(attrs) == 1:
+                    return (Qual(f"items.{attrs[0]}", True, "method", item),)
+                if attrs:
+                    return UNKNOWN
+                self.mention(value)
+                return value
+        if not value:
+            return NOTHING
+        if not attrs:
+            if len(value) > 1:
+                self._record_names(node, value, attrs, role, call, decorates, bindings)
+            return value
+        attrs.reverse()
+        value = self._follow(node, value, attrs, role, call, decorates, bindings)
+        self.mention(value)
+        return value
+
+    def _library_chain(
+        self,
+        node: ast.expr,
+        item: Qual,
+        attrs: list[str],
+        role: Role,
+        call: ast.Call | None,
+        decorates: ast.AST | None,
+        bindings: tuple[Binding, ...],
+    ) -> Value:
+        """The value where the one candidate is of a library; the last of `attrs` comes first."""
+        rest = ""
+        name = item.name
+        value: Value = (item,)
+        if attrs:
+            attrs.reverse()
+            rest = ".".join(attrs)
+            name = f"{name}.{rest}"
+            value = (Qual(name, item.sure, item.via, taken=item.taken),)
+        if name.partition(".")[0] in self.roots and "." in name:
+            sole = bindings[0] if len(bindings) == 1 and bindings[0].target is not None else None
+            via = item.via
+            if via == "import" and bindings and all(binding.target is None for binding in bindings):
+                via = "alias"
+            self._record(node, (name,), item.sure, role, call, decorates, sole, rest, via, bindings)
+            if item.taken:
+                self.uses[-1].taken = {name: item.taken}
+        return value

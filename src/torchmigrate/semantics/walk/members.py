@@ -1,0 +1,243 @@
+"""Attributes of objects: what they are, and the uses of library names that they are."""
+
+from __future__ import annotations
+
+import ast
+
+from torchmigrate.semantics.guards.functions import is_property
+from torchmigrate.semantics.model import (
+    OPAQUE,
+    Binding,
+    Candidate,
+    Const,
+    Instance,
+    Local,
+    Qual,
+    Role,
+    Use,
+    Value,
+)
+from torchmigrate.semantics.values import distinctive, types
+from torchmigrate.semantics.values.objects import TENSOR, common_class
+from torchmigrate.semantics.values.slots import UNKNOWN, believed, met, stated
+from torchmigrate.semantics.walk.lookups import Lookups
+
+_NONE = Const(None)
+
+
+def _named_as_module(node: ast.expr) -> bool:
+    """Whether it is named as a library handed over as an object (`def f(torch, x): torch.symeig(x)`)."""
+    name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+    return name.strip("_") in distinctive.MODULES_AS_OBJECTS
+
+
+class Members(Lookups):
+    """Follows attributes of objects."""
+
+    def _only(
+        self,
+        node: ast.expr,
+        attr: str,
+        role: Role,
+        call: ast.Call | None,
+        decorates: ast.AST | None,
+        bindings: tuple[Binding, ...],
+    ) -> None:
+        """Record an attribute that only objects of one class have, of an object of which nothing is known."""
+        if call is None and attr not in distinctive.ONLY_ATTRIBUTES:
+            return
+        if (
+            (self.lazy and attr in distinctive.LAZY)
+            or self.lookalikes
+            or any(binding.is_import for binding in bindings)
+            or (isinstance(node, ast.Attribute) and _named_as_module(node.value))
+        ):
+            return  # `scipy.linalg.lu_solve(...)`
+        self._record(
+            node, (f"{distinctive.ONLY[attr]}.{attr}",), False, role, call, decorates, None, "", "method"
+        )
+
+    def _storage(self, node: ast.expr) -> None:
+        """Record the `x.storage` of `x.storage().resize_(0)`: only storages of tensors have such methods."""
+        made = node.value if isinstance(node, ast.Attribute) else None
+        if isinstance(made, ast.Call) and not made.args and not made.keywords:
+            function = made.func
+            if isinstance(function, ast.Attribute) and function.attr == "storage":
+                names = (f"{TENSOR}.storage",)
+                self._record(function, names, False, Role.CALL, made, None, None, "storage", "method", ())
+
+    def _follow(
+        self,
+        node: ast.expr,
+        value: Value,
+        attrs: list[str],
+        role: Role,
+        call: ast.Call | None,
+        decorates: ast.AST | None,
+        bindings: tuple[Binding, ...],
+    ) -> Value:
+        """Apply the attributes to each candidate of the chain's base, and record the uses.
+
+        An attribute of an object is a use of its own (`x.data` in `x.data.norm()`); of a chain that starts at
+        a library's module, the whole is.
+        """
+        last = len(attrs) - 1
+        start = 0  # the first attribute after the last object
+        for number, attr in enumerate(attrs):
+            before = value
+            value, names, sure, known = self._step(value, attr)
+            if names:
+                start, bindings = number + 1, bindings if number == 0 else ()
+                if number == last:
+                    self._record(
+                        node, names, sure, role, call, decorates, None, attr, "method", bindings, known
+                    )
+                elif attr not in distinctive.ORDINARY:
+                    inner: ast.expr = node
+                    for _ in range(last - number):
+                        assert isinstance(inner, ast.Attribute), "there are as many as there are attributes"
+                        inner = inner.value
+                    self._record(
+                        inner, names, sure, Role.REFERENCE, None, None, None, attr, "method", bindings, known
+                    )
+            if value is UNKNOWN:
+                unknown = number < last or (not names and self._is_unknown(before, attr))
+                if unknown and attrs[-1] in distinctive.ONLY and self.imports_torch:
+                    self._only(node, attrs[-1], role, call, decorates, bindings)
+                return UNKNOWN
+        if start <= last:
+            self._record_names(node, value, attrs[start:], role, call, decorates, bindings)
+        return value
+
+    def _step(self, value: Value, attr: str) -> tuple[Value, tuple[str, ...], bool, bool]:
+        """One attribute of each candidate; its qualified names where objects have it; is that sure?
+
+        And is it not sure only because an annotation alone says of what class an object is?
+        """
+        if len(value) == 1 and isinstance(value[0], Instance) and value[0].cls != "number":  # most are that
+            found, member = self.member(value[0], attr)
+            return found, (member,) if member else (), value[0].sure, value[0].stated
+        out: list[Candidate] = []
+        members: list[str] = []
+        sure = known = True
+        for item in value:
+            if isinstance(item, Instance):
+                if item.cls == "number":
+                    continue
+                found, member = self.member(item, attr)
+                if member:
+                    members.append(member)
+                sure = sure and bool(member) and item.sure
+                known = known and bool(member) and (item.sure or item.stated)
+                out.extend(one for one in found if one not in out)
+            elif isinstance(item, Qual) and item.via != "method":
+                out.append(Qual(f"{item.name}.{attr}", item.sure, item.via, taken=item.taken))
+                sure = known = False
+            elif not (isinstance(item, Const) and _raises(item.value, attr)):
+                out.append(OPAQUE)
+                sure = known = False
+        if not members:
+            return (tuple(out) if out and out != [OPAQUE] else UNKNOWN), (), False, False
+        names, certain = _one_name(members)
+        sure, known = sure and certain, known and certain and not sure
+        return (tuple(out) if out != [OPAQUE] else UNKNOWN), names, sure, known
+
+    def _is_unknown(self, value: Value, attr: str) -> bool:
+        """Whether an object may be of a class of which nothing is known, and have an attribute from there."""
+        for item in value:
+            if isinstance(item, Instance):
+                info = self.classes.get(item.local.node) if item.local is not None else None
+                if info is not None and not info.library and not info.certain and info.find(attr) is None:
+                    return True
+            elif item is OPAQUE or (isinstance(item, Qual) and item.via == "method"):
+                return True
+        return False
+
+    def _record_names(
+        self,
+        node: ast.expr,
+        value: Value,
+        attrs: list[str],
+        role: Role,
+        call: ast.Call | None,
+        decorates: ast.AST | None,
+        bindings: tuple[Binding, ...],
+    ) -> None:
+        """Record the candidates of a chain that are library names."""
+        found = [item for item in value if isinstance(item, Qual) and item.via != "method"]
+        names = [
+            item.name for item in found if "." in item.name and item.name.partition(".")[0] in self.roots
+        ]
+        if not names:
+            return
+        imported = [binding for binding in bindings if binding.target is not None]
+        sure = found[0].sure and all(item is found[0] or item == _NONE for item in value)
+        via = found[-1].via
+        if via == "import" and bindings and not imported:
+            via = "alias"
+        sole = imported[0] if len(imported) == 1 and len(bindings) == 1 else None
+        self._record(
+            node,
+            tuple(dict.fromkeys(names)),
+            sure,
+            role,
+            call,
+            decorates,
+            sole,
+            ".".join(attrs),
+            via,
+            bindings,
+        )
+        places: dict[str, tuple[Use, ...]] = {}
+        for item in found:  # the same name may be a sure candidate and one that is not
+            held = places.get(item.name, item.taken)
+            places[item.name] = met(held, item.taken)
+        self.uses[-1].taken = {name: taken for name, taken in places.items() if taken}
+
+    def member(self, item: Instance, attr: str) -> tuple[Value, str]:
+        """What an attribute of an object is, and its qualified name if it is a library's."""
+        if item.stated:
+            held, name = self.member(believed(item), attr)
+            return stated(held), name
+        if item.local is not None:
+            info = self.classes.get(item.local.node)
+            found = info.find(attr) if info is not None else UNKNOWN
+            if found is not None:
+                return self.read(found), ""
+        cls = item.cls
+        if not cls or (
+            attr.startswith("__")
+            and cls != TENSOR
+            and distinctive.CONSTRUCTORS.fullmatch(f"{cls}.{attr}") is None
+        ):
+            return UNKNOWN, ""
+        result = types.attribute(cls, attr, item.sure)
+        if result is OPAQUE:
+            return UNKNOWN, ""
+        if isinstance(result, Qual) and types.gives_itself(cls, attr):
+            result = Qual(result.name, result.sure, "method", item)
+        return (result,), f"{cls}.{attr}" if cls.partition(".")[0] in self.roots else ""
+
+    def read(self, held: Value) -> Value:
+        """What reading an attribute that holds this gives: a property is called."""
+        for item in held:
+            if isinstance(item, Local) and is_property(item.node):
+                return self.returned(item.node)
+        return held
+
+
+def _raises(value: object, attr: str) -> bool:
+    """Whether reading an attribute of None or a number would raise, so that it is something else here."""
+    return value is None or (isinstance(value, (int, float)) and not hasattr(value, attr))
+
+
+def _one_name(members: list[str]) -> tuple[tuple[str, ...], bool]:
+    """The name of a member that objects of several classes have: that of their common base."""
+    names = tuple(dict.fromkeys(members))
+    if len(names) == 1:
+        return names, True
+    cls, _, member = names[0].rpartition(".")
+    common: str | None = cls
+    for name in names[1:]:
+        common = common_class(common, name.rpartition(".")[0]) if common else None
+    return ((f"{common}.{member}",), True) if common else (names, False)

@@ -1,0 +1,1 @@
+"""One text: its characters, encodings, lines and syntax trees."""
