@@ -34,7 +34,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
 def make_it(monkeypatch: pytest.MonkeyPatch, *edits: Edit) -> None:
     """Let TM721 offer a safe fix with these edits."""
 
-    def find(rule, hits, planner):
+    def find(rule, hits, file):
         fix = Fix("Change it", Applicability.SAFE, edits, code=rule.code)
         return [
             Finding(
@@ -67,9 +67,9 @@ def test_a_bad_fix_is_named_and_the_others_are_applied(project, monkeypatch, uns
 def test_several_bad_fixes(project, monkeypatch) -> None:
     """Each is found among the good ones."""
 
-    def find(rule, hits, planner):
+    def find(rule, hits, file):
         for number in (0, 20, 80):
-            start = planner.source.text.index("\n", number)
+            start = file.source.text.index("\n", number)
             fix = Fix(f"Change {number}", Applicability.SAFE, (Edit(start, start, " ("),), code=rule.code)
             yield Finding(rule.code, rule.name, "change it", Severity.ERROR, start - 3, start, fix=fix)
 
@@ -83,7 +83,7 @@ def test_several_bad_fixes(project, monkeypatch) -> None:
 @pytest.mark.parametrize("when", ["at once", "after the first finding"])
 @pytest.mark.parametrize("fix", [[], ["--fix"], ["--fix", "--unsafe-fixes"], ["--diff"]])
 def test_a_rule_that_raises_does_not_take_the_others_along(project, monkeypatch, error, when, fix) -> None:
-    def find(rule, hits, planner):
+    def find(rule, hits, file):
         if when != "at once":
             yield Finding(rule.code, rule.name, "change it", Severity.ERROR, 3, 6)
         raise error
@@ -120,8 +120,8 @@ def test_a_fix_that_raises_leaves_its_finding(project, monkeypatch) -> None:
 
 @pytest.mark.parametrize("unsafe", [[], ["--unsafe-fixes"]])
 def test_fixes_without_an_end_leave_the_file_alone(project, monkeypatch, unsafe) -> None:
-    def find(rule, hits, planner):
-        end = len(planner.source.text)
+    def find(rule, hits, file):
+        end = len(file.source.text)
         fix = Fix("More", Applicability.SAFE, (Edit(end, end, "# more\n"),), code=rule.code)
         yield Finding(rule.code, rule.name, "change it", Severity.ERROR, 30, 33, fix=fix)
 

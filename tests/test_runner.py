@@ -19,7 +19,7 @@ from harness.program import attempt, heed_interrupts
 
 import torchmigrate
 from torchmigrate.findings import FileResult, Finding, Problem, Severity
-from torchmigrate.rewrite.planner import FixPlanner
+from torchmigrate.rewrite.fix_maker import FixPlanner
 from torchmigrate.run import runner
 from torchmigrate.run.runner import default_jobs, run
 from torchmigrate.semantics.model import Names

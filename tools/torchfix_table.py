@@ -15,7 +15,7 @@ from torchmigrate.catalogue.model import Rule
 from torchmigrate.catalogue.store import default_catalogue
 from torchmigrate.cli.describe import fix_level, generic
 from torchmigrate.config.torchfix_codes import CODES, LATER, LATER_NAMES
-from torchmigrate.rewrite.planner import fill
+from torchmigrate.rewrite.fix_maker import fill
 
 PAGE = Path(__file__).parent.parent / "docs" / "torchfix.md"
 

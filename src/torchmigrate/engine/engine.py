@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from torchmigrate.catalogue.model import Rule, RuleHead
     from torchmigrate.engine.analysis import Analyser
     from torchmigrate.project.index import ProjectIndex
+    from torchmigrate.rewrite.context import FileContext
 
 MAX_ROUNDS = 10
 NOTEBOOK = "notebooks are not read; convert it with `jupyter nbconvert --to script`"
@@ -147,9 +148,11 @@ class Engine:
     def _check_source(self, source: Source, path: Path) -> FileResult:
         result = FileResult(path)
         try:
-            found = self.analyse(source, path, result)
-            if self.settings.fix and any(self._applies(finding) for finding in found):
-                found = self._fix(source, path, found, result)
+            found, file = self.analyse(source, path, result)
+            if self.settings.fix and any(map(self._applies, found)):
+                found = self._fix(source, path, found, file, result)
+            elif file is not None:
+                file.close()
         except SourceError as error:
             result.problems.append(Problem(path, _reason(error, path), error.line))
             return result
@@ -158,25 +161,29 @@ class Engine:
 
     # ---- one round -----------------------------------------------------------------------------------
 
-    def analyse(self, source: Source, path: Path, result: FileResult) -> list[Finding]:
+    def analyse(
+        self, source: Source, path: Path, result: FileResult
+    ) -> tuple[list[Finding], FileContext | None]:
         """The findings of one source, suppressed ones left out, in order of place.
 
-        What rules fail at is added to the problems of `result`, once for all rounds.
+        And what is known of it, which the caller closes; None where nothing was worked out. What rules fail
+        at is added to the problems of `result`, once for all rounds.
 
         Raises:
             SourceError: the source cannot be parsed.
             RecursionError: it is nested too deeply.
         """
         found: list[Finding] = []
+        file: FileContext | None = None
         suppressions = Suppressions.of(source)
         if mentions_library(source.text):
             if len(source.text) > PARSED:
                 raise SourceError(too_large(PARSED, "not checked").reason)
             if self.screen(source.text):
-                failures = Failures(source, path)
-                found = self.analyser.findings(source, path, suppressions, failures)
+                file = self.analyser.context(source, path, suppressions)
+                found = self.analyser.findings(file)
                 named = {problem.reason for problem in result.problems}
-                result.problems += [item for item in failures.problems if item.reason not in named]
+                result.problems += [item for item in file.failures.problems if item.reason not in named]
             else:
                 source.check()  # without a name that is looked for; Python 2 and half a file are not clean
             if self.settings.selects(ASYNC_ARGUMENT):
@@ -193,7 +200,7 @@ class Engine:
 
             found = decided_once(found, self._rule, source)
         found.sort(key=lambda item: (item.start, item.end, item.code))
-        return found
+        return found, file
 
     def _rule(self, code: str) -> Rule | None:
         from torchmigrate.catalogue.builtin import RULES
@@ -218,8 +225,12 @@ class Engine:
         least = Applicability.UNSAFE if self.settings.unsafe_fixes else Applicability.SAFE
         return finding.fix.applicability >= least
 
-    def _fix(self, source: Source, path: Path, found: list[Finding], result: FileResult) -> list[Finding]:
+    def _fix(
+        self, source: Source, path: Path, found: list[Finding], known: FileContext | None, result: FileResult
+    ) -> list[Finding]:
         """Apply fixes in rounds until none is left; the findings that remain.
+
+        known: what is known of the source; it is closed here.
 
         A fix that gives code that does not parse is named and left out. So are all fixes of a file that is
         never done: rules of which each undoes the other's work.
@@ -246,7 +257,7 @@ class Engine:
             if number == MAX_ROUNDS:
                 codes = ", ".join(sorted({fix.code for fix in fixes}))
                 result.problems.append(Problem(path, ENDLESS.format(codes)))
-                return self.analyse(original, path, result)
+                return self._again(original, path, result, known)[0]
             after = source.with_text(done.text)
             if self._breaks(after, original):
                 working = self._working(source, done.applied, original)
@@ -262,18 +273,34 @@ class Engine:
             applied = set(done.applied)
             made = {key for key, fix in objects.items() if fix in applied}
             fixed.update(finding.code for finding in wanted if id(finding.fix) in made)
-            unused |= released(source, done.applied)
+            known = known or self._context(source, path)
+            unused |= released(known, done.applied)
             left_out = {(code, editing.map_offset(done.edits, start)) for code, start in left_out}
             source = after
-            found = self.analyse(source, path, result)
+            found, known = self._again(source, path, result, known)
         if unused:
-            after = without_unused_imports(source, path, unused, self.project)
-            source = source if self._breaks(after, original) else after
-            found = self.analyse(source, path, result)
+            known = known or self._context(source, path)
+            after = without_unused_imports(known, unused)
+            if after is not source and not self._breaks(after, original):
+                source = after
+                found, known = self._again(source, path, result, known)
+        if known is not None:
+            known.close()
         if source.text != original.text:
             result.fixed = dict(fixed)
             result.old_text, result.new_text = original.text, source.text
         return found
+
+    def _context(self, source: Source, path: Path) -> FileContext:
+        return self.analyser.context(source, path, Suppressions.of(source))
+
+    def _again(
+        self, source: Source, path: Path, result: FileResult, known: FileContext | None
+    ) -> tuple[list[Finding], FileContext | None]:
+        """`analyse` for another text; what is known of the one before is let go."""
+        if known is not None:
+            known.close()
+        return self.analyse(source, path, result)
 
     def _breaks(self, source: Source, original: Source) -> bool:
         """Whether a text does not parse, or needs a newer Python than the original does for its f-strings."""

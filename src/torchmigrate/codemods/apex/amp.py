@@ -19,8 +19,9 @@ from torchmigrate.codemods.base.functions import Functions, functions_of
 from torchmigrate.codemods.base.unclear import Unclear
 from torchmigrate.findings import Applicability, Finding, Fix
 from torchmigrate.match.rule_matches import Hit
+from torchmigrate.rewrite.context import FileContext
+from torchmigrate.rewrite.fix_maker import required
 from torchmigrate.rewrite.imports.planner import Refusal
-from torchmigrate.rewrite.planner import FixPlanner, required
 from torchmigrate.rewrite.statements import Crowded
 from torchmigrate.semantics.model import Role, Use
 from torchmigrate.versions.range import applicability
@@ -41,21 +42,19 @@ _PLAN = "apex_amp"
 _SUPPRESSED = "line {line} is suppressed, and all uses of apex.amp change together"
 
 
-def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
+def find(rule: Rule, hits: Sequence[Hit], file: FileContext) -> Iterator[Finding]:
     """A finding for every hit of one of the rules; the fix, or what is in its way, is the same for all."""
-    made = planner.plans.get(_PLAN)
-    if made is None:
-        made = planner.plans[_PLAN] = _make(rule, planner)
+    made = file.once(_PLAN, lambda: _make(rule, file))
     fix = made if isinstance(made, Fix) else None
     if rule.name == _FORWARD:
-        found = _forward(rule, hits, planner, fix)
+        found = _forward(rule, hits, file, fix)
     elif rule.name == _MEMBERS:
-        found = _members(rule, hits, planner, fix)
+        found = _members(rule, hits, file, fix)
     else:
         mine = [hit for hit in hits if not is_foreign(hit.use)]
-        found = [planner.finding(hit, fix) for hit in mine]
+        found = [file.fixes.finding(hit, fix) for hit in mine]
         if isinstance(made, _Both):
-            functions = functions_of(planner)
+            functions = functions_of(file)
             recipes = [_without_branch(hit.use, functions) for hit in mine]
             found = [item._replace(help=help) for item, help in zip(found, recipes, strict=True)]
     for finding in found:
@@ -85,67 +84,64 @@ def _without_branch(use: Use, functions: Functions) -> str:
     return f"delete the branch of apex, {branch}, and the option that chooses it; keep that of `torch.amp`"
 
 
-def _forward(rule: Rule, hits: Sequence[Hit], planner: FixPlanner, fix: Fix | None) -> list[Finding]:
+def _forward(rule: Rule, hits: Sequence[Hit], file: FileContext, fix: Fix | None) -> list[Finding]:
     """A finding for every forward pass of a file that knows nothing of autocast yet."""
-    if "autocast" in planner.source.text:
+    if "autocast" in file.source.text:
         return []
-    calls = passes([hit.use for hit in hits], functions_of(planner))
+    calls = passes([hit.use for hit in hits], functions_of(file))
     symbol = "apex.amp.initialize"
-    return [finding_at(rule, planner, planner.source.span(call), symbol=symbol, fix=fix) for call in calls]
+    return [finding_at(rule, file, file.source.span(call), symbol=symbol, fix=fix) for call in calls]
 
 
-def _members(rule: Rule, hits: Sequence[Hit], planner: FixPlanner, fix: Fix | None) -> list[Finding]:
+def _members(rule: Rule, hits: Sequence[Hit], file: FileContext, fix: Fix | None) -> list[Finding]:
     """A finding for every step, clipping and the like of a file without another scaler."""
-    found = _known_members(hits, planner)
+    found = _known_members(hits, file)
     return [
-        finding_at(
-            rule, planner, planner.source.span(item.node), symbol="apex.amp.scale_loss", fix=fix
-        )._replace(help=item.recipe)
+        finding_at(rule, file, file.source.span(item.node), symbol="apex.amp.scale_loss", fix=fix)._replace(
+            help=item.recipe
+        )
         for item in found
     ]
 
 
-def _known_members(hits: Sequence[Hit], planner: FixPlanner) -> list[Member]:
-    if "GradScaler" in planner.source.text:
+def _known_members(hits: Sequence[Hit], file: FileContext) -> list[Member]:
+    if "GradScaler" in file.source.text:
         return []
-    known = planner.plans.get(_MEMBERS)
-    if not isinstance(known, list):
-        uses = [hit.use for hit in hits if hit.rule.name == _MEMBERS]
-        known = planner.plans[_MEMBERS] = members(uses, planner.names, functions_of(planner))
-    return known
+    uses = [hit.use for hit in hits if hit.rule.name == _MEMBERS]
+    return file.once(_MEMBERS, lambda: members(uses, file.names, functions_of(file)))
 
 
-def _make(rule: Rule, planner: FixPlanner) -> Fix | str:
-    for use in concerned(planner.names):
-        if any(planner.hides(code, name, use.start) for code, name in RULES.items()):
+def _make(rule: Rule, file: FileContext) -> Fix | str:
+    for use in concerned(file.names):
+        if any(file.hides(code, name, use.start) for code, name in RULES.items()):
             return _SUPPRESSED.format(line=use.statement.lineno)
-    for member in _known_members(planner.hits, planner):
-        if planner.hides("TM227", _MEMBERS, planner.source.span(member.node)[0]):
+    for member in _known_members(file.hits, file):
+        if file.hides("TM227", _MEMBERS, file.source.span(member.node)[0]):
             return _SUPPRESSED.format(line=member.node.lineno)
     try:
-        plan = make_plan(planner)
+        plan = make_plan(file)
     except BothBackends as error:
         return _Both(error)
     except (Unclear, Crowded) as error:
         return str(error)
     if isinstance(plan, Refusal):
         return plan.reason
-    return _fix(plan, rule, planner)
+    return _fix(plan, rule, file)
 
 
-def _fix(plan: Plan, rule: Rule, planner: FixPlanner) -> Fix:
+def _fix(plan: Plan, rule: Rule, file: FileContext) -> Fix:
     case = rule.cases[0]
     title = "Train with `torch.amp`"
     if plan.unused:
         reason: str | None = "another file may import the name from here"
         case = case._replace(applicability=Applicability.UNSAFE, reason=reason)
         title = "Remove the import, which nothing here uses"
-    level, reason = applicability(case, rule, planner.versions)
+    level, reason = applicability(case, rule, file.versions)
     text = "; ".join(item for item in (reason, *plan.remarks) if item)
     releases = tuple(
         release
         for use in plan.uses.every
         if not isinstance(use.node, ast.alias)
-        for release in planner.imports.releases(use)
+        for release in file.imports.releases(use)
     )
-    return planner.fix(rule, title, level, text, plan.edits, releases, requires=required(case, rule))
+    return file.fixes.fix(rule, title, level, text, plan.edits, releases, requires=required(case, rule))

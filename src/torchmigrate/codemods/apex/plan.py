@@ -23,9 +23,9 @@ from torchmigrate.codemods.base.functions import Function, functions_of, key_of,
 from torchmigrate.codemods.base.placing import use_at
 from torchmigrate.codemods.base.unclear import Unclear
 from torchmigrate.findings import Edit
+from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.imports.planner import Refusal
 from torchmigrate.rewrite.lines import start_of
-from torchmigrate.rewrite.planner import FixPlanner
 from torchmigrate.rewrite.statements import Crowded, Rewriting, indent_step
 from torchmigrate.semantics.model import Role
 
@@ -44,13 +44,13 @@ class Plan:
 
 
 class _Planner:
-    def __init__(self, planner: FixPlanner) -> None:
-        self.planner = planner
-        tree = planner.names.tree
-        self.functions = functions_of(planner)
-        self.uses = read(planner.names, self.functions)
+    def __init__(self, file: FileContext) -> None:
+        self.file = file
+        tree = file.names.tree
+        self.functions = functions_of(file)
+        self.uses = read(file.names, self.functions)
         self.first = the_call(self.uses, self.functions)
-        self.rewriting = Rewriting(planner.source, indent_step(tree, planner.source))
+        self.rewriting = Rewriting(file.source, indent_step(tree, file.source))
         self.imports: list[Edit] = []
         self.remarks: list[str] = []
 
@@ -59,10 +59,10 @@ class _Planner:
         note_objects(first, functions)
         functions.spread(lambda value: value == MODEL)
         self._halves()
-        presence = Presence(self.uses, self.planner.names, functions, rewriting)
+        presence = Presence(self.uses, self.file.names, functions, rewriting)
         branches = Branches(self.uses, functions, presence, rewriting)
         steps = Steps(self.uses, functions, branches, rewriting, len(first.optimizers))
-        scaler = Scaler(first, functions, presence, rewriting, self.planner.names.tree)
+        scaler = Scaler(first, functions, presence, rewriting, self.file.names.tree)
         live = [*self.uses.places, *steps.involved]
         scaler.reach([function for function, _ in live])
         for function, statement in live:
@@ -231,7 +231,7 @@ class _Planner:
             and isinstance(node.ctx, ast.Store)
             and ast.unparse(node) == key
             and node.lineno > self.first.statement.lineno
-            for node in ast.walk(self.planner.names.tree)
+            for node in ast.walk(self.file.names.tree)
         )
 
     # ---- the rest -------------------------------------------------------------------------------------
@@ -316,32 +316,32 @@ class _Planner:
         return "'cuda'" if text.count("'") > text.count('"') else '"cuda"'
 
     def _spell(self, name: str, function: Function, statement: ast.stmt) -> str | Refusal:
-        names = self.planner.names
+        names = self.file.names
         scope = next((item for item in names.scopes if item.node is function.node), names.module)
         around = [spot.block for spot in self.functions.spots[id(statement)].chain()]
-        spelling = self.planner.imports.spell(name, use_at(name, statement, around, scope, self.planner))
+        spelling = self.file.imports.spell(name, use_at(name, statement, around, scope, self.file))
         if isinstance(spelling, Refusal):
             return spelling
         self.imports.extend(spelling.edits)
         return spelling.text
 
 
-def make_plan(planner: FixPlanner) -> Plan | Refusal:
+def make_plan(file: FileContext) -> Plan | Refusal:
     """How a file is rewritten, or why no import can be made for it.
 
     Raises:
         Unclear, Crowded: it cannot be rewritten.
     """
-    return _without_import(planner) or _Planner(planner).plan()
+    return _without_import(file) or _Planner(file).plan()
 
 
-def _without_import(planner: FixPlanner) -> Plan | None:
+def _without_import(file: FileContext) -> Plan | None:
     """The rewrite of a file that imports from apex what it does not use; None: it is another one."""
-    if any(use.role is not Role.IMPORT for use in concerned(planner.names)):
+    if any(use.role is not Role.IMPORT for use in concerned(file.names)):
         return None
-    tree = planner.names.tree
-    functions = functions_of(planner)
-    uses = read(planner.names, functions)
+    tree = file.names.tree
+    functions = functions_of(file)
+    uses = read(file.names, functions)
     if not uses.imports or len(uses.imports) < len(uses.every):
         return None
     parts = [use.node for use in uses.imports if isinstance(use.node, ast.alias)]
@@ -349,8 +349,8 @@ def _without_import(planner: FixPlanner) -> Plan | None:
     for node in ast.walk(tree):
         if (isinstance(node, ast.Name) and node.id in bound) or getattr(node, "value", None) in bound:
             return None
-    rewriting = Rewriting(planner.source, indent_step(tree, planner.source))
-    presence = Presence(uses, planner.names, functions, rewriting)
+    rewriting = Rewriting(file.source, indent_step(tree, file.source))
+    presence = Presence(uses, file.names, functions, rewriting)
     if presence.flags:
         return None
     presence.rewrite()

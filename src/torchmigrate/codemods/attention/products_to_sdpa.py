@@ -22,9 +22,9 @@ from torchmigrate.codemods.base.unclear import Unclear
 from torchmigrate.codemods.base.words import Words
 from torchmigrate.findings import Edit, Finding, Fix
 from torchmigrate.match.rule_matches import Hit
+from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.imports.planner import Refusal
 from torchmigrate.rewrite.lines import line_start, logical_line, start_of
-from torchmigrate.rewrite.planner import FixPlanner
 from torchmigrate.rewrite.removed_statements import removals
 from torchmigrate.semantics.model import Scope
 from torchmigrate.source.text import Source
@@ -41,31 +41,31 @@ _MOST = 16  # attentions of one function that are followed: for each, the whole 
 _TOO_MANY = f"there are more than {_MOST} in this function"
 
 
-def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
+def find(rule: Rule, hits: Sequence[Hit], file: FileContext) -> Iterator[Finding]:
     """A finding for every attention of a file, at its softmax."""
-    if not _has_products(planner):
+    if not _has_products(file):
         return
-    reader = Reader(planner.names)
-    scopes = {id(scope.node): scope for scope in planner.names.scopes}
+    reader = Reader(file.names)
+    scopes = {id(scope.node): scope for scope in file.names.scopes}
     followed: Counter[int] = Counter()  # by the id() of the function
-    for site in sites(planner.names.tree, reader):
+    for site in sites(file.names.tree, reader):
         key = id(site.function)
         if not followed[key] and _knows_better(site):
             followed[key] = -1
         if followed[key] < 0:
             continue
         followed[key] += 1
-        span = planner.source.span(site.softmax)
-        made = _fix(site, rule, planner, reader, scopes.get(key)) if followed[key] <= _MOST else _TOO_MANY
-        finding = finding_at(rule, planner, span, symbol=NEW, fix=made if isinstance(made, Fix) else None)
+        span = file.source.span(site.softmax)
+        made = _fix(site, rule, file, reader, scopes.get(key)) if followed[key] <= _MOST else _TOO_MANY
+        finding = finding_at(rule, file, span, symbol=NEW, fix=made if isinstance(made, Fix) else None)
         if isinstance(made, str):
             finding = finding._replace(help=f"{made}; {finding.help}")
         yield finding
 
 
-def _has_products(planner: FixPlanner) -> bool:
+def _has_products(file: FileContext) -> bool:
     """Whether anything in the file may be a product of matrices."""
-    names, text = planner.names, planner.source.text
+    names, text = file.names, file.source.text
     if _PRODUCTS.search(text):
         return True
     decorators = sum(len(getattr(scope.node, "decorator_list", ())) for scope in names.scopes)
@@ -80,17 +80,17 @@ def _knows_better(site: Site) -> bool:
     )
 
 
-def _fix(site: Site, rule: Rule, planner: FixPlanner, reader: Reader, scope: Scope | None) -> Fix | str:
+def _fix(site: Site, rule: Rule, file: FileContext, reader: Reader, scope: Scope | None) -> Fix | str:
     """The fix, or why there is none."""
-    source = planner.source
+    source = file.source
     try:
         parts = PartsReader(site, reader).parts()
     except Unclear as error:
         return str(error)
     if scope is None or _shares_lines(site, parts, source):
         return "statements share a line"
-    spelling = planner.imports.spell(
-        NEW, use_at(NEW, site.statement, [site.function.body, site.block], scope, planner)
+    spelling = file.imports.spell(
+        NEW, use_at(NEW, site.statement, [site.function.body, site.block], scope, file)
     )
     if isinstance(spelling, Refusal):
         return spelling.reason
@@ -102,8 +102,8 @@ def _fix(site: Site, rule: Rule, planner: FixPlanner, reader: Reader, scope: Sco
     case = rule.cases[0]
     if any(item.startswith("scale=") for item in arguments):
         case = case._replace(requires=_SCALE_SINCE)
-    level, reason = applicability(case, rule, planner.versions)
-    return planner.fix(rule, f"Use `{NEW.rpartition('.')[2]}`", level, reason, edits)
+    level, reason = applicability(case, rule, file.versions)
+    return file.fixes.fix(rule, f"Use `{NEW.rpartition('.')[2]}`", level, reason, edits)
 
 
 def _shares_lines(site: Site, parts: Parts, source: Source) -> bool:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.findings import Edit, Finding, Fix
-from torchmigrate.rewrite.planner import FixPlanner, fill
+from torchmigrate.rewrite.context import FileContext
+from torchmigrate.rewrite.fix_maker import fill
 from torchmigrate.versions.range import applicability, severity, timeline
 
 
 def finding_at(
-    rule: Rule, planner: FixPlanner, span: tuple[int, int], *, symbol: str, fix: Fix | None
+    rule: Rule, file: FileContext, span: tuple[int, int], *, symbol: str, fix: Fix | None
 ) -> Finding:
     """What a rule says of the text in `span`; symbol: the qualified name that it stands for."""
-    level = severity(rule, planner.versions)
+    level = severity(rule, file.versions)
     assert level is not None, "rules that say nothing at the target are not run"
     return Finding(
         code=rule.code,
@@ -25,11 +26,11 @@ def finding_at(
         fix=fix,
         url=rule.references[0] if rule.references else None,
         symbol=symbol,
-        timeline=timeline(rule, planner.versions),
+        timeline=timeline(rule, file.versions),
     )
 
 
-def fix_by(rule: Rule, planner: FixPlanner, title: str, edit: Edit) -> Fix:
+def fix_by(rule: Rule, file: FileContext, title: str, edit: Edit) -> Fix:
     """A fix of one edit, as safe as the rule says."""
-    level, reason = applicability(rule.cases[0], rule, planner.versions)
-    return planner.fix(rule, title, level, reason, (edit,))
+    level, reason = applicability(rule.cases[0], rule, file.versions)
+    return file.fixes.fix(rule, title, level, reason, (edit,))

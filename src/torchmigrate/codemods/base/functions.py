@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from torchmigrate.rewrite.planner import FixPlanner
+from torchmigrate.rewrite.context import FileContext
 from torchmigrate.semantics.flow.mentions import Spot, blocks, together
 from torchmigrate.source.trees import children
 
@@ -260,12 +260,9 @@ class Functions:
         return None
 
 
-def functions_of(planner: FixPlanner) -> Functions:
-    """The functions of a planner's file, which is read once; of objects nothing is known."""
-    found = planner.plans.get(_PLAN)
-    if not isinstance(found, Functions):
-        found = planner.plans[_PLAN] = Functions(planner.names.tree)
-    return found.fresh()
+def functions_of(file: FileContext) -> Functions:
+    """The functions of a file's file, which is read once; of objects nothing is known."""
+    return file.once(_PLAN, lambda: Functions(file.tree)).fresh()
 
 
 def key_of(node: ast.expr | None) -> str | None:

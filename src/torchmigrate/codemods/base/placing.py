@@ -7,8 +7,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from torchmigrate.findings import Edit
+from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.lines import end_of, line_start, logical_line, start_of
-from torchmigrate.rewrite.planner import FixPlanner
 from torchmigrate.semantics.flow.mentions import Spot, blocks, together
 from torchmigrate.semantics.model import NO_GUARDS, Role, Scope, Use
 from torchmigrate.source.text import Source
@@ -75,29 +75,29 @@ def line_behind(spot: Spot, source: Source) -> Line | None:
 
 
 def use_at(
-    name: str, statement: ast.stmt, around: Sequence[list[ast.stmt]], scope: Scope, planner: FixPlanner
+    name: str, statement: ast.stmt, around: Sequence[list[ast.stmt]], scope: Scope, file: FileContext
 ) -> Use:
-    """The place of new code as the import planner sees places: a use of torch, if there is one before.
+    """The place of new code as the import file sees places: a use of torch, if there is one before.
 
     Args:
         name: the qualified name that the code will use.
         statement: beside or in which it will stand.
         around: the blocks that the statement stands in, the innermost last.
     """
-    start = start_of(planner.source, statement)
+    start = start_of(file.source, statement)
     use = Use(
         node=statement,
         candidates=(name,),
         sure=True,
         role=Role.CALL,
         start=start,
-        end=end_of(planner.source, statement),
+        end=end_of(file.source, statement),
         statement=statement,
         block=around[-1],
         scope=scope,
         guards=NO_GUARDS,
     )
-    for other in planner.names.uses:
+    for other in file.names.uses:
         if other.start >= start:
             break
         head = other.binding.target if other.binding is not None else None

@@ -8,7 +8,7 @@ from typing import Protocol
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.findings import Finding
 from torchmigrate.match.rule_matches import Hit
-from torchmigrate.rewrite.planner import FixPlanner
+from torchmigrate.rewrite.context import FileContext
 
 
 class Codemod(Protocol):
@@ -19,12 +19,12 @@ class Codemod(Protocol):
     """
 
     @staticmethod
-    def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner, /) -> Iterable[Finding]:
+    def find(rule: Rule, hits: Sequence[Hit], file: FileContext, /) -> Iterable[Finding]:
         """What a file holds for a rule.
 
         Args:
             rule: the one that is asked for.
             hits: the uses of its symbols that are not suppressed or guarded, in source order.
-            planner: what is known of the file, and what makes fixes.
+            file: what is known of the file; `file.fixes` makes findings and fixes.
         """
         ...

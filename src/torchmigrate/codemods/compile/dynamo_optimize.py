@@ -12,8 +12,9 @@ from collections.abc import Iterator, Sequence
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.findings import Edit, Finding, Fix
 from torchmigrate.match.rule_matches import Hit
+from torchmigrate.rewrite.context import FileContext
+from torchmigrate.rewrite.fix_maker import required
 from torchmigrate.rewrite.imports.planner import Refusal
-from torchmigrate.rewrite.planner import FixPlanner, required
 from torchmigrate.semantics.model import Role
 from torchmigrate.versions.range import applicability
 
@@ -22,42 +23,42 @@ _COMPILE = "torch.compile"
 _KEYWORDS = {"backend": "backend", "nopython": "fullgraph", "dynamic": "dynamic", "disable": "disable"}
 
 
-def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
+def find(rule: Rule, hits: Sequence[Hit], file: FileContext) -> Iterator[Finding]:
     """A finding for every use."""
     around: dict[int, ast.Call] = {}
     if hits:
-        around = {id(node.func): node for node in ast.walk(planner.names.tree) if isinstance(node, ast.Call)}
+        around = {id(node.func): node for node in ast.walk(file.names.tree) if isinstance(node, ast.Call)}
     for hit in hits:
-        yield planner.finding(hit, _fix(rule, hit, around, planner))
+        yield file.fixes.finding(hit, _fix(rule, hit, around, file))
 
 
-def _fix(rule: Rule, hit: Hit, around: dict[int, ast.Call], planner: FixPlanner) -> Fix | None:
+def _fix(rule: Rule, hit: Hit, around: dict[int, ast.Call], file: FileContext) -> Fix | None:
     use, call = hit.use, hit.use.call
-    if use.role is not Role.CALL or call is None or not planner.may_fix(hit):
+    if use.role is not Role.CALL or call is None or not file.fixes.may_fix(hit):
         return None
-    given = _arguments(call, planner)
+    given = _arguments(call, file)
     outer = around.get(id(call))
     if given is None or (outer is None and use.decorates is None):
         return None
     if outer is not None:
         if outer.keywords or len(outer.args) != 1 or isinstance(outer.args[0], ast.Starred):
             return None
-        given.insert(0, planner.source.segment(outer.args[0]))
+        given.insert(0, file.source.segment(outer.args[0]))
     whole = outer or call
-    if "#" in planner.source.segment(whole):
+    if "#" in file.source.segment(whole):
         return None  # a comment would be lost
-    spelling = planner.imports.spell(_COMPILE, use)
+    spelling = file.imports.spell(_COMPILE, use)
     if isinstance(spelling, Refusal):
         return None
     # `@torch.compile` needs no call; with one, it takes what follows all the same.
     plain = outer is None and not given
     text = spelling.text if plain else f"{spelling.text}({', '.join(given)})"
-    start, end = planner.source.span(whole)
-    root = _root(planner.source.text[use.start : use.end])
+    start, end = file.source.span(whole)
+    root = _root(file.source.text[use.start : use.end])
     # What `torch` was bound by is still used by the new name.
-    releases = () if _root(spelling.text) == root else planner.imports.releases(use)
-    level, reason = applicability(rule.cases[0], rule, planner.versions)
-    return planner.fix(
+    releases = () if _root(spelling.text) == root else file.imports.releases(use)
+    level, reason = applicability(rule.cases[0], rule, file.versions)
+    return file.fixes.fix(
         rule,
         f"Replace with `{_COMPILE}`",
         level,
@@ -72,17 +73,17 @@ def _root(name: str) -> str:
     return name.partition(".")[0].strip()
 
 
-def _arguments(call: ast.Call, planner: FixPlanner) -> list[str] | None:
+def _arguments(call: ast.Call, file: FileContext) -> list[str] | None:
     """The arguments as `torch.compile` has them, in their order; None: one of them it does not have."""
     if len(call.args) > 1 or any(isinstance(item, ast.Starred) for item in call.args):
         return None
     values = [*call.args, *(keyword.value for keyword in call.keywords)]
     if any(isinstance(item, (ast.NamedExpr, ast.Yield, ast.Await)) for item in values):
         return None  # they may need brackets
-    found = [f"backend={planner.source.segment(item)}" for item in call.args]
+    found = [f"backend={file.source.segment(item)}" for item in call.args]
     for keyword in call.keywords:
         name = _KEYWORDS.get(keyword.arg or "")
         if name is None:
             return None
-        found.append(f"{name}={planner.source.segment(keyword.value)}")
+        found.append(f"{name}={file.source.segment(keyword.value)}")
     return found

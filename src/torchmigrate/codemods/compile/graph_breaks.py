@@ -16,7 +16,7 @@ from torchmigrate.codemods.compile.compiled import uses_by_node
 from torchmigrate.codemods.compile.kinds import ModelKinds, below
 from torchmigrate.findings import Finding
 from torchmigrate.match.rule_matches import Hit
-from torchmigrate.rewrite.planner import FixPlanner
+from torchmigrate.rewrite.context import FileContext
 from torchmigrate.semantics.model import Scope
 from torchmigrate.semantics.values.slots import UNKNOWN
 from torchmigrate.semantics.values.types import STATED, level
@@ -40,18 +40,18 @@ _OFF = re.compile(
 )
 
 
-def find(rule: Rule, hits: list[Hit], planner: FixPlanner) -> Iterator[Finding]:
+def find(rule: Rule, hits: list[Hit], file: FileContext) -> Iterator[Finding]:
     """A finding at every place in a `forward` that the compiler cannot follow; nothing is rewritten."""
-    finder = _Breaks(planner)
-    for scope in planner.names.scopes:
+    finder = _Breaks(file)
+    for scope in file.names.scopes:
         node = scope.node
         if not isinstance(node, ast.ClassDef) or not finder.is_module(node):
             continue
         for method in node.body:
             if isinstance(method, ast.FunctionDef) and method.name == "forward":
                 for place, what, text in sorted(finder.of(method), key=lambda found: found[0].lineno):
-                    span = planner.source.span(place)
-                    yield finding_at(rule, planner, span, symbol=what, fix=None)._replace(help=text)
+                    span = file.source.span(place)
+                    yield finding_at(rule, file, span, symbol=what, fix=None)._replace(help=text)
 
 
 Break = tuple[ast.expr, str, str]
@@ -60,10 +60,10 @@ Break = tuple[ast.expr, str, str]
 class _Breaks:
     """Answers about one file."""
 
-    def __init__(self, planner: FixPlanner) -> None:
-        self.names = planner.names
-        self.kinds = ModelKinds(planner.names, planner.source)
-        self.known = uses_by_node(planner.names)
+    def __init__(self, file: FileContext) -> None:
+        self.names = file.names
+        self.kinds = ModelKinds(file.names, file.source)
+        self.known = uses_by_node(file.names)
         self.scopes: dict[int, Scope] = self.kinds.scopes
 
     def is_module(self, node: ast.ClassDef, depth: int = 0) -> bool:

@@ -18,8 +18,9 @@ from torchmigrate.codemods.compile.kinds import Built, below
 from torchmigrate.codemods.compile.life import Lives
 from torchmigrate.findings import Edit, Finding, Fix
 from torchmigrate.match.rule_matches import Hit
+from torchmigrate.rewrite.context import FileContext
+from torchmigrate.rewrite.fix_maker import fill, required
 from torchmigrate.rewrite.imports.planner import Refusal
-from torchmigrate.rewrite.planner import FixPlanner, fill, required
 from torchmigrate.semantics.flow.mentions import Spot, position
 from torchmigrate.semantics.model import Names, Scope
 from torchmigrate.versions.range import applicability, severity, timeline
@@ -47,22 +48,22 @@ _SHARD = "with FSDP, it is the sharded model that is compiled"
 _TWICE = "the file differentiates with `{}=`, which compiled models refuse"
 
 
-def find(rule: Rule, hits: list[Hit], planner: FixPlanner) -> Iterable[Finding]:
+def find(rule: Rule, hits: list[Hit], file: FileContext) -> Iterable[Finding]:
     """A finding for every model of a file that could be compiled.
 
     Args:
         rule: TM900.
         hits: the uses of the rule's symbols; not needed, since what matters is how the models are used.
-        planner: names, source, versions and imports of the file.
+        file: names, source, versions and imports of the file.
     """
-    names = planner.names
+    names = file.names
     imported = {binding.module or "" for binding in names.imports}
     if is_taken_over(names) or any(below(module, _TESTS) for module in imported):
         return
-    lives = Lives(names, planner.source)
+    lives = Lives(names, file.source)
     for scope in lives.builds.scopes():
         if isinstance(scope.node, ast.Module) or _may_train(scope, lives):
-            yield from _in_scope(scope, lives, rule, planner)
+            yield from _in_scope(scope, lives, rule, file)
 
 
 def _differentiates_twice(names: Names, text: str) -> str | None:
@@ -98,7 +99,7 @@ def _may_train(scope: Scope, lives: Lives) -> bool:
     )
 
 
-def _in_scope(scope: Scope, lives: Lives, rule: Rule, planner: FixPlanner) -> Iterator[Finding]:
+def _in_scope(scope: Scope, lives: Lives, rule: Rule, file: FileContext) -> Iterator[Finding]:
     every = lives.of(scope)
     found = [life for life in every if _is_candidate(life, scope)]
     models = {id(build.core) for life in every for build in life.builds if build.kind is Built.MODEL}
@@ -106,7 +107,7 @@ def _in_scope(scope: Scope, lives: Lives, rule: Rule, planner: FixPlanner) -> It
     for life in found:
         # A part of another model is compiled with that, or not at all.
         if not any(id(item.node) in models for item in life.happenings):
-            yield _finding(life, scope, rule, planner)
+            yield _finding(life, scope, rule, file)
 
 
 # ---- is it worth it ---------------------------------------------------------------------------------
@@ -251,17 +252,17 @@ def _surely_built(life: Life, place: Spot) -> bool:
 # ---- finding and fix --------------------------------------------------------------------------------
 
 
-def _finding(life: Life, scope: Scope, rule: Rule, planner: FixPlanner) -> Finding:
+def _finding(life: Life, scope: Scope, rule: Rule, file: FileContext) -> Finding:
     target = life.builds[0].target
-    start = planner.source.offset(target.lineno, target.col_offset)
-    level = severity(rule, planner.versions)
+    start = file.source.offset(target.lineno, target.col_offset)
+    level = severity(rule, file.versions)
     assert level is not None, "rules that say nothing at the target are not looked up"
     advice = fill(rule.advice or "", life.name, {})
     place = _place(life)
     made = (
         _obstacle(life, place)
-        or _differentiates_twice(planner.names, planner.source.text)
-        or _fix(life, place, scope, rule, planner)
+        or _differentiates_twice(file.names, file.source.text)
+        or _fix(life, place, scope, rule, file)
     )
     return Finding(
         code=rule.code,
@@ -274,13 +275,13 @@ def _finding(life: Life, scope: Scope, rule: Rule, planner: FixPlanner) -> Findi
         fix=made if isinstance(made, Fix) else None,
         url=rule.references[0] if rule.references else None,
         symbol=next(iter(rule.symbols)),
-        timeline=timeline(rule, planner.versions),
+        timeline=timeline(rule, file.versions),
     )
 
 
-def _fix(life: Life, place: Spot, scope: Scope, rule: Rule, planner: FixPlanner) -> Fix | str:
+def _fix(life: Life, place: Spot, scope: Scope, rule: Rule, file: FileContext) -> Fix | str:
     """The fix, or why there is none."""
-    line = line_behind(place, planner.source)
+    line = line_behind(place, file.source)
     if line is None:
         return _SHARES_LINE
     case = rule.cases[0]
@@ -291,17 +292,17 @@ def _fix(life: Life, place: Spot, scope: Scope, rule: Rule, planner: FixPlanner)
         code = f"{name}.compile()"
         title = f"Compile `{name}` in place, which keeps the keys of its state dict"
     else:
-        spelling = planner.imports.spell(
-            COMPILE, use_at(COMPILE, place.statement, [spot.block for spot in place.chain()], scope, planner)
+        spelling = file.imports.spell(
+            COMPILE, use_at(COMPILE, place.statement, [spot.block for spot in place.chain()], scope, file)
         )
         if isinstance(spelling, Refusal):
             return spelling.reason
         edits = spelling.edits
         code = f"{name} = {spelling.text}({name})"
         title = f"Wrap `{name}` in `{COMPILE}`"
-    level, reason = applicability(case, rule, planner.versions)
+    level, reason = applicability(case, rule, file.versions)
     requires = required(case, rule)
-    return planner.fix(rule, title, level, reason, (line.insert(code), *edits), requires=requires)
+    return file.fixes.fix(rule, title, level, reason, (line.insert(code), *edits), requires=requires)
 
 
 def _keeps_its_keys(life: Life) -> bool:

@@ -17,7 +17,7 @@ from torchmigrate.codemods.compile.compiled import (
 )
 from torchmigrate.findings import Finding
 from torchmigrate.match.rule_matches import Hit
-from torchmigrate.rewrite.planner import FixPlanner
+from torchmigrate.rewrite.context import FileContext
 from torchmigrate.semantics.model import Role, Scope
 from torchmigrate.source.trees import walk
 
@@ -32,9 +32,9 @@ _OUTSIDE = (
 )
 
 
-def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
+def find(rule: Rule, hits: Sequence[Hit], file: FileContext) -> Iterator[Finding]:
     """A finding at every call that wraps in the wrong order; nothing is rewritten."""
-    names = planner.names
+    names = file.names
     if is_taken_over(names):
         return
     known = uses_by_node(names)
@@ -48,12 +48,12 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
             wrapper = _called(inner, use.statement, use.scope, known)
             if wrapper in WRAPPERS:
                 text = _COPIES if wrapper in DATA_PARALLEL else _OUTSIDE
-                yield planner.finding(hit, None)._replace(help=text)
+                yield file.fixes.finding(hit, None)._replace(help=text)
         elif hit.name in DATA_PARALLEL and call.args:
             model = call.args[0]
             inside = _called(model, use.statement, use.scope, known) == COMPILE
             if inside or _in_place(model, use.statement, use.scope, compiles):
-                yield planner.finding(hit, None)._replace(help=_COPIES)
+                yield file.fixes.finding(hit, None)._replace(help=_COPIES)
 
 
 def _called(node: ast.expr | None, statement: ast.stmt, scope: Scope, known: dict[int, str]) -> str | None:

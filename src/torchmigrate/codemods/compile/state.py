@@ -24,8 +24,9 @@ from torchmigrate.codemods.compile.compiled import (
 )
 from torchmigrate.findings import Edit, Finding, Fix
 from torchmigrate.match.rule_matches import Hit
+from torchmigrate.rewrite.context import FileContext
+from torchmigrate.rewrite.fix_maker import required
 from torchmigrate.rewrite.lines import logical_line
-from torchmigrate.rewrite.planner import FixPlanner, required
 from torchmigrate.semantics.model import Scope
 from torchmigrate.versions.range import applicability
 
@@ -43,11 +44,11 @@ _FORWARD = "call `{target}(...)` not its `forward`, which stays as it is, then c
 _UNCLEAR = "compile in place (`{target}.compile(...)`, torch 2.1), or save `{target}._orig_mod.state_dict()`"
 
 
-def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
+def find(rule: Rule, hits: Sequence[Hit], file: FileContext) -> Iterator[Finding]:
     """A finding at every state dict that is saved with the prefix; those of one model share their fix."""
-    if not hits or _KNOWN.search(planner.source.text) or is_taken_over(planner.names):
+    if not hits or _KNOWN.search(file.source.text) or is_taken_over(file.names):
         return
-    parents = {child: node for node in ast.walk(planner.names.tree) for child in ast.iter_child_nodes(node)}
+    parents = {child: node for node in ast.walk(file.names.tree) for child in ast.iter_child_nodes(node)}
     groups: dict[tuple[int, str], list[Compiled]] = {}
     for item in compiled_models(hits):
         region = _region(item, parents)
@@ -57,17 +58,17 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
     for (_, target), group in itertools.islice(groups.items(), _MOST):
         region = _region(group[0], parents)
         assert region is not None, "only those with a region are in a group"
-        saved = _Saved(group, region, parents, planner).calls()
+        saved = _Saved(group, region, parents, file).calls()
         if not saved:
             continue
-        made = _fix(rule, group, region, planner)
+        made = _fix(rule, group, region, file)
         for call in saved:
             if id(call) in reported and isinstance(made, str):
                 continue
             reported.add(id(call))
             fix = made if isinstance(made, Fix) else None
-            span = planner.source.span(call)
-            finding = finding_at(rule, planner, span, symbol=ast.unparse(call.func), fix=fix)
+            span = file.source.span(call)
+            finding = finding_at(rule, file, span, symbol=ast.unparse(call.func), fix=fix)
             yield finding._replace(help=made if isinstance(made, str) else _UNCLEAR.format(target=target))
 
 
@@ -94,16 +95,16 @@ class _Saved:
         group: list[Compiled],
         region: ast.AST,
         parents: dict[ast.AST, ast.AST],
-        planner: FixPlanner,
+        file: FileContext,
     ) -> None:
         self.group = group
         self.first = min(group, key=lambda item: item.statement.lineno)
         self.target = ast.unparse(self.first.target)
         self.region = region
         self.parents = parents
-        self.scopes = {id(scope.node): scope for scope in planner.names.scopes}
-        self.module = planner.names.tree
-        self.known = uses_by_node(planner.names)
+        self.scopes = {id(scope.node): scope for scope in file.names.scopes}
+        self.module = file.names.tree
+        self.known = uses_by_node(file.names)
         self.local = isinstance(self.first.target, ast.Name)
 
     def calls(self) -> list[ast.Call]:
@@ -295,7 +296,7 @@ def _last_name(call: ast.Call) -> str:
 # ---- the fix ------------------------------------------------------------------------------------------
 
 
-def _fix(rule: Rule, group: list[Compiled], region: ast.AST, planner: FixPlanner) -> Fix | str:
+def _fix(rule: Rule, group: list[Compiled], region: ast.AST, file: FileContext) -> Fix | str:
     """Compile in place, everywhere in the group; or what is in the way, and what to write."""
     edits = []
     target = ast.unparse(group[0].target)
@@ -313,13 +314,13 @@ def _fix(rule: Rule, group: list[Compiled], region: ast.AST, planner: FixPlanner
         other = _alias(item, region)
         if other is not None:
             return _ALIASED.format(other=other, model=target)
-        edit = _in_place(item, planner) if planner.may_fix(item.hit) else None
+        edit = _in_place(item, file) if file.fixes.may_fix(item.hit) else None
         if edit is None or not _is_model(item.model, item.statement, item.hit.use.scope):
             return _UNCLEAR.format(target=target)
         edits.append(edit)
-    level, reason = applicability(rule.cases[0], rule, planner.versions)
+    level, reason = applicability(rule.cases[0], rule, file.versions)
     title = f"Compile `{target}` in place, which keeps the keys of its state dict"
-    return planner.fix(rule, title, level, reason, edits, requires=required(rule.cases[0], rule))
+    return file.fixes.fix(rule, title, level, reason, edits, requires=required(rule.cases[0], rule))
 
 
 def _alias(item: Compiled, region: ast.AST) -> str | None:
@@ -339,9 +340,9 @@ def _is_model(model: ast.expr, statement: ast.stmt, scope: Scope) -> bool:
     return not isinstance(value, ast.Lambda)
 
 
-def _in_place(item: Compiled, planner: FixPlanner) -> Edit | None:
+def _in_place(item: Compiled, file: FileContext) -> Edit | None:
     """`model.compile(mode="max-autotune")` for `model = torch.compile(model, mode="max-autotune")`."""
-    source, call = planner.source, item.call
+    source, call = file.source, item.call
     use = item.hit.use
     if not any(statement is item.statement for statement in use.block):
         return None

@@ -13,9 +13,10 @@ from torchmigrate.codemods.base.words import Words
 from torchmigrate.codemods.compile.compiled import COMPILE, is_taken_over
 from torchmigrate.findings import Edit, Finding, Fix
 from torchmigrate.match.rule_matches import Hit
+from torchmigrate.rewrite.context import FileContext
+from torchmigrate.rewrite.fix_maker import required
 from torchmigrate.rewrite.imports.planner import Refusal
 from torchmigrate.rewrite.lines import line_start, start_of
-from torchmigrate.rewrite.planner import FixPlanner, required
 from torchmigrate.semantics.flow.mentions import LOOPS
 from torchmigrate.source.trees import children
 from torchmigrate.versions.range import applicability
@@ -38,31 +39,29 @@ _SCALER = "gradient scaling is not traced: compile the model instead"
 _MODELS = "TM900 compiles the models themselves: one of both will do"
 
 
-def find(rule: Rule, hits: list[Hit], planner: FixPlanner) -> Iterator[Finding]:
+def find(rule: Rule, hits: list[Hit], file: FileContext) -> Iterator[Finding]:
     """A finding at the name of every step function.
 
     Args:
         rule: TM902.
         hits: not needed; what matters is what the functions do.
-        planner: names, source, versions and imports of the file.
+        file: names, source, versions and imports of the file.
     """
-    text = planner.source.text
+    text = file.source.text
     if _MAY_BE_COMPILED.search(text) and _COMPILED.search(text):
         return
-    if is_taken_over(planner.names):
+    if is_taken_over(file.names):
         return
-    imported = {
-        (binding.target or binding.module or "").partition(".")[0] for binding in planner.names.imports
-    }
+    imported = {(binding.target or binding.module or "").partition(".")[0] for binding in file.names.imports}
     if "torch" not in imported or imported & _OTHERS:
         return
-    for node in planner.names.tree.body:
+    for node in file.names.tree.body:
         if isinstance(node, ast.FunctionDef) and _STEP.fullmatch(node.name) and _is_step(node):
-            made = _obstacle(node, planner) or _fix(rule, node, planner)
-            start = text.index(node.name, planner.source.offset(node.lineno, node.col_offset) + 3)
+            made = _obstacle(node, file) or _fix(rule, node, file)
+            start = text.index(node.name, file.source.offset(node.lineno, node.col_offset) + 3)
             fix = made if isinstance(made, Fix) else None
             span = (start, start + len(node.name))
-            finding = finding_at(rule, planner, span, symbol=node.name, fix=fix)
+            finding = finding_at(rule, file, span, symbol=node.name, fix=fix)
             yield finding if fix else finding._replace(help=str(made))
 
 
@@ -106,7 +105,7 @@ def _last_name(call: ast.Call) -> str:
     return call.func.id if isinstance(call.func, ast.Name) else ""
 
 
-def _obstacle(node: ast.FunctionDef, planner: FixPlanner) -> str | None:
+def _obstacle(node: ast.FunctionDef, file: FileContext) -> str | None:
     """Why the decorator cannot simply be put there."""
     backward = 0
     for inner in _run(node.body):
@@ -125,22 +124,22 @@ def _obstacle(node: ast.FunctionDef, planner: FixPlanner) -> str | None:
             return _NO_FIX.format(f"{name}(...)")
     if backward > 1:
         return _TWICE
-    return _MODELS if _MODEL_RULE in planner.settings.codes else None
+    return _MODELS if _MODEL_RULE in file.settings.codes else None
 
 
-def _fix(rule: Rule, node: ast.FunctionDef, planner: FixPlanner) -> Fix | str:
+def _fix(rule: Rule, node: ast.FunctionDef, file: FileContext) -> Fix | str:
     """The decorator, on a line of its own; or why not."""
-    source = planner.source
+    source = file.source
     start = start_of(source, node)
-    body = planner.names.tree.body
+    body = file.names.tree.body
     if line_start(source.text, start) != start:
         return "the function shares its line with others"
-    use = use_at(COMPILE, node, [body], planner.names.module, planner)
-    spelling = planner.imports.spell(COMPILE, use)
+    use = use_at(COMPILE, node, [body], file.names.module, file)
+    spelling = file.imports.spell(COMPILE, use)
     if isinstance(spelling, Refusal):
         return spelling.reason
     case = rule.cases[0]
-    level, reason = applicability(case, rule, planner.versions)
+    level, reason = applicability(case, rule, file.versions)
     edit = Edit(start, start, f"@{spelling.text}{source.newline}", mergeable=True)
     title = f"Put `@{COMPILE}` on `{node.name}`"
-    return planner.fix(rule, title, level, reason, (edit, *spelling.edits), requires=required(case, rule))
+    return file.fixes.fix(rule, title, level, reason, (edit, *spelling.edits), requires=required(case, rule))

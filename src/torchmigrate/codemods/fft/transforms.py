@@ -23,10 +23,11 @@ from torchmigrate.codemods.fft.values import Values, only_argument
 from torchmigrate.codemods.fft.variables import idle, mixed, unread
 from torchmigrate.findings import Applicability, Edit, Finding, Fix, Release
 from torchmigrate.match.rule_matches import Hit
+from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.expressions import ExpressionEdits, Piece
+from torchmigrate.rewrite.fix_maker import required
 from torchmigrate.rewrite.imports.planner import Refusal
 from torchmigrate.rewrite.lines import logical_line, remove_statements
-from torchmigrate.rewrite.planner import FixPlanner, required
 from torchmigrate.rewrite.removed_statements import removals
 from torchmigrate.semantics.flow.reaching import reaching
 from torchmigrate.semantics.model import Binding, Role, Scope
@@ -63,18 +64,15 @@ class Group:
         return sum(hit.use.binding is binding for hit in self.hits)
 
 
-def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
+def find(rule: Rule, hits: Sequence[Hit], file: FileContext) -> Iterator[Finding]:
     """The findings of one of the rules; all of them are planned together, once."""
     if not hits:
         return
-    done = planner.plans.get(_PLAN)
-    if not isinstance(done, Outcomes):
-        mine = [hit for hit in planner.hits if hit.rule.code in CODES]
-        done = planner.plans[_PLAN] = Plan(mine, planner).done
+    done = file.once(_PLAN, lambda: Plan([hit for hit in file.hits if hit.rule.code in CODES], file).done)
     for hit in hits:
         if id(hit) not in done.silent:
             fix, text = done.of.get(id(hit), (None, None))
-            finding = planner.finding(hit, fix)
+            finding = file.fixes.finding(hit, fix)
             yield finding._replace(help=f"{text}; {finding.help}") if text else finding
 
 
@@ -92,9 +90,9 @@ class Outcomes:
 class Plan:
     """Works out what becomes of the hits of a file."""
 
-    def __init__(self, hits: Sequence[Hit], planner: FixPlanner) -> None:
-        self.planner = planner
-        self.around = planner.around
+    def __init__(self, hits: Sequence[Hit], file: FileContext) -> None:
+        self.file = file
+        self.around = file.around
         self.done = Outcomes()
         groups: dict[tuple[int, bool], Group] = {}
         imports = [hit for hit in hits if hit.use.role is Role.IMPORT]
@@ -136,11 +134,11 @@ class Plan:
         if not any(group.problem for group in groups):
             worst = min(groups, key=lambda group: group.level)
             releases: tuple[Release, ...] = tuple(
-                dict.fromkeys(item for hit in hits for item in self.planner.imports.releases(hit.use))
+                dict.fromkeys(item for hit in hits for item in self.file.imports.releases(hit.use))
             )
             edits = tuple(dict.fromkeys(edit for group in groups for edit in group.edits))
             needs = {item for hit in hits for item in required(hit.rule.cases[0], hit.rule)}
-            fix = self.planner.fix(
+            fix = self.file.fixes.fix(
                 hits[0].rule, worst.title, worst.level, worst.reason, edits, releases, needs
             )
         for group in groups:
@@ -163,7 +161,7 @@ class Plan:
                 transform = self._read(hit)
                 transforms[id(transform.call)] = transform
             except Unclear as error:
-                line = self.planner.source.position(hit.use.start)[0]
+                line = self.file.source.position(hit.use.start)[0]
                 problem = problem or f"line {line}: {error}"
         helper = Helpers(group.scope, self.around.qualified)
         values = Values(transforms, found, parents, self.around.qualified, helper=helper)
@@ -173,7 +171,7 @@ class Plan:
         if not transforms:
             return
         direct = self._direct(transforms, values)
-        cases = [applicability(hit.rule.cases[0], hit.rule, self.planner.versions) for hit in group.hits]
+        cases = [applicability(hit.rule.cases[0], hit.rule, self.file.versions) for hit in group.hits]
         group.level, group.reason = min(cases, key=lambda item: item[0])
         group.edits, group.title = (
             direct,
@@ -185,14 +183,14 @@ class Plan:
                 applicability(
                     hit.rule.cases[0]._replace(applicability=Applicability.SAFE, reason=None),
                     hit.rule,
-                    self.planner.versions,
+                    self.file.versions,
                 )
                 for hit in group.hits
             ]
             group.level, group.reason = min(cases, key=lambda item: item[0])
         if complex_edits is None or set(complex_edits) == set(direct) or arguments is None:
             return  # what a module or class computes may be read from elsewhere
-        wanted = self.planner.settings.unsafe_fixes or self.planner.settings.promotes(group.hits[0].rule.code)
+        wanted = self.file.settings.unsafe_fixes or self.file.settings.promotes(group.hits[0].rule.code)
         if wanted and group.level >= Applicability.UNSAFE:
             by_release = group.reason if group.level is Applicability.UNSAFE else None
             group.edits, group.level = complex_edits, Applicability.UNSAFE
@@ -202,9 +200,9 @@ class Plan:
             group.note = _TRY_UNSAFE
 
     def _read(self, hit: Hit) -> Transform:
-        if not self.planner.may_fix(hit):
+        if not self.file.fixes.may_fix(hit):
             raise Unclear("it is not certain what is called")
-        return read(hit, self.planner.source)
+        return read(hit, self.file.source)
 
     def _leave_complex(self, group: Group, transforms: dict[int, Transform], values: Values) -> None:
         """Of `istft`, only those calls are outdated whose argument surely is real: it holds pairs."""
@@ -221,7 +219,7 @@ class Plan:
 
     def _direct(self, transforms: dict[int, Transform], values: Values) -> list[Edit]:
         """Every call by itself, so that nothing else has to change."""
-        rewriting = ExpressionEdits(self.planner.source)
+        rewriting = ExpressionEdits(self.file.source)
         spelled: dict[Edit, None] = {}
         inner = {
             id(item.input)
@@ -257,7 +255,7 @@ class Plan:
                 value = (given,)
             else:
                 value = as_complex(node, values, spell("torch.view_as_complex"))
-        call = new_call(transform, value, measure(node, values, 1), spell, self.planner.source)
+        call = new_call(transform, value, measure(node, values, 1), spell, self.file.source)
         outer = values.parents.get(transform.call)
         part = values.part(outer) if isinstance(outer, ast.Subscript) else None
         if part is not None and isinstance(outer, ast.Subscript) and last_part(outer):
@@ -273,7 +271,7 @@ class Plan:
         """The edits that make pairs complex (None: it cannot be), and how many parts are read if all are."""
         first = next(iter(transforms.values()))
         for _ in range(_MOST_ROUNDS):
-            rewriting = ExpressionEdits(self.planner.source)
+            rewriting = ExpressionEdits(self.file.source)
             spelled: dict[Edit, None] = {}
             form = ComplexForm(
                 values,
@@ -304,7 +302,7 @@ class Plan:
         self, statements: list[ast.stmt], body: list[ast.stmt]
     ) -> tuple[list[Edit], list[tuple[int, int]]]:
         """Edits that take statements away, and where they stood."""
-        source = self.planner.source
+        source = self.file.source
         blocks: dict[int, tuple[list[ast.stmt], list[ast.stmt]]] = {}
         for block in _blocks(body):
             for item in statements:
@@ -323,7 +321,7 @@ class Plan:
         return edits, spans
 
     def _spell(self, transform: Transform, name: str, edits: dict[Edit, None]) -> str:
-        spelling = self.planner.imports.spell(name, transform.hit.use)
+        spelling = self.file.imports.spell(name, transform.hit.use)
         if isinstance(spelling, Refusal):
             raise Unclear(spelling.reason)
         edits.update(dict.fromkeys(spelling.edits))

@@ -21,8 +21,8 @@ from torchmigrate.codemods.functional_state.text import StateText
 from torchmigrate.codemods.functional_state.tuples import TupleText
 from torchmigrate.findings import Applicability, Edit, Finding, Fix, Release
 from torchmigrate.match.rule_matches import Hit
+from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.imports.planner import Refusal
-from torchmigrate.rewrite.planner import FixPlanner
 from torchmigrate.semantics.flow.tree_index import LocalNames
 from torchmigrate.semantics.model import Binding, Role, Use
 from torchmigrate.versions.range import applicability
@@ -61,29 +61,27 @@ class Group:
 _PLAN = "functional state"
 
 
-def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
+def find(rule: Rule, hits: Sequence[Hit], file: FileContext) -> Iterator[Finding]:
     """A finding at every hit, and at every call of a model that one of them makes."""
     if not hits:
         return
-    groups = planner.plans.get(_PLAN)
-    if not isinstance(groups, list):
-        groups = planner.plans[_PLAN] = _plan(planner)
-    level, reason = applicability(rule.cases[0], rule, planner.versions)
+    groups = file.once(_PLAN, lambda: _plan(file))
+    level, reason = applicability(rule.cases[0], rule, file.versions)
     own: list[tuple[Group, Fix | None]] = []
     for group in groups:
         if not any(hit.use is use for hit in hits for use in group.makes.values()):
             continue
         if not group.reason and group.fix is None:
             title = "Call the model with a dict of parameters"
-            group.fix = planner.fix(
+            group.fix = file.fixes.fix(
                 rule, title, level, _AS_FUNCTION if group.kept else reason, group.edits, group.releases
             )
         own.append((group, group.fix))
     by_use = {id(use): group for group in groups for use in group.makes.values()}
     for hit in hits:
         of_hit = by_use.get(id(hit.use)) or _group_of_import(hit, groups)
-        fix = of_hit.fix if of_hit is not None else _without_import(rule, hit, planner)
-        finding = planner.finding(hit, fix)
+        fix = of_hit.fix if of_hit is not None else _without_import(rule, hit, file)
+        finding = file.fixes.finding(hit, fix)
         yield _explained(finding, of_hit)
     for group, shared in own:
         if group.shown:
@@ -94,10 +92,10 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
             nodes.append(group.blocking)
         taken = {(hit.match.start, hit.match.end) for hit in hits}
         for node in nodes:
-            span = planner.source.span(node)
+            span = file.source.span(node)
             if span in taken or any(node is use.node for use in group.makes.values()):
                 continue
-            finding = finding_at(rule, planner, span, symbol="functorch.make_functional", fix=shared)
+            finding = finding_at(rule, file, span, symbol="functorch.make_functional", fix=shared)
             yield _explained(finding, group)
 
 
@@ -118,15 +116,15 @@ def _group_of_import(hit: Hit, groups: Sequence[Group]) -> Group | None:
     return found[0] if len(found) == 1 or (found and not any(group.reason for group in found)) else None
 
 
-def _without_import(rule: Rule, hit: Hit, planner: FixPlanner) -> Fix | None:
+def _without_import(rule: Rule, hit: Hit, file: FileContext) -> Fix | None:
     """The fix that removes an import of which nothing in the file makes use."""
     binding = hit.use.binding
     if hit.use.role is not Role.IMPORT or binding is None or binding.uses or binding.guards.attempt:
         return None
-    edits = planner.imports.removals([Release(binding.id, ())])
+    edits = file.imports.removals([Release(binding.id, ())])
     if not edits or binding.exported or binding.in_string:
         return None
-    return planner.fix(rule, "Remove the unused import", Applicability.UNSAFE, _IMPORTED_AGAIN, edits)
+    return file.fixes.fix(rule, "Remove the unused import", Applicability.UNSAFE, _IMPORTED_AGAIN, edits)
 
 
 def maker(use: Use) -> int:
@@ -137,24 +135,24 @@ def maker(use: Use) -> int:
     return _MAKERS.get(last, 0) if root == "functorch" or name.startswith("torch._functorch.") else 0
 
 
-def _plan(planner: FixPlanner) -> list[Group]:
+def _plan(file: FileContext) -> list[Group]:
     """All calls as one group, or each as its own if all together are not understood; else with tuples."""
     makes = {
         id(use.call): use
-        for use in planner.names.uses
+        for use in file.names.uses
         if use.call is not None and use.role is Role.CALL and maker(use)
     }
-    local = LocalNames(planner.names)
-    whole = _attempt(makes, planner, local)
+    local = LocalNames(file.names)
+    whole = _attempt(makes, file, local)
     if not whole.reason or not makes:
         return [whole]
     groups = [whole]
     if 1 < len(makes) <= _ALONE:
-        alone = [_attempt({key: use}, planner, local) for key, use in makes.items()]
+        alone = [_attempt({key: use}, file, local) for key, use in makes.items()]
         groups = alone if any(not group.reason for group in alone) else [whole]
     refused = [group for group in groups if group.reason]
     rest = {key: use for group in refused for key, use in group.makes.items()}
-    tuples = _with_tuples(rest, refused, planner, local)
+    tuples = _with_tuples(rest, refused, file, local)
     if not tuples.reason:
         return [*(group for group in groups if not group.reason), tuples]
     for group in refused:
@@ -163,18 +161,18 @@ def _plan(planner: FixPlanner) -> list[Group]:
     return groups
 
 
-def _flow(uses: dict[int, Use], planner: FixPlanner, local: LocalNames) -> tuple[dict[int, Make], Flow]:
+def _flow(uses: dict[int, Use], file: FileContext, local: LocalNames) -> tuple[dict[int, Make], Flow]:
     """The calls, and who follows what they make.
 
     Raises:
         Unclear: it is not certain that the functions are those of functorch.
     """
-    text = StateText(planner.source, local, planner.names.tree)
+    text = StateText(file.source, local, file.names.tree)
     makes: dict[int, Make] = {}
     for key, use in uses.items():
         assert use.call is not None, "only calls are collected"
         makes[key] = Make(use.call, maker(use), use.candidates[0].endswith("combine_state_for_ensemble"))
-    return makes, Flow(makes, planner.names, local, text)
+    return makes, Flow(makes, file.names, local, text)
 
 
 def _check_uses(uses: dict[int, Use]) -> None:
@@ -216,14 +214,14 @@ def _has_other_side(bound: Binding) -> bool:
     )
 
 
-def _attempt(uses: dict[int, Use], planner: FixPlanner, local: LocalNames) -> Group:
+def _attempt(uses: dict[int, Use], file: FileContext, local: LocalNames) -> Group:
     group = Group(uses)
-    makes, flow = _flow(uses, planner, local)
+    makes, flow = _flow(uses, file, local)
     try:
         flow.run()
         _check_uses(uses)
         group.calls = list(dict.fromkeys(flow.calls))
-        _write(group, makes, flow, planner)
+        _write(group, makes, flow, file)
     except Unclear as error:
         group.reason, group.blocking = str(error), error.node
         group.calls = group.calls or list(dict.fromkeys(flow.calls))
@@ -232,63 +230,63 @@ def _attempt(uses: dict[int, Use], planner: FixPlanner, local: LocalNames) -> Gr
 
 
 def _with_tuples(
-    uses: dict[int, Use], refused: Sequence[Group], planner: FixPlanner, local: LocalNames
+    uses: dict[int, Use], refused: Sequence[Group], file: FileContext, local: LocalNames
 ) -> Group:
     """The group of calls whose state stays a tuple. refused: why they cannot be dicts."""
     calls = [call for group in refused for call in group.calls]
     group = Group(uses, calls=calls, blocking=refused[0].blocking, kept=refused[0].reason)
-    makes, flow = _flow(uses, planner, local)
+    makes, flow = _flow(uses, file, local)
     extra: dict[Edit, None] = {}
     try:
         _check_uses(uses)
-        _check_types(planner)
-        writer = TupleText(planner.source, flow.text, flow)
+        _check_types(file)
+        writer = TupleText(file.source, flow.text, flow)
         for key, make in makes.items():
             statement = local.statement_of(make.call)
             if not isinstance(statement, ast.Assign | ast.Return) or statement.value is not make.call:
                 raise Unclear("the result is not assigned", make.call)
-            writer.write(make, statement, _speller(uses[key], planner, extra))
+            writer.write(make, statement, _speller(uses[key], file, extra))
     except Unclear as error:
         group.reason, group.blocking = str(error), error.node
         return group
     group.edits = tuple(sorted([*flow.text.edits, *extra]))
-    group.releases = _releases(uses, planner)
+    group.releases = _releases(uses, file)
     return group
 
 
-def _check_types(planner: FixPlanner) -> None:
+def _check_types(file: FileContext) -> None:
     """Raise if the file names the types that functorch gives.
 
     Raises:
         Unclear: it does.
     """
-    for use in planner.names.uses:
+    for use in file.names.uses:
         if use.role is not Role.IMPORT and use.candidates[0].rpartition(".")[2] in _TYPES:
             raise Unclear(f"the file names `{use.candidates[0]}`, and the model would be a function")
 
 
-def _speller(use: Use, planner: FixPlanner, extra: dict[Edit, None]) -> Callable[[str], str]:
+def _speller(use: Use, file: FileContext, extra: dict[Edit, None]) -> Callable[[str], str]:
     """Says how a name is written at a use. extra: gets the edits for its import."""
 
     def spell(name: str) -> str:
-        return _spelled(name, use, planner, extra)
+        return _spelled(name, use, file, extra)
 
     return spell
 
 
-def _spelled(name: str, use: Use, planner: FixPlanner, extra: dict[Edit, None]) -> str:
-    spelling = planner.imports.spell(name, use)
+def _spelled(name: str, use: Use, file: FileContext, extra: dict[Edit, None]) -> str:
+    spelling = file.imports.spell(name, use)
     if isinstance(spelling, Refusal):
         raise Unclear(spelling.reason)
     extra.update(dict.fromkeys(spelling.edits))
     return spelling.text
 
 
-def _releases(uses: dict[int, Use], planner: FixPlanner) -> tuple[Release, ...]:
-    return tuple(release for use in uses.values() for release in planner.imports.releases(use))
+def _releases(uses: dict[int, Use], file: FileContext) -> tuple[Release, ...]:
+    return tuple(release for use in uses.values() for release in file.imports.releases(use))
 
 
-def _write(group: Group, makes: dict[int, Make], flow: Flow, planner: FixPlanner) -> None:
+def _write(group: Group, makes: dict[int, Make], flow: Flow, file: FileContext) -> None:
     """Collect the edits of a group.
 
     Raises:
@@ -298,13 +296,13 @@ def _write(group: Group, makes: dict[int, Make], flow: Flow, planner: FixPlanner
     extra: dict[Edit, None] = {}
     if flow.as_value and text.module_methods:
         raise Unclear("a functional model is a function here and a module there", text.module_methods[0])
-    _check_types(planner)
-    writer = MakeText(planner.source, text, flow, wrapped=flow.as_value)
+    _check_types(file)
+    writer = MakeText(file.source, text, flow, wrapped=flow.as_value)
     for key, make in makes.items():
         statement = flow.made.get(key)
         if statement is None:
             raise Unclear("the result is not assigned", make.call)
-        writer.write(make, statement, _speller(group.makes[key], planner, extra))
+        writer.write(make, statement, _speller(group.makes[key], file, extra))
     if not flow.as_value:
         for call in group.calls:
             statement = flow.local.statement_of(call)
@@ -312,10 +310,10 @@ def _write(group: Group, makes: dict[int, Make], flow: Flow, planner: FixPlanner
             if statement is None or block is None or flow.local.in_fstring(call):
                 raise Unclear("a model is called where nothing can be written", call)
             scope = flow.scope_of(call)
-            function = _spelled(CALL, use_at(CALL, statement, [block], scope, planner), planner, extra)
+            function = _spelled(CALL, use_at(CALL, statement, [block], scope, file), file, extra)
             kind = flow.read(call.func, scope)
             problem = text.functional_call(call, function, getattr(kind, "states", 1))
             if problem:
                 raise Unclear(f"the call {problem}", call)
     group.edits = tuple(sorted([*text.edits, *extra]))
-    group.releases = _releases(group.makes, planner)
+    group.releases = _releases(group.makes, file)

@@ -13,14 +13,14 @@ from torchmigrate.codemods.legacy_function.classes import LegacyClass, is_static
 from torchmigrate.codemods.legacy_function.edits import ClassEdits
 from torchmigrate.findings import Applicability, Edit, Finding, Fix
 from torchmigrate.match.rule_matches import Hit
-from torchmigrate.rewrite.planner import FixPlanner
+from torchmigrate.rewrite.context import FileContext
 from torchmigrate.semantics.flow.tree_index import LocalNames
 from torchmigrate.versions.range import applicability
 
 _ELSEWHERE = "the calls are in other files: `{name}(...)(x)` must become `{name}.apply(x, ...)` there"
 
 
-def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
+def find(rule: Rule, hits: Sequence[Hit], file: FileContext) -> Iterator[Finding]:
     """A finding at the base and the methods of every old class, and at its calls; one fix for all."""
     local: LocalNames | None = None
     for hit in hits:
@@ -29,30 +29,30 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
             continue
         if legacy_forward(node) is None:
             continue
-        local = local or LocalNames(planner.names)
+        local = local or LocalNames(file.names)
         if _works_as_it_is(node, local):
             continue
         places: list[ast.expr] = []
         try:
-            if not planner.may_fix(hit):
+            if not file.fixes.may_fix(hit):
                 raise Unclear("nobody knows what the base class is")
-            fix = _fix(rule, node, planner, local, places)
+            fix = _fix(rule, node, file, local, places)
             help_text = None
         except Unclear as error:
             fix, help_text = None, str(error)
-        finding = planner.finding(hit, fix)
+        finding = file.fixes.finding(hit, fix)
         found = [finding]
-        for span in (*_methods(node, planner), *map(planner.source.span, places)):
-            found.append(finding_at(rule, planner, span, symbol="torch.autograd.Function", fix=fix))
+        for span in (*_methods(node, file), *map(file.source.span, places)):
+            found.append(finding_at(rule, file, span, symbol="torch.autograd.Function", fix=fix))
         for item in found:
             if help_text is not None:
                 item = item._replace(help=f"{help_text}; {item.help}")
             yield item
 
 
-def _methods(node: ast.ClassDef, planner: FixPlanner) -> Iterator[tuple[int, int]]:
+def _methods(node: ast.ClassDef, file: FileContext) -> Iterator[tuple[int, int]]:
     """The names of the methods that change."""
-    source = planner.source
+    source = file.source
     for item in node.body:
         if isinstance(item, ast.FunctionDef) and not is_static(item):
             start = source.text.index(item.name, source.offset(item.lineno, item.col_offset) + len("def"))
@@ -70,15 +70,13 @@ def _works_as_it_is(node: ast.ClassDef, local: LocalNames) -> bool:
     return all(isinstance(item, ast.Attribute) and item.attr == "apply" for item in mentions)
 
 
-def _fix(
-    rule: Rule, node: ast.ClassDef, planner: FixPlanner, local: LocalNames, places: list[ast.expr]
-) -> Fix:
+def _fix(rule: Rule, node: ast.ClassDef, file: FileContext, local: LocalNames, places: list[ast.expr]) -> Fix:
     """The fix of a class with all its calls.
 
     Raises:
         Unclear: why there is none.
     """
-    source = planner.source
+    source = file.source
     if isinstance(local.function_of(node), ast.ClassDef):
         raise Unclear(f"`{node.name}` stands in another class")
     texts: dict[ast.AST, str] = {
@@ -96,11 +94,11 @@ def _fix(
         edits.update(dict.fromkeys(ClassEdits(found, source, local).edits()))
     finally:
         places.extend(calls.places if calls is not None else _made(node, local))
-    level, reason = applicability(rule.cases[0], rule, planner.versions)
+    level, reason = applicability(rule.cases[0], rule, file.versions)
     if not places:
         check_fresh(found)
         level, reason = Applicability.DISPLAY, _ELSEWHERE.format(name=node.name)
-    return planner.fix(rule, f"Make the methods of `{node.name}` static", level, reason, sorted(edits))
+    return file.fixes.fix(rule, f"Make the methods of `{node.name}` static", level, reason, sorted(edits))
 
 
 def _made(node: ast.ClassDef, local: LocalNames) -> list[ast.expr]:

@@ -11,7 +11,7 @@ from torchmigrate.codemods.pretrained.flag_edits import argument_edit, flag_argu
 from torchmigrate.codemods.pretrained.tables import namespace_of
 from torchmigrate.findings import Applicability, Finding, Fix
 from torchmigrate.match.rule_matches import Hit
-from torchmigrate.rewrite.planner import FixPlanner
+from torchmigrate.rewrite.context import FileContext
 from torchmigrate.source.trees import walk
 from torchmigrate.versions.range import applicability
 
@@ -29,15 +29,15 @@ _FIRST_OF = {
 _OTHERS = 'what `True` stood for depends on `quantize`; `"DEFAULT"` is the best set of weights'
 
 
-def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
+def find(rule: Rule, hits: Sequence[Hit], file: FileContext) -> Iterator[Finding]:
     """A finding for every flag that is given to a model of unknown name; those of one call are one fix."""
     modules = {id(hit.use.node): hit for hit in hits}
     if not modules:
         return
-    builders = _Builders(modules, planner)
-    tried = _tried(planner)
-    in_strings = {id(node) for string in planner.names.nodes(ast.JoinedStr) for node in ast.walk(string)}
-    for node in walk(planner.names.tree):
+    builders = _Builders(modules, file)
+    tried = _tried(file)
+    in_strings = {id(node) for string in file.names.nodes(ast.JoinedStr) for node in ast.walk(string)}
+    for node in walk(file.names.tree):
         if not isinstance(node, ast.Call):
             continue
         hit = builders.module_of(node.func)
@@ -45,20 +45,20 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
         if hit is None or not given or id(node) in tried:
             continue
         sure = (hit.use.sure or hit.use.via == "self") and id(node) not in in_strings
-        fix = _fix(given, node, hit, planner) if sure else None
+        fix = _fix(given, node, hit, file) if sure else None
         for argument in given:
-            span = planner.source.span(argument)
-            yield finding_at(rule, planner, span, symbol=hit.name.removesuffix(".__dict__"), fix=fix)
+            span = file.source.span(argument)
+            yield finding_at(rule, file, span, symbol=hit.name.removesuffix(".__dict__"), fix=fix)
 
 
 class _Builders:
     """Which expressions are a model's builder that is looked up by name."""
 
-    def __init__(self, modules: dict[int, Hit], planner: FixPlanner) -> None:
+    def __init__(self, modules: dict[int, Hit], file: FileContext) -> None:
         self._modules = modules
         self._variables: dict[str, list[ast.expr | None]] = {}
         self._names: dict[str, Hit] = {}
-        for scope in planner.names.scopes:
+        for scope in file.names.scopes:
             for name, bindings in scope.bindings.items():
                 for binding in bindings:
                     statement = binding.statement
@@ -88,10 +88,10 @@ class _Builders:
         return None
 
 
-def _tried(planner: FixPlanner) -> set[int]:
+def _tried(file: FileContext) -> set[int]:
     """The ids of calls of which a `try` has both forms, with `weights` and for releases without it."""
     found: set[int] = set()
-    for node in planner.names.nodes(ast.Try):
+    for node in file.names.nodes(ast.Try):
         sides = [node.body, [statement for handler in node.handlers for statement in handler.body]]
         calls: list[dict[str, list[ast.Call]]] = []
         for side in sides:
@@ -131,16 +131,14 @@ def _is_off(argument: ast.keyword | ast.expr) -> bool:
     return isinstance(flag, ast.Constant) and not flag.value
 
 
-def _fix(
-    flags: dict[ast.keyword | ast.expr, str], call: ast.Call, hit: Hit, planner: FixPlanner
-) -> Fix | None:
+def _fix(flags: dict[ast.keyword | ast.expr, str], call: ast.Call, hit: Hit, file: FileContext) -> Fix | None:
     rule = hit.rule
-    file = hit.name.removesuffix(".__dict__").removeprefix("torchvision.models").removeprefix(".")
-    one_file = bool(file) and file not in _FIRST_OF
+    module = hit.name.removesuffix(".__dict__").removeprefix("torchvision.models").removeprefix(".")
+    one_file = bool(module) and module not in _FIRST_OF
     edits = []
     for argument, new in flags.items():
-        weights = _FIRST_OF.get(file, _FIRST) if new == "weights" else _FIRST
-        edits.append(argument_edit(argument, new, weights, planner.source, call))
+        weights = _FIRST_OF.get(module, _FIRST) if new == "weights" else _FIRST
+        edits.append(argument_edit(argument, new, weights, file.source, call))
     positional = any(not isinstance(argument, ast.keyword) for argument in flags)
     if positional and len(call.args) > 1:
         return None
@@ -149,10 +147,10 @@ def _fix(
         case = case._replace(reason="the attribute may be something else")
     elif one_file or all(map(_is_off, flags)):
         case = case._replace(applicability=Applicability.SAFE, reason=None)
-    elif file == "quantization":
+    elif module == "quantization":
         case = case._replace(reason=_OTHERS)
-    level, reason = applicability(case, rule, planner.versions)
+    level, reason = applicability(case, rule, file.versions)
     known = [edit for edit in edits if edit is not None]
     if len(known) < len(edits):
         return None
-    return planner.fix(rule, "Pass `weights`", level, reason, known, requires={"torchvision 0.13"})
+    return file.fixes.fix(rule, "Pass `weights`", level, reason, known, requires={"torchvision 0.13"})

@@ -19,8 +19,9 @@ from torchmigrate.codemods.pretrained.options import options_of
 from torchmigrate.codemods.pretrained.tables import Entry, literal_entries
 from torchmigrate.findings import Applicability, Edit, Finding
 from torchmigrate.match.rule_matches import Hit
+from torchmigrate.rewrite.context import FileContext
+from torchmigrate.rewrite.fix_maker import required
 from torchmigrate.rewrite.imports.planner import Refusal
-from torchmigrate.rewrite.planner import FixPlanner, required
 from torchmigrate.semantics.flow.tree_index import LocalNames
 from torchmigrate.semantics.guards.formulas import is_handled
 from torchmigrate.semantics.model import NO_GUARDS, Guards, Scope, Use
@@ -32,18 +33,16 @@ _PASSED_ON = "who calls the partial object may give it `{old}` once more"
 _IMPORTED = "other files may use `{name}`"
 
 
-def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
+def find(rule: Rule, hits: Sequence[Hit], file: FileContext) -> Iterator[Finding]:
     """The findings of one of the rules about a flag of builders."""
     hits = [_with_weights_by_name(hit) for hit in hits]
-    if "pretrained" not in planner.source.text:
-        yield from planner.findings(hits)
+    if "pretrained" not in file.source.text:
+        yield from file.fixes.findings(hits)
         return
-    choices = planner.plans.get(_CHOICES)
-    if not isinstance(choices, ModelChoices):
-        choices = planner.plans[_CHOICES] = ModelChoices(LocalNames(planner.names), planner.source)
-    search = _Search(rule, hits, planner, choices)
+    choices = file.once(_CHOICES, lambda: ModelChoices(LocalNames(file.names), file.source))
+    search = _Search(rule, hits, file, choices)
     search.run()
-    yield from planner.findings([hit for hit in hits if hit.use.call not in search.seen])
+    yield from file.fixes.findings([hit for hit in hits if hit.use.call not in search.seen])
     yield from search.findings()
 
 
@@ -75,9 +74,9 @@ class _Place:
 class _Search:
     """The flags of one rule in one file. groups: places that change together or not at all."""
 
-    def __init__(self, rule: Rule, hits: Sequence[Hit], planner: FixPlanner, choices: ModelChoices) -> None:
+    def __init__(self, rule: Rule, hits: Sequence[Hit], file: FileContext, choices: ModelChoices) -> None:
         self.rule = rule
-        self.planner = planner
+        self.file = file
         self.choices = choices
         self.old = rule.parameters[0]
         self.new = self.old.replace("pretrained", "weights")
@@ -85,15 +84,15 @@ class _Search:
         self.groups: list[list[_Place]] = []
         self._by_partial: dict[ast.Call, list[_Place]] = {}
         self._calls = {hit.use.call for hit in hits}
-        self._uses = {id(use.node): use for use in planner.names.uses}
-        names = planner.names
+        self._uses = {id(use.node): use for use in file.names.uses}
+        names = file.names
         self._guards = {id(binding.block): binding.guards for binding in names.bindings}
         self._guards |= {id(use.block): use.guards for use in names.uses}
         self._options: set[tuple[int, str]] = set()
 
     def run(self) -> None:
         in_fstring = self.choices.local.in_fstring
-        calls = [node for node in self.planner.names.nodes(ast.Call) if not in_fstring(node)]
+        calls = [node for node in self.file.names.nodes(ast.Call) if not in_fstring(node)]
         for node in calls:
             if self.choices.is_partial(node, self.choices.scope_at(node)):
                 self._partial(node)
@@ -106,10 +105,10 @@ class _Search:
                     self._unpacked(node, keyword.value)
 
     def findings(self) -> Iterator[Finding]:
-        case, versions = self.rule.cases[0], self.planner.versions
+        case, versions = self.rule.cases[0], self.file.versions
         for places in self.groups:
             fix = None
-            hidden = any(self.planner.hides(self.rule.code, self.rule.name, place.start) for place in places)
+            hidden = any(self.file.hides(self.rule.code, self.rule.name, place.start) for place in places)
             if not hidden and all(place.edits is not None for place in places):
                 level, reason = applicability(case, self.rule, versions)
                 why = next((place.reason for place in places if place.reason), None)
@@ -118,10 +117,10 @@ class _Search:
                 edits = dict.fromkeys(edit for place in places for edit in place.edits or ())
                 title = f"Pass `{self.new}`"
                 requires = required(case, self.rule)
-                fix = self.planner.fix(self.rule, title, level, reason, edits, requires=requires)
+                fix = self.file.fixes.fix(self.rule, title, level, reason, edits, requires=requires)
             for place in places:
                 found = finding_at(
-                    self.rule, self.planner, (place.start, place.end), symbol=place.symbol, fix=fix
+                    self.rule, self.file, (place.start, place.end), symbol=place.symbol, fix=fix
                 )
                 yield found._replace(help=place.help) if place.help else found
 
@@ -149,11 +148,11 @@ class _Search:
                 f"`{self.new}={weights}` where it is a builder of torchvision"
             )
         elif isinstance(given, ast.keyword) or (len(node.args) == 1 and not choice.by_keyword):
-            edit = argument_edit(given, self.new, weights, self.planner.source, node)
+            edit = argument_edit(given, self.new, weights, self.file.source, node)
             place.edits = (edit,) if edit is not None else None
 
     def _place(self, node: ast.keyword | ast.expr, symbol: str) -> _Place:
-        start, end = self.planner.source.span(node)
+        start, end = self.file.source.span(node)
         return _Place(start, end, symbol, None)
 
     def _weights(self, symbols: Sequence[str]) -> tuple[str, str | None]:
@@ -168,7 +167,7 @@ class _Search:
         """Whether a place runs on old releases only, by its guards or since there is one for new releases."""
         if self._old_only(node):
             return True
-        function = self.choices.local.function_of(node) or self.planner.names.tree
+        function = self.choices.local.function_of(node) or self.file.names.tree
         callee = ast.dump(node.func)
         return any(
             isinstance(other, ast.Call) and self._given(other, self.new) and ast.dump(other.func) == callee
@@ -184,7 +183,7 @@ class _Search:
     def _handled(self, guards: Guards) -> bool:
         return is_handled(
             guards,
-            target=lambda library: self.planner.versions.of(library)[0],
+            target=lambda library: self.file.versions.of(library)[0],
             old=self.rule.symbols,
             new=[variables["W"] for variables in self.rule.symbols.values()],
         )
@@ -209,7 +208,7 @@ class _Search:
                 f"`{self.new}={weights}` where it is a builder of torchvision"
             )
         elif isinstance(given, ast.keyword) or len(node.args) == 2:
-            edit = argument_edit(given, self.new, code, self.planner.source, node)
+            edit = argument_edit(given, self.new, code, self.file.source, node)
             place.edits = (edit, *needed) if edit is not None else None
         if not self._only_called(node):
             place.reason = place.reason or _PASSED_ON.format(old=self.old)
@@ -218,7 +217,7 @@ class _Search:
         """The enum member of one builder, where it can be written at its use."""
         if use is None or not use.sure or use.via != "import":
             return None
-        spelling = self.planner.imports.spell(self.rule.symbols[symbol]["W"], use)
+        spelling = self.file.imports.spell(self.rule.symbols[symbol]["W"], use)
         return None if isinstance(spelling, Refusal) else (spelling.text, spelling.edits)
 
     def _only_called(self, node: ast.Call) -> bool:
@@ -307,10 +306,10 @@ class _Search:
                     f"{problem}: here and there, write `{self.new}` and {weights} for `{self.old}` and True"
                 )
             elif isinstance(flag.key, ast.keyword):
-                edit = argument_edit(flag.key, self.new, weights, self.planner.source)
+                edit = argument_edit(flag.key, self.new, weights, self.file.source)
                 place.edits = (edit,) if edit is not None else None
             else:
-                edits = entry_edits(flag.key, flag.value, self.new, weights, self.planner.source)
+                edits = entry_edits(flag.key, flag.value, self.new, weights, self.file.source)
                 place.edits = tuple(edits) if edits is not None else None
             places.append(place)
         if places:

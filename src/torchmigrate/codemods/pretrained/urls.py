@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.findings import Applicability, Finding, Fix, Release
 from torchmigrate.match.rule_matches import Hit
+from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.lines import remove_statements
-from torchmigrate.rewrite.planner import FixPlanner
 from torchmigrate.semantics.model import Binding, Role
 
 _PROTOCOL = "the weights are loaded from the URL as it was published, with https"
@@ -22,9 +22,9 @@ _REEXPORTED = "another file may import the name from here"
 _KEPT = "`{name}` is also used in line {line}, and that use cannot be rewritten; "
 
 
-def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
+def find(rule: Rule, hits: Sequence[Hit], file: FileContext) -> Iterator[Finding]:
     """The findings, with fixes where every use of the same dict has one."""
-    found = {finding.start: finding for finding in planner.findings(hits)}
+    found = {finding.start: finding for finding in file.fixes.findings(hits)}
     groups: dict[str, list[Hit]] = defaultdict(list)
     for hit in hits:
         if hit.match.start in found and hit.use.role is not Role.IMPORT:
@@ -37,9 +37,9 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
         ]
         kept = [hit.match.start for hit in stays] or _unseen(group)
         if kept:
-            _strip(group, kept[0], found, planner)
+            _strip(group, kept[0], found, file)
         elif dropped:
-            fix = _together(rule, group, dropped, found, planner)
+            fix = _together(rule, group, dropped, found, file)
             for hit in group:
                 found[hit.match.start] = found[hit.match.start]._replace(fix=fix)
     for hit in hits:
@@ -47,16 +47,16 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
         if hit.use.role is not Role.IMPORT or binding is None or finding is None:
             continue
         if not binding.uses and not binding.exported and finding.fix is None:
-            found[hit.match.start] = finding._replace(fix=_removal(rule, binding, planner))
+            found[hit.match.start] = finding._replace(fix=_removal(rule, binding, file))
     yield from found.values()
 
 
-def _removal(rule: Rule, binding: Binding, planner: FixPlanner) -> Fix | None:
+def _removal(rule: Rule, binding: Binding, file: FileContext) -> Fix | None:
     """The end of an import that nothing in the file uses; None where it stays, as for its comments."""
-    edits = planner.imports.removals([Release(binding.id, ())])
+    edits = file.imports.removals([Release(binding.id, ())])
     if not edits:
         return None
-    return planner.fix(rule, "Remove the import", Applicability.UNSAFE, _REEXPORTED, edits)
+    return file.fixes.fix(rule, "Remove the import", Applicability.UNSAFE, _REEXPORTED, edits)
 
 
 def _unseen(group: Sequence[Hit]) -> list[int]:
@@ -66,8 +66,8 @@ def _unseen(group: Sequence[Hit]) -> list[int]:
     return sorted(use for binding in own if binding is not None for use in binding.uses if use not in seen)
 
 
-def _strip(group: Sequence[Hit], kept_at: int, found: dict[int, Finding], planner: FixPlanner) -> None:
-    line = planner.source.position(kept_at)[0]
+def _strip(group: Sequence[Hit], kept_at: int, found: dict[int, Finding], file: FileContext) -> None:
+    line = file.source.position(kept_at)[0]
     for hit in group:
         finding = found[hit.match.start]
         if finding.fix is not None:
@@ -76,7 +76,7 @@ def _strip(group: Sequence[Hit], kept_at: int, found: dict[int, Finding], planne
 
 
 def _together(
-    rule: Rule, group: Sequence[Hit], dropped: Sequence[Hit], found: dict[int, Finding], planner: FixPlanner
+    rule: Rule, group: Sequence[Hit], dropped: Sequence[Hit], found: dict[int, Finding], file: FileContext
 ) -> Fix:
     """One fix that removes the statements and rewrites all other uses."""
     statements = {id(hit.use.statement): hit for hit in dropped}
@@ -87,22 +87,22 @@ def _together(
         edit
         for hits in blocks.values()
         for edit in remove_statements(
-            planner.source,
+            file.source,
             hits[0].use.block,
             [hit.use.statement for hit in hits],
-            module=hits[0].use.block is planner.names.tree.body,
+            module=hits[0].use.block is file.names.tree.body,
         )
     ]
     others = (found[hit.match.start].fix for hit in group if id(hit.use.statement) not in statements)
     fixes = [fix for fix in others if fix is not None]
     level = min([Applicability.UNSAFE, *(fix.applicability for fix in fixes)])
-    return planner.fix(
+    return file.fixes.fix(
         rule,
         "Load the weights from their own URL",
         level,
         _PROTOCOL,
         dict.fromkeys([*edits, *(edit for fix in fixes for edit in fix.edits)]),
-        tuple(dict.fromkeys(release for hit in group for release in planner.imports.releases(hit.use))),
+        tuple(dict.fromkeys(release for hit in group for release in file.imports.releases(hit.use))),
         {name for fix in fixes for name in fix.requires},
     )
 

@@ -18,8 +18,8 @@ from torchmigrate.codemods.scalar_item.loss_names import Likely
 from torchmigrate.codemods.scalar_item.one_number import Differentiated
 from torchmigrate.findings import Applicability, Edit, Finding
 from torchmigrate.match.rule_matches import Hit
+from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.parentheses import GAP
-from torchmigrate.rewrite.planner import FixPlanner
 from torchmigrate.semantics.facts.answers import Answers
 from torchmigrate.semantics.facts.file_facts import Surroundings
 from torchmigrate.semantics.model import Kind, Operation, Scope
@@ -36,18 +36,18 @@ _REDUCTIONS = frozenset("sum mean prod norm max min std var".split())
 _LOSSES = re.compile(r"torch\.nn\.functional\.\w*(?:loss|entropy\w*|kl_div|l1_loss)\Z")
 
 
-def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
+def find(rule: Rule, hits: Sequence[Hit], file: FileContext) -> Iterator[Finding]:
     """A finding for every `x.data[0]` where x holds one number."""
-    likely = Likely(planner)
-    differentiated = Differentiated(planner)
-    scalars = Scalars(planner.around)
+    likely = Likely(file)
+    differentiated = Differentiated(file)
+    scalars = Scalars(file.around)
     places = [
         (item, item.node.value.value)
-        for item in planner.names.operations
+        for item in file.names.operations
         if isinstance(item.node, ast.Subscript)
         and isinstance(item.node.value, ast.Attribute)
         and _reads_first(item.node)
-        and not planner.runs_elsewhere(item.guards)
+        and not file.runs_elsewhere(item.guards)
     ]
     numbers: set[tuple[int, str]] = set()  # tensors, by scope and source
     reasons: dict[int, str | None] = {}  # why the fix is unsafe; None: it is not
@@ -63,14 +63,12 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
         numbers.add((id(item.scope), ast.dump(tensor)))
     for item, tensor in places:
         if (id(item.scope), ast.dump(tensor)) in numbers:  # what is one number here is one there
-            yield _finding(rule, planner, item, tensor, reasons.get(id(item.node), REASON))
+            yield _finding(rule, file, item, tensor, reasons.get(id(item.node), REASON))
 
 
-def _finding(
-    rule: Rule, planner: FixPlanner, item: Operation, tensor: ast.expr, reason: str | None
-) -> Finding:
+def _finding(rule: Rule, file: FileContext, item: Operation, tensor: ast.expr, reason: str | None) -> Finding:
     assert isinstance(item.node, ast.Subscript), "that is what was asked for"
-    source = planner.source
+    source = file.source
     if item.fstring is None:
         span, end = source.span(item.node), source.span(tensor)[1]
     else:
@@ -80,10 +78,10 @@ def _finding(
     suffix = _SUFFIX.fullmatch(source.text, end, span[1])
     if suffix is not None:
         edit = Edit(suffix.start("dot"), span[1], ".item()")
-        fix = fix_by(rule, planner, TITLE, edit)
+        fix = fix_by(rule, file, TITLE, edit)
         if reason is not None:
-            fix = planner.fix(rule, TITLE, Applicability.UNSAFE, reason, (edit,))
-    return finding_at(rule, planner, span, symbol="torch.Tensor.data", fix=fix)
+            fix = file.fixes.fix(rule, TITLE, Applicability.UNSAFE, reason, (edit,))
+    return finding_at(rule, file, span, symbol="torch.Tensor.data", fix=fix)
 
 
 def _in_text(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from torchmigrate.rewrite.planner import FixPlanner
+from torchmigrate.rewrite.context import FileContext
 from torchmigrate.semantics.model import Instance, Qual, Scope
 from torchmigrate.source.trees import children, walk
 
@@ -30,8 +30,8 @@ _ARRAYS = re.compile(r"numpy|array|image|img|row|dataset", re.IGNORECASE)
 class Likely:
     """Says of `x.data[0]` in one file whether x is likely to hold one number."""
 
-    def __init__(self, planner: FixPlanner) -> None:
-        names = planner.names
+    def __init__(self, file: FileContext) -> None:
+        names = file.names
         self._values = names.values
         self._torch = any((item.target or "").partition(".")[0] == "torch" for item in names.imports)
         self._around: dict[int, ast.AST] = {}

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TypeGuard
 
 from torchmigrate.codemods.base.functions import Function, Functions, functions_of
-from torchmigrate.rewrite.planner import FixPlanner
+from torchmigrate.rewrite.context import FileContext
 from torchmigrate.semantics.model import Scope
 
 _HARMLESS = frozenset(["retain_graph", "create_graph", "retain_variables"])
@@ -22,13 +22,13 @@ class Differentiated:
     element, each of those has one element, too: it could not be broadcast to one otherwise.
     """
 
-    def __init__(self, planner: FixPlanner) -> None:
-        self._planner = planner
+    def __init__(self, file: FileContext) -> None:
+        self._file = file
         self._found: dict[int, dict[str, bool]] = {}
 
     @cached_property
     def _functions(self) -> Functions:
-        return functions_of(self._planner)
+        return functions_of(self._file)
 
     @cached_property
     def _by_node(self) -> dict[int, Function]:

@@ -15,17 +15,17 @@ from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.words import Words
 from torchmigrate.findings import Finding
 from torchmigrate.match.rule_matches import Hit
-from torchmigrate.rewrite.planner import FixPlanner
+from torchmigrate.rewrite.context import FileContext
 
 # What tells of another type, or of a trainer that enters a region of its own; in small letters.
 _OTHER_TYPES = Words("bfloat16", "set_autocast", "lightning", "accelerate", "deepspeed", "fabric")
 _BF16 = re.compile(r"bf16(?<!\wbf16)")
 
 
-def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
+def find(rule: Rule, hits: Sequence[Hit], file: FileContext) -> Iterator[Finding]:
     """A finding for every use; the type is written where the file tells of others."""
-    text = planner.source.text.lower() if hits else ""
+    text = file.source.text.lower() if hits else ""
     if hits and not _OTHER_TYPES.search(text) and _BF16.search(text) is None:
         plain = rule._replace(cases=tuple(case for case in rule.cases if not case.add))
         hits = [replace(hit, rule=plain) for hit in hits]
-    yield from planner.findings(hits)
+    yield from file.fixes.findings(hits)

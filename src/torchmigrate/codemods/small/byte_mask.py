@@ -9,27 +9,23 @@ from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.findings import fix_by
 from torchmigrate.findings import Edit, Finding
 from torchmigrate.match.rule_matches import Hit
-from torchmigrate.rewrite.planner import FixPlanner
+from torchmigrate.rewrite.context import FileContext
 
 _WORD = "mask"
 _OLD, _NEW = "byte", "bool"
 
 
-def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
+def find(rule: Rule, hits: Sequence[Hit], file: FileContext) -> Iterator[Finding]:
     """A finding for every tensor that the file calls a mask."""
     for hit in hits:
         statement, call = hit.use.statement, hit.use.call
         if call is None or not any(_WORD in name.lower() for name in _names(statement, call, hit)):
             continue
         fix = None
-        if (
-            hit.use.sure
-            and not call.args
-            and planner.source.text[hit.use.end - len(_OLD) : hit.use.end] == _OLD
-        ):
+        if hit.use.sure and not call.args and file.source.text[hit.use.end - len(_OLD) : hit.use.end] == _OLD:
             edit = Edit(hit.use.end - len(_OLD), hit.use.end, _NEW)
-            fix = fix_by(rule, planner, "Replace with `.bool()`", edit)
-        yield planner.finding(hit, fix)
+            fix = fix_by(rule, file, "Replace with `.bool()`", edit)
+        yield file.fixes.finding(hit, fix)
 
 
 def _names(statement: ast.stmt, call: ast.Call, hit: Hit) -> Iterator[str]:

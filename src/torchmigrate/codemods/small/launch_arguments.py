@@ -15,8 +15,8 @@ from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.findings import finding_at, fix_by
 from torchmigrate.findings import Edit, Finding
 from torchmigrate.match.rule_matches import Hit
+from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.parentheses import argument_span
-from torchmigrate.rewrite.planner import FixPlanner
 
 _OLD, _NEW = "--local_rank", "--local-rank"
 _LAUNCH = "torch.distributed.launch"
@@ -33,52 +33,52 @@ _SAYS = frozenset("print warn warning info debug error critical exception log ec
 _TOLD = frozenset(("help", "usage", "description", "epilog", "msg", "message", "reason"))
 
 
-def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
+def find(rule: Rule, hits: Sequence[Hit], file: FileContext) -> Iterator[Finding]:
     """Every argument of an option parser that is the old one, or every command; as the rule says.
 
     Uses of the launcher's name are for another rule, TM560.
     """
-    yield from _LOOK[rule.name](rule, planner)
+    yield from _LOOK[rule.name](rule, file)
 
 
-def _arguments(rule: Rule, planner: FixPlanner) -> Iterator[Finding]:
+def _arguments(rule: Rule, file: FileContext) -> Iterator[Finding]:
     """`parser.add_argument("--local_rank")` that does not take the new spelling too.
 
     The launcher of DeepSpeed still passes the old one; those of accelerate and `torchrun` pass none, so that
     the script reads it from the environment.
     """
-    if _DEEPSPEED.search(planner.source.text) or _starts_otherwise(planner):
+    if _DEEPSPEED.search(file.source.text) or _starts_otherwise(file):
         return
-    for node in planner.names.nodes(ast.Call):
+    for node in file.names.nodes(ast.Call):
         if not isinstance(node.func, ast.Attribute) or node.func.attr not in ("add_argument", "add_option"):
             continue
         flags = {item.value: item for item in node.args if isinstance(item, ast.Constant)}
         old = flags.get(_OLD)
         if old is None or _NEW in flags:
             continue
-        source = planner.source
+        source = file.source
         start, end = source.span(old)
         quote = source.text[end - 1]
         fix = None
         if not any(isinstance(item, ast.Starred) for item in node.args):
             _, behind = argument_span(old, node, source)
             edit = Edit(behind, behind, f", {quote}{_NEW}{quote}")
-            fix = fix_by(rule, planner, f"Also take `{_NEW}`", edit)
+            fix = fix_by(rule, file, f"Also take `{_NEW}`", edit)
         symbol = f"{_LAUNCH}({_OLD})"
-        yield finding_at(rule, planner, (start, end), symbol=symbol, fix=fix)
+        yield finding_at(rule, file, (start, end), symbol=symbol, fix=fix)
 
 
-def _starts_otherwise(planner: FixPlanner) -> bool:
+def _starts_otherwise(file: FileContext) -> bool:
     """Whether a file uses accelerate, or reads `LOCAL_RANK` from the environment."""
-    roots = {(binding.target or "").partition(".")[0] for binding in planner.names.imports}
+    roots = {(binding.target or "").partition(".")[0] for binding in file.names.imports}
     if "accelerate" in roots:
         return True
-    for call in planner.names.nodes(ast.Call):  # os.environ.get("LOCAL_RANK"), os.getenv, env_int, ...
+    for call in file.names.nodes(ast.Call):  # os.environ.get("LOCAL_RANK"), os.getenv, env_int, ...
         if any(map(_is_variable, call.args)):
             return True
     return any(
         isinstance(item.ctx, ast.Load) and _is_variable(item.slice)
-        for item in planner.names.nodes(ast.Subscript)
+        for item in file.names.nodes(ast.Subscript)
     )
 
 
@@ -86,9 +86,9 @@ def _is_variable(node: ast.expr) -> bool:
     return _text(node) == "LOCAL_RANK"
 
 
-def _commands(rule: Rule, planner: FixPlanner) -> Iterator[Finding]:
+def _commands(rule: Rule, file: FileContext) -> Iterator[Finding]:
     """`python -m torch.distributed.launch` in a string, or as two items of a list."""
-    names = planner.names
+    names = file.names
     strings = names.nodes(ast.JoinedStr)
     # Those that stand alone say how to start the script, and do not do so; texts of f-strings have positions
     # of their own that are not reliable.
@@ -103,7 +103,7 @@ def _commands(rule: Rule, planner: FixPlanner) -> Iterator[Finding]:
     found += [node for node in names.nodes(ast.Constant) if id(node) not in passed and _is_command(node)]
     for item in found:
         if not _is_said(item, names.parents):
-            yield finding_at(rule, planner, planner.source.span(item), symbol=_LAUNCH, fix=None)
+            yield finding_at(rule, file, file.source.span(item), symbol=_LAUNCH, fix=None)
 
 
 def _is_said(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> bool:
@@ -131,7 +131,7 @@ def _is_command(node: ast.expr) -> bool:
     return (_SCRIPT if text.startswith("#!") else _COMMAND).search(text) is not None
 
 
-_LOOK: dict[str, Callable[[Rule, FixPlanner], Iterator[Finding]]] = {
+_LOOK: dict[str, Callable[[Rule, FileContext], Iterator[Finding]]] = {
     "local-rank-argument": _arguments,
     "launch-command": _commands,
 }

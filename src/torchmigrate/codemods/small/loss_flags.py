@@ -9,12 +9,12 @@ from torchmigrate.catalogue.model import Rule
 from torchmigrate.findings import Finding
 from torchmigrate.match.matching import given_by, signature_of
 from torchmigrate.match.rule_matches import Hit
-from torchmigrate.rewrite.planner import FixPlanner
+from torchmigrate.rewrite.context import FileContext
 
 
-def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
+def find(rule: Rule, hits: Sequence[Hit], file: FileContext) -> Iterator[Finding]:
     """The findings, without `F.kl_div(x, y, None, None, "sum")`, where None only holds a place."""
-    yield from planner.findings([hit for hit in hits if not _is_default(rule, hit)])
+    yield from file.fixes.findings([hit for hit in hits if not _is_default(rule, hit)])
 
 
 def _is_default(rule: Rule, hit: Hit) -> bool:

@@ -14,23 +14,23 @@ from collections.abc import Sequence
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.findings import Applicability, Finding, Fix
 from torchmigrate.match.rule_matches import Hit
+from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.lines import logical_line
-from torchmigrate.rewrite.planner import FixPlanner
 from torchmigrate.semantics.facts.file_facts import NOT_CONSTANT
 from torchmigrate.semantics.model import Role
 from torchmigrate.source.trees import has_effects
 from torchmigrate.versions.range import applicability
 
 
-def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> list[Finding]:
+def find(rule: Rule, hits: Sequence[Hit], file: FileContext) -> list[Finding]:
     """The findings of a rule that names this codemod; its sole case says how safe the fix is."""
     fixes: dict[int, Fix] = {}
     blocks: dict[int, list[Hit]] = defaultdict(list)
     for hit in hits:
-        if _removable(hit, planner):
+        if _removable(hit, file):
             blocks[id(hit.use.block)].append(hit)
     for found in blocks.values():  # together, since a block must not become empty
-        fix = _removal(rule, found, planner)
+        fix = _removal(rule, found, file)
         fixes.update((id(hit), fix) for hit in found)
     for hit in hits:
         if hit.use.role is Role.IMPORT:
@@ -41,13 +41,13 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> list[Finding]:
                 fix_of_all = shared.pop()
                 if fix_of_all is not None:
                     fixes[id(hit)] = fix_of_all
-    return [planner.finding(hit, fixes.get(id(hit))) for hit in hits]
+    return [file.fixes.finding(hit, fixes.get(id(hit))) for hit in hits]
 
 
-def _removable(hit: Hit, planner: FixPlanner) -> bool:
+def _removable(hit: Hit, file: FileContext) -> bool:
     """Whether the use is a statement of its own that computes nothing else."""
     use, statement = hit.use, hit.use.statement
-    if use.role is not Role.CALL or use.call is None or not planner.may_fix(hit):
+    if use.role is not Role.CALL or use.call is None or not file.fixes.may_fix(hit):
         return False
     if not isinstance(statement, ast.Expr) or statement.value is not use.call:
         return False
@@ -57,18 +57,18 @@ def _removable(hit: Hit, planner: FixPlanner) -> bool:
     return all(hit.place.value(item) is not NOT_CONSTANT for item in given)
 
 
-def _removal(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Fix:
+def _removal(rule: Rule, hits: Sequence[Hit], file: FileContext) -> Fix:
     """One fix for all calls in a block."""
-    edits = planner.remove(hits[0].use.block, [hit.use.statement for hit in hits])
-    level, reason = applicability(rule.cases[0], rule, planner.versions)
-    if level is Applicability.SAFE and any(_has_comment(hit, planner) for hit in hits):
+    edits = file.fixes.remove(hits[0].use.block, [hit.use.statement for hit in hits])
+    level, reason = applicability(rule.cases[0], rule, file.versions)
+    if level is Applicability.SAFE and any(_has_comment(hit, file) for hit in hits):
         level, reason = Applicability.UNSAFE, "a comment would be lost"
-    releases = tuple(release for hit in hits for release in planner.imports.releases(hit.use))
-    return planner.fix(rule, "Remove the call", level, reason, edits, releases)
+    releases = tuple(release for hit in hits for release in file.imports.releases(hit.use))
+    return file.fixes.fix(rule, "Remove the call", level, reason, edits, releases)
 
 
-def _has_comment(hit: Hit, planner: FixPlanner) -> bool:
+def _has_comment(hit: Hit, file: FileContext) -> bool:
     """Whether a comment stands beside the call or between its arguments."""
     start, end = hit.place.span(hit.use.statement)
-    line = logical_line(planner.source, hit.use.block, hit.use.statement)
-    return bool(line.comment) or "#" in planner.source.text[start:end]
+    line = logical_line(file.source, hit.use.block, hit.use.statement)
+    return bool(line.comment) or "#" in file.source.text[start:end]

@@ -9,17 +9,17 @@ from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.findings import finding_at, fix_by
 from torchmigrate.findings import Edit, Finding
 from torchmigrate.match.rule_matches import Hit
-from torchmigrate.rewrite.planner import FixPlanner
+from torchmigrate.rewrite.context import FileContext
 
 WRONG, RIGHT = "require_grad", "requires_grad"
 
 
-def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
+def find(rule: Rule, hits: Sequence[Hit], file: FileContext) -> Iterator[Finding]:
     """A finding for every assignment to the attribute, unless the file knows it as one of its own."""
     stored: list[ast.Attribute] = []
     named: list[ast.Constant] = []  # in setattr
     strings = 0
-    for node in ast.walk(planner.names.tree):
+    for node in ast.walk(file.names.tree):
         if isinstance(node, ast.Attribute) and node.attr == WRONG:
             if not isinstance(node.ctx, ast.Store):
                 return  # it is read, so that it means something here
@@ -35,15 +35,15 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
     if strings > len(named):
         return  # asked for by name: getattr, a table of attributes
     for attribute in stored:
-        start, end = planner.source.span(attribute)
+        start, end = file.source.span(attribute)
         place = (end - len(WRONG), end)
         fix = None
-        if planner.source.text[slice(*place)] == WRONG:
-            fix = fix_by(rule, planner, f"Replace with `{RIGHT}`", Edit(*place, RIGHT))
-        yield finding_at(rule, planner, (start, end), symbol=f"torch.Tensor.{RIGHT}", fix=fix)
+        if file.source.text[slice(*place)] == WRONG:
+            fix = fix_by(rule, file, f"Replace with `{RIGHT}`", Edit(*place, RIGHT))
+        yield finding_at(rule, file, (start, end), symbol=f"torch.Tensor.{RIGHT}", fix=fix)
     for constant in named:
-        span = planner.source.span(constant)
-        yield finding_at(rule, planner, span, symbol=f"torch.Tensor.{RIGHT}", fix=None)
+        span = file.source.span(constant)
+        yield finding_at(rule, file, span, symbol=f"torch.Tensor.{RIGHT}", fix=None)
 
 
 def _sets_attribute(call: ast.Call) -> bool:

@@ -14,7 +14,7 @@ from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.small.scheduler_order import at_end, counted_from, loops_by_block
 from torchmigrate.findings import Applicability, Finding, Fix
 from torchmigrate.match.rule_matches import Hit
-from torchmigrate.rewrite.planner import FixPlanner
+from torchmigrate.rewrite.context import FileContext
 
 _BY_METRIC = "torch.optim.lr_scheduler.ReduceLROnPlateau.step"  # of which the epoch decides nothing
 _TITLE = "Step the scheduler at the end of the loop"
@@ -23,10 +23,10 @@ _REASON = "after the loop the scheduler has counted one step more"
 _HARMLESS = frozenset("print format info debug train eval time range len set_epoch zero_grad tqdm".split())
 
 
-def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
+def find(rule: Rule, hits: Sequence[Hit], file: FileContext) -> Iterator[Finding]:
     """A finding for every epoch that is given."""
-    loops = loops_by_block(planner.names.tree)
-    for hit, finding in zip(hits, planner.findings(hits), strict=True):
+    loops = loops_by_block(file.names.tree)
+    for hit, finding in zip(hits, file.fixes.findings(hits), strict=True):
         if hit.symbol == _BY_METRIC or finding.fix is None:
             yield finding
             continue
@@ -34,9 +34,9 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
         first = counted_from(hit.use.call, loop) if hit.use.call is not None else None
         fix: Fix | None = finding.fix if first == 1 else None
         if first == 0 and loop is not None and not _may_train(hit):
-            edits = at_end(hit, loop, planner)
+            edits = at_end(hit, loop, file)
             if edits is not None:
-                fix = planner.fix(rule, _TITLE, Applicability.UNSAFE, _REASON, edits)
+                fix = file.fixes.fix(rule, _TITLE, Applicability.UNSAFE, _REASON, edits)
         yield finding._replace(fix=fix)
 
 

@@ -12,17 +12,17 @@ from collections.abc import Iterator, Sequence
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.findings import Finding
 from torchmigrate.match.rule_matches import Hit
-from torchmigrate.rewrite.planner import FixPlanner
+from torchmigrate.rewrite.context import FileContext
 
 _MARK = "_get_lr_called_within_step"
 _EPOCH = "last_epoch"  # who sets it wants the rate of that epoch, which `step` has not set
 _CONTEXT = "_enable_get_lr_call"
 
 
-def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
+def find(rule: Rule, hits: Sequence[Hit], file: FileContext) -> Iterator[Finding]:
     """The findings, without those behind `scheduler._get_lr_called_within_step = True` and its like."""
-    yield from planner.findings(
-        [hit for hit in hits if not (_is_within_step(hit, planner) or _is_stored(hit.use.statement))]
+    yield from file.fixes.findings(
+        [hit for hit in hits if not (_is_within_step(hit, file) or _is_stored(hit.use.statement))]
     )
 
 
@@ -33,9 +33,9 @@ def _is_stored(statement: ast.stmt) -> bool:
     )
 
 
-def _is_within_step(hit: Hit, planner: FixPlanner) -> bool:
+def _is_within_step(hit: Hit, file: FileContext) -> bool:
     """Whether the last thing that the function set before the call is the mark, to true; or its context."""
-    text = planner.source.text
+    text = file.source.text
     told = any(word in text for word in (_MARK, _EPOCH, _CONTEXT))
     if not told or not isinstance(hit.use.node, ast.Attribute):
         return False
@@ -43,14 +43,14 @@ def _is_within_step(hit: Hit, planner: FixPlanner) -> bool:
     marks: list[tuple[int, bool]] = []
     for node in ast.walk(hit.use.scope.node):
         if isinstance(node, ast.Assign):
-            at = planner.source.span(node)[0]
+            at = file.source.span(node)[0]
             marks += [
                 (at, target.attr == _EPOCH or _is_true(node.value))
                 for target in node.targets
                 if isinstance(target, ast.Attribute) and _marks(target, scheduler)
             ]
         elif isinstance(node, ast.With):
-            start, end = planner.source.span(node)
+            start, end = file.source.span(node)
             if start <= hit.use.start < end and any(_enables(item, scheduler) for item in node.items):
                 return True
     before = [mark for mark in marks if mark[0] < hit.use.start]

@@ -14,8 +14,8 @@ from collections.abc import Iterator, Sequence
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.findings import Edit, Finding, Fix
 from torchmigrate.match.rule_matches import Hit
+from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.lines import logical_line
-from torchmigrate.rewrite.planner import FixPlanner
 from torchmigrate.semantics.model import Role
 from torchmigrate.source.trees import walk
 from torchmigrate.versions.range import applicability
@@ -26,16 +26,16 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _BODIES = (*_LOOPS, *_FUNCTIONS)
 
 
-def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
+def find(rule: Rule, hits: Sequence[Hit], file: FileContext) -> Iterator[Finding]:
     """A finding for every step that comes first in its loop or function."""
-    tree = planner.names.tree
+    tree = file.names.tree
     optimizers = _optimizers(tree)
     steps: _Steps | None = None
     blocks = {id(node.body): node for node in walk(tree) if isinstance(node, _BODIES)}
     for hit in hits:
         statement, call = hit.use.statement, hit.use.call
         owner = blocks.get(id(hit.use.block))
-        if hit.use.role is not Role.CALL or owner is None or call is None or not planner.may_fix(hit):
+        if hit.use.role is not Role.CALL or owner is None or call is None or not file.fixes.may_fix(hit):
             continue
         if not isinstance(statement, ast.Expr) or statement.value is not call:
             continue
@@ -48,7 +48,7 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
             continue
         steps = steps if steps is not None else _steps(tree)
         if _comes_first(hit, owner, steps.get(optimizer, [])):
-            yield planner.finding(hit, _moved(rule, hit, owner, planner))
+            yield file.fixes.finding(hit, _moved(rule, hit, owner, file))
 
 
 def _optimizers(tree: ast.Module) -> dict[str, str]:
@@ -114,16 +114,16 @@ def _end(statement: ast.stmt) -> tuple[int, int]:
     return statement.end_lineno or statement.lineno, statement.end_col_offset or 0
 
 
-def _moved(rule: Rule, hit: Hit, owner: ast.stmt, planner: FixPlanner) -> Fix | None:
+def _moved(rule: Rule, hit: Hit, owner: ast.stmt, file: FileContext) -> Fix | None:
     """The step at the end of the loop, if every turn gets there."""
     call = hit.use.call
     if call is None or call.args or call.keywords:
         return None
-    edits = at_end(hit, owner, planner)
+    edits = at_end(hit, owner, file)
     if edits is None:
         return None
-    level, reason = applicability(rule.cases[0], rule, planner.versions)
-    return planner.fix(rule, "Step the scheduler at the end of the loop", level, reason, edits)
+    level, reason = applicability(rule.cases[0], rule, file.versions)
+    return file.fixes.fix(rule, "Step the scheduler at the end of the loop", level, reason, edits)
 
 
 def loops_by_block(tree: ast.Module) -> dict[int, ast.stmt]:
@@ -178,9 +178,9 @@ def _leaves(statement: ast.stmt) -> bool:
     return False
 
 
-def at_end(hit: Hit, owner: ast.stmt, planner: FixPlanner) -> tuple[Edit, Edit] | None:
+def at_end(hit: Hit, owner: ast.stmt, file: FileContext) -> tuple[Edit, Edit] | None:
     """Edits that move a step, without its arguments, to the end of its loop, if every turn gets there."""
-    source, statement, call = planner.source, hit.use.statement, hit.use.call
+    source, statement, call = file.source, hit.use.statement, hit.use.call
     last = hit.use.block[-1]
     if not isinstance(owner, _LOOPS) or call is None or statement is last:
         return None

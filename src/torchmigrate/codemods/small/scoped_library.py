@@ -8,23 +8,23 @@ from collections.abc import Iterator, Sequence
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.findings import Finding
 from torchmigrate.match.rule_matches import Hit
-from torchmigrate.rewrite.planner import FixPlanner
+from torchmigrate.rewrite.context import FileContext
 
 _FRAMEWORKS = ("pytest", "unittest", "torch.testing._internal")
 
 
-def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
+def find(rule: Rule, hits: Sequence[Hit], file: FileContext) -> Iterator[Finding]:
     """Every hit, if the file is a test."""
-    if hits and _is_test(planner):
-        yield from (planner.finding(hit, None) for hit in hits)
+    if hits and _is_test(file):
+        yield from (file.fixes.finding(hit, None) for hit in hits)
 
 
-def _is_test(planner: FixPlanner) -> bool:
-    path = planner.source.path
+def _is_test(file: FileContext) -> bool:
+    path = file.source.path
     if path.stem.startswith("test_") or path.stem.endswith("_test"):
         return True
     imported: list[str] = []
-    for node in ast.walk(planner.names.tree):
+    for node in ast.walk(file.names.tree):
         if isinstance(node, ast.Import):
             imported += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.findings import Finding
 from torchmigrate.match.rule_matches import Hit
-from torchmigrate.rewrite.planner import FixPlanner
+from torchmigrate.rewrite.context import FileContext
 
 _READS = frozenset(
     "cpu cuda clone detach device dim dtype float is_cuda item long ndim ndimension nelement numel numpy "
@@ -16,7 +16,7 @@ _READS = frozenset(
 )
 
 
-def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
+def find(rule: Rule, hits: Sequence[Hit], file: FileContext) -> Iterator[Finding]:
     """A finding for every use that keeps or changes what it is given."""
     for hit in hits:
         parent = hit.place.parents(hit.use.node)
@@ -24,4 +24,4 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
             continue
         if isinstance(parent, ast.Subscript) and isinstance(parent.ctx, ast.Load):
             continue
-        yield planner.finding(hit, None)
+        yield file.fixes.finding(hit, None)

@@ -15,7 +15,7 @@ from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.findings import finding_at
 from torchmigrate.findings import Edit, Finding
 from torchmigrate.match.rule_matches import Hit
-from torchmigrate.rewrite.planner import FixPlanner
+from torchmigrate.rewrite.context import FileContext
 from torchmigrate.semantics.facts.dtypes import INTEGER, NUMBER, TENSOR, Kinds
 from torchmigrate.semantics.model import Scope
 from torchmigrate.versions.range import applicability
@@ -34,24 +34,24 @@ class Found(NamedTuple):
     title: str = ""
 
 
-def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
+def find(rule: Rule, hits: Sequence[Hit], file: FileContext) -> Iterator[Finding]:
     """A finding for every operator that the rule is about, and for the calls of its functions."""
     # `torch.Tensor.__getitem__` by its name says nothing of what it is given.
-    yield from planner.findings([hit for hit in hits if not hit.symbol.endswith("__")])
+    yield from file.fixes.findings([hit for hit in hits if not hit.symbol.endswith("__")])
     operators, look = _LOOK[rule.name]
-    names = planner.names
+    names = file.names
     wanted = [item for item in names.operations if item.fstring is None and _operator(item.node) in operators]
     if not wanted:
         return
-    kinds = Kinds(names, planner.around)
+    kinds = Kinds(names, file.around)
     for node, scope, guards, _ in wanted:
 
         def of(item: ast.expr, scope: Scope = scope) -> frozenset[str]:
             return kinds.of(item, scope)
 
-        for found in look(node, of, planner):
-            if not planner.runs_elsewhere(guards):
-                yield _finding(rule, planner, found)
+        for found in look(node, of, file):
+            if not file.runs_elsewhere(guards):
+                yield _finding(rule, file, found)
 
 
 def _operator(node: ast.BinOp | ast.UnaryOp | ast.Subscript) -> type[ast.AST]:
@@ -59,19 +59,19 @@ def _operator(node: ast.BinOp | ast.UnaryOp | ast.Subscript) -> type[ast.AST]:
     return node.__class__ if isinstance(node, ast.Subscript) else node.op.__class__
 
 
-def _finding(rule: Rule, planner: FixPlanner, found: Found) -> Finding:
+def _finding(rule: Rule, file: FileContext, found: Found) -> Finding:
     fix = None
     if found.edit is not None and rule.cases:
-        level, reason = applicability(rule.cases[0], rule, planner.versions)
-        fix = planner.fix(rule, found.title, level, reason, (found.edit,))
-    span = planner.source.span(found.at)
-    return finding_at(rule, planner, span, symbol=f"torch.Tensor.{found.method}", fix=fix)
+        level, reason = applicability(rule.cases[0], rule, file.versions)
+        fix = file.fixes.fix(rule, found.title, level, reason, (found.edit,))
+    span = file.source.span(found.at)
+    return finding_at(rule, file, span, symbol=f"torch.Tensor.{found.method}", fix=fix)
 
 
 # ---- the rules ------------------------------------------------------------------------------------------
 
 
-def _uint8_index(node: ast.expr, of: OfKind, planner: FixPlanner) -> Iterator[Found]:
+def _uint8_index(node: ast.expr, of: OfKind, file: FileContext) -> Iterator[Found]:
     if not isinstance(node, ast.Subscript):
         return
     indices = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
@@ -80,19 +80,19 @@ def _uint8_index(node: ast.expr, of: OfKind, planner: FixPlanner) -> Iterator[Fo
             continue
         if isinstance(node.value, ast.Dict | ast.Constant | ast.List):
             continue
-        start, end = planner.source.span(index)
+        start, end = file.source.span(index)
         edit: Edit | None
         if TENSOR not in of(node.value):
             edit = None  # something that makes more of an index than a tensor does
         elif isinstance(index, _ATOMS):
             edit = Edit(end, end, ".bool()")
         else:
-            edit = Edit(start, end, f"({planner.source.text[start:end]}).bool()")
+            edit = Edit(start, end, f"({file.source.text[start:end]}).bool()")
         method = "__getitem__" if isinstance(node.ctx, ast.Load) else "__setitem__"
         yield Found(index, method, edit, "Add `.bool()`")
 
 
-def _bool_minus(node: ast.expr, of: OfKind, planner: FixPlanner) -> Iterator[Found]:
+def _bool_minus(node: ast.expr, of: OfKind, file: FileContext) -> Iterator[Found]:
     if isinstance(node, ast.UnaryOp):
         if isinstance(node.op, ast.USub) and "bool" in of(node.operand):
             yield Found(node, "__neg__")
@@ -101,22 +101,22 @@ def _bool_minus(node: ast.expr, of: OfKind, planner: FixPlanner) -> Iterator[Fou
         return
     left, right = of(node.left), of(node.right)
     if "bool" in right and (NUMBER in left or "bool" in left):
-        start, end = planner.source.span(node)
-        one = _FROM_ONE.match(planner.source.text, start, end) if NUMBER in left else None
+        start, end = file.source.span(node)
+        one = _FROM_ONE.match(file.source.text, start, end) if NUMBER in left else None
         edit = Edit(start, one.end(), "~") if one is not None else None
         yield Found(node, "__rsub__" if NUMBER in left else "__sub__", edit, "Replace with `~`")
     elif "bool" in left and NUMBER in right:
         yield Found(node, "__sub__")
 
 
-def _floor(node: ast.expr, of: OfKind, planner: FixPlanner) -> Iterator[Found]:
+def _floor(node: ast.expr, of: OfKind, file: FileContext) -> Iterator[Found]:
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv):
         left, right = of(node.left), of(node.right)
         if TENSOR in left or (TENSOR in right and NUMBER in left):
             yield Found(node, "__floordiv__" if TENSOR in left else "__rfloordiv__")
 
 
-def _integers(node: ast.expr, of: OfKind, planner: FixPlanner) -> Iterator[Found]:
+def _integers(node: ast.expr, of: OfKind, file: FileContext) -> Iterator[Found]:
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
         left, right = of(node.left), of(node.right)
         number = isinstance(node.right, ast.Constant) and type(node.right.value) is int
@@ -124,7 +124,7 @@ def _integers(node: ast.expr, of: OfKind, planner: FixPlanner) -> Iterator[Found
             yield Found(node, "__truediv__")
 
 
-_Look = Callable[[ast.expr, OfKind, FixPlanner], Iterator[Found]]
+_Look = Callable[[ast.expr, OfKind, FileContext], Iterator[Found]]
 _Operators = tuple[type[ast.AST], ...]
 # Rule -> the operators, and what looks at one of them.
 _LOOK: dict[str, tuple[_Operators, _Look]] = {

@@ -12,18 +12,18 @@ from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.findings import finding_at
 from torchmigrate.findings import Finding
 from torchmigrate.match.rule_matches import Hit
-from torchmigrate.rewrite.planner import FixPlanner
+from torchmigrate.rewrite.context import FileContext
 
 _NAME = "__torch_function__"
 
 
-def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
+def find(rule: Rule, hits: Sequence[Hit], file: FileContext) -> Iterator[Finding]:
     """A finding for every such method of a class that is no mode."""
-    for owner in planner.names.nodes(ast.ClassDef):
+    for owner in file.names.nodes(ast.ClassDef):
         if any("Mode" in ast.unparse(base) for base in owner.bases):
             continue
         for method in owner.body:
             if isinstance(method, ast.FunctionDef) and method.name == _NAME and not method.decorator_list:
-                start = planner.source.span(method)[0]
-                end = planner.source.text.index(_NAME, start) + len(_NAME)
-                yield finding_at(rule, planner, (start, end), symbol=f"torch.Tensor.{_NAME}", fix=None)
+                start = file.source.span(method)[0]
+                end = file.source.text.index(_NAME, start) + len(_NAME)
+                yield finding_at(rule, file, (start, end), symbol=f"torch.Tensor.{_NAME}", fix=None)

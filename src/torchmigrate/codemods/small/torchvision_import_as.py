@@ -9,21 +9,21 @@ from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.findings import fix_by
 from torchmigrate.findings import Edit, Finding, Fix
 from torchmigrate.match.rule_matches import Hit
-from torchmigrate.rewrite.planner import FixPlanner
+from torchmigrate.rewrite.context import FileContext
 
 
-def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
+def find(rule: Rule, hits: Sequence[Hit], file: FileContext) -> Iterator[Finding]:
     """A finding for every `import ... as ...` among the hits; with a fix where it stands alone."""
     for hit in hits:
         statement, alias = hit.use.statement, hit.use.node
         if isinstance(statement, ast.Import) and isinstance(alias, ast.alias) and alias.asname is not None:
-            yield planner.finding(hit, _fix(rule, statement, alias, alias.asname, planner))
+            yield file.fixes.finding(hit, _fix(rule, statement, alias, alias.asname, file))
 
 
-def _fix(rule: Rule, statement: ast.Import, alias: ast.alias, local: str, planner: FixPlanner) -> Fix | None:
+def _fix(rule: Rule, statement: ast.Import, alias: ast.alias, local: str, file: FileContext) -> Fix | None:
     """The other form, which binds the same name to the same module."""
     if len(statement.names) > 1:
         return None
     module, _, name = alias.name.rpartition(".")
     new = f"from {module} import {name}" + ("" if local == name else f" as {local}")
-    return fix_by(rule, planner, f"Write `{new}`", Edit(*planner.source.span(statement), new))
+    return fix_by(rule, file, f"Write `{new}`", Edit(*file.source.span(statement), new))

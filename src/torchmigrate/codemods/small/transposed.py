@@ -14,8 +14,8 @@ from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.findings import fix_by
 from torchmigrate.findings import Edit, Finding
 from torchmigrate.match.rule_matches import Hit
+from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.parentheses import GAP
-from torchmigrate.rewrite.planner import FixPlanner
 from torchmigrate.semantics.facts.file_facts import Surroundings
 from torchmigrate.semantics.model import Kind, Scope
 
@@ -28,9 +28,9 @@ _DEEPEST = 20  # calls and variables on the way
 _SAME = frozenset("contiguous clone detach float double half long int bool byte cuda cpu".split())
 
 
-def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
+def find(rule: Rule, hits: Sequence[Hit], file: FileContext) -> Iterator[Finding]:
     """A finding for every `.T` that does not transpose a matrix."""
-    around = planner.around
+    around = file.around
     for hit in hits:
         node = hit.use.node
         if not isinstance(node, ast.Attribute) or not hit.use.sure:
@@ -39,18 +39,18 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
         if rank is None or rank == 2:
             continue
         if node.attr == "H":  # raises; `mH` is of the last two dimensions, and a vector has none
-            yield planner.finding(hit, None)
+            yield file.fixes.finding(hit, None)
             continue
         fix = None
-        end, last = planner.source.span(node.value)[1], planner.source.span(node)[1]
-        suffix = _SUFFIX.fullmatch(planner.source.text, end, last)
+        end, last = file.source.span(node.value)[1], file.source.span(node)[1]
+        suffix = _SUFFIX.fullmatch(file.source.text, end, last)
         if not hit.use.in_fstring and suffix is not None:
             order = ", ".join(str(number) for number in reversed(range(rank)))
             text = f".permute({order})" if rank > 2 else ""
             title = f"Replace with `{text}`" if text else "Remove `.T`"
             start = suffix.start("dot") if text else suffix.end("closing")
-            fix = fix_by(rule, planner, title, Edit(start, last, text))
-        yield planner.finding(hit, fix)
+            fix = fix_by(rule, file, title, Edit(start, last, text))
+        yield file.fixes.finding(hit, fix)
 
 
 def _rank(node: ast.expr, scope: Scope, around: Surroundings, depth: int = 0) -> int | None:

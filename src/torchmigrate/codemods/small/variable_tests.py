@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.findings import Applicability, Edit, Finding, Fix
 from torchmigrate.match.rule_matches import Hit
+from torchmigrate.rewrite.context import FileContext
+from torchmigrate.rewrite.fix_maker import required
 from torchmigrate.rewrite.imports.planner import Refusal
-from torchmigrate.rewrite.planner import FixPlanner, required
 from torchmigrate.semantics.model import Role
 from torchmigrate.semantics.values.slots import UNKNOWN
 from torchmigrate.semantics.values.types import STATED, level
@@ -20,38 +21,38 @@ _TENSOR = "torch.Tensor"
 _EQUAL = {ast.Eq: "", ast.Is: "", ast.NotEq: "not ", ast.IsNot: "not "}
 
 
-def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
+def find(rule: Rule, hits: Sequence[Hit], file: FileContext) -> Iterator[Finding]:
     """Every hit as a finding, but for volatile variables; the cases of the rule fix what is no test.
 
     What is said of `volatile` takes the wrapper along.
     """
-    volatile = {id(hit.use.call) for hit in planner.hits if hit.rule.codemod == _VOLATILE and hit.use.call}
+    volatile = {id(hit.use.call) for hit in file.hits if hit.rule.codemod == _VOLATILE and hit.use.call}
     tests: list[tuple[Hit, ast.Compare | None]] = []
     others: list[Hit] = []
     for hit in hits:
-        if hit.use.role is Role.IMPORT and _only_asks_engine(hit, planner):
+        if hit.use.role is Role.IMPORT and _only_asks_engine(hit, file):
             continue
         if id(hit.use.call) in volatile:
             continue
-        asked, comparison = _test(hit, planner)
+        asked, comparison = _test(hit, file)
         if asked or comparison is not None:
             tests.append((hit, comparison))
         else:
             others.append(hit)
-    yield from planner.findings(others)
+    yield from file.fixes.findings(others)
     for hit, comparison in tests:
-        yield planner.finding(hit, _fix(rule, hit, comparison, planner))
+        yield file.fixes.finding(hit, _fix(rule, hit, comparison, file))
 
 
-def _only_asks_engine(hit: Hit, planner: FixPlanner) -> bool:
+def _only_asks_engine(hit: Hit, file: FileContext) -> bool:
     """Whether an import is there for `Variable._execution_engine` alone, which nothing replaces.
 
     torch 2.13 itself writes so, in `torch/distributed/fsdp/_runtime_utils.py`.
     """
     binding = hit.use.binding
-    if binding is None or binding.exported or "_execution_engine" not in planner.source.text:
+    if binding is None or binding.exported or "_execution_engine" not in file.source.text:
         return False
-    uses = [use for use in planner.names.uses if binding in use.origins and use.role is not Role.IMPORT]
+    uses = [use for use in file.names.uses if binding in use.origins and use.role is not Role.IMPORT]
     return len({use.start for use in uses}) == len(set(binding.uses)) > 0 and all(
         f"{name}.".startswith(f"{binding.target}._execution_engine.")
         for use in uses
@@ -59,7 +60,7 @@ def _only_asks_engine(hit: Hit, planner: FixPlanner) -> bool:
     )
 
 
-def _test(hit: Hit, planner: FixPlanner) -> tuple[bool, ast.Compare | None]:
+def _test(hit: Hit, file: FileContext) -> tuple[bool, ast.Compare | None]:
     """Whether `isinstance` asks for the class, or the comparison of a type with it."""
     use = hit.use
     if use.role is not Role.REFERENCE:
@@ -68,14 +69,14 @@ def _test(hit: Hit, planner: FixPlanner) -> tuple[bool, ast.Compare | None]:
     parent = hit.place.parents(node)
     if isinstance(parent, ast.Compare) and len(parent.ops) == 1 and type(parent.ops[0]) in _EQUAL:
         sides = [parent.left, parent.comparators[0]]
-        return False, parent if any(_is_call(side, "type", 1, hit, planner) for side in sides) else None
+        return False, parent if any(_is_call(side, "type", 1, hit, file) for side in sides) else None
     if isinstance(parent, ast.Tuple):
         node, parent = parent, hit.place.parents(parent)
-    asked = isinstance(parent, ast.expr) and _is_call(parent, "isinstance", 2, hit, planner)
+    asked = isinstance(parent, ast.expr) and _is_call(parent, "isinstance", 2, hit, file)
     return asked and isinstance(parent, ast.Call) and parent.args[1] is node, None
 
 
-def _is_call(node: ast.expr, name: str, count: int, hit: Hit, planner: FixPlanner) -> bool:
+def _is_call(node: ast.expr, name: str, count: int, hit: Hit, file: FileContext) -> bool:
     """Whether an expression is a call of a builtin function with so many positional arguments."""
     return (
         isinstance(node, ast.Call)
@@ -84,26 +85,26 @@ def _is_call(node: ast.expr, name: str, count: int, hit: Hit, planner: FixPlanne
         and len(node.args) == count
         and not node.keywords
         and not isinstance(node.args[0], ast.Starred)
-        and planner.imports.scopes.scope_of(name, hit.use.scope) is None
+        and file.imports.scopes.scope_of(name, hit.use.scope) is None
     )
 
 
-def _fix(rule: Rule, hit: Hit, comparison: ast.Compare | None, planner: FixPlanner) -> Fix | None:
+def _fix(rule: Rule, hit: Hit, comparison: ast.Compare | None, file: FileContext) -> Fix | None:
     use = hit.use
-    if not planner.may_fix(hit):
+    if not file.fixes.may_fix(hit):
         return None
-    spelling = planner.imports.spell(_TENSOR, use)
+    spelling = file.imports.spell(_TENSOR, use)
     if isinstance(spelling, Refusal):
         return None
     case = rule.cases[0]
     level, reason = applicability(
-        case._replace(applicability=Applicability.SAFE, reason=None), rule, planner.versions
+        case._replace(applicability=Applicability.SAFE, reason=None), rule, file.versions
     )
     if comparison is None:
         edit = Edit(use.start, use.end, spelling.text)
         title = f"Replace with `{_TENSOR}`"
     else:
-        if _asks_for_release(comparison, hit, planner):
+        if _asks_for_release(comparison, hit, file):
             return None
         made = _instance_test(comparison, spelling.text, hit)
         if made is None:
@@ -112,10 +113,10 @@ def _fix(rule: Rule, hit: Hit, comparison: ast.Compare | None, planner: FixPlann
         level = min(level, Applicability.UNSAFE)
         reason = "the type of a tensor is never `Variable` since torch 0.4: what was skipped runs again"
     edits = (edit, *spelling.edits)
-    return planner.fix(rule, title, level, reason, edits, planner.imports.releases(use), required(case, rule))
+    return file.fixes.fix(rule, title, level, reason, edits, file.imports.releases(use), required(case, rule))
 
 
-def _asks_for_release(comparison: ast.Compare, hit: Hit, planner: FixPlanner) -> bool:
+def _asks_for_release(comparison: ast.Compare, hit: Hit, file: FileContext) -> bool:
     """Whether it is known what x of `type(x) == Variable` is, so that the test asks which torch this is.
 
     `isinstance` would give the other answer.
@@ -123,7 +124,7 @@ def _asks_for_release(comparison: ast.Compare, hit: Hit, planner: FixPlanner) ->
     call = comparison.comparators[0] if comparison.left is hit.use.node else comparison.left
     assert isinstance(call, ast.Call), "one side is the name, the other the call"
     (subject,) = call.args
-    known = level(planner.names.values.get(id(subject), UNKNOWN)) >= STATED
+    known = level(file.names.values.get(id(subject), UNKNOWN)) >= STATED
     return known or hit.use.scope.kind == "module" or isinstance(subject, ast.Call)
 
 

@@ -13,23 +13,23 @@ from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.findings import finding_at, fix_by
 from torchmigrate.findings import Edit, Finding
 from torchmigrate.match.rule_matches import Hit
-from torchmigrate.rewrite.planner import FixPlanner
+from torchmigrate.rewrite.context import FileContext
 
 
-def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
+def find(rule: Rule, hits: Sequence[Hit], file: FileContext) -> Iterator[Finding]:
     """A finding for every call that asks for zeros."""
-    for node in planner.names.nodes(ast.Call):
+    for node in file.names.nodes(ast.Call):
         if not isinstance(node.func, ast.Attribute) or node.func.attr != "zero_grad":
             continue
         given, value = _set_to_none(node)
         if value is None:
             continue
-        span = planner.source.span(value)
+        span = file.source.span(value)
         fix = None
-        if given is not None and planner.source.text[slice(*span)] == "False":
-            fix = fix_by(rule, planner, "Set gradients to None", Edit(*span, "True"))
-            span = planner.source.span(given)
-        yield finding_at(rule, planner, span, symbol="torch.optim.Optimizer.zero_grad", fix=fix)
+        if given is not None and file.source.text[slice(*span)] == "False":
+            fix = fix_by(rule, file, "Set gradients to None", Edit(*span, "True"))
+            span = file.source.span(given)
+        yield finding_at(rule, file, span, symbol="torch.optim.Optimizer.zero_grad", fix=fix)
 
 
 def _set_to_none(call: ast.Call) -> tuple[ast.keyword | None, ast.Constant | None]:

@@ -30,7 +30,7 @@ from torchmigrate.project.checkpoints import (
     may_hold_settings,
     may_save,
 )
-from torchmigrate.rewrite.planner import FixPlanner
+from torchmigrate.rewrite.context import FileContext
 from torchmigrate.semantics.flow.reaching import Definition, Reaching, Seen, reaching
 from torchmigrate.semantics.model import Use
 
@@ -78,21 +78,21 @@ class _Held(IntEnum):
     ENTRY = 4  # entries of it are tensors by name; who knows what the others are
 
 
-def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
+def find(rule: Rule, hits: Sequence[Hit], file: FileContext) -> Iterator[Finding]:
     """The findings; where a state dict is read, the code is only outdated: the new default reads it, too."""
-    text = planner.source.text
-    if any(word in text for word in _SETTLED) or _is_replaced(planner):
+    text = file.source.text
+    if any(word in text for word in _SETTLED) or _is_replaced(file):
         return
-    if hits and planner.decides_loading():
+    if hits and file.decides_loading():
         return
     scopes: dict[int, _Body] = {}
-    file = _File(planner)
+    shared = _Shared(file)
     for hit in hits:
         if hit.use.call is not None and hit.use.scope.kind in ("function", "module"):
-            body = scopes.setdefault(id(hit.use.scope), file.body(hit.use.scope.node))
+            body = scopes.setdefault(id(hit.use.scope), shared.body(hit.use.scope.node))
             body.loads.append((hit.use.call, hit.use.statement))
     cases = {id(call): case for body in scopes.values() for call, case in body.cases()}
-    file.release()
+    shared.release()
     chosen = []
     for hit in hits:
         case = cases.get(id(hit.use.call), _Case.UNKNOWN)
@@ -100,23 +100,23 @@ def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Findi
         if case in (_Case.STATE, _Case.OWN_STATE, _Case.PLAIN_FILE):
             one = one._replace(outdated=rule.changed, deprecated=None, changed=None)
         chosen.append(replace(hit, rule=one))
-    yield from planner.findings(chosen)
+    yield from file.fixes.findings(chosen)
 
 
-def _is_replaced(planner: FixPlanner) -> bool:
+def _is_replaced(file: FileContext) -> bool:
     """Whether the file gives `torch.load` another default for all."""
-    return re.search(_ASSIGNED, planner.source.text) is not None and any(
+    return re.search(_ASSIGNED, file.source.text) is not None and any(
         isinstance(target, ast.Attribute) and ast.unparse(target) == "torch.load"
-        for node in planner.names.nodes(ast.Assign)
+        for node in file.names.nodes(ast.Assign)
         for target in node.targets
     )
 
 
-class _File:
+class _Shared:
     """What all functions of a file share, worked out when it is first asked for."""
 
-    def __init__(self, planner: FixPlanner) -> None:
-        self.planner = planner
+    def __init__(self, file: FileContext) -> None:
+        self.file = file
         self._entered: set[ast.AST] = set()  # functions that are asked what they make of what they are given
         self._followed = 0
         self._bodies: dict[ast.AST, _Body] = {}
@@ -146,19 +146,19 @@ class _File:
     def functions(self) -> dict[str, list[ast.FunctionDef]]:
         """The functions of each name that the module defines, at its top."""
         found: dict[str, list[ast.FunctionDef]] = {}
-        for node in self.planner.names.nodes(ast.FunctionDef):
-            if isinstance(self.planner.names.parents.get(node), ast.Module):
+        for node in self.file.names.nodes(ast.FunctionDef):
+            if isinstance(self.file.names.parents.get(node), ast.Module):
                 found.setdefault(node.name, []).append(node)
         return found
 
     @cached_property
     def states(self) -> set[ast.Call]:
         """The calls of `state_dict` of modules and optimizers of torch, with nothing of others in them."""
-        if any(word in self.planner.source.text for word in _EXTRA_STATES):
+        if any(word in self.file.source.text for word in _EXTRA_STATES):
             return set()
         return {
             use.call
-            for use in self.planner.names.uses
+            for use in self.file.names.uses
             if use.call is not None
             and use.sure
             and not use.stated
@@ -170,7 +170,7 @@ class _File:
     def saves(self) -> dict[ast.AST, list[Use]]:
         """The calls of `torch.save`, by the node of their scope."""
         found: dict[ast.AST, list[Use]] = {}
-        for use in self.planner.names.uses:
+        for use in self.file.names.uses:
             if use.sure and use.candidates == ("torch.save",) and use.call is not None:
                 found.setdefault(use.scope.node, []).append(use)
         return found
@@ -179,7 +179,7 @@ class _File:
     def reads(self) -> dict[str, list[ast.Name]]:
         """The reads of each variable, in source order."""
         found: dict[str, list[ast.Name]] = {}
-        for read in self.planner.names.nodes(ast.Name):
+        for read in self.file.names.nodes(ast.Name):
             if isinstance(read.ctx, ast.Load):
                 found.setdefault(read.id, []).append(read)
         for reads in found.values():
@@ -189,7 +189,7 @@ class _File:
     @cached_property
     def saves_objects(self) -> bool:
         """Whether the project, this file included, saves more than tensors and plain containers."""
-        if may_hold_settings(self._data) or self.planner.saves_objects():  # what takes less time first
+        if may_hold_settings(self._data) or self.file.saves_objects():  # what takes less time first
             return True
         return may_save(self._data) and self.saved.holds_objects
 
@@ -201,7 +201,7 @@ class _File:
     @cached_property
     def saved(self) -> Saved:
         """What this file saves."""
-        return Saved(self.planner.source.parse(), self._data)
+        return Saved(self.file.source.parse(), self._data)
 
     def written_as(self, path: ast.expr, scope: ast.AST) -> str | None:
         """What stands for a path in what this file saves."""
@@ -213,7 +213,7 @@ class _File:
 
     @cached_property
     def _data(self) -> bytes:
-        return self.planner.source.text.encode("utf-8", "surrogatepass")
+        return self.file.source.text.encode("utf-8", "surrogatepass")
 
     @cached_property
     def _plainly(self) -> dict[str, bool]:
@@ -223,22 +223,22 @@ class _File:
         """Whether files of a name are written here or beside this file, and all of them plain."""
         if name is None or self._plainly.get(name) is False:
             return False
-        beside = self.planner.saves_plainly(name)
+        beside = self.file.saves_plainly(name)
         return beside is True or (beside is None and name in self._plainly)
 
 
 class _Body:
     """One function, or the module: where its values go."""
 
-    def __init__(self, node: ast.AST, file: _File) -> None:
-        planner = file.planner
+    def __init__(self, node: ast.AST, shared: _Shared) -> None:
+        file = shared.file
         assert isinstance(node, _Scoped)
         self._node = node
-        self._file = file
-        self._lines = 0, planner.source.line_count
+        self._shared = shared
+        self._lines = 0, file.source.line_count
         if not isinstance(node, ast.Module):
             self._lines = node.lineno, node.end_lineno or node.lineno
-        self._planner = planner
+        self._file = file
         self._open: set[ast.AST] = set()
         self._loaded: dict[tuple[str, Seen], bool] = {}  # whether a variable goes to `load_state_dict`
         self._result: Callable[[], _Held] | None = None  # what the caller says of what is returned
@@ -246,7 +246,7 @@ class _Body:
 
     @property
     def _parents(self) -> dict[ast.AST, ast.AST]:
-        return self._planner.names.parents
+        return self._file.names.parents
 
     @cached_property
     def _flow(self) -> Reaching:
@@ -267,14 +267,14 @@ class _Body:
     def _saved(self) -> dict[object, list[tuple[int, ast.expr | None]]]:
         """Where the body saves what, by what the path means."""
         found: dict[object, list[tuple[int, ast.expr | None]]] = {}
-        for use in self._file.saves.get(self._node, ()):
+        for use in self._shared.saves.get(self._node, ()):
             if use.call is not None and (key := self._key(_path(use.call))) is not None:
                 found.setdefault(key, []).append((use.start, _what(use.call)))
         return found
 
     def _saved_to(self, path: ast.expr | None) -> list[tuple[int, ast.expr | None]]:
         """What the body saves to a path, with the places."""
-        if self._node not in self._file.saves:
+        if self._node not in self._shared.saves:
             return []
         return self._saved.get(self._key(path), [])
 
@@ -299,7 +299,7 @@ class _Body:
 
     def _written(self, call: ast.Call) -> _Case | None:
         """The case of what the same function wrote before; None: it wrote nothing there."""
-        start = self._planner.source.span(call)[0]
+        start = self._file.source.span(call)[0]
         written = [what for at, what in self._saved_to(_read_from(call)) if at < start]
         states = [self._is_state_dict(what) for what in written]
         if not states or (None in states and False not in states):
@@ -313,9 +313,9 @@ class _Body:
         """
         if not (isinstance(node, ast.Call) and _called(node) == "state_dict"):
             return False
-        if is_of_optimizer(node) and self._file.sets_objects:
+        if is_of_optimizer(node) and self._shared.sets_objects:
             return False
-        return True if node in self._file.states else None
+        return True if node in self._shared.states else None
 
     def _cases(self, group: list[tuple[ast.Call, ast.stmt]]) -> Iterator[tuple[ast.Call, _Case]]:
         """The cases of calls that read the same file: one case, but in branches that exclude each other."""
@@ -334,10 +334,10 @@ class _Body:
             yield call, self._case(call, held)
 
     def _case(self, call: ast.Call, held: _Held) -> _Case:
-        if held is _Held.STATE or (held is _Held.ENTRY and not self._file.saves_objects):
+        if held is _Held.STATE or (held is _Held.ENTRY and not self._shared.saves_objects):
             return _Case.STATE
         path = _read_from(call)
-        is_plain = self._writes_plainly(path) or self._file.is_plain(self._file_name(path))
+        is_plain = self._writes_plainly(path) or self._shared.is_plain(self._file_name(path))
         return _Case.PLAIN_FILE if is_plain else _Case.UNKNOWN
 
     def _writes_plainly(self, path: ast.expr | None) -> bool:
@@ -348,7 +348,7 @@ class _Body:
     def _is_plain(self, what: ast.expr | None) -> bool:
         seen = self._flow.of(what) if isinstance(what, ast.Name) else None
         values = [item.value for item in seen] if seen else [what]
-        return all(value is not None and self._file.saved.is_plain(value, self._node) for value in values)
+        return all(value is not None and self._shared.saved.is_plain(value, self._node) for value in values)
 
     def _excludes(self, one: ast.AST, other: ast.AST) -> bool:
         """Whether two places are in different branches of a statement, of which only one runs."""
@@ -369,15 +369,15 @@ class _Body:
         if path is None:
             return None
         name = file_name(path, self._values)
-        return self._file.written_as(path, self._node) if name is None else name
+        return self._shared.written_as(path, self._node) if name is None else name
 
     def _values(self, node: ast.Name | ast.Attribute) -> list[ast.expr | None]:
         """What a variable may have where it is read; of those of others and of attributes: in the file."""
         seen = self._flow.of(node) if isinstance(node, ast.Name) else None
-        return [item.value for item in seen] if seen else self._file.values_of(node, self._node)
+        return [item.value for item in seen] if seen else self._shared.values_of(node, self._node)
 
     def _read(self, call: ast.Call, statement: ast.stmt) -> _Held:
-        parent = self._planner.around.parent(call, statement)
+        parent = self._file.around.parent(call, statement)
         if isinstance(parent, ast.Call) and call is not parent.func and _loads_state(parent):  # most of them
             return self._state_for(parent)
         self._open.clear()
@@ -390,7 +390,7 @@ class _Body:
 
     def _state_for(self, call: ast.Call) -> _Held:
         """What is said by a call of `load_state_dict`: in rates of optimizers may be numbers of NumPy."""
-        return _Held.ENTRY if is_of_optimizer(call) and self._file.sets_objects else _Held.STATE
+        return _Held.ENTRY if is_of_optimizer(call) and self._shared.sets_objects else _Held.STATE
 
     # ---- what becomes of it ---------------------------------------------------------------------------
 
@@ -424,10 +424,10 @@ class _Body:
     @cached_property
     def _returned(self) -> _Held:
         """What the callers in the file say of what the function returns, where it is only called."""
-        functions = self._file.functions
+        functions = self._shared.functions
         if not isinstance(self._node, ast.FunctionDef) or functions.get(self._node.name) != [self._node]:
             return _Held.OBJECTS
-        reads = self._file.reads.get(self._node.name, [])
+        reads = self._shared.reads.get(self._node.name, [])
         calls = [parent for read in reads if isinstance(parent := self._parents.get(read), ast.Call)]
         if not reads or any(call.func is not read for call, read in zip(calls, reads, strict=False)):
             return _Held.OBJECTS
@@ -438,11 +438,11 @@ class _Body:
         around = self._parents.get(call)
         while around is not None and not isinstance(around, _Scoped):
             around = self._parents.get(around)
-        return self._file.body(around).result_of(call) if around is not None else _Held.OBJECTS
+        return self._shared.body(around).result_of(call) if around is not None else _Held.OBJECTS
 
     def result_of(self, call: ast.Call) -> _Held:
         """What is done with the result of a call in this body."""
-        with self._file.entering(self._node) as free:
+        with self._shared.entering(self._node) as free:
             if not free:
                 return _Held.OBJECTS
             before, self._open = self._open, set()
@@ -452,7 +452,7 @@ class _Body:
 
     def given(self, name: str, result: Callable[[], _Held]) -> _Held:
         """What the function does with what it gets as a parameter; `result`: what is done with its result."""
-        with self._file.entering(self._node) as free:
+        with self._shared.entering(self._node) as free:
             if not free:
                 return _Held.OBJECTS
             before, self._result, self._open = (self._result, self._open), result, set()
@@ -518,7 +518,7 @@ class _Body:
     def _handed(self, node: ast.expr, call: ast.Call, called: ast.Name) -> _Held:
         """What a function of the file makes of a whole file that it gets, and who calls it of the result."""
         own = [] if isinstance(self._node, ast.Module) else [item.statement for item in self._flow.of(called)]
-        functions = own or self._file.functions.get(called.id, [])
+        functions = own or self._shared.functions.get(called.id, [])
         function = functions[0] if len(functions) == 1 else None
         if not isinstance(function, ast.FunctionDef):
             return _Held.OBJECTS
@@ -529,7 +529,7 @@ class _Body:
             name = next(iter(parameters[len(before) :]), None)
         if name is None or (function.decorator_list and name not in parameters):
             return _Held.OBJECTS
-        return self._file.body(function).given(name, lambda: self._held(call))
+        return self._shared.body(function).given(name, lambda: self._held(call))
 
     def _filled(self, name: ast.Name) -> _Held:
         """What is said of the values that a variable gets as entries: tensors, where it is a state dict."""
@@ -613,7 +613,7 @@ class _Body:
             return False
         around = self._parents.get(read)
         while around is not None and around is not self._node:
-            if isinstance(around, _Scoped) and read.id in self._file.body(around).binds:
+            if isinstance(around, _Scoped) and read.id in self._shared.body(around).binds:
                 return False
             around = self._parents.get(around)
         return True
@@ -632,7 +632,7 @@ class _Body:
 
     def _reads(self, name: str) -> list[ast.Name]:
         """The reads of a variable in the body, nested functions included."""
-        reads, (first, last) = self._file.reads.get(name, []), self._lines
+        reads, (first, last) = self._shared.reads.get(name, []), self._lines
         return reads[bisect_left(reads, first, key=_line) : bisect_right(reads, last, key=_line)]
 
 

@@ -20,8 +20,8 @@ from torchmigrate.codemods.volatile.sites import (
 )
 from torchmigrate.findings import Edit
 from torchmigrate.match.rule_matches import Hit
+from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.imports.planner import Refusal
-from torchmigrate.rewrite.planner import FixPlanner
 from torchmigrate.rewrite.statements import Crowded, Rewriting
 from torchmigrate.semantics.flow.mentions import Spot
 from torchmigrate.semantics.model import Scope, Use
@@ -41,9 +41,9 @@ class Part:
     id() of the statement that each stands in.
     """
 
-    def __init__(self, scope: Scope, planner: FixPlanner, wrapped: Mapping[int, Sequence[Use]]) -> None:
+    def __init__(self, scope: Scope, file: FileContext, wrapped: Mapping[int, Sequence[Use]]) -> None:
         self.scope = scope
-        self.planner = planner
+        self.file = file
         self.wrapped = wrapped
         self.body: list[ast.stmt] = getattr(scope.node, "body", [])
         self.hits: list[Hit] = []
@@ -61,7 +61,7 @@ class Part:
         """
         if self.scope.kind == "class" or isinstance(self.scope.node, ast.Lambda):
             raise Unclear("it is not made by a statement of a function")
-        if not all(map(self.planner.may_fix, self.hits)):
+        if not all(map(self.file.fixes.may_fix, self.hits)):
             raise Unclear("what is called may be something else")
         self.sites = [site_of_call(hit, self.scope, rewriting) for hit in self.hits]
         self.sites += self.handed.values()
@@ -258,8 +258,8 @@ class Part:
             rewriting.first_line(statement)
         name = "torch.no_grad" if flag is None else "torch.set_grad_enabled"
         around = [spot.block for spot in extent.first.chain()]
-        place = use_at(name, extent.first.statement, around, self.scope, self.planner)
-        spelling = self.planner.imports.spell(name, place)
+        place = use_at(name, extent.first.statement, around, self.scope, self.file)
+        spelling = self.file.imports.spell(name, place)
         if isinstance(spelling, Refusal):
             raise Unclear(f"{line}: {spelling.reason}")
         return f"with {spelling.text}({flag or ''}):", spelling.edits
@@ -297,7 +297,7 @@ class Part:
             if isinstance(outer.statement, ast.With) and outer.statement is not spot.statement:
                 managers += [item.context_expr for item in outer.statement.items]
         return any(
-            self.planner.around.qualified(item.func if isinstance(item, ast.Call) else item) in _NO_GRAD
+            self.file.around.qualified(item.func if isinstance(item, ast.Call) else item) in _NO_GRAD
             for item in managers
         )
 

@@ -18,7 +18,7 @@ from torchmigrate.codemods.volatile.makers import argument_for, is_negated, neve
 from torchmigrate.codemods.volatile.sites import VARIABLE, Site, flag_of, settings
 from torchmigrate.findings import Edit, Fix, Release
 from torchmigrate.match.rule_matches import Hit
-from torchmigrate.rewrite.planner import FixPlanner
+from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.statements import Crowded, Rewriting, indent_step
 from torchmigrate.semantics.flow.tree_index import LocalNames
 from torchmigrate.semantics.model import Scope, Use
@@ -57,23 +57,23 @@ class Group:
 class Plan:
     """What becomes of all volatile variables of a file."""
 
-    def __init__(self, hits: Sequence[Hit], planner: FixPlanner) -> None:
-        self._planner = planner
-        self._scopes = {id(scope.node): scope for scope in planner.names.scopes}
-        self._scopes[id(planner.names.tree)] = planner.names.module
+    def __init__(self, hits: Sequence[Hit], file: FileContext) -> None:
+        self._file = file
+        self._scopes = {id(scope.node): scope for scope in file.names.scopes}
+        self._scopes[id(file.names.tree)] = file.names.module
         self._groups: dict[int, Group] = {}  # by id() of the function
         self._parts: dict[int, Part] = {}  # likewise
         self._inner: defaultdict[int, list[Scope]] = defaultdict(list)  # likewise: the parts within it
         self._calls: dict[int, Group] = {}  # by id() of a call that hands one on
         self._parameters: dict[int, str | None] = {}  # of a part that returns some, by id()
         self._wrapped: defaultdict[int, list[Use]] = defaultdict(list)
-        for use in planner.names.uses:
+        for use in file.names.uses:
             if use.call is not None and use.sure and use.candidates == (VARIABLE,):
                 self._wrapped[id(use.statement)].append(use)
-        self._reading = Rewriting(planner.source, indent_step(planner.names.tree, planner.source))
+        self._reading = Rewriting(file.source, indent_step(file.names.tree, file.source))
         for hit in hits:
             self._part(hit.use.scope).hits.append(hit)
-        self.settings = settings(planner.names, self._groups)
+        self.settings = settings(file.names, self._groups)
         for setting in self.settings:
             self._part(setting.scope).settings.append(setting)
         todo = [part for group in self._each() for part in group.parts]
@@ -116,7 +116,7 @@ class Plan:
         scope = _function(scope)
         key = id(scope.node)
         if key not in self._parts:
-            part = self._parts[key] = Part(scope, self._planner, self._wrapped)
+            part = self._parts[key] = Part(scope, self._file, self._wrapped)
             self._groups[key] = Group([part])
             self._join_nested(scope)
         return self._parts[key]
@@ -146,20 +146,20 @@ class Plan:
     def _keep_wrappers(self, group: Group) -> None:
         """Leave the other variables of a function as they are: what is volatile is migrated with them."""
         for part in group.parts:
-            start, end = 0, len(self._planner.source.text)
+            start, end = 0, len(self._file.source.text)
             if isinstance(part.scope.node, ast.expr | ast.stmt):
-                start, end = self._planner.source.span(part.scope.node)
-            self._planner.withhold(_UNWRAPS, start, end)
+                start, end = self._file.source.span(part.scope.node)
+            self._file.fixes.forbid_fixes_in(_UNWRAPS, start, end)
 
     # ---- callers --------------------------------------------------------------------------------------
 
     @cached_property
     def _functions(self) -> Functions:
-        return functions_of(self._planner)
+        return functions_of(self._file)
 
     @cached_property
     def _local(self) -> LocalNames:
-        return LocalNames(self._planner.names)
+        return LocalNames(self._file.names)
 
     def _follow(self, part: Part) -> Iterator[Part]:
         """The callers that something volatile is returned to, if that is new to them.
@@ -267,18 +267,18 @@ class Plan:
             if handing.given is not None and handing.maker in going:
                 given: list[ast.expr | ast.keyword] = [*handing.call.args, *handing.call.keywords]
                 self._cut(given, given.index(handing.given), rewriting)
-        planner = self._planner
+        file = self._file
         releases: tuple[Release, ...] = tuple(
-            item for part in group.parts for hit in part.hits for item in planner.imports.releases(hit.use)
+            item for part in group.parts for hit in part.hits for item in file.imports.releases(hit.use)
         )
-        level, reason = applicability(rule.cases[0], rule, planner.versions)
+        level, reason = applicability(rule.cases[0], rule, file.versions)
         if dropped:
             reason = f"{reason}; calls in other files must change as well"
         title = (
             "Put what is computed under `torch.no_grad()`" if needed or rewriting.wraps else "Drop `volatile`"
         )
         edits = dict.fromkeys((*rewriting.edits(), *needed))
-        return planner.fix(rule, title, level, reason, edits, releases)
+        return file.fixes.fix(rule, title, level, reason, edits, releases)
 
     def _dropped(self, group: Group) -> list[Part]:
         """The functions of which the parameter says nothing any more, once all is rewritten."""

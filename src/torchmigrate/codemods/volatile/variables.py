@@ -19,7 +19,7 @@ from torchmigrate.codemods.volatile.plan import Plan
 from torchmigrate.codemods.volatile.sites import VARIABLE
 from torchmigrate.findings import Finding, Fix
 from torchmigrate.match.rule_matches import Hit
-from torchmigrate.rewrite.planner import FixPlanner
+from torchmigrate.rewrite.context import FileContext
 from torchmigrate.semantics.flow.mentions import parameters
 from torchmigrate.semantics.model import Role
 
@@ -28,27 +28,23 @@ _PLAN = "volatile"
 _WRAPPER = re.compile(r"var(?:iable)?s?\Z|\Avar|prepare_batch\Z", re.IGNORECASE)
 
 
-def find(rule: Rule, hits: Sequence[Hit], planner: FixPlanner) -> Iterator[Finding]:
+def find(rule: Rule, hits: Sequence[Hit], file: FileContext) -> Iterator[Finding]:
     """A finding for every place; those of one function share the fix, or what is in its way."""
     makes = VARIABLE in rule.symbols
-    if not _SETS.search(planner.source.text):
-        yield from (planner.finding(hit, None) for hit in hits)
+    if not _SETS.search(file.source.text):
+        yield from (file.fixes.finding(hit, None) for hit in hits)
         return
-    plan = planner.plans.get(_PLAN)
-    if not isinstance(plan, Plan):
-        mine = [
-            hit for hit in planner.hits if hit.rule.codemod == rule.codemod and VARIABLE in hit.rule.symbols
-        ]
-        plan = planner.plans[_PLAN] = Plan(mine, planner)
+    mine = [hit for hit in file.hits if hit.rule.codemod == rule.codemod and VARIABLE in hit.rule.symbols]
+    plan = file.once(_PLAN, lambda: Plan(mine, file))
     if makes:
         for hit in hits:
-            yield _told(planner.finding(hit, None), plan.outcome(hit.use.scope, rule))
-        yield from _wrapped(rule, planner, plan)
+            yield _told(file.fixes.finding(hit, None), plan.outcome(hit.use.scope, rule))
+        yield from _wrapped(rule, file, plan)
         return
-    yield from (planner.finding(hit, None) for hit in hits)  # reads
+    yield from (file.fixes.finding(hit, None) for hit in hits)  # reads
     for setting in plan.settings:
-        span = planner.source.span(setting.target)
-        finding = finding_at(rule, planner, span, symbol="torch.Tensor.volatile", fix=None)
+        span = file.source.span(setting.target)
+        finding = finding_at(rule, file, span, symbol="torch.Tensor.volatile", fix=None)
         yield _told(finding, plan.outcome(setting.scope, rule))
 
 
@@ -59,13 +55,13 @@ def _told(finding: Finding, fix: Fix | str | None) -> Finding:
     return finding._replace(fix=fix)
 
 
-def _wrapped(rule: Rule, planner: FixPlanner, plan: Plan) -> Iterator[Finding]:
+def _wrapped(rule: Rule, file: FileContext, plan: Plan) -> Iterator[Finding]:
     """Calls that ask a function of the file, or one called `to_var`, to make volatile variables."""
-    imports = any((item.target or "").partition(".")[0] == "torch" for item in planner.names.imports)
+    imports = any((item.target or "").partition(".")[0] == "torch" for item in file.names.imports)
     taking: defaultdict[str, list[ast.FunctionDef]] = defaultdict(list)
     own: dict[str, bool] = {}  # functions of the file: whether they make volatile variables
     calls: list[ast.Call] = []
-    todo: list[ast.AST] = [planner.names.tree]
+    todo: list[ast.AST] = [file.names.tree]
     while todo:
         node = todo.pop()
         if isinstance(node, ast.FunctionDef):
@@ -77,7 +73,7 @@ def _wrapped(rule: Rule, planner: FixPlanner, plan: Plan) -> Iterator[Finding]:
         elif isinstance(node, ast.JoinedStr):
             continue  # where things are in there is known since Python 3.12 only
         todo.extend(ast.iter_child_nodes(node))
-    wrappers = {id(use.call) for use in planner.names.uses if VARIABLE in use.candidates}
+    wrappers = {id(use.call) for use in file.names.uses if VARIABLE in use.candidates}
     asked = {name: [_handed_on(node, wrappers) for node in taking[name]] for name in taking}
     for _ in taking:  # one of them may hand it on to another
         before = dict(own)
@@ -89,16 +85,16 @@ def _wrapped(rule: Rule, planner: FixPlanner, plan: Plan) -> Iterator[Finding]:
             )
         if own == before:
             break
-    known = {id(use.call) for use in planner.names.uses if use.role is Role.CALL}
+    known = {id(use.call) for use in file.names.uses if use.role is Role.CALL}
     for call in calls:
         name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
         if id(call) in known or not (own[name] if name in own else imports and _WRAPPER.search(name)):
             continue
         for item in call.keywords:
             if item.arg == "volatile" and not (isinstance(item.value, ast.Name) or is_false(item.value)):
-                start, end = planner.source.span(item.value)
-                begin = planner.source.text.rindex("volatile", 0, start)
-                finding = finding_at(rule, planner, (begin, end), symbol=VARIABLE, fix=None)
+                start, end = file.source.span(item.value)
+                begin = file.source.text.rindex("volatile", 0, start)
+                finding = finding_at(rule, file, (begin, end), symbol=VARIABLE, fix=None)
                 fix = plan.outcome(call, rule)
                 advice = f"`{name}` makes volatile variables: drop its parameter, and {rule.advice}"
                 yield _told(finding, fix) if fix is not None else finding._replace(help=advice)

@@ -5,15 +5,14 @@ from __future__ import annotations
 import ast
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from torchmigrate.catalogue.model import Case, Rule
-from torchmigrate.config.settings import Settings
-from torchmigrate.failures import Failures
 from torchmigrate.findings import Applicability, Edit, Finding, Fix, Release, Severity
 from torchmigrate.match.moves import Moves
 from torchmigrate.match.rule_matches import Hit
@@ -25,17 +24,17 @@ from torchmigrate.rewrite.oldest import range_at
 from torchmigrate.rewrite.quotes import requoted
 from torchmigrate.rewrite.self_assignments import remove_idle
 from torchmigrate.rewrite.suites import Suites
-from torchmigrate.semantics.exports import Exports
-from torchmigrate.semantics.facts.file_facts import Surroundings
-from torchmigrate.semantics.guards.formulas import is_excluded, is_handled
+from torchmigrate.semantics.guards.formulas import is_excluded
 from torchmigrate.semantics.libraries import LIBRARY_ROOTS
-from torchmigrate.semantics.model import Binding, Guards, Kind, Names, Role, Use
+from torchmigrate.semantics.model import Binding, Kind, Role, Use
 from torchmigrate.semantics.values.distinctive import DISTINCTIVE_METHODS
 from torchmigrate.semantics.values.objects import TENSOR
 from torchmigrate.source.ranges import Ranges
-from torchmigrate.source.text import Source
-from torchmigrate.versions.range import VersionRange, applicability, requirement, severity, timeline
+from torchmigrate.versions.range import applicability, requirement, severity, timeline
 from torchmigrate.versions.releases import show_version
+
+if TYPE_CHECKING:
+    from torchmigrate.rewrite.context import FileContext
 
 _OTHER_ROLES = "the file also asks for the old name, which is not the same thing"
 _TAKEN_FROM_HERE = "others may take the name from here"
@@ -71,54 +70,30 @@ class _Move:
 _MOST_TITLES = 3  # of a fix that changes several imports of one statement
 
 
-class FixPlanner:
-    """Makes the findings of one file."""
+class FixMaker:
+    """Makes the findings of one file, and their fixes."""
 
-    def __init__(
-        self,
-        names: Names,
-        source: Source,
-        versions: VersionRange,
-        settings: Settings,
-        failures: Failures,
-        exports: Exports,
-    ) -> None:
-        self.names = names
-        self.source = source
-        self.versions = versions
-        self.moves = Moves(versions)
-        self.settings = settings
-        self.failures = failures
-        self.exports = exports
-        # For codemods that serve several rules: the hits of all of them, whether a rule (code and name) is
-        # suppressed at an offset, and what the codemod has worked out for the first of its rules.
-        self.hits: Sequence[Hit] = ()
-        self.hides: Callable[[str, str, int], bool] = lambda code, name, offset: False
-        self.plans: dict[str, object] = {}
-        self.halved: set[str] = set()  # what rules say by `together`, of which findings are suppressed
-        self.exists: Callable[[str], bool | None] = lambda name: None  # whether the target has a name
-        # Of the project's checkpoints: whether objects are in them, whether what is saved under a file name
-        # is plain, and whether it is decided for all what may be read.
-        self.saves_objects: Callable[[], bool] = lambda: False
-        self.saves_plainly: Callable[[str], bool | None] = lambda name: None
-        self.decides_loading: Callable[[], bool] = lambda: False
+    def __init__(self, file: FileContext) -> None:
+        self.file = file
+        self.names = file.names
+        self.source = file.source
+        self.versions = file.versions
+        self.settings = file.settings
+        self.failures = file.failures
+        self.exports = file.exports
+        self.moves = Moves(file.versions)
         self._compared: set[str] = set()  # symbols of which uses are compared with something
-        self._withheld: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
+        self._forbidden: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
         self._stated: dict[
             int, str
         ] = {}  # id() of fixes that rest on annotations alone -> what they are about
-        self._suites = Suites(names.tree, source)
+        self._suites = Suites(file.tree, file.source)
         self._removed: dict[int, set[int]] = {}  # block -> statements that fixes remove
 
-    @cached_property
-    def around(self) -> Surroundings:
-        """What is around the uses of the file."""
-        return Surroundings(self.names)
-
-    @cached_property
+    @property
     def imports(self) -> ImportPlanner:
-        """The plan of the file's imports, made when the first fix asks for it."""
-        return ImportPlanner(self.names, self.source, self.exports)
+        """How names are written at a place, and which imports that needs."""
+        return self.file.imports
 
     def findings(self, hits: Sequence[Hit]) -> list[Finding]:
         """Every hit as a finding, with the fix where there is one."""
@@ -154,16 +129,15 @@ class FixPlanner:
     def _caught(self, hit: Hit) -> AbstractContextManager[None]:
         return self.failures.caught(hit.rule.code, "the fix", hit.match.start)
 
-    def withhold(self, code: str, start: int, end: int) -> None:
+    def forbid_fixes_in(self, code: str, start: int, end: int) -> None:
         """Let a rule make no fix between two offsets, since it would leave half of a migration there."""
-        self._withheld[code].append((start, end))
+        self._forbidden[code].append((start, end))
 
     def settled(self, found: list[Finding]) -> list[Finding]:
         """The findings as they are reported; a fix that several share is one.
 
-        Those that are withheld are gone, and one that rests on an annotation is not safe.
+        Fixes that are forbidden are gone, and one that rests on an annotation is not safe.
         """
-        self.plans.clear()  # they know the planner: all that is known of the file would be garbage
         made = {id(item.fix): item.fix for item in found if item.fix is not None}
         settled: dict[int, Fix | None] = {}
         for key, about in self._stated.items():
@@ -172,12 +146,12 @@ class FixPlanner:
                 continue
             reason = f"only an annotation says {about}"
             settled[key] = fix._replace(applicability=Applicability.UNSAFE, reason=reason)
-        withheld = {code: Ranges(spans) for code, spans in self._withheld.items()}
+        forbidden = {code: Ranges(spans) for code, spans in self._forbidden.items()}
         for item in found:
-            if item.code in withheld and item.start in withheld[item.code]:
+            if item.code in forbidden and item.start in forbidden[item.code]:
                 settled[id(item.fix)] = None
         found = [item._replace(fix=settled.get(id(item.fix), item.fix)) for item in found]
-        patterns = {hit.rule.code: hit.rule.unless_named for hit in self.hits if hit.rule.unless_named}
+        patterns = {hit.rule.code: hit.rule.unless_named for hit in self.file.hits if hit.rule.unless_named}
         named = {code for code, pattern in patterns.items() if self._has_name(pattern)}
         if named:
             found = [item._replace(fix=None) if item.code in named else item for item in found]
@@ -198,7 +172,7 @@ class FixPlanner:
     def _together(self, found: list[Finding]) -> list[Finding]:
         """The findings, with one fix for those that only make sense together, or none for all of them."""
         groups: defaultdict[str, set[str]] = defaultdict(set)
-        for hit in self.hits:
+        for hit in self.file.hits:
             if hit.rule.together is not None:
                 groups[hit.rule.together].add(hit.rule.code)
         for name, codes in groups.items():
@@ -207,7 +181,7 @@ class FixPlanner:
                 continue
             fixes = {id(item.fix): item.fix for item in mine if item.fix is not None}
             done: dict[int, Fix] = {}
-            if name not in self.halved and all(item.fix is not None for item in mine):
+            if name not in self.file.halved and all(item.fix is not None for item in mine):
                 done = _joined(fixes)
             found = [
                 item._replace(fix=done.get(id(item.fix))) if item.code in codes else item for item in found
@@ -219,7 +193,7 @@ class FixPlanner:
         excluded = Ranges(
             (self.source.span(first)[0], self.source.span(last)[1])
             for first, last, test in self.names.tested
-            if is_excluded(test, self._target, self.exists)
+            if is_excluded(test, self.file.target, self.file.exists)
         )
         if not excluded:
             return found
@@ -230,9 +204,6 @@ class FixPlanner:
             for item in found
             if item.start not in excluded
         ]
-
-    def _target(self, library: str) -> tuple[int, ...] | None:
-        return self.versions.of(library)[0]
 
     def finding(self, hit: Hit, fix: Fix | None) -> Finding:
         """A hit in words, at its place."""
@@ -312,10 +283,6 @@ class FixPlanner:
         start, end = self.source.span(last)
         others = remove_statements(self.source, block, statements[:-1], module=False)
         return (*others, Edit(start, end, "pass"))
-
-    def runs_elsewhere(self, guards: Guards) -> bool:
-        """Whether guards say that a place does not run at the target; hits have been asked already."""
-        return is_handled(guards, target=self._target, old=(), new=(), exists=self.exists)
 
     def may_fix(self, hit: Hit) -> bool:
         """Whether a use surely is what the rule is about, and is written where it can be edited."""

@@ -1,0 +1,152 @@
+"""What is known of one text of a file: worked out when it is first asked for, and shared by all rules."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Collection, Hashable, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar, cast
+
+from torchmigrate.config.settings import Settings
+from torchmigrate.failures import Failures
+from torchmigrate.project.index import ProjectIndex
+from torchmigrate.project.own_packages import own_packages
+from torchmigrate.rewrite.imports.planner import ImportPlanner
+from torchmigrate.semantics.exports import Exports
+from torchmigrate.semantics.facts.file_facts import Surroundings
+from torchmigrate.semantics.guards.formulas import is_handled
+from torchmigrate.semantics.libraries import LIBRARY_ROOTS
+from torchmigrate.semantics.model import Guards, Names
+from torchmigrate.semantics.walk.resolver import resolve
+from torchmigrate.source.text import Source
+from torchmigrate.versions.range import VersionRange
+
+if TYPE_CHECKING:
+    from torchmigrate.match.rule_matches import Hit
+    from torchmigrate.rewrite.fix_maker import FixMaker
+
+T = TypeVar("T")
+
+
+class FileContext:
+    """One text of a file, only read; a fix makes another text, and so another context.
+
+    Args:
+        source: the text.
+        path: of the file.
+        versions: the range of releases that the code is for.
+        settings: of the run.
+        project: what other files do with the names of this one; None: there are no other files.
+        exists: whether the target has a name, None where nobody knows.
+        hides: whether a rule (code and name) is suppressed at an offset.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        path: Path,
+        versions: VersionRange,
+        settings: Settings,
+        project: ProjectIndex | None = None,
+        *,
+        exists: Callable[[str], bool | None] = lambda name: None,
+        hides: Callable[[str, str, int], bool] = lambda code, name, offset: False,
+    ) -> None:
+        self.source = source
+        self.path = path
+        self.versions = versions
+        self.settings = settings
+        self.project = project or ProjectIndex(None)
+        self.exists = exists
+        self.hides = hides
+        self.failures = Failures(source, path)
+        self.hits: Sequence[Hit] = ()  # the uses that rules are about, of all rules
+        self.halved: Collection[str] = ()  # what rules say by `together`, of which findings are suppressed
+        self._made: dict[Hashable, object] = {}
+
+    @property
+    def tree(self) -> ast.Module:
+        """The syntax tree. Raises SourceError if there is none."""
+        return self.source.parse()
+
+    @cached_property
+    def names(self) -> Names:
+        """What every name means.
+
+        Raises:
+            SourceError: the source cannot be parsed.
+            RecursionError: it is nested too deeply.
+        """
+        return resolve(self.tree, self.source, roots=LIBRARY_ROOTS - own_packages(self.path))
+
+    @cached_property
+    def around(self) -> Surroundings:
+        """What is around the uses of the file."""
+        return Surroundings(self.names)
+
+    @cached_property
+    def exports(self) -> Exports:
+        """Which names others take from the file."""
+
+        def elsewhere(name: str, starred: bool) -> bool:
+            return self.project.needed_elsewhere(self.path, name, starred=starred)
+
+        is_init = self.path.name in ("__init__.py", "__init__.pyi")
+        return Exports(self.names, is_init=is_init, elsewhere=elsewhere)
+
+    @cached_property
+    def imports(self) -> ImportPlanner:
+        """How names are written at a place, and which imports that needs."""
+        return ImportPlanner(self.names, self.source, self.exports)
+
+    @cached_property
+    def fixes(self) -> FixMaker:
+        """What makes findings and fixes; asked for when the hits are known."""
+        from torchmigrate.rewrite.fix_maker import FixMaker
+
+        return FixMaker(self)
+
+    def once(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What several rules share: made for the first of them, by `make`.
+
+        Args:
+            key: what it is; the same key always stands for the same kind of thing.
+        """
+        if key not in self._made:
+            self._made[key] = make()
+        return cast("T", self._made[key])
+
+    def close(self) -> None:
+        """Let go of all that is known, which is in circles, so that it is freed without a collection."""
+        names = self.__dict__.get("names")
+        if names is not None:
+            names.release()
+        self._made.clear()
+        for key in ("names", "around", "exports", "imports", "fixes"):
+            self.__dict__.pop(key, None)
+        self.hits = ()
+
+    # ---- versions ------------------------------------------------------------------------------------
+
+    def target(self, library: str) -> tuple[int, ...] | None:
+        """The release of a library that is moved to; None for one that is not known."""
+        return self.versions.of(library)[0]
+
+    def runs_elsewhere(self, guards: Guards) -> bool:
+        """Whether guards say that a place does not run at the target; hits have been asked already."""
+        return is_handled(guards, target=self.target, old=(), new=(), exists=self.exists)
+
+    # ---- the project ---------------------------------------------------------------------------------
+
+    def saves_objects(self) -> bool:
+        """Whether the project writes checkpoints with more than tensors, which this file may read."""
+        return self.project.saves_objects(self.path)
+
+    def saves_plainly(self, name: str) -> bool | None:
+        """Whether what is saved under a file name is plain; None where nothing beside this file saves any."""
+        return self.project.saves_plainly(self.path, name)
+
+    def decides_loading(self) -> bool:
+        """Whether it is said for all what `torch.load` reads."""
+        return self.project.decides_loading(self.path)
