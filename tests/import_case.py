@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-from torchmigrate.findings import Applicability, Edit, Fix, Release
+from torchmigrate.findings import Applicability, DroppedUse, Edit, Fix
 from torchmigrate.rewrite.apply import apply
 from torchmigrate.rewrite.imports.planner import ImportPlanner, Refusal, Spelling, Swap
 from torchmigrate.semantics.exports import Exports
-from torchmigrate.semantics.model import Binding, Names, Role, Use
+from torchmigrate.semantics.model import Binding, Role, SemanticModel, Use
 from torchmigrate.semantics.walk.resolver import LIBRARY_ROOTS, resolve
 from torchmigrate.source.text import Source
 
@@ -22,7 +22,7 @@ class Case:
     def __init__(self, code: str, *, is_init: bool = False) -> None:
         self.text = code
         self.source = Source.from_text(self.text, Path("case.py"))
-        self.names: Names = resolve(ast.parse(self.text), self.source, roots=ROOTS)
+        self.names: SemanticModel = resolve(ast.parse(self.text), self.source, roots=ROOTS)
         self.planner = ImportPlanner(self.names, self.source, Exports(self.names, is_init=is_init))
 
     def uses(self, name: str) -> list[Use]:
@@ -55,7 +55,7 @@ class Case:
     def rewrite(self, name: str, new: str) -> str:
         """The text with every use of `name` written as `new`, and the unused imports removed."""
         groups = []
-        releases: list[Release] = []
+        releases: list[DroppedUse] = []
         for use in self.uses(name):
             spelling = self.planner.spell(new, use)
             assert isinstance(spelling, Spelling), spelling

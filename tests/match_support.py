@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from torchmigrate.catalogue.model import Case, Condition, ResultUse, Rule
-from torchmigrate.match.context import Match, Place, Rewrite
+from torchmigrate.match.context import Match, MatchContext, Rewrite
 from torchmigrate.match.matching import matches
 from torchmigrate.match.rule_matches import make_place
 from torchmigrate.rewrite.apply import splice
 from torchmigrate.rewrite.cases.rewriting import rewrite
-from torchmigrate.semantics.facts.dtypes import Kinds
-from torchmigrate.semantics.facts.file_facts import Surroundings
+from torchmigrate.semantics.facts.dtypes import ValueFacts
+from torchmigrate.semantics.facts.file_facts import FileFacts
 from torchmigrate.semantics.walk.resolver import resolve
 from torchmigrate.source.text import Source
 
@@ -41,10 +41,12 @@ def source_of(code: str) -> Source:
     return Source.from_text(textwrap.dedent(code).lstrip("\n"), Path("case.py"))
 
 
-def places(source: Source, rule: Rule, spell: Callable[[str], str | None] | None = None) -> list[Place]:
+def places(
+    source: Source, rule: Rule, spell: Callable[[str], str | None] | None = None
+) -> list[MatchContext]:
     """Every use that the rule knows by name, in source order."""
     names = resolve(ast.parse(source.text), source)
-    kinds = Kinds(names, Surroundings(names))
+    kinds = ValueFacts(names, FileFacts(names))
     return [
         make_place(use, source, kinds, spell or (lambda name: name))
         for use in names.uses

@@ -6,7 +6,7 @@ import importlib.util
 
 import pytest
 
-from torchmigrate.semantics.public_names import canonical
+from torchmigrate.semantics.public_names import public_name
 
 SAME = [
     ("torch.functional.norm", "torch.norm"),
@@ -49,7 +49,7 @@ HAS_TORCH = importlib.util.find_spec("torch") is not None
 
 @pytest.mark.parametrize(("name", "public"), SAME + ONLY_SPELLED)
 def test_public_spelling(name: str, public: str) -> None:
-    assert canonical(name) == public
+    assert public_name(name) == public
 
 
 @pytest.mark.parametrize(("name", "public"), SAME if HAS_TORCH else [])

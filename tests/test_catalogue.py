@@ -25,7 +25,7 @@ from torchmigrate.catalogue.model import ALL_ROLES, Case, Condition, ResultUse, 
 from torchmigrate.catalogue.problems import CatalogueError
 from torchmigrate.catalogue.schema import CASE, EXAMPLE
 from torchmigrate.catalogue.schema import RULE as RULE_SCHEMA
-from torchmigrate.catalogue.variants import at
+from torchmigrate.catalogue.variants import rule_for_symbol
 from torchmigrate.findings import Applicability
 
 ROOT = Path(__file__).parent.parent
@@ -849,9 +849,12 @@ VARIANTS = """
 def test_what_a_symbol_says_of_itself(tmp_path: Path) -> None:
     (loaded,) = load_file(write(tmp_path, VARIANTS))
     rule = loaded.rule
-    assert at(rule, "torch.f").parameters == ("a",)
-    assert at(rule, "torch.g").cases[0].keywords == {"c": "d"}
-    assert (at(rule, "torch.f").removed, at(rule, "torch.g").removed) == ("1.9", "2.1")
+    assert rule_for_symbol(rule, "torch.f").parameters == ("a",)
+    assert rule_for_symbol(rule, "torch.g").cases[0].keywords == {"c": "d"}
+    assert (rule_for_symbol(rule, "torch.f").removed, rule_for_symbol(rule, "torch.g").removed) == (
+        "1.9",
+        "2.1",
+    )
     assert RuleHead.of(rule).removed == "1.9"
     assert list(check_rule(loaded, Catalogue.of([rule]))) == []
 

@@ -37,29 +37,31 @@ from torchmigrate.semantics.model import (
     Flag,
     Guards,
     Instance,
-    Qual,
+    QualifiedName,
     TryGuard,
     Value,
     VersionOf,
 )
 
 IMPORTS: dict[str, Value] = {
-    "torch": (Qual("torch"),),
-    "t": (Qual("torch"),),
-    "F": (Qual("torch.nn.functional"),),
-    "torchvision": (Qual("torchvision"),),
-    "torchaudio": (Qual("torchaudio"),),
-    "torch_ver": (Qual("torch.__version__"),),  # from torch import __version__ as torch_ver
-    "version": (Qual("packaging.version"),),
-    "parse": (Qual("packaging.version.parse"),),
-    "PkgVersion": (Qual("packaging.version.Version"),),
-    "operator": (Qual("operator"),),
-    "utils": (Qual("mylib.utils"),),
+    "torch": (QualifiedName("torch"),),
+    "t": (QualifiedName("torch"),),
+    "F": (QualifiedName("torch.nn.functional"),),
+    "torchvision": (QualifiedName("torchvision"),),
+    "torchaudio": (QualifiedName("torchaudio"),),
+    "torch_ver": (QualifiedName("torch.__version__"),),  # from torch import __version__ as torch_ver
+    "version": (QualifiedName("packaging.version"),),
+    "parse": (QualifiedName("packaging.version.parse"),),
+    "PkgVersion": (QualifiedName("packaging.version.Version"),),
+    "operator": (QualifiedName("operator"),),
+    "utils": (QualifiedName("mylib.utils"),),
     "tensor": (Instance("torch.Tensor"),),
-    "_TORCH_GREATER_EQUAL_1_8": (Qual("mylib.imports._TORCH_GREATER_EQUAL_1_8"),),
-    "newer": (Qual("mylib.imports.TORCH_GE_1_8"),),  # from mylib.imports import TORCH_GE_1_8 as newer
-    "is_torch_version": (Qual("accelerate.utils.is_torch_version"),),
-    "pytorch_after": (Qual("monai.utils.pytorch_after"),),
+    "_TORCH_GREATER_EQUAL_1_8": (QualifiedName("mylib.imports._TORCH_GREATER_EQUAL_1_8"),),
+    "newer": (
+        QualifiedName("mylib.imports.TORCH_GE_1_8"),
+    ),  # from mylib.imports import TORCH_GE_1_8 as newer
+    "is_torch_version": (QualifiedName("accelerate.utils.is_torch_version"),),
+    "pytorch_after": (QualifiedName("monai.utils.pytorch_after"),),
 }
 
 
@@ -73,7 +75,8 @@ def evaluator(known: dict[str, Value] | None = None) -> Callable[[ast.expr], Val
         if isinstance(node, ast.Attribute):
             inner = evaluate(node.value)
             return tuple(
-                Qual(f"{item.name}.{node.attr}") if isinstance(item, Qual) else OPAQUE for item in inner
+                QualifiedName(f"{item.name}.{node.attr}") if isinstance(item, QualifiedName) else OPAQUE
+                for item in inner
             )
         if isinstance(node, ast.Constant):
             return (Const(node.value),)
@@ -202,13 +205,13 @@ def test_flags_and_names_that_may_be_none() -> None:
     assert parsed("NATIVE", NATIVE=(Flag(A),)) == A
     assert parsed("not NATIVE", NATIVE=(Flag(A),)) == Not(A)
     assert parsed("NATIVE", NATIVE=(Flag(A), Flag(B))) == UNKNOWN
-    maybe: Value = (Qual("torch.func.vmap"), Const(None))
+    maybe: Value = (QualifiedName("torch.func.vmap"), Const(None))
     assert parsed("vmap is not None", vmap=maybe) == HasName("torch.func.vmap")
     assert parsed("vmap is None", vmap=maybe) == Not(HasName("torch.func.vmap"))
     assert parsed("vmap", vmap=maybe) == HasName("torch.func.vmap")
-    assert parsed("vmap", vmap=(*maybe, Qual("functorch.vmap"))) == UNKNOWN
+    assert parsed("vmap", vmap=(*maybe, QualifiedName("functorch.vmap"))) == UNKNOWN
     fft = special('getattr(torch, "fft", None)')
-    assert fft == (Qual("torch.fft", sure=False, via="getattr"), Flag(HasName("torch.fft")))
+    assert fft == (QualifiedName("torch.fft", sure=False, via="getattr"), Flag(HasName("torch.fft")))
     assert parsed("fft is None", fft=fft) == Not(HasName("torch.fft"))
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from import_case import Case, rewritten
 
-from torchmigrate.findings import Release
+from torchmigrate.findings import DroppedUse
 
 
 def removed(code: str, *names: str, is_init: bool = False) -> str:
     """The text without the imports of `names`, every use of which is released."""
     case = Case(code, is_init=is_init)
-    releases = [Release(item.id, tuple(item.uses)) for name in names for item in case.bindings(name)]
+    releases = [DroppedUse(item.id, tuple(item.uses)) for name in names for item in case.bindings(name)]
     return case.result(case.planner.removals(releases))
 
 
@@ -127,7 +127,7 @@ def test_a_submodule_that_others_reach_stays() -> None:
 
 def test_a_release_without_places_is_for_an_import_without_uses() -> None:
     case = Case("import torch\nfrom torch import qr\nfrom torch import cat\ncat(A)\n")
-    releases = [Release(case.binding(name).id, ()) for name in ("qr", "cat")]
+    releases = [DroppedUse(case.binding(name).id, ()) for name in ("qr", "cat")]
     assert case.result(case.planner.removals(releases)) == "import torch\nfrom torch import cat\ncat(A)\n"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from import_case import Case, rewritten
 
-from torchmigrate.findings import Edit, Release
+from torchmigrate.findings import DroppedUse, Edit
 from torchmigrate.rewrite.apply import splice
 from torchmigrate.rewrite.imports.planner import Refusal, Spelling
 from torchmigrate.semantics.model import Role
@@ -288,7 +288,7 @@ RUNNABLE = [
 def test_results_run(code: str) -> None:
     case = Case(code)
     groups = []
-    releases: list[Release] = []
+    releases: list[DroppedUse] = []
     for use in case.names.uses:
         if use.role is not Role.IMPORT and use.candidates == ("math.sqrt",):
             spelling = case.planner.spell("cmath.sqrt", use)

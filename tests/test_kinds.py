@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from torchmigrate.semantics.facts.dtypes import Kinds
-from torchmigrate.semantics.facts.file_facts import Surroundings
+from torchmigrate.semantics.facts.dtypes import ValueFacts
+from torchmigrate.semantics.facts.file_facts import FileFacts
 from torchmigrate.semantics.walk.resolver import resolve
 from torchmigrate.source.text import Source
 
@@ -21,7 +21,7 @@ def kinds(code: str) -> set[str]:
     names = resolve(tree, Source.from_text(text, Path("case.py")))
     last = tree.body[-1]
     assert isinstance(last, ast.Expr)
-    return set(Kinds(names, Surroundings(names)).of(last.value, names.module))
+    return set(ValueFacts(names, FileFacts(names)).of(last.value, names.module))
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ from match_support import ABSENT, GIVEN, apply, call, first_rewrite, fixed, is_,
 from torchmigrate.catalogue.model import ALL_ROLES, Case
 from torchmigrate.findings import Edit
 from torchmigrate.rewrite.cases.rewriting import matches, rewrite
-from torchmigrate.semantics.facts.dtypes import Kinds
-from torchmigrate.semantics.facts.file_facts import Surroundings
+from torchmigrate.semantics.facts.dtypes import ValueFacts
+from torchmigrate.semantics.facts.file_facts import FileFacts
 from torchmigrate.semantics.walk.resolver import resolve
 
 RENAME = Case(rename="torch.new", roles=ALL_ROLES)
@@ -193,7 +193,7 @@ def test_import_line_gives_the_new_name_and_no_edits() -> None:
     (use,) = [use for use in names.uses if use.role.value == "import"]
     from torchmigrate.match.rule_matches import make_place
 
-    place = make_place(use, source, Kinds(names, Surroundings(names)), lambda name: name)
+    place = make_place(use, source, ValueFacts(names, FileFacts(names)), lambda name: name)
     rule = make_rule(RENAME)
     match = matches(rule, place)
     assert match is not None
@@ -256,7 +256,7 @@ def test_canonical_spelling_of_a_symbol() -> None:
     from torchmigrate.match.rule_matches import make_place
 
     (use,) = [use for use in names.uses if use.call is not None]
-    place = make_place(use, source, Kinds(names, Surroundings(names)), lambda name: name)
+    place = make_place(use, source, ValueFacts(names, FileFacts(names)), lambda name: name)
     match = matches(rule, place)
     assert match is not None
     assert match.symbol == "torch.nn.MSELoss"

@@ -15,7 +15,7 @@ from harness.program import FIX_ALL, only, run
 from harness.summary import HAS_TORCH
 
 from torchmigrate.authoring.examples import EXAMPLE_PATH
-from torchmigrate.semantics.public_names import canonical
+from torchmigrate.semantics.public_names import public_name
 from torchmigrate.semantics.walk.resolver import LIBRARY_ROOTS
 from torchmigrate.versions.surface import surface_of
 from torchmigrate.versions.surface_model import EntryKind
@@ -143,7 +143,7 @@ def text_faults(result, old, new):
             yield f"running it raised {type(error).__name__}: {error}"
             return
     names = {*used, *(value.name for value in values_of(space))}
-    wanted = {name for name in names if canonical(name) == canonical(new) or name == new}
+    wanted = {name for name in names if public_name(name) == public_name(new) or name == new}
     if not wanted:
         yield f"`{new}` is not used, but {sorted(names)}"
     if old in names and old != new:

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from torchmigrate.semantics.model import Names, Use
+from torchmigrate.semantics.model import SemanticModel, Use
 from torchmigrate.semantics.walk.resolver import resolve
 from torchmigrate.source.text import Source
 
 
-def names_of(code: str) -> tuple[Names, str]:
+def names_of(code: str) -> tuple[SemanticModel, str]:
     text = textwrap.dedent(code).lstrip("\n")
     return resolve(ast.parse(text), Source.from_text(text, Path("case.py"))), text
 

@@ -22,7 +22,7 @@ from torchmigrate.findings import FileResult, Finding, Problem, Severity
 from torchmigrate.rewrite.fix_maker import FixPlanner
 from torchmigrate.run import runner
 from torchmigrate.run.runner import default_jobs, run
-from torchmigrate.semantics.model import Names
+from torchmigrate.semantics.model import SemanticModel
 
 
 class Marked:
@@ -310,7 +310,9 @@ def test_files_leave_no_garbage() -> None:
             for example in item.examples if item.rule.codemod else ():
                 attempt(example.before)
                 left.update(
-                    item.rule.code for thing in gc.get_objects() if isinstance(thing, Names | FixPlanner)
+                    item.rule.code
+                    for thing in gc.get_objects()
+                    if isinstance(thing, SemanticModel | FixPlanner)
                 )
                 gc.freeze()
     finally:

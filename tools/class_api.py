@@ -13,7 +13,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from torchmigrate.semantics.public_names import canonical
+from torchmigrate.semantics.public_names import public_name
 from torchmigrate.semantics.values.objects import usual_base
 
 OUT = Path(__file__).parent.parent / "src" / "torchmigrate" / "names" / "class_api.py"
@@ -53,7 +53,7 @@ def published() -> dict[type, list[str]]:
             if not inspect.isclass(value) or last.startswith("_") or not last[0].isupper():
                 continue
             if value.__module__.startswith("torch"):
-                found[value].add(canonical(f"{name}.{last}"))
+                found[value].add(public_name(f"{name}.{last}"))
     return {cls: sorted(names, key=rank) for cls, names in found.items()}
 
 

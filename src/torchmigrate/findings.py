@@ -48,7 +48,7 @@ class Edit(NamedTuple):
     mergeable: bool = False
 
 
-class Release(NamedTuple):
+class DroppedUse(NamedTuple):
     """A fix no longer uses this import binding at these places (offsets of the names)."""
 
     binding: int  # id of the Binding in Names.bindings
@@ -66,7 +66,7 @@ class Fix(NamedTuple):
     applicability: Applicability
     edits: tuple[Edit, ...]
     reason: str | None = None  # why it is not safe, one line; None exactly when it is safe
-    releases: tuple[Release, ...] = ()
+    releases: tuple[DroppedUse, ...] = ()
     code: str = ""  # of the rule that made it, for messages
     requires: tuple[str, ...] = ()
 

@@ -22,7 +22,7 @@ from severities import installed
 from torchmigrate.catalogue.examples import FIX
 from torchmigrate.catalogue.loader import LoadedRule
 from torchmigrate.catalogue.model import Rule
-from torchmigrate.catalogue.variants import at
+from torchmigrate.catalogue.variants import rule_for_symbol
 from torchmigrate.findings import Severity
 from torchmigrate.versions.range import VersionRange, severity
 from torchmigrate.versions.releases import parse_version, show_version
@@ -74,7 +74,7 @@ def verdicts(codes: Collection[str] = ()) -> Iterator[Verdict]:
         examples = _examples(item)
         modules = [f"{module}.{name}" for module in rule.modules for name in rule.members or ()]
         for symbol in (*rule.symbols, *(modules or rule.modules)):
-            one = at(rule, symbol)
+            one = rule_for_symbol(rule, symbol)
             evidence = _evidence(one, symbol, examples)
             level = severity(one, span)
             problem = _problem(one, level, evidence, span) or _wording(one, level, evidence)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import yaml
 
 from torchmigrate.catalogue.store import default_catalogue
-from torchmigrate.semantics.public_names import canonical
+from torchmigrate.semantics.public_names import public_name
 from working.library import Pair
 from working.lines import Library, Line, Members, files
 
@@ -53,7 +53,7 @@ def named_by_rules() -> Callable[[str], bool]:
     rules = default_catalogue()
 
     def named(name: str) -> bool:
-        if name in rules.by_symbol or canonical(name) in rules.by_symbol:
+        if name in rules.by_symbol or public_name(name) in rules.by_symbol:
             return True
         parts = name.split(".")
         return any(".".join(parts[:end]) in rules.by_module for end in range(1, len(parts) + 1))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from torchmigrate.catalogue.model import Case, Rule
-from torchmigrate.catalogue.variants import at
+from torchmigrate.catalogue.variants import rule_for_symbol
 from torchmigrate.match.moves import dotted_names
 from torchmigrate.match.rule_matches import new_names
 from torchmigrate.match.signature import parse_signature
@@ -23,7 +23,7 @@ def contradictions(rule: Rule) -> list[str]:
     """What the data has against a rule, a line each; empty if nothing."""
     found: list[str] = []
     for symbol in rule.symbols:
-        found += _symbol(at(rule, symbol), symbol)
+        found += _symbol(rule_for_symbol(rule, symbol), symbol)
     for module, new in rule.modules.items():
         if rule.members is None:
             found += _name(rule, module)

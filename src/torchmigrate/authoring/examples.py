@@ -146,11 +146,11 @@ class _Checks:
                 yield "place", f"an unfilled text: {shown}"
 
     def _covers(self, symbol: str) -> bool:
-        from torchmigrate.semantics.public_names import canonical
+        from torchmigrate.semantics.public_names import public_name
         from torchmigrate.semantics.values.objects import inherited
 
-        names = {symbol, canonical(symbol), *inherited(canonical(symbol))}
-        known = {*self.rule.symbols, *map(canonical, self.rule.symbols)}
+        names = {symbol, public_name(symbol), *inherited(public_name(symbol))}
+        known = {*self.rule.symbols, *map(public_name, self.rule.symbols)}
         inside = any(
             name == module or name.startswith(module + ".") for name in names for module in self.rule.modules
         )

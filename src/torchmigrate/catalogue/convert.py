@@ -13,10 +13,10 @@ from typing import Any
 from torchmigrate.catalogue.cases import read_case, read_conditions
 from torchmigrate.catalogue.model import ALL_ROLES, STATUS, Case, Rule
 from torchmigrate.catalogue.problems import KeyPath, did_you_mean, listed
-from torchmigrate.catalogue.variants import OWN, at
+from torchmigrate.catalogue.variants import OWN, rule_for_symbol
 from torchmigrate.catalogue.yaml_source import YamlFile
 from torchmigrate.findings import Applicability
-from torchmigrate.semantics.public_names import canonical
+from torchmigrate.semantics.public_names import public_name
 from torchmigrate.versions.releases import LIBRARIES, RELEASES, parse_version
 
 _CODEMODS = Path(__file__).parents[1] / "codemods"
@@ -117,7 +117,7 @@ def read_rule(raw: dict[str, Any], number: int, file: YamlFile, shown_path: str)
     _check_versions(rule, path, file)
     for symbol, values in symbols.items():
         if any(status in values for status in STATUS):
-            _check_versions(at(rule, symbol), (*path, "symbols", symbol), file)
+            _check_versions(rule_for_symbol(rule, symbol), (*path, "symbols", symbol), file)
     _check_names(rule, path, words)
     _check_renames(rule, path, words)
     _check_texts(raw, path, words)
@@ -266,7 +266,7 @@ def _check_renames(rule: Rule, path: KeyPath, words: Vocabulary) -> None:
             continue
         for symbol, values in rule.symbols.items():
             new = values.get(case.rename[1:], "") if case.rename.startswith("$") else case.rename
-            if symbol in (new, canonical(new)):
+            if symbol in (new, public_name(new)):
                 what = f"`{new}` is found as `{symbol}`, so that it would be renamed again"
                 words.problem((*path, "symbols", symbol), what)
     for module, target in rule.modules.items():

@@ -13,7 +13,7 @@ OWN = ("signature", "advice", *STATUS)
 _V = TypeVar("_V")
 
 
-def at(rule: Rule, symbol: str) -> Rule:
+def rule_for_symbol(rule: Rule, symbol: str) -> Rule:
     """The rule for a symbol: its own releases, signature and advice, and parameters such as `$old`."""
     variables = rule.symbols.get(symbol)
     if not variables:

@@ -20,8 +20,8 @@ from torchmigrate.engine.api_rules.finder import ApiFinder
 from torchmigrate.engine.held_back import held_back
 from torchmigrate.engine.suppressions import Suppressions
 from torchmigrate.failures import Failures
-from torchmigrate.findings import Finding, Fix, Release
-from torchmigrate.match.rule_matches import Hit, HitFinder
+from torchmigrate.findings import DroppedUse, Finding, Fix
+from torchmigrate.match.rule_matches import RuleMatch, RuleMatcher
 from torchmigrate.project.index import ProjectIndex
 from torchmigrate.rewrite.apply import flaw, splice
 from torchmigrate.rewrite.comments import without_silent_losses
@@ -59,10 +59,10 @@ class Analyser:
         self.settings = settings
         api = Api(versions)
         self.exists = api.target.exists
-        self.finder = HitFinder(catalogue, versions, self.exists)
+        self.finder = RuleMatcher(catalogue, versions, self.exists)
         self.api: ApiFinder | None = None
         if not OF_API.isdisjoint(settings.codes):
-            self.api = ApiFinder(api, settings.codes, HitFinder(whole or catalogue, versions))
+            self.api = ApiFinder(api, settings.codes, RuleMatcher(whole or catalogue, versions))
         codes = [head.code for head in catalogue.heads if head.codemod]
         self.rewritten = [rule for rule in map(catalogue.find, codes) if rule is not None]
 
@@ -103,7 +103,7 @@ class Analyser:
                     hit.rule.together for hit in all_hits if hit.rule.together and id(hit) not in kept
                 }
             found = file.fixes.findings([hit for hit in hits if not hit.rule.codemod])
-            by_code: defaultdict[str, list[Hit]] = defaultdict(list)
+            by_code: defaultdict[str, list[RuleMatch]] = defaultdict(list)
             for hit in hits:
                 by_code[hit.rule.code].append(hit)
             for rule in self.rewritten:
@@ -171,7 +171,7 @@ def without_unused_imports(file: FileContext, unused: set[str]) -> Source:
     # A name that two fixes concern: one gave its import a new home, the other its use a new name.
     moved = {_home(item) for item in unused - here}
     releases = [
-        Release(binding.id, ())
+        DroppedUse(binding.id, ())
         for binding in imports
         if not binding.uses and not _bound_again(binding)
         for item in [f"{binding.name}={binding.target}"]

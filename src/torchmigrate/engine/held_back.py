@@ -13,8 +13,8 @@ from torchmigrate.project.index import ProjectIndex
 from torchmigrate.project.mentions import Mentions
 from torchmigrate.project.screening import Imports, may_assign, may_patch
 from torchmigrate.semantics.exports import Exports
-from torchmigrate.semantics.model import Binding, Kind, Names
-from torchmigrate.semantics.public_names import canonical
+from torchmigrate.semantics.model import Binding, BindingKind, SemanticModel
+from torchmigrate.semantics.public_names import public_name
 from torchmigrate.source.text import Source
 
 _WORD = re.compile(r"\w+")
@@ -23,7 +23,12 @@ _SETTINGS = "torch.backends."  # what is assigned there is no function
 
 
 def held_back(
-    found: list[Finding], names: Names, source: Source, path: Path, exports: Exports, project: ProjectIndex
+    found: list[Finding],
+    names: SemanticModel,
+    source: Source,
+    path: Path,
+    exports: Exports,
+    project: ProjectIndex,
 ) -> list[Finding]:
     """The findings, with those fixes as advice only that leave a patch, or another file, without its name."""
     reasons: dict[int, str] = {}
@@ -58,13 +63,13 @@ def held_back(
 class _Bound:
     """Where the module itself binds its names."""
 
-    def __init__(self, names: Names, source: Source) -> None:
+    def __init__(self, names: SemanticModel, source: Source) -> None:
         self.names = names
         self.source = source
         places: list[tuple[int, int]] = []  # offset, number of the binding
         self.bindings = [binding for bound in names.module.bindings.values() for binding in bound]
         for number, binding in enumerate(self.bindings):
-            node = binding.statement if binding.kind is Kind.DEFINITION else binding.node
+            node = binding.statement if binding.kind is BindingKind.DEFINITION else binding.node
             if isinstance(node, (ast.stmt, ast.expr, ast.alias)):
                 places.append((source.offset(node.lineno, node.col_offset), number))
         self.places = sorted(places)
@@ -161,7 +166,7 @@ def _written_without(fix: Fix, uses: list[tuple[int, str]]) -> list[str]:
 class _Patches:
     """What the file and its project patch."""
 
-    def __init__(self, names: Names, source: Source, path: Path, project: ProjectIndex) -> None:
+    def __init__(self, names: SemanticModel, source: Source, path: Path, project: ProjectIndex) -> None:
         self.names = names
         self.source = source
         self.data = source.text.encode("utf-8", "surrogatepass")
@@ -175,7 +180,7 @@ class _Patches:
     def of_symbol(self, symbol: str) -> str | None:
         """Why a use of a library's name may not get another one."""
         if symbol not in self._known:
-            self._known[symbol] = self._symbol(canonical(symbol))
+            self._known[symbol] = self._symbol(public_name(symbol))
         return self._known[symbol]
 
     def _symbol(self, name: str) -> str | None:
@@ -193,12 +198,12 @@ class _Patches:
 
     def is_kept(self, symbol: str, fix: Fix) -> bool:
         """Whether a fix leaves the uses of a name, so that what is put in its place sees the new code."""
-        public = canonical(symbol)
+        public = public_name(symbol)
         if symbol not in self._uses:
             self._uses[symbol] = [
                 (use.start, use.end)
                 for use in self.names.uses
-                if symbol in use.candidates or public in map(canonical, use.candidates)
+                if symbol in use.candidates or public in map(public_name, use.candidates)
             ]
         uses = self._uses[symbol]
         touched = [

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from torchmigrate.catalogue.model import Condition
-from torchmigrate.match.context import Place
+from torchmigrate.match.context import MatchContext
 from torchmigrate.match.signature import RECEIVER, Argument, Bound, Signature
 from torchmigrate.semantics.facts.file_facts import NOT_CONSTANT
 
@@ -69,7 +69,7 @@ class Given:
 
 
 def all_hold(
-    conditions: Mapping[str, Condition], given: Given, place: Place, *, finding: bool = False
+    conditions: Mapping[str, Condition], given: Given, place: MatchContext, *, finding: bool = False
 ) -> bool:
     """Whether every condition surely holds, as a fix needs it.
 
@@ -83,12 +83,12 @@ def all_hold(
     )
 
 
-def _is_unknown(name: str, given: Given, place: Place) -> bool:
+def _is_unknown(name: str, given: Given, place: MatchContext) -> bool:
     node = given.expression(name) if given.state(name) == "given" else None
     return node is not None and place.value(node) is NOT_CONSTANT
 
 
-def holds(condition: Condition, name: str, given: Given, place: Place) -> bool:
+def holds(condition: Condition, name: str, given: Given, place: MatchContext) -> bool:
     """Whether a condition on one parameter surely holds. The default counts for an absent argument."""
     if condition.kind == "any":
         return True

@@ -22,7 +22,7 @@ class Positions(Protocol):
 
 
 @dataclass(slots=True)
-class Place:
+class MatchContext:
     """A use and its surroundings.
 
     source: the file's text, and the way from `ast` places to offsets.

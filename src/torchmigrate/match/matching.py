@@ -7,11 +7,11 @@ from dataclasses import replace
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.match.conditions import Given, all_hold
-from torchmigrate.match.context import Match, Place
+from torchmigrate.match.context import Match, MatchContext
 from torchmigrate.match.pattern import METAVARIABLE, match_pattern
 from torchmigrate.match.signature import RECEIVER, Argument, arguments_of, bind, parse_signature
 from torchmigrate.semantics.model import Role, Use
-from torchmigrate.semantics.public_names import canonical
+from torchmigrate.semantics.public_names import public_name
 from torchmigrate.semantics.values.objects import inherited
 
 __all__ = ["Match", "given_by", "matches", "symbol_of"]
@@ -19,7 +19,7 @@ __all__ = ["Match", "given_by", "matches", "symbol_of"]
 _DECORATED = Argument("", None, None, None)  # what a bare decorator is called with
 
 
-def matches(rule: Rule, place: Place) -> Match | None:
+def matches(rule: Rule, place: MatchContext) -> Match | None:
     """Whether a rule applies to a use, by its roles, parameters, missing arguments and conditions.
 
     What is not certain (`*args`, `**kwargs`, values that are not literal) is no match.
@@ -48,7 +48,7 @@ def matches(rule: Rule, place: Place) -> Match | None:
     return None
 
 
-def _in_pattern(rule: Rule, symbol: str, place: Place) -> bool:
+def _in_pattern(rule: Rule, symbol: str, place: MatchContext) -> bool:
     """Whether the use is a call in the pattern of a case, as far as the conditions of the case are known."""
     variables = rule.symbols.get(symbol, {})
     for case in rule.cases:
@@ -67,7 +67,7 @@ def _in_pattern(rule: Rule, symbol: str, place: Place) -> bool:
 def symbol_of(rule: Rule, use: Use) -> str:
     """The name by which a rule knows a use; the use's own where it is a member of a moved module."""
     for candidate in use.candidates:
-        public = canonical(candidate)
+        public = public_name(candidate)
         for name in (candidate, public, *inherited(public)):
             if name in rule.symbols:
                 return name
@@ -90,7 +90,7 @@ def given_by(signature: str | None, use: Use) -> Given:
     return Given(known, arguments, bind(known, arguments, method=use.method), receiver)
 
 
-def _span(given: Given, name: str, place: Place) -> tuple[int, int]:
+def _span(given: Given, name: str, place: MatchContext) -> tuple[int, int]:
     """Where the argument for a parameter is; the name of the use where that cannot be pointed at."""
     index = given.bound.given[name][0]
     node = given.arguments[index].node if index != RECEIVER else None

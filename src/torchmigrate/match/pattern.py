@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TypeGuard
 
-from torchmigrate.match.context import Place
+from torchmigrate.match.context import MatchContext
 from torchmigrate.semantics.model import Use
 
 METAVARIABLE = re.compile(r"\$([A-Za-z_]\w*)")
@@ -77,7 +77,7 @@ def dotted(node: ast.AST) -> str | None:
     return ".".join([node.id, *reversed(parts)])
 
 
-def match_pattern(text: str, symbol: str, place: Place) -> tuple[ast.expr, Captures] | None:
+def match_pattern(text: str, symbol: str, place: MatchContext) -> tuple[ast.expr, Captures] | None:
     """The expression around the use that a pattern matches, and what its metavariables stand for.
 
     Everything that `$_` stands for is a list under `_`.
@@ -100,7 +100,7 @@ def match_pattern(text: str, symbol: str, place: Place) -> tuple[ast.expr, Captu
 
 
 class _Matcher:
-    def __init__(self, pattern: Pattern, use: Use, place: Place, captures: Captures) -> None:
+    def __init__(self, pattern: Pattern, use: Use, place: MatchContext, captures: Captures) -> None:
         self.pattern = pattern
         self.use = use
         self.place = place

@@ -10,15 +10,15 @@ from functools import lru_cache
 
 from torchmigrate.catalogue.index import Catalogue
 from torchmigrate.catalogue.model import Rule
-from torchmigrate.catalogue.variants import at
+from torchmigrate.catalogue.variants import rule_for_symbol
 from torchmigrate.failures import Failures
 from torchmigrate.findings import Severity
-from torchmigrate.match.context import Place
+from torchmigrate.match.context import MatchContext
 from torchmigrate.match.matching import Match, matches
 from torchmigrate.match.moves import Moves, dotted_names
 from torchmigrate.semantics.facts.defaults import Defaults
-from torchmigrate.semantics.facts.dtypes import Kinds
-from torchmigrate.semantics.facts.file_facts import Surroundings
+from torchmigrate.semantics.facts.dtypes import ValueFacts
+from torchmigrate.semantics.facts.file_facts import FileFacts
 from torchmigrate.semantics.guards.choices import Choices
 from torchmigrate.semantics.guards.formulas import (
     MISSING_ARGUMENT,
@@ -31,8 +31,17 @@ from torchmigrate.semantics.guards.formulas import (
     uses_one_of,
 )
 from torchmigrate.semantics.libraries import LIBRARY_ROOTS
-from torchmigrate.semantics.model import Binding, Const, Guards, Names, Qual, Role, Scope, Use
-from torchmigrate.semantics.public_names import canonical
+from torchmigrate.semantics.model import (
+    Binding,
+    Const,
+    Guards,
+    QualifiedName,
+    Role,
+    Scope,
+    SemanticModel,
+    Use,
+)
+from torchmigrate.semantics.public_names import public_name
 from torchmigrate.semantics.values import distinctive
 from torchmigrate.semantics.values.objects import TENSOR, inherited
 from torchmigrate.source.text import Source
@@ -40,16 +49,16 @@ from torchmigrate.versions.range import VersionRange, severity
 
 
 @dataclass(eq=False, slots=True)
-class Hit:
+class RuleMatch:
     """A rule that applies to a use."""
 
     rule: Rule
     symbol: str  # the rule's symbol or moved module by which it matched
     name: str  # the qualified name of the use
     use: Use
-    place: Place
+    place: MatchContext
     match: Match
-    sole: bool  # no other candidate could mean something else here
+    unambiguous: bool  # no other candidate could mean something else here
     optional: bool = False  # an import that the code does without where it fails, as at the target
 
 
@@ -66,7 +75,7 @@ def cannot_spell(_: str) -> str | None:
     return None
 
 
-class HitFinder:
+class RuleMatcher:
     """Looks up every use of a file in the catalogue."""
 
     def __init__(
@@ -91,7 +100,7 @@ class HitFinder:
         found = self._rules.get(name)
         if found is None:
             found = list(self.catalogue.for_name(name))
-            public = canonical(name)
+            public = public_name(name)
             for other in (public, *inherited(public)):
                 if other != name:
                     known = {id(rule) for rule, _ in found}
@@ -107,16 +116,16 @@ class HitFinder:
     def _standing(self, rule: Rule, symbol: str, name: str) -> Rule | None:
         """The rule with what its symbol and the releases say of it; None: it is not about this name."""
         if symbol in rule.symbols:
-            return self.moves.without_outdated(at(rule, symbol), symbol)
+            return self.moves.without_outdated(rule_for_symbol(rule, symbol), symbol)
         return self.moves.member(rule, symbol, name) if f"{name}.".startswith(f"{symbol}.") else None
 
-    def find(self, names: Names, source: Source, failures: Failures) -> list[Hit]:
+    def find(self, names: SemanticModel, source: Source, failures: Failures) -> list[RuleMatch]:
         """Every hit of a file, in source order; what a rule fails at is named in `failures`."""
-        surroundings = Surroundings(names)
-        kinds = Kinds(names, surroundings)
+        surroundings = FileFacts(names)
+        kinds = ValueFacts(names, surroundings)
         defaults = Defaults(surroundings)
         choices = Choices(names)
-        hits: list[Hit] = []
+        hits: list[RuleMatch] = []
         for use in names.uses:
             if use.method and not use.sure and not _is_likely(use):
                 continue
@@ -140,11 +149,11 @@ class HitFinder:
         name: str,
         rule: Rule,
         symbol: str,
-        kinds: Kinds,
+        kinds: ValueFacts,
         defaults: Defaults,
         choices: Choices,
         source: Source,
-    ) -> Hit | None:
+    ) -> RuleMatch | None:
         if severity(rule, self.versions) is None:
             return None  # the rule has reached the target, but not for this symbol
         calls_only = about_arguments(rule)
@@ -155,21 +164,22 @@ class HitFinder:
             if home is not None and not self.moves.is_module(home + name[len(symbol) :]):
                 return None  # a module of the name of a function: only that moved
         if not calls_only and (
-            (use.via == "alias" and not use.rest) or (use.via == "self" and _is_attribute_of_name(use.node))
+            (use.via == "alias" and not use.attribute_path)
+            or (use.via == "self" and _is_attribute_of_name(use.node))
         ):
             return None  # `f = torch.ger` or `self.f = torch.ger` was found; `f(...)` follows it
         if calls_only and use.call is None and use.role is not Role.DECORATOR:
             return None
         if use.role is Role.STRING and calls_only:
             return None
-        if symbol in rule.modules and use.rest and self._is_said_at_import(use, symbol):
+        if symbol in rule.modules and use.attribute_path and self._is_said_at_import(use, symbol):
             return None
         place = make_place(use, source, kinds, cannot_spell)
         match = matches(rule, place)
         if match is None:
             return None
         new = new_names(rule, symbol)
-        if len(use.candidates) > 1 and any(canonical(other) in new for other in use.candidates):
+        if len(use.candidates) > 1 and any(public_name(other) in new for other in use.candidates):
             return None  # imported from its new home where that exists, from the old one elsewhere
         old = (name, symbol, *rule.symbols)
         about = arguments_of(rule, symbol, use) if calls_only else None
@@ -213,7 +223,7 @@ class HitFinder:
             return None
         if use.role is Role.IMPORT and symbol in rule.modules:
             match = _from_module(match, use, source)
-        return Hit(rule, symbol, name, use, place, match, len(use.candidates) == 1, optional)
+        return RuleMatch(rule, symbol, name, use, place, match, len(use.candidates) == 1, optional)
 
     def _is_said_at_import(self, use: Use, module: str) -> bool:
         """Whether a rule speaks at the import of a name, out of this module, of which a use is a member."""
@@ -229,7 +239,7 @@ class HitFinder:
             return surely_runs(guards, use.guards, target=self._target, new=new, exists=self.exists)
 
         def exists(name: str) -> bool:
-            return canonical(name) in new or (self.exists is not None and self.exists(name) is True)
+            return public_name(name) in new or (self.exists is not None and self.exists(name) is True)
 
         return defaults.is_given_to_getattr(use, exists) or defaults.is_overridden(use, runs)
 
@@ -304,14 +314,14 @@ def _is_chosen(
             return False
 
         def is_new(name: str, other: Use) -> bool:
-            return uses_one_of((name,), wanted) and outdated.isdisjoint((name, canonical(name)))
+            return uses_one_of((name,), wanted) and outdated.isdisjoint((name, public_name(name)))
 
         key: object = (outdated, wanted)
     else:
         functions, wanted = arguments.functions, frozenset(new) - arguments.functions
 
         def is_new(name: str, other: Use) -> bool:
-            if other.call is None or canonical(name) not in functions:
+            if other.call is None or public_name(name) not in functions:
                 return uses_one_of((name,), wanted)
             return arguments.differ([(name, frozenset(item.arg or "**" for item in other.call.keywords))])
 
@@ -324,7 +334,10 @@ def origins_of(use: Use, name: str) -> list[Binding]:
     return [
         binding
         for binding in use.origins
-        if any(isinstance(item, Qual) and f"{name}.".startswith(f"{item.name}.") for item in binding.value)
+        if any(
+            isinstance(item, QualifiedName) and f"{name}.".startswith(f"{item.name}.")
+            for item in binding.value
+        )
     ]
 
 
@@ -397,7 +410,7 @@ def arguments_of(rule: Rule, symbol: str, use: Use) -> Arguments | None:
     if use.call is None:
         return None
     given = frozenset(keyword.arg for keyword in use.call.keywords if keyword.arg)
-    functions = {symbol, *use.candidates, *map(canonical, use.candidates)}
+    functions = {symbol, *use.candidates, *map(public_name, use.candidates)}
     return Arguments(frozenset(functions), given, frozenset(_outdated(rule)))
 
 
@@ -455,10 +468,12 @@ def _methods(text: str) -> tuple[str, ...]:
     )
 
 
-def make_place(use: Use, source: Source, kinds: Kinds, spell: Callable[[str], str | None]) -> Place:
+def make_place(
+    use: Use, source: Source, kinds: ValueFacts, spell: Callable[[str], str | None]
+) -> MatchContext:
     """The matcher's view of a use."""
     around = kinds.around
-    return Place(
+    return MatchContext(
         use=use,
         source=source,
         spell=spell,

@@ -38,7 +38,7 @@ from torchmigrate.project.screening import (
     notebook_words,
 )
 from torchmigrate.semantics.libraries import LIBRARY_ROOTS
-from torchmigrate.semantics.public_names import canonical
+from torchmigrate.semantics.public_names import public_name
 from torchmigrate.source.text import Source, SourceError
 
 if TYPE_CHECKING:
@@ -509,7 +509,7 @@ class _Project:
 
     def qualified(self, name: Name, other: Path) -> set[str]:
         """The public names of a library that a name in a file may mean."""
-        return set(map(canonical, self._in_library(name, other, STEPS)))
+        return set(map(public_name, self._in_library(name, other, STEPS)))
 
     def _in_library(self, item: Name, other: Path, steps: int) -> Iterator[str]:
         """The qualified names of a library that a name may be, through the modules of the project."""

@@ -14,16 +14,16 @@ from torchmigrate.project.index import ProjectIndex
 from torchmigrate.project.own_packages import own_packages
 from torchmigrate.rewrite.imports.planner import ImportPlanner
 from torchmigrate.semantics.exports import Exports
-from torchmigrate.semantics.facts.file_facts import Surroundings
+from torchmigrate.semantics.facts.file_facts import FileFacts
 from torchmigrate.semantics.guards.formulas import is_handled
 from torchmigrate.semantics.libraries import LIBRARY_ROOTS
-from torchmigrate.semantics.model import Guards, Names
+from torchmigrate.semantics.model import Guards, SemanticModel
 from torchmigrate.semantics.walk.resolver import resolve
 from torchmigrate.source.text import Source
 from torchmigrate.versions.range import VersionRange
 
 if TYPE_CHECKING:
-    from torchmigrate.match.rule_matches import Hit
+    from torchmigrate.match.rule_matches import RuleMatch
     from torchmigrate.rewrite.fix_maker import FixMaker
 
 T = TypeVar("T")
@@ -61,7 +61,7 @@ class FileContext:
         self.exists = exists
         self.hides = hides
         self.failures = Failures(source, path)
-        self.hits: Sequence[Hit] = ()  # the uses that rules are about, of all rules
+        self.hits: Sequence[RuleMatch] = ()  # the uses that rules are about, of all rules
         self.halved: Collection[str] = ()  # what rules say by `together`, of which findings are suppressed
         self._made: dict[Hashable, object] = {}
 
@@ -71,7 +71,7 @@ class FileContext:
         return self.source.parse()
 
     @cached_property
-    def names(self) -> Names:
+    def names(self) -> SemanticModel:
         """What every name means.
 
         Raises:
@@ -81,9 +81,9 @@ class FileContext:
         return resolve(self.tree, self.source, roots=LIBRARY_ROOTS - own_packages(self.path))
 
     @cached_property
-    def around(self) -> Surroundings:
+    def around(self) -> FileFacts:
         """What is around the uses of the file."""
-        return Surroundings(self.names)
+        return FileFacts(self.names)
 
     @cached_property
     def exports(self) -> Exports:

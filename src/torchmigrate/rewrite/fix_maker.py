@@ -13,9 +13,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from torchmigrate.catalogue.model import Case, Rule
-from torchmigrate.findings import Applicability, Edit, Finding, Fix, Release, Severity
+from torchmigrate.findings import Applicability, DroppedUse, Edit, Finding, Fix, Severity
 from torchmigrate.match.moves import Moves
-from torchmigrate.match.rule_matches import Hit
+from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite import identity
 from torchmigrate.rewrite.comments import COMMENT_LOST
 from torchmigrate.rewrite.imports.planner import ImportPlanner, Refusal
@@ -26,7 +26,7 @@ from torchmigrate.rewrite.self_assignments import remove_idle
 from torchmigrate.rewrite.suites import Suites
 from torchmigrate.semantics.guards.formulas import is_excluded
 from torchmigrate.semantics.libraries import LIBRARY_ROOTS
-from torchmigrate.semantics.model import Binding, Kind, Role, Use
+from torchmigrate.semantics.model import Binding, BindingKind, Role, Use
 from torchmigrate.semantics.values.distinctive import DISTINCTIVE_METHODS
 from torchmigrate.semantics.values.objects import TENSOR
 from torchmigrate.source.ranges import Ranges
@@ -46,8 +46,8 @@ _FIXABLE_VIA = ("import", "alias", "method")
 class _Move:
     """An import binding that is to mean the new name, and the uses that change with it."""
 
-    first: Hit  # the import line
-    users: list[Hit]
+    first: RuleMatch  # the import line
+    users: list[RuleMatch]
     binding: Binding
     new: str
     plain: Case | None  # the rule is a rename, whatever the arguments are
@@ -61,9 +61,9 @@ class _Move:
         if level < self.level:
             self.level, self.reason = level, reason
 
-    def target(self, hit: Hit, local: str) -> tuple[str, str]:
+    def target(self, hit: RuleMatch, local: str) -> tuple[str, str]:
         """The new qualified name of a use, and how it is written."""
-        rest = f".{hit.use.rest}" if hit.use.rest else ""
+        rest = f".{hit.use.attribute_path}" if hit.use.attribute_path else ""
         return self.new + rest, local + rest
 
 
@@ -95,7 +95,7 @@ class FixMaker:
         """How names are written at a place, and which imports that needs."""
         return self.file.imports
 
-    def findings(self, hits: Sequence[Hit]) -> list[Finding]:
+    def findings(self, hits: Sequence[RuleMatch]) -> list[Finding]:
         """Every hit as a finding, with the fix where there is one."""
         self._compared = {hit.symbol for hit in hits if identity.is_compared(hit.use, hit.place.parents)}
         if not hits:  # codemods ask for those of each rule
@@ -114,7 +114,7 @@ class FixMaker:
             if self._imports_moved_module(first):
                 with self._caught(first):
                     fixes.update(self._module_fix(first, hits))
-        found: list[tuple[Hit, Fix | None]] = []
+        found: list[tuple[RuleMatch, Fix | None]] = []
         for hit in hits:
             if id(hit) in unchanged:
                 continue
@@ -126,7 +126,7 @@ class FixMaker:
         remove_idle(found, self.source, self.remove)
         return [self.finding(hit, fix)._replace(places=uses.get(id(hit), ())) for hit, fix in found]
 
-    def _caught(self, hit: Hit) -> AbstractContextManager[None]:
+    def _caught(self, hit: RuleMatch) -> AbstractContextManager[None]:
         return self.failures.caught(hit.rule.code, "the fix", hit.match.start)
 
     def forbid_fixes_in(self, code: str, start: int, end: int) -> None:
@@ -205,7 +205,7 @@ class FixMaker:
             if item.start not in excluded
         ]
 
-    def finding(self, hit: Hit, fix: Fix | None) -> Finding:
+    def finding(self, hit: RuleMatch, fix: Fix | None) -> Finding:
         """A hit in words, at its place."""
         rule = hit.rule
         level = severity(rule, self.versions)
@@ -236,7 +236,7 @@ class FixMaker:
 
     # ---- one use -------------------------------------------------------------------------------------
 
-    def _single_fix(self, hit: Hit) -> Fix | None:
+    def _single_fix(self, hit: RuleMatch) -> Fix | None:
         use = hit.use
         if use.role is Role.IMPORT:
             return self._without_use(hit)
@@ -254,10 +254,10 @@ class FixMaker:
             level, reason = Applicability.UNSAFE, _OTHER_ROLES
         return self.fix(hit.rule, title, level, reason, edits, self.imports.releases(use), requires)
 
-    def _without_use(self, hit: Hit) -> Fix | None:
+    def _without_use(self, hit: RuleMatch) -> Fix | None:
         """The fix of an import that nothing of the project uses: it goes."""
         binding = hit.use.binding
-        if binding is None or not (hit.use.sure and hit.sole):
+        if binding is None or not (hit.use.sure and hit.unambiguous):
             return None
         edits = self.imports.without_use(binding)
         if not edits:
@@ -284,31 +284,33 @@ class FixMaker:
         others = remove_statements(self.source, block, statements[:-1], module=False)
         return (*others, Edit(start, end, "pass"))
 
-    def may_fix(self, hit: Hit) -> bool:
+    def may_fix(self, hit: RuleMatch) -> bool:
         """Whether a use surely is what the rule is about, and is written where it can be edited."""
         use = hit.use
         return (
             use.sure
-            and hit.sole
+            and hit.unambiguous
             and use.via in _FIXABLE_VIA
-            and not (use.via == "alias" and not use.rest)
+            and not (use.via == "alias" and not use.attribute_path)
             and not use.in_fstring
             and use.role is not Role.STRING
             and self._leads_on(hit)
         )
 
-    def _leads_on(self, hit: Hit) -> bool:
+    def _leads_on(self, hit: RuleMatch) -> bool:
         """Whether the new name, if there is one, can stand where the old one does."""
         new, use = variables(hit).get("new"), hit.use
         if not new or use.method or use.role is Role.IMPORT:
             return True
         binding = use.binding
-        if binding is not None and binding.kind is Kind.IMPORT and binding.module == hit.name:
+        if binding is not None and binding.kind is BindingKind.IMPORT and binding.module == hit.name:
             return self.moves.kind(hit.name) is None  # a module for sure, and used as a value
-        return self.moves.leads_on(hit.name, new, use.rest.count(".") + 1 if use.rest else 0)
+        return self.moves.leads_on(
+            hit.name, new, use.attribute_path.count(".") + 1 if use.attribute_path else 0
+        )
 
     def _rewrite(
-        self, hit: Hit, new: str | None, local: str
+        self, hit: RuleMatch, new: str | None, local: str
     ) -> tuple[tuple[Edit, ...], Applicability, str | None, str, str | None, set[str]] | None:
         """Edits, applicability, reason, title, callee and what it requires; `new` is written as `local`."""
         from torchmigrate.rewrite.cases.rewriting import (
@@ -336,7 +338,7 @@ class FixMaker:
         requires = required(_needed(made.case, hit), hit.rule)
         return edits, level, reason, made.title, made.callee, requires
 
-    def _is_another(self, hit: Hit, new: str | None) -> bool:
+    def _is_another(self, hit: RuleMatch, new: str | None) -> bool:
         """Whether the new name is another object, and the file compares the old one with something."""
         return (
             hit.use.call is None
@@ -351,7 +353,7 @@ class FixMaker:
         level: Applicability,
         reason: str | None,
         edits: Iterable[Edit],
-        releases: tuple[Release, ...] = (),
+        releases: tuple[DroppedUse, ...] = (),
         requires: Iterable[str] = (),
     ) -> Fix:
         """A fix of a rule; its strings get the file's quotes, the configuration may change how safe it is."""
@@ -382,15 +384,15 @@ class FixMaker:
 
     # ---- an import and what it binds -----------------------------------------------------------------
 
-    def _bundles(self, hits: Sequence[Hit]) -> list[list[_Move]]:
+    def _bundles(self, hits: Sequence[RuleMatch]) -> list[list[_Move]]:
         """The import bindings that can be swapped, those of one statement and one rule together."""
-        by_binding: dict[tuple[int, str], list[Hit]] = defaultdict(list)
+        by_binding: dict[tuple[int, str], list[RuleMatch]] = defaultdict(list)
         for hit in hits:
             if hit.use.binding is not None:
                 by_binding[hit.use.binding.id, hit.rule.code].append(hit)
         bundles: dict[tuple[int, str, bool, Applicability], list[_Move]] = defaultdict(list)
         for found in by_binding.values():
-            first = next((hit for hit in found if hit.use.role is Role.IMPORT and hit.sole), None)
+            first = next((hit for hit in found if hit.use.role is Role.IMPORT and hit.unambiguous), None)
             move = None
             if first is not None:
                 with self._caught(first):
@@ -400,7 +402,7 @@ class FixMaker:
                 bundles[key].append(move)
         return list(bundles.values())
 
-    def _move(self, first: Hit, found: list[Hit]) -> _Move | None:
+    def _move(self, first: RuleMatch, found: list[RuleMatch]) -> _Move | None:
         """How an import and its uses would change together; None where they cannot."""
         binding = first.use.binding
         new = self._new_name(first, found)
@@ -451,7 +453,7 @@ class FixMaker:
             if binding in use.origins or use.binding is binding
         )
 
-    def _swap(self, bundle: list[_Move]) -> list[tuple[_Move, Fix, list[Hit]]]:
+    def _swap(self, bundle: list[_Move]) -> list[tuple[_Move, Fix, list[RuleMatch]]]:
         """The fixes of a bundle, each with the hits at which nothing has to change."""
         moves = [(move.binding, move.new) for move in bundle]
         if len(bundle) == 1:
@@ -460,7 +462,7 @@ class FixMaker:
             swaps = self.imports.swap_all(moves, keep_name=not bundle[0].whole)
         edits: dict[Edit, None] = {}
         shared: Sequence[Edit] = ()  # those of the statement, which all its names have
-        done: list[tuple[_Move, list[Hit]]] = []
+        done: list[tuple[_Move, list[RuleMatch]]] = []
         for move, swap in zip(bundle, swaps, strict=True):
             if isinstance(swap, Refusal):
                 continue
@@ -469,7 +471,7 @@ class FixMaker:
                 edits.update(dict.fromkeys(shared))
             if swap.lossy:
                 move.lower(Applicability.UNSAFE, COMMENT_LOST)
-            silent: list[Hit] = []
+            silent: list[RuleMatch] = []
             for hit in move.users:
                 if move.plain is not None and swap.local_name == move.binding.name:
                     silent.append(hit)
@@ -489,12 +491,12 @@ class FixMaker:
 
     def _follows(self, binding: Binding, old: str, new: str) -> bool:
         """Whether everything that is reached through an import is there under the new name, too."""
-        if binding.kind is Kind.IMPORT and not self.moves.is_module(new):
+        if binding.kind is BindingKind.IMPORT and not self.moves.is_module(new):
             return False
         if binding.exported and not self.moves.leads_on(old, new, 0):
             return False  # for others, who may want anything
         for use in self._by_origin.get(binding.id, ()):
-            attributes = use.rest.count(".") + 1 if use.rest else 0
+            attributes = use.attribute_path.count(".") + 1 if use.attribute_path else 0
             for name in use.candidates:
                 if f"{name}.".startswith(f"{old}.") and not self.moves.holds(old, new, name, attributes):
                     return False
@@ -512,28 +514,28 @@ class FixMaker:
 
     # ---- `import old.module`, which binds only the root ----------------------------------------------
 
-    def _level(self, case: Case, hit: Hit) -> tuple[Applicability, str | None]:
+    def _level(self, case: Case, hit: RuleMatch) -> tuple[Applicability, str | None]:
         """Who may apply a fix of a case at a hit, and why it is not safe."""
         return applicability(_needed(case, hit), hit.rule, range_at(hit.use, hit.name, self.versions))
 
-    def _imports_moved_module(self, hit: Hit) -> bool:
+    def _imports_moved_module(self, hit: RuleMatch) -> bool:
         binding = hit.use.binding
         return (
             hit.use.role is Role.IMPORT
             and binding is not None
-            and binding.kind is Kind.IMPORT
+            and binding.kind is BindingKind.IMPORT
             and binding.target == binding.name != hit.name
             and hit.symbol in hit.rule.modules
         )
 
-    def _module_fix(self, first: Hit, hits: Sequence[Hit]) -> dict[int, Fix]:
+    def _module_fix(self, first: RuleMatch, hits: Sequence[RuleMatch]) -> dict[int, Fix]:
         """One fix for the import of a moved module and all uses of its members, by hit; empty: none."""
         plain, new, binding = self._plain_case(first.rule), variables(first).get("new"), first.use.binding
         if plain is None or not new or binding is None or new.partition(".")[0] != binding.name:
             return {}
         if not self.moves.is_module(new):
             return {}
-        users: list[Hit] = []
+        users: list[RuleMatch] = []
         for hit in hits:
             if (
                 hit is first
@@ -568,7 +570,7 @@ class FixMaker:
         fix = self.fix(first.rule, f"Import `{new}`", level, reason, edits, requires=requires)
         return {id(hit): fix for hit in (first, *users)}
 
-    def _others(self, first: Hit, users: Sequence[Hit]) -> bool:
+    def _others(self, first: RuleMatch, users: Sequence[RuleMatch]) -> bool:
         """Whether the module of an `import old.module` is reached where nothing will be changed."""
         changed = {hit.use.start for hit in users}
         root = first.name.partition(".")[0]
@@ -587,7 +589,7 @@ class FixMaker:
                 return case
         return None
 
-    def _new_name(self, first: Hit, hits: list[Hit]) -> str | None:
+    def _new_name(self, first: RuleMatch, hits: list[RuleMatch]) -> str | None:
         """The qualified name that takes the place of what the import binds; None: there is not one."""
         binding = first.use.binding
         if binding is None or first.name != binding.target:
@@ -600,7 +602,7 @@ class FixMaker:
         for hit in hits:
             if hit is first:
                 continue
-            if hit.use.rest or not self.may_fix(hit):
+            if hit.use.attribute_path or not self.may_fix(hit):
                 return None
             made = self._rewrite(hit, None, "")
             callees.add(made[4] if made is not None else None)
@@ -628,7 +630,7 @@ def _joined(fixes: Mapping[int, Fix]) -> dict[int, Fix]:
     return dict.fromkeys(fixes, whole)
 
 
-def variables(hit: Hit) -> Mapping[str, str]:
+def variables(hit: RuleMatch) -> Mapping[str, str]:
     """What templates of the rule may name for this symbol: `$new` and its like."""
     rule = hit.rule
     if hit.symbol in rule.modules and hit.symbol not in rule.symbols:
@@ -637,7 +639,7 @@ def variables(hit: Hit) -> Mapping[str, str]:
     return rule.symbols.get(hit.symbol, {})
 
 
-def _needed(case: Case, hit: Hit) -> Case:
+def _needed(case: Case, hit: RuleMatch) -> Case:
     """The case without the release that it requires, where the new name is of no library of torch."""
     new = variables(hit).get("new")
     return case._replace(requires=None) if new and new.partition(".")[0] not in LIBRARY_ROOTS else case

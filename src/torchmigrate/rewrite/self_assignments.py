@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 
 from torchmigrate.findings import Edit, Fix
-from torchmigrate.match.rule_matches import Hit
+from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.apply import splice
 from torchmigrate.rewrite.lines import logical_line
 from torchmigrate.source.text import Source
@@ -17,7 +17,7 @@ _DOTTED = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 
 
 def remove_idle(
-    found: list[tuple[Hit, Fix | None]],
+    found: list[tuple[RuleMatch, Fix | None]],
     source: Source,
     remove: Callable[[list[ast.stmt], list[ast.stmt]], tuple[Edit, ...]],
 ) -> None:

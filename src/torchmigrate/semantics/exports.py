@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 from functools import cached_property
 
-from torchmigrate.semantics.model import Binding, Names
+from torchmigrate.semantics.model import Binding, SemanticModel
 from torchmigrate.source.trees import walk
 
 # Whether another file takes a name; the flag says whether a star import takes it.
@@ -34,7 +34,7 @@ class Exports:
         elsewhere: whether another file of the project takes a name; asked last, since it may take long.
     """
 
-    def __init__(self, names: Names, *, is_init: bool = False, elsewhere: Elsewhere = nobody) -> None:
+    def __init__(self, names: SemanticModel, *, is_init: bool = False, elsewhere: Elsewhere = nobody) -> None:
         self.names = names
         self.is_init = is_init
         self._elsewhere = elsewhere

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from torchmigrate.semantics.guards.formulas import Formula
 
 
-class Kind(enum.Enum):
+class BindingKind(enum.Enum):
     """How a name is bound."""
 
     IMPORT = "import"  # import a.b [as c]
@@ -30,7 +30,7 @@ class Kind(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Qual:
+class QualifiedName:
     """A module, class or function of a library, by its qualified name."""
 
     name: str
@@ -132,7 +132,7 @@ class Opaque:
 
 
 OPAQUE = Opaque()
-Candidate = Qual | Instance | Items | Const | VersionOf | Flag | Mark | Parameters | Local | Opaque
+Candidate = QualifiedName | Instance | Items | Const | VersionOf | Flag | Mark | Parameters | Local | Opaque
 Value = tuple[Candidate, ...]  # every candidate, in a fixed order; empty: not bound at that place
 
 
@@ -161,7 +161,7 @@ class Binding:
 
     id: int
     name: str
-    kind: Kind
+    kind: BindingKind
     scope: Scope
     node: ast.AST  # the ast.alias, target, def, ...
     statement: ast.stmt
@@ -178,7 +178,7 @@ class Binding:
 
     @property
     def is_import(self) -> bool:
-        return self.kind in (Kind.IMPORT, Kind.FROM_IMPORT)
+        return self.kind in (BindingKind.IMPORT, BindingKind.FROM_IMPORT)
 
 
 class Role(enum.Enum):
@@ -211,7 +211,7 @@ class Use:
     decorates: ast.AST | None = None  # the function or class, when this (or its call) is a decorator
     binding: Binding | None = None  # the sole import binding of the chain's first name
     origins: tuple[Binding, ...] = ()  # every binding that the chain's first name may have come from
-    rest: str = ""  # the attributes after that first name, such as "linalg.qr"
+    attribute_path: str = ""  # the attributes after that first name, such as "linalg.qr"
     method: bool = False  # an attribute of an Instance: candidates are like "torch.Tensor.symeig"
     in_string: bool = False  # inside a string annotation, or the string itself
     in_fstring: bool = False  # inside an f-string whose inner positions are unreliable (Python < 3.12)
@@ -283,7 +283,7 @@ class Operation(NamedTuple):
 
 
 @dataclass(eq=False, slots=True)
-class Names:
+class SemanticModel:
     """Everything that the resolver found in one file."""
 
     tree: ast.Module

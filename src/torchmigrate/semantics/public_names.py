@@ -55,7 +55,7 @@ _SPELLINGS = [
 
 
 @lru_cache(maxsize=8192)
-def canonical(name: str) -> str:
+def public_name(name: str) -> str:
     """The public spelling of a qualified name; the name itself where there is no other."""
     for start, pattern, new in _SPELLINGS:
         if name.startswith(start):  # most patterns are never needed, so that they are not compiled before

@@ -18,7 +18,7 @@ from torchmigrate.codemods.base.findings import finding_at
 from torchmigrate.codemods.base.functions import Functions, functions_of
 from torchmigrate.codemods.base.unclear import Unclear
 from torchmigrate.findings import Applicability, Finding, Fix
-from torchmigrate.match.rule_matches import Hit
+from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.fix_maker import required
 from torchmigrate.rewrite.imports.planner import Refusal
@@ -42,7 +42,7 @@ _PLAN = "apex_amp"
 _SUPPRESSED = "line {line} is suppressed, and all uses of apex.amp change together"
 
 
-def find(rule: Rule, hits: Sequence[Hit], file: FileContext) -> Iterator[Finding]:
+def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
     """A finding for every hit of one of the rules; the fix, or what is in its way, is the same for all."""
     made = file.once(_PLAN, lambda: _make(rule, file))
     fix = made if isinstance(made, Fix) else None
@@ -84,7 +84,7 @@ def _without_branch(use: Use, functions: Functions) -> str:
     return f"delete the branch of apex, {branch}, and the option that chooses it; keep that of `torch.amp`"
 
 
-def _forward(rule: Rule, hits: Sequence[Hit], file: FileContext, fix: Fix | None) -> list[Finding]:
+def _forward(rule: Rule, hits: Sequence[RuleMatch], file: FileContext, fix: Fix | None) -> list[Finding]:
     """A finding for every forward pass of a file that knows nothing of autocast yet."""
     if "autocast" in file.source.text:
         return []
@@ -93,7 +93,7 @@ def _forward(rule: Rule, hits: Sequence[Hit], file: FileContext, fix: Fix | None
     return [finding_at(rule, file, file.source.span(call), symbol=symbol, fix=fix) for call in calls]
 
 
-def _members(rule: Rule, hits: Sequence[Hit], file: FileContext, fix: Fix | None) -> list[Finding]:
+def _members(rule: Rule, hits: Sequence[RuleMatch], file: FileContext, fix: Fix | None) -> list[Finding]:
     """A finding for every step, clipping and the like of a file without another scaler."""
     found = _known_members(hits, file)
     return [
@@ -104,7 +104,7 @@ def _members(rule: Rule, hits: Sequence[Hit], file: FileContext, fix: Fix | None
     ]
 
 
-def _known_members(hits: Sequence[Hit], file: FileContext) -> list[Member]:
+def _known_members(hits: Sequence[RuleMatch], file: FileContext) -> list[Member]:
     if "GradScaler" in file.source.text:
         return []
     uses = [hit.use for hit in hits if hit.rule.name == _MEMBERS]

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from torchmigrate.codemods.base.functions import Function, Functions, key_of, own
-from torchmigrate.semantics.flow.mentions import LOOPS, together
-from torchmigrate.semantics.model import Names, Role, Use
+from torchmigrate.semantics.flow.mentions import LOOPS, common_block
+from torchmigrate.semantics.model import Role, SemanticModel, Use
 
 _OPTIMIZER = "optimizer of apex.amp"
 _WRAPPER = "FP16_Optimizer"
@@ -50,7 +50,7 @@ class Member:
     recipe: str
 
 
-def members(uses: Sequence[Use], names: Names, functions: Functions) -> list[Member]:
+def members(uses: Sequence[Use], names: SemanticModel, functions: Functions) -> list[Member]:
     """The steps of the optimizers that apex is given, and the clipping of their gradients, in source order.
 
     Args:
@@ -155,7 +155,7 @@ def _of_masters(statement: ast.stmt) -> bool:
 
 
 def _clipping(
-    names: Names,
+    names: SemanticModel,
     functions: Functions,
     scaled: _Scaled,
     steps: Sequence[tuple[ast.Attribute, ast.stmt, Function]],
@@ -182,7 +182,7 @@ def _clipping(
             continue
         later = bisect_left(lines.get(function, []), use.statement.lineno)
         for node, statement in mine.get(function, [])[later:]:
-            common = together([functions.spots[id(use.statement)], functions.spots[id(statement)]])
+            common = common_block([functions.spots[id(use.statement)], functions.spots[id(statement)]])
             if common is not None and common[0].index < common[1].index:
                 yield call, ast.unparse(node.value)
                 break

@@ -12,7 +12,7 @@ from torchmigrate.rewrite.imports.edits import ImportStatement
 from torchmigrate.rewrite.lines import end_of, start_of
 from torchmigrate.rewrite.statements import Rewriting
 from torchmigrate.semantics.flow.mentions import Spot
-from torchmigrate.semantics.model import Names, Use
+from torchmigrate.semantics.model import SemanticModel, Use
 
 
 class Presence:
@@ -21,7 +21,7 @@ class Presence:
     flags: names that say so, bound in a `try` around the import.
     """
 
-    def __init__(self, uses: Uses, names: Names, functions: Functions, rewriting: Rewriting) -> None:
+    def __init__(self, uses: Uses, names: SemanticModel, functions: Functions, rewriting: Rewriting) -> None:
         self.uses = uses
         self.names = names
         self.functions = functions

@@ -14,7 +14,7 @@ from torchmigrate.match.conditions import binds_or_waits
 from torchmigrate.rewrite.lines import end_of
 from torchmigrate.rewrite.parentheses import behind_closers
 from torchmigrate.rewrite.statements import Rewriting, is_enclosed
-from torchmigrate.semantics.flow.mentions import Spot, together
+from torchmigrate.semantics.flow.mentions import Spot, common_block
 
 _NAMES = ("scaler", "grad_scaler", "amp_scaler", "torch_scaler")
 _MAKE = 'make `scaler = torch.amp.GradScaler("cuda", enabled=...)` where `amp.initialize` is, and hand it to'
@@ -124,7 +124,7 @@ class Scaler:
 
     def reaches(self, statement: ast.stmt) -> bool:
         """Whether a statement of the home stands in the block that the other uses of the scaler share."""
-        common = together([self.functions.spots[id(item)] for item in self.places])
+        common = common_block([self.functions.spots[id(item)] for item in self.places])
         return self.in_class is not None or (
             common is not None and self.functions.spots[id(statement)].within(common[0].block) is not None
         )
@@ -196,7 +196,7 @@ class Scaler:
         init = self.functions.spots[id(self.first.statement)]
         spots = [self.functions.spots[id(statement)] for statement in self.places]
         block = init.block
-        common = together(spots)
+        common = common_block(spots)
         if self.in_class is not None:
             self._always_made()
             block = init.chain()[0].block

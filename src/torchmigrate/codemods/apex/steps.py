@@ -13,7 +13,7 @@ from torchmigrate.codemods.apex.uses import Uses
 from torchmigrate.codemods.base.functions import Function, Functions, key_of, own
 from torchmigrate.codemods.base.unclear import Unclear
 from torchmigrate.rewrite.statements import Rewriting
-from torchmigrate.semantics.flow.mentions import LOOPS, Spot, together
+from torchmigrate.semantics.flow.mentions import LOOPS, Spot, common_block
 
 _OLD_METHODS = frozenset(
     "backward clip_master_grads clip_fp32_grads update_master_grads unscale_grads _amp_stash".split()
@@ -150,7 +150,7 @@ class Steps:
             if len({step.number for step in group}) == 1:
                 found += [step.statement for step in group]
                 continue
-            common = together([self.functions.spots[id(step.statement)] for step in group])
+            common = common_block([self.functions.spots[id(step.statement)] for step in group])
             order = sorted(common or [], key=lambda spot: spot.index)
             line = group[0].statement.lineno
             if len({spot.index for spot in order}) < len(group):
@@ -229,7 +229,7 @@ class Steps:
         """Whether a step follows a statement of its function under no other condition."""
         if self.functions.owners[id(statement)] is not step.function:
             return False
-        common = together([self.functions.spots[id(statement)], self.functions.spots[id(step.statement)]])
+        common = common_block([self.functions.spots[id(statement)], self.functions.spots[id(step.statement)]])
         return (
             common is not None and common[1].statement is step.statement and common[0].index < common[1].index
         )
@@ -319,7 +319,7 @@ class Steps:
     def _before_all(self, items: list[Gradients], step: Step) -> ast.stmt:
         """The statement before which gradients are unscaled, once for all of their uses."""
         spots = [self.functions.spots[id(item.statement)] for item in items]
-        common = together(spots)
+        common = common_block(spots)
         assert common is not None, "all stand before the same step"
         place = min(common, key=lambda spot: spot.index)
         here: Spot | None = place

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from torchmigrate.codemods.base.functions import Function, Functions, key_of
 from torchmigrate.codemods.base.unclear import Unclear
-from torchmigrate.semantics.model import Binding, Const, Names, Qual, Role, Use
+from torchmigrate.semantics.model import Binding, Const, QualifiedName, Role, SemanticModel, Use
 
 _AMP = "apex.amp"
 _NATIVE = ("torch.amp", "torch.cuda.amp", "torch.autocast", "torch.cpu.amp")
@@ -133,7 +133,7 @@ class Uses:
         return found + [(item.function, item.statement) for item in self.handed]
 
 
-def concerned(names: Names) -> list[Use]:
+def concerned(names: SemanticModel) -> list[Use]:
     """The uses of apex.amp and apex.fp16_utils in a file."""
     return [
         use for use in names.uses if any(_of_amp(name) for name in use.candidates) and not is_foreign(use)
@@ -153,7 +153,7 @@ def _of_amp(name: str) -> bool:
     )
 
 
-def read(names: Names, functions: Functions) -> Uses:
+def read(names: SemanticModel, functions: Functions) -> Uses:
     """Read every use.
 
     Raises:
@@ -173,7 +173,7 @@ def read(names: Names, functions: Functions) -> Uses:
     return found
 
 
-def _read_star(use: Use, names: Names, found: Uses) -> None:
+def _read_star(use: Use, names: SemanticModel, found: Uses) -> None:
     """`from apex.fp16_utils import *` goes if nothing of it is used.
 
     Raises:
@@ -246,7 +246,7 @@ def _stands_for(binding: Binding) -> bool:
         return (binding.target or "").partition(".")[0] == "apex"
     return all(
         (isinstance(item, Const) and item.value in (None, False))
-        or (isinstance(item, Qual) and _of_amp(item.name))
+        or (isinstance(item, QualifiedName) and _of_amp(item.name))
         for item in binding.value
     )
 

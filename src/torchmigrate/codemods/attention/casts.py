@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 
 from torchmigrate.codemods.attention.sites import Site
-from torchmigrate.codemods.attention.trail import Trail, binds
+from torchmigrate.codemods.attention.trail import RemovedStatements, binds
 from torchmigrate.codemods.base.operations import Operation, Reader
 from torchmigrate.codemods.base.unclear import Unclear
 from torchmigrate.semantics.facts.answers import Answers
@@ -45,7 +45,7 @@ class Casts:
             raise Unclear(_OTHER)
         self.up = True
 
-    def of_scores(self, operation: Operation, trail: Trail) -> None:
+    def of_scores(self, operation: Operation, trail: RemovedStatements) -> None:
         """Note a cast of the scores.
 
         Raises:
@@ -58,7 +58,7 @@ class Casts:
         for item in operation.operands[1:]:
             trail.allow(item)
 
-    def of_weights(self, operation: Operation, trail: Trail) -> None:
+    def of_weights(self, operation: Operation, trail: RemovedStatements) -> None:
         """Note a cast of the weights.
 
         Raises:

@@ -18,7 +18,7 @@ from torchmigrate.codemods.attention.products import (
 from torchmigrate.codemods.attention.scale import Numbers, is_positive
 from torchmigrate.codemods.attention.sites import Site, last_dimension
 from torchmigrate.codemods.attention.trail import (
-    Trail,
+    RemovedStatements,
     binds,
     changed_in_place,
     is_plain,
@@ -53,7 +53,7 @@ class Parts:
     query: Turned
     key: Turned
     value: Turned
-    trail: Trail
+    trail: RemovedStatements
     result: str = ""
     scale: ast.expr | None = None
     divided: bool = False
@@ -71,7 +71,7 @@ class PartsReader:
         self.site = site
         self.reader = reader
         self.numbers = Numbers(site, reader)
-        self.trail = Trail(site)
+        self.trail = RemovedStatements(site)
         self.casts = Casts(site, reader)
         self.turned = False  # whether the weights are transposed where they meet the values
         self.dim: int | None = None  # of the softmax

@@ -21,7 +21,7 @@ from torchmigrate.codemods.base.placing import use_at
 from torchmigrate.codemods.base.unclear import Unclear
 from torchmigrate.codemods.base.words import Words
 from torchmigrate.findings import Edit, Finding, Fix
-from torchmigrate.match.rule_matches import Hit
+from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.imports.planner import Refusal
 from torchmigrate.rewrite.lines import line_start, logical_line, start_of
@@ -41,7 +41,7 @@ _MOST = 16  # attentions of one function that are followed: for each, the whole 
 _TOO_MANY = f"there are more than {_MOST} in this function"
 
 
-def find(rule: Rule, hits: Sequence[Hit], file: FileContext) -> Iterator[Finding]:
+def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
     """A finding for every attention of a file, at its softmax."""
     if not _has_products(file):
         return

@@ -19,7 +19,7 @@ _RETURNED = (
 )
 
 
-class Trail:
+class RemovedStatements:
     """The statements of one site that compute nothing but scores and weights.
 
     gone: those of the site's own block, one behind the other; inner: others, each with its block.

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from torchmigrate.rewrite.context import FileContext
-from torchmigrate.semantics.flow.mentions import Spot, blocks, together
+from torchmigrate.semantics.flow.mentions import Spot, blocks, common_block
 from torchmigrate.source.trees import children
 
 _WRAPS = re.compile(r"parallel|ddp|compile|convert_|sync", re.IGNORECASE)
@@ -182,7 +182,7 @@ class Functions:
 
     def apart(self, one: ast.stmt, other: ast.stmt) -> bool:
         """Whether two statements stand in both branches of an `if`."""
-        common = together([self.spots[id(one)], self.spots[id(other)]])
+        common = common_block([self.spots[id(one)], self.spots[id(other)]])
         return (
             common is not None
             and one is not other

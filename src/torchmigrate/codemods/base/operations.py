@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from torchmigrate.semantics.model import Names
+from torchmigrate.semantics.model import SemanticModel
 from torchmigrate.source.trees import walk
 
 # Qualified names of functions, by what they do. Methods of the same name do the same to their object.
@@ -111,7 +111,7 @@ class Layers:
 class Reader:
     """Reads the expressions of one file."""
 
-    def __init__(self, names: Names) -> None:
+    def __init__(self, names: SemanticModel) -> None:
         self._resolved = {id(use.node): use.candidates[0] for use in names.uses if use.sure}
         self._layers: dict[int, Layers] = {}
         self._given: dict[int, dict[str, list[ast.expr]]] = {}

@@ -9,14 +9,14 @@ from dataclasses import dataclass, replace
 from torchmigrate.findings import Edit
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.lines import end_of, line_start, logical_line, start_of
-from torchmigrate.semantics.flow.mentions import Spot, blocks, together
+from torchmigrate.semantics.flow.mentions import Spot, blocks, common_block
 from torchmigrate.semantics.model import NO_GUARDS, Role, Scope, Use
 from torchmigrate.source.text import Source
 
 
 def inside_one(spots: Sequence[Spot]) -> list[Spot]:
     """What `together` gives, for statements of one scope."""
-    found = together(spots)
+    found = common_block(spots)
     assert found is not None, "all statements stand in the body of the scope"
     return found
 
@@ -102,8 +102,12 @@ def use_at(
             break
         head = other.binding.target if other.binding is not None else None
         here = other.scope is scope and any(other.block is block for block in around)
-        if here and head == "torch" and other.sure and other.rest and not other.in_fstring:
+        if here and head == "torch" and other.sure and other.attribute_path and not other.in_fstring:
             return replace(
-                use, node=other.node, candidates=other.candidates, rest=other.rest, binding=other.binding
+                use,
+                node=other.node,
+                candidates=other.candidates,
+                attribute_path=other.attribute_path,
+                binding=other.binding,
             )
     return use

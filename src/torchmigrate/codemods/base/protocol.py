@@ -7,7 +7,7 @@ from typing import Protocol
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.findings import Finding
-from torchmigrate.match.rule_matches import Hit
+from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
 
 
@@ -19,7 +19,7 @@ class Codemod(Protocol):
     """
 
     @staticmethod
-    def find(rule: Rule, hits: Sequence[Hit], file: FileContext, /) -> Iterable[Finding]:
+    def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext, /) -> Iterable[Finding]:
         """What a file holds for a rule.
 
         Args:

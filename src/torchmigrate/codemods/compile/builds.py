@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from torchmigrate.codemods.compile.events import Build
 from torchmigrate.codemods.compile.kinds import Built, ModelKinds
 from torchmigrate.semantics.flow.mentions import Spot, blocks
-from torchmigrate.semantics.model import Kind, Names, Scope
+from torchmigrate.semantics.model import BindingKind, Scope, SemanticModel
 from torchmigrate.source.text import Source
 
 # Methods that give back the model itself. The first group puts it somewhere or changes its type.
@@ -29,7 +29,7 @@ class Builds:
         kinds: what its calls give.
     """
 
-    def __init__(self, names: Names, source: Source, kinds: ModelKinds) -> None:
+    def __init__(self, names: SemanticModel, source: Source, kinds: ModelKinds) -> None:
         self.names = names
         self.kinds = kinds
         # Where the call that builds a model does not tell that it does, only these variables are followed.
@@ -39,7 +39,7 @@ class Builds:
         """The module and the functions in which something is assigned that may be a model."""
         found: dict[int, Scope] = {}
         for binding in self.names.bindings:
-            if binding.kind is not Kind.ASSIGNMENT or id(binding.scope) in found:
+            if binding.kind is not BindingKind.ASSIGNMENT or id(binding.scope) in found:
                 continue
             if not isinstance(binding.scope.node, (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef)):
                 continue

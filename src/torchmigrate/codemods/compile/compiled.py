@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from torchmigrate.codemods.compile.kinds import TAKEN_OVER, below
-from torchmigrate.match.rule_matches import Hit
-from torchmigrate.semantics.model import Names, Role, Scope
+from torchmigrate.match.rule_matches import RuleMatch
+from torchmigrate.semantics.model import Role, Scope, SemanticModel
 
 COMPILE = "torch.compile"
 _MOST = 200  # bindings of a variable that are looked through for every use
@@ -21,14 +21,14 @@ WRAPPERS = DATA_PARALLEL | DISTRIBUTED
 class Compiled:
     """`model = torch.compile(model, ...)`: the target is a variable, or an attribute of one."""
 
-    hit: Hit
+    hit: RuleMatch
     statement: ast.Assign
     call: ast.Call
     target: ast.Name | ast.Attribute
     model: ast.expr
 
 
-def is_taken_over(names: Names) -> bool:
+def is_taken_over(names: SemanticModel) -> bool:
     """Whether a file uses a library whose models are not compiled here: Lightning, accelerate, torchopt."""
     return any(
         below(name, TAKEN_OVER)
@@ -37,7 +37,7 @@ def is_taken_over(names: Names) -> bool:
     )
 
 
-def compiled_models(hits: Sequence[Hit]) -> Iterator[Compiled]:
+def compiled_models(hits: Sequence[RuleMatch]) -> Iterator[Compiled]:
     """The assignments of what `torch.compile` gives."""
     for hit in hits:
         call, statement = hit.use.call, hit.use.statement
@@ -74,6 +74,6 @@ def last_value(name: ast.Name, before: ast.stmt, scope: Scope) -> ast.expr | Non
     return last.value if isinstance(last.targets[0], ast.Name) else None
 
 
-def uses_by_node(names: Names) -> dict[int, str]:
+def uses_by_node(names: SemanticModel) -> dict[int, str]:
     """The library names that expressions surely are, by id()."""
     return {id(use.node): use.candidates[0] for use in names.uses if use.sure}

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.findings import Edit, Finding, Fix
-from torchmigrate.match.rule_matches import Hit
+from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.fix_maker import required
 from torchmigrate.rewrite.imports.planner import Refusal
@@ -23,7 +23,7 @@ _COMPILE = "torch.compile"
 _KEYWORDS = {"backend": "backend", "nopython": "fullgraph", "dynamic": "dynamic", "disable": "disable"}
 
 
-def find(rule: Rule, hits: Sequence[Hit], file: FileContext) -> Iterator[Finding]:
+def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
     """A finding for every use."""
     around: dict[int, ast.Call] = {}
     if hits:
@@ -32,7 +32,7 @@ def find(rule: Rule, hits: Sequence[Hit], file: FileContext) -> Iterator[Finding
         yield file.fixes.finding(hit, _fix(rule, hit, around, file))
 
 
-def _fix(rule: Rule, hit: Hit, around: dict[int, ast.Call], file: FileContext) -> Fix | None:
+def _fix(rule: Rule, hit: RuleMatch, around: dict[int, ast.Call], file: FileContext) -> Fix | None:
     use, call = hit.use, hit.use.call
     if use.role is not Role.CALL or call is None or not file.fixes.may_fix(hit):
         return None

@@ -35,7 +35,7 @@ class Event(enum.Enum):
 
 
 @dataclass(eq=False, slots=True)
-class Happening:
+class ModelEvent:
     """An event with the mention that makes it."""
 
     event: Event
@@ -61,7 +61,7 @@ class Life:
 
     name: str
     builds: list[Build]
-    happenings: list[Happening] = field(default_factory=list)
+    happenings: list[ModelEvent] = field(default_factory=list)
     # id() of the statements that bind the same model again, with the name
     rebinds: set[tuple[int, str]] = field(default_factory=set)
 

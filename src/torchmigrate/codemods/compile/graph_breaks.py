@@ -15,7 +15,7 @@ from torchmigrate.codemods.base.findings import finding_at
 from torchmigrate.codemods.compile.compiled import uses_by_node
 from torchmigrate.codemods.compile.kinds import ModelKinds, below
 from torchmigrate.findings import Finding
-from torchmigrate.match.rule_matches import Hit
+from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.semantics.model import Scope
 from torchmigrate.semantics.values.slots import UNKNOWN
@@ -40,7 +40,7 @@ _OFF = re.compile(
 )
 
 
-def find(rule: Rule, hits: list[Hit], file: FileContext) -> Iterator[Finding]:
+def find(rule: Rule, hits: list[RuleMatch], file: FileContext) -> Iterator[Finding]:
     """A finding at every place in a `forward` that the compiler cannot follow; nothing is rewritten."""
     finder = _Breaks(file)
     for scope in file.names.scopes:

@@ -13,8 +13,8 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from functools import cached_property, lru_cache
 
-from torchmigrate.semantics.model import Kind, Names, Scope
-from torchmigrate.semantics.public_names import canonical
+from torchmigrate.semantics.model import BindingKind, Scope, SemanticModel
+from torchmigrate.semantics.public_names import public_name
 from torchmigrate.source.text import Source
 
 
@@ -151,7 +151,7 @@ _FROM = frozenset("from_pretrained from_config from_encoder_decoder_pretrained".
 class ModelKinds:
     """Answers about the calls of one file."""
 
-    def __init__(self, names: Names, source: Source) -> None:
+    def __init__(self, names: SemanticModel, source: Source) -> None:
         self.names = names
         self.source = source
         self.scopes = {id(scope.node): scope for scope in names.scopes}
@@ -165,7 +165,7 @@ class ModelKinds:
         """The names that a dotted expression may mean in any library; empty if it comes from no import."""
         recorded = self._recorded.get(id(node))
         if recorded is not None:
-            return tuple(canonical(name) for name in recorded)
+            return tuple(public_name(name) for name in recorded)
         rest: list[str] = []
         while isinstance(node, ast.Attribute):
             rest.append(node.attr)
@@ -180,7 +180,7 @@ class ModelKinds:
             bound = held.bindings[node.id]
             every = [item.target for item in bound if item.is_import and item.target is not None]
             targets = self._imported[held, node.id] = tuple(dict.fromkeys(every))
-        return tuple(dict.fromkeys(canonical(".".join([target, *reversed(rest)])) for target in targets))
+        return tuple(dict.fromkeys(public_name(".".join([target, *reversed(rest)])) for target in targets))
 
     def holder(self, name: str, scope: Scope) -> Scope | None:
         """The scope that a name is bound in, seen from `scope`."""
@@ -200,7 +200,7 @@ class ModelKinds:
         node = found[0].node
         return (
             node
-            if len(found) == 1 and found[0].kind is Kind.DEFINITION and isinstance(node, ast.stmt)
+            if len(found) == 1 and found[0].kind is BindingKind.DEFINITION and isinstance(node, ast.stmt)
             else None
         )
 

@@ -6,10 +6,10 @@ import ast
 from collections.abc import Iterator
 
 from torchmigrate.codemods.compile.builds import MODES, SAME_OBJECT, Builds, assigned, is_method_of_same
-from torchmigrate.codemods.compile.events import Event, Happening, Life
+from torchmigrate.codemods.compile.events import Event, Life, ModelEvent
 from torchmigrate.codemods.compile.kinds import ModelKinds, Role
 from torchmigrate.semantics.flow.mentions import Mention, Mentions, parameters
-from torchmigrate.semantics.model import Names, Scope
+from torchmigrate.semantics.model import Scope, SemanticModel
 from torchmigrate.source.text import Source
 
 _STATE = frozenset(["state_dict", "load_state_dict", "save_pretrained"])
@@ -25,7 +25,7 @@ _OPTIMIZER = "optim"
 _MAX_CALLS = 3  # how deep calls of the file's own functions are followed
 
 
-class Lives:
+class ModelHistories:
     """The lives of the models in each scope of a file.
 
     Args:
@@ -33,7 +33,7 @@ class Lives:
         source: its text.
     """
 
-    def __init__(self, names: Names, source: Source) -> None:
+    def __init__(self, names: SemanticModel, source: Source) -> None:
         self.names = names
         self.source = source
         self.kinds = ModelKinds(names, source)
@@ -83,7 +83,7 @@ class Lives:
         """Add what happens to a variable (the life's own, or another name of the model) to the life."""
         for mention in mentions.of[name]:
             for event, node in self._events(mention, mentions, scope, 0):
-                life.happenings.append(Happening(event, mention, node))
+                life.happenings.append(ModelEvent(event, mention, node))
                 self._rebinding(event, node, mention, mentions, life, name, aliases)
 
     def _rebinding(

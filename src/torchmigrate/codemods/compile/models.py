@@ -13,16 +13,16 @@ from collections.abc import Iterable, Iterator
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.placing import inside_one, line_behind, runs_one_of, use_at
 from torchmigrate.codemods.compile.compiled import is_taken_over
-from torchmigrate.codemods.compile.events import Build, Event, Happening, Life
+from torchmigrate.codemods.compile.events import Build, Event, Life, ModelEvent
 from torchmigrate.codemods.compile.kinds import Built, below
-from torchmigrate.codemods.compile.life import Lives
+from torchmigrate.codemods.compile.life import ModelHistories
 from torchmigrate.findings import Edit, Finding, Fix
-from torchmigrate.match.rule_matches import Hit
+from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.fix_maker import fill, required
 from torchmigrate.rewrite.imports.planner import Refusal
 from torchmigrate.semantics.flow.mentions import Spot, position
-from torchmigrate.semantics.model import Names, Scope
+from torchmigrate.semantics.model import Scope, SemanticModel
 from torchmigrate.versions.range import applicability, severity, timeline
 
 COMPILE = "torch.compile"
@@ -48,7 +48,7 @@ _SHARD = "with FSDP, it is the sharded model that is compiled"
 _TWICE = "the file differentiates with `{}=`, which compiled models refuse"
 
 
-def find(rule: Rule, hits: list[Hit], file: FileContext) -> Iterable[Finding]:
+def find(rule: Rule, hits: list[RuleMatch], file: FileContext) -> Iterable[Finding]:
     """A finding for every model of a file that could be compiled.
 
     Args:
@@ -60,13 +60,13 @@ def find(rule: Rule, hits: list[Hit], file: FileContext) -> Iterable[Finding]:
     imported = {binding.module or "" for binding in names.imports}
     if is_taken_over(names) or any(below(module, _TESTS) for module in imported):
         return
-    lives = Lives(names, file.source)
+    lives = ModelHistories(names, file.source)
     for scope in lives.builds.scopes():
         if isinstance(scope.node, ast.Module) or _may_train(scope, lives):
             yield from _in_scope(scope, lives, rule, file)
 
 
-def _differentiates_twice(names: Names, text: str) -> str | None:
+def _differentiates_twice(names: SemanticModel, text: str) -> str | None:
     """What a file has that goes through a backward graph again: what is compiled cannot do that.
 
     Checked on torch 2.13: `create_graph` raises always, `retain_graph` after a backward without it.
@@ -81,7 +81,7 @@ def _differentiates_twice(names: Names, text: str) -> str | None:
     return None
 
 
-def _may_train(scope: Scope, lives: Lives) -> bool:
+def _may_train(scope: Scope, lives: ModelHistories) -> bool:
     """Whether a scope is a function, but no test and no method of a module, where models are only parts."""
     node, owner = scope.node, scope.parent
     if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
@@ -99,7 +99,7 @@ def _may_train(scope: Scope, lives: Lives) -> bool:
     )
 
 
-def _in_scope(scope: Scope, lives: Lives, rule: Rule, file: FileContext) -> Iterator[Finding]:
+def _in_scope(scope: Scope, lives: ModelHistories, rule: Rule, file: FileContext) -> Iterator[Finding]:
     every = lives.of(scope)
     found = [life for life in every if _is_candidate(life, scope)]
     models = {id(build.core) for life in every for build in life.builds if build.kind is Built.MODEL}
@@ -137,7 +137,7 @@ def _is_candidate(life: Life, scope: Scope) -> bool:
     return looped and (moved or in_mode or life.has(Event.STATE))
 
 
-def _repeated(item: Happening, life: Life) -> bool:
+def _repeated(item: ModelEvent, life: Life) -> bool:
     """Whether something happens in a loop that the model is not built in."""
     built = {id(spot.statement) for spot in life.builds[0].spot.chain()[:-1]}
     return bool(item.mention.loops - built)
@@ -186,7 +186,7 @@ def _obstacle(life: Life, place: Spot) -> str | None:
     return None
 
 
-def _moved_before(life: Life, barrier: Happening) -> bool:
+def _moved_before(life: Life, barrier: ModelEvent) -> bool:
     """Whether the model is moved before it first runs, so that later moves are for something else."""
     moves = [item.mention.position for item in _straight(life) if item.event is Event.MOVE]
     chained = any(set(build.chain) - _NO_MOVES for build in life.builds)
@@ -207,20 +207,20 @@ def _place(life: Life) -> Spot:
     return max(inside_one(spots), key=lambda spot: spot.index)
 
 
-def _while_running(item: Happening, barrier: Happening | None, life: Life) -> bool:
+def _while_running(item: ModelEvent, barrier: ModelEvent | None, life: Life) -> bool:
     """Whether a change, and no move, belongs to the loop that runs the model."""
     if item.event in (Event.MOVE, Event.TO_CPU) or barrier is None or not _repeated(item, life):
         return False
     return bool(item.mention.loops & barrier.mention.loops)
 
 
-def _straight(life: Life) -> list[Happening]:
+def _straight(life: Life) -> list[ModelEvent]:
     """What happens to the model in the scope itself, behind its first build."""
     start = position(life.builds[0].spot, life.builds[0].target)
     return [item for item in life.happenings if not item.mention.nested and item.mention.position > start]
 
 
-def _barrier(life: Life) -> Happening | None:
+def _barrier(life: Life) -> ModelEvent | None:
     """The first that runs the model, wraps it or hands it to something that may."""
     for item in _straight(life):
         if item.event in (

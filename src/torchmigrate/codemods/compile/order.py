@@ -16,7 +16,7 @@ from torchmigrate.codemods.compile.compiled import (
     uses_by_node,
 )
 from torchmigrate.findings import Finding
-from torchmigrate.match.rule_matches import Hit
+from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.semantics.model import Role, Scope
 from torchmigrate.source.trees import walk
@@ -32,7 +32,7 @@ _OUTSIDE = (
 )
 
 
-def find(rule: Rule, hits: Sequence[Hit], file: FileContext) -> Iterator[Finding]:
+def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
     """A finding at every call that wraps in the wrong order; nothing is rewritten."""
     names = file.names
     if is_taken_over(names):

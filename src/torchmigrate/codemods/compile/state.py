@@ -23,7 +23,7 @@ from torchmigrate.codemods.compile.compiled import (
     uses_by_node,
 )
 from torchmigrate.findings import Edit, Finding, Fix
-from torchmigrate.match.rule_matches import Hit
+from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.fix_maker import required
 from torchmigrate.rewrite.lines import logical_line
@@ -44,7 +44,7 @@ _FORWARD = "call `{target}(...)` not its `forward`, which stays as it is, then c
 _UNCLEAR = "compile in place (`{target}.compile(...)`, torch 2.1), or save `{target}._orig_mod.state_dict()`"
 
 
-def find(rule: Rule, hits: Sequence[Hit], file: FileContext) -> Iterator[Finding]:
+def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
     """A finding at every state dict that is saved with the prefix; those of one model share their fix."""
     if not hits or _KNOWN.search(file.source.text) or is_taken_over(file.names):
         return

@@ -12,7 +12,7 @@ from torchmigrate.codemods.base.placing import use_at
 from torchmigrate.codemods.base.words import Words
 from torchmigrate.codemods.compile.compiled import COMPILE, is_taken_over
 from torchmigrate.findings import Edit, Finding, Fix
-from torchmigrate.match.rule_matches import Hit
+from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.fix_maker import required
 from torchmigrate.rewrite.imports.planner import Refusal
@@ -39,7 +39,7 @@ _SCALER = "gradient scaling is not traced: compile the model instead"
 _MODELS = "TM900 compiles the models themselves: one of both will do"
 
 
-def find(rule: Rule, hits: list[Hit], file: FileContext) -> Iterator[Finding]:
+def find(rule: Rule, hits: list[RuleMatch], file: FileContext) -> Iterator[Finding]:
     """A finding at the name of every step function.
 
     Args:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from torchmigrate.codemods.base.operations import number
 from torchmigrate.codemods.base.unclear import Unclear
-from torchmigrate.match.rule_matches import Hit
+from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.match.signature import RECEIVER, Argument, arguments_of, bind, parse_signature
 from torchmigrate.rewrite.expressions import Piece, as_primary
 from torchmigrate.rewrite.parentheses import with_parentheses
@@ -44,7 +44,7 @@ class Transform:
     kind: a key of SIGNATURES. input: what is transformed. given: the values of its parameters.
     """
 
-    hit: Hit
+    hit: RuleMatch
     kind: str
     call: ast.Call
     input: ast.expr
@@ -66,7 +66,7 @@ class Transform:
         return None if index is None or index == RECEIVER else self.arguments[index].value
 
 
-def read(hit: Hit, source: Source) -> Transform:
+def read(hit: RuleMatch, source: Source) -> Transform:
     """The call of a use.
 
     Raises:
@@ -262,7 +262,7 @@ def _dims(transform: Transform, count: int | None) -> tuple[str | None, tuple[st
     return dims, ("n", sizes.elts[0]) if count == 1 else ("s", sizes)
 
 
-def _may_be_none(node: ast.expr, hit: Hit) -> bool:
+def _may_be_none(node: ast.expr, hit: RuleMatch) -> bool:
     """Whether it is a parameter that is nothing by default."""
     function = hit.use.scope.node
     if not isinstance(node, ast.Name) or not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):

@@ -11,7 +11,7 @@ from torchmigrate.codemods.fft.products import product
 from torchmigrate.codemods.fft.shapes import last_part
 from torchmigrate.codemods.fft.values import Values
 from torchmigrate.semantics.flow.reaching import reaching
-from torchmigrate.semantics.model import Kind, Scope
+from torchmigrate.semantics.model import BindingKind, Scope
 
 
 class Helpers:
@@ -49,7 +49,7 @@ class Helpers:
         else:
             return None
         bindings = scope.bindings.get(name, ()) if scope is not None else ()
-        if len(bindings) != 1 or bindings[0].kind is not Kind.DEFINITION or bindings[0].conditional:
+        if len(bindings) != 1 or bindings[0].kind is not BindingKind.DEFINITION or bindings[0].conditional:
             return None
         found = bindings[0].node
         return found if isinstance(found, ast.FunctionDef) else None

@@ -21,8 +21,8 @@ from torchmigrate.codemods.fft.model import Escapes, Layout
 from torchmigrate.codemods.fft.shapes import last_part
 from torchmigrate.codemods.fft.values import Values, only_argument
 from torchmigrate.codemods.fft.variables import idle, mixed, unread
-from torchmigrate.findings import Applicability, Edit, Finding, Fix, Release
-from torchmigrate.match.rule_matches import Hit
+from torchmigrate.findings import Applicability, DroppedUse, Edit, Finding, Fix
+from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.expressions import ExpressionEdits, Piece
 from torchmigrate.rewrite.fix_maker import required
@@ -51,7 +51,7 @@ class Group:
     """
 
     scope: Scope
-    hits: list[Hit] = field(default_factory=list)
+    hits: list[RuleMatch] = field(default_factory=list)
     problem: str | None = None
     note: str | None = None
     edits: list[Edit] = field(default_factory=list)
@@ -64,7 +64,7 @@ class Group:
         return sum(hit.use.binding is binding for hit in self.hits)
 
 
-def find(rule: Rule, hits: Sequence[Hit], file: FileContext) -> Iterator[Finding]:
+def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
     """The findings of one of the rules; all of them are planned together, once."""
     if not hits:
         return
@@ -90,7 +90,7 @@ class Outcomes:
 class Plan:
     """Works out what becomes of the hits of a file."""
 
-    def __init__(self, hits: Sequence[Hit], file: FileContext) -> None:
+    def __init__(self, hits: Sequence[RuleMatch], file: FileContext) -> None:
         self.file = file
         self.around = file.around
         self.done = Outcomes()
@@ -110,9 +110,9 @@ class Plan:
 
     # ---- fixes ---------------------------------------------------------------------------------------------
 
-    def _share(self, groups: list[Group], imports: list[Hit]) -> None:
+    def _share(self, groups: list[Group], imports: list[RuleMatch]) -> None:
         """One fix for each group, or for several that use one import which goes with them."""
-        sets: list[tuple[list[Group], list[Hit]]] = [([group], []) for group in groups]
+        sets: list[tuple[list[Group], list[RuleMatch]]] = [([group], []) for group in groups]
         for hit in imports:
             binding = hit.use.binding
             mine = [item for item in sets if any(group.users(binding) for group in item[0])]
@@ -128,12 +128,12 @@ class Plan:
         for found, lines in sets:
             self._fix(found, lines)
 
-    def _fix(self, groups: list[Group], imports: list[Hit]) -> None:
+    def _fix(self, groups: list[Group], imports: list[RuleMatch]) -> None:
         fix: Fix | None = None
         hits = [hit for group in groups for hit in group.hits]
         if not any(group.problem for group in groups):
             worst = min(groups, key=lambda group: group.level)
-            releases: tuple[Release, ...] = tuple(
+            releases: tuple[DroppedUse, ...] = tuple(
                 dict.fromkeys(item for hit in hits for item in self.file.imports.releases(hit.use))
             )
             edits = tuple(dict.fromkeys(edit for group in groups for edit in group.edits))
@@ -199,7 +199,7 @@ class Plan:
         else:
             group.note = _TRY_UNSAFE
 
-    def _read(self, hit: Hit) -> Transform:
+    def _read(self, hit: RuleMatch) -> Transform:
         if not self.file.fixes.may_fix(hit):
             raise Unclear("it is not certain what is called")
         return read(hit, self.file.source)

@@ -18,14 +18,14 @@ from torchmigrate.codemods.functional_state.kinds import (
     merged,
 )
 from torchmigrate.codemods.functional_state.text import StateText
-from torchmigrate.semantics.flow.tree_index import LocalNames
-from torchmigrate.semantics.model import Names, Scope
+from torchmigrate.semantics.flow.tree_index import TreeIndex
+from torchmigrate.semantics.model import Scope, SemanticModel
 
 Cell = tuple[str, int, str]  # variable, attribute or result; id() of its scope, class or function; its name
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
-class Cells(ABC):
+class AbstractStore(ABC):
     """Remembers what is known; `read` finds out more.
 
     Args:
@@ -35,7 +35,9 @@ class Cells(ABC):
         text: makes the edits.
     """
 
-    def __init__(self, makes: dict[int, Make], names: Names, local: LocalNames, text: StateText) -> None:
+    def __init__(
+        self, makes: dict[int, Make], names: SemanticModel, local: TreeIndex, text: StateText
+    ) -> None:
         self.makes = makes
         self.names = names
         self.local = local

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from torchmigrate.codemods.functional_state.cells import Cell, Cells
+from torchmigrate.codemods.functional_state.cells import AbstractStore, Cell
 from torchmigrate.codemods.functional_state.kinds import (
     STATE,
     Kind,
@@ -13,7 +13,7 @@ from torchmigrate.codemods.functional_state.kinds import (
 from torchmigrate.semantics.model import Scope
 
 
-class Comprehensions(Cells):
+class Comprehensions(AbstractStore):
     """Reads comprehensions."""
 
     def _comprehension(

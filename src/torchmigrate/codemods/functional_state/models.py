@@ -19,11 +19,11 @@ from torchmigrate.codemods.functional_state.kinds import Make
 from torchmigrate.codemods.functional_state.makes import MakeText
 from torchmigrate.codemods.functional_state.text import StateText
 from torchmigrate.codemods.functional_state.tuples import TupleText
-from torchmigrate.findings import Applicability, Edit, Finding, Fix, Release
-from torchmigrate.match.rule_matches import Hit
+from torchmigrate.findings import Applicability, DroppedUse, Edit, Finding, Fix
+from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.imports.planner import Refusal
-from torchmigrate.semantics.flow.tree_index import LocalNames
+from torchmigrate.semantics.flow.tree_index import TreeIndex
 from torchmigrate.semantics.model import Binding, Role, Use
 from torchmigrate.versions.range import applicability
 
@@ -49,7 +49,7 @@ class Group:
 
     makes: dict[int, Use]
     edits: tuple[Edit, ...] = ()
-    releases: tuple[Release, ...] = ()
+    releases: tuple[DroppedUse, ...] = ()
     reason: str = ""
     calls: list[ast.Call] = field(default_factory=list)
     blocking: ast.expr | None = None
@@ -61,7 +61,7 @@ class Group:
 _PLAN = "functional state"
 
 
-def find(rule: Rule, hits: Sequence[Hit], file: FileContext) -> Iterator[Finding]:
+def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
     """A finding at every hit, and at every call of a model that one of them makes."""
     if not hits:
         return
@@ -108,7 +108,7 @@ def _explained(finding: Finding, group: Group | None) -> Finding:
     return finding._replace(help=f"the parameters stay a tuple, since {group.kept}; {finding.help}")
 
 
-def _group_of_import(hit: Hit, groups: Sequence[Group]) -> Group | None:
+def _group_of_import(hit: RuleMatch, groups: Sequence[Group]) -> Group | None:
     """The group that uses what an import binds; of several the first, if all are rewritten."""
     if hit.use.role is not Role.IMPORT:
         return None
@@ -116,12 +116,12 @@ def _group_of_import(hit: Hit, groups: Sequence[Group]) -> Group | None:
     return found[0] if len(found) == 1 or (found and not any(group.reason for group in found)) else None
 
 
-def _without_import(rule: Rule, hit: Hit, file: FileContext) -> Fix | None:
+def _without_import(rule: Rule, hit: RuleMatch, file: FileContext) -> Fix | None:
     """The fix that removes an import of which nothing in the file makes use."""
     binding = hit.use.binding
     if hit.use.role is not Role.IMPORT or binding is None or binding.uses or binding.guards.attempt:
         return None
-    edits = file.imports.removals([Release(binding.id, ())])
+    edits = file.imports.removals([DroppedUse(binding.id, ())])
     if not edits or binding.exported or binding.in_string:
         return None
     return file.fixes.fix(rule, "Remove the unused import", Applicability.UNSAFE, _IMPORTED_AGAIN, edits)
@@ -142,7 +142,7 @@ def _plan(file: FileContext) -> list[Group]:
         for use in file.names.uses
         if use.call is not None and use.role is Role.CALL and maker(use)
     }
-    local = LocalNames(file.names)
+    local = TreeIndex(file.names)
     whole = _attempt(makes, file, local)
     if not whole.reason or not makes:
         return [whole]
@@ -161,7 +161,7 @@ def _plan(file: FileContext) -> list[Group]:
     return groups
 
 
-def _flow(uses: dict[int, Use], file: FileContext, local: LocalNames) -> tuple[dict[int, Make], Flow]:
+def _flow(uses: dict[int, Use], file: FileContext, local: TreeIndex) -> tuple[dict[int, Make], Flow]:
     """The calls, and who follows what they make.
 
     Raises:
@@ -214,7 +214,7 @@ def _has_other_side(bound: Binding) -> bool:
     )
 
 
-def _attempt(uses: dict[int, Use], file: FileContext, local: LocalNames) -> Group:
+def _attempt(uses: dict[int, Use], file: FileContext, local: TreeIndex) -> Group:
     group = Group(uses)
     makes, flow = _flow(uses, file, local)
     try:
@@ -230,7 +230,7 @@ def _attempt(uses: dict[int, Use], file: FileContext, local: LocalNames) -> Grou
 
 
 def _with_tuples(
-    uses: dict[int, Use], refused: Sequence[Group], file: FileContext, local: LocalNames
+    uses: dict[int, Use], refused: Sequence[Group], file: FileContext, local: TreeIndex
 ) -> Group:
     """The group of calls whose state stays a tuple. refused: why they cannot be dicts."""
     calls = [call for group in refused for call in group.calls]
@@ -282,7 +282,7 @@ def _spelled(name: str, use: Use, file: FileContext, extra: dict[Edit, None]) ->
     return spelling.text
 
 
-def _releases(uses: dict[int, Use], file: FileContext) -> tuple[Release, ...]:
+def _releases(uses: dict[int, Use], file: FileContext) -> tuple[DroppedUse, ...]:
     return tuple(release for use in uses.values() for release in file.imports.releases(use))
 
 

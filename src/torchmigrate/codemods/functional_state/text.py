@@ -6,7 +6,7 @@ import ast
 
 from torchmigrate.findings import Edit
 from torchmigrate.rewrite.parentheses import argument_span, arguments_start, behind_closers, with_parentheses
-from torchmigrate.semantics.flow.tree_index import LocalNames
+from torchmigrate.semantics.flow.tree_index import TreeIndex
 from torchmigrate.source.text import Source
 
 _KEYS = ("name", "key", "parameter_name", "name_of_parameter")
@@ -16,7 +16,7 @@ _PRIMARY = (ast.Name, ast.Attribute, ast.Call, ast.Subscript)
 class StateText:
     """Collects edits. The methods do nothing until `final`, so that a reader may ask again and again."""
 
-    def __init__(self, source: Source, local: LocalNames, tree: ast.Module) -> None:
+    def __init__(self, source: Source, local: TreeIndex, tree: ast.Module) -> None:
         self.source = source
         self.local = local
         self.edits: dict[Edit, None] = {}

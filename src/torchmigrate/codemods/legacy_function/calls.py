@@ -10,7 +10,7 @@ from torchmigrate.codemods.legacy_function.classes import LegacyClass, Parameter
 from torchmigrate.findings import Edit
 from torchmigrate.rewrite.lines import line_start, logical_line
 from torchmigrate.rewrite.parentheses import arguments_start, behind_closers
-from torchmigrate.semantics.flow.tree_index import LocalNames
+from torchmigrate.semantics.flow.tree_index import TreeIndex
 from torchmigrate.source.text import Source
 
 
@@ -21,7 +21,7 @@ class CallSites:
         found: the class, of which the name means nothing else anywhere in the file.
     """
 
-    def __init__(self, found: LegacyClass, source: Source, local: LocalNames) -> None:
+    def __init__(self, found: LegacyClass, source: Source, local: TreeIndex) -> None:
         self.found = found
         self.source = source
         self.local = local

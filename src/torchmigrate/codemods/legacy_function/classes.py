@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass, field
 
 from torchmigrate.codemods.base.unclear import Unclear
-from torchmigrate.semantics.flow.tree_index import LocalNames
+from torchmigrate.semantics.flow.tree_index import TreeIndex
 
 Method = ast.FunctionDef
 # What a context has as well, under the same name.
@@ -86,7 +86,7 @@ def self_name(method: Method) -> str:
     return arguments[0].arg
 
 
-def read_class(node: ast.ClassDef, text_of: dict[ast.AST, str], local: LocalNames) -> LegacyClass:
+def read_class(node: ast.ClassDef, text_of: dict[ast.AST, str], local: TreeIndex) -> LegacyClass:
     """Take a class apart.
 
     Args:
@@ -163,7 +163,7 @@ def _read_forward(found: LegacyClass) -> None:
     found.first = found.varargs or bool(arguments.defaults)
 
 
-def _read_init(found: LegacyClass, init: Method, text_of: dict[ast.AST, str], local: LocalNames) -> None:
+def _read_init(found: LegacyClass, init: Method, text_of: dict[ast.AST, str], local: TreeIndex) -> None:
     arguments = init.args
     if arguments.vararg or arguments.kwarg or arguments.posonlyargs or init.decorator_list:
         raise Unclear("`__init__` takes any arguments")
@@ -237,7 +237,7 @@ def is_literal(node: ast.expr) -> bool:
     return not isinstance(node, (ast.List, ast.Dict, ast.Set))
 
 
-def _check_state(found: LegacyClass, local: LocalNames) -> None:
+def _check_state(found: LegacyClass, local: TreeIndex) -> None:
     """Whether every use of `self` is an attribute that a context can have."""
     stored: set[str] = set()
     read: dict[str, None] = {}

@@ -12,7 +12,7 @@ from torchmigrate.findings import Edit
 from torchmigrate.rewrite.apply import splice
 from torchmigrate.rewrite.lines import logical_line
 from torchmigrate.rewrite.parentheses import arguments_start, behind_closers, with_parentheses
-from torchmigrate.semantics.flow.tree_index import LocalNames
+from torchmigrate.semantics.flow.tree_index import TreeIndex
 from torchmigrate.source.text import Source
 
 _BLANK_LINES = re.compile(r"(?:[ \t]*\r?\n)*")
@@ -25,7 +25,7 @@ class ClassEdits:
         Unclear: from `edits`, where the text does not allow it.
     """
 
-    def __init__(self, found: LegacyClass, source: Source, local: LocalNames) -> None:
+    def __init__(self, found: LegacyClass, source: Source, local: TreeIndex) -> None:
         self.found = found
         self.source = source
         self.local = local

@@ -12,24 +12,24 @@ from torchmigrate.codemods.legacy_function.calls import CallSites, check_fresh
 from torchmigrate.codemods.legacy_function.classes import LegacyClass, is_static, legacy_forward, read_class
 from torchmigrate.codemods.legacy_function.edits import ClassEdits
 from torchmigrate.findings import Applicability, Edit, Finding, Fix
-from torchmigrate.match.rule_matches import Hit
+from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
-from torchmigrate.semantics.flow.tree_index import LocalNames
+from torchmigrate.semantics.flow.tree_index import TreeIndex
 from torchmigrate.versions.range import applicability
 
 _ELSEWHERE = "the calls are in other files: `{name}(...)(x)` must become `{name}.apply(x, ...)` there"
 
 
-def find(rule: Rule, hits: Sequence[Hit], file: FileContext) -> Iterator[Finding]:
+def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
     """A finding at the base and the methods of every old class, and at its calls; one fix for all."""
-    local: LocalNames | None = None
+    local: TreeIndex | None = None
     for hit in hits:
         node = hit.use.statement
         if not isinstance(node, ast.ClassDef):
             continue
         if legacy_forward(node) is None:
             continue
-        local = local or LocalNames(file.names)
+        local = local or TreeIndex(file.names)
         if _works_as_it_is(node, local):
             continue
         places: list[ast.expr] = []
@@ -59,7 +59,7 @@ def _methods(node: ast.ClassDef, file: FileContext) -> Iterator[tuple[int, int]]
             yield start, start + len(item.name)
 
 
-def _works_as_it_is(node: ast.ClassDef, local: LocalNames) -> bool:
+def _works_as_it_is(node: ast.ClassDef, local: TreeIndex) -> bool:
     """Whether nothing shows that objects are made: `apply` takes ordinary methods, too."""
     if len(local.binders(node.name)) > 1:
         return True  # another class, perhaps the new one for another release
@@ -70,7 +70,7 @@ def _works_as_it_is(node: ast.ClassDef, local: LocalNames) -> bool:
     return all(isinstance(item, ast.Attribute) and item.attr == "apply" for item in mentions)
 
 
-def _fix(rule: Rule, node: ast.ClassDef, file: FileContext, local: LocalNames, places: list[ast.expr]) -> Fix:
+def _fix(rule: Rule, node: ast.ClassDef, file: FileContext, local: TreeIndex, places: list[ast.expr]) -> Fix:
     """The fix of a class with all its calls.
 
     Raises:
@@ -101,7 +101,7 @@ def _fix(rule: Rule, node: ast.ClassDef, file: FileContext, local: LocalNames, p
     return file.fixes.fix(rule, f"Make the methods of `{node.name}` static", level, reason, sorted(edits))
 
 
-def _made(node: ast.ClassDef, local: LocalNames) -> list[ast.expr]:
+def _made(node: ast.ClassDef, local: TreeIndex) -> list[ast.expr]:
     """Where objects of a class are made, if nothing else is known."""
     found: list[ast.expr] = []
     for item in local.named(node.name):

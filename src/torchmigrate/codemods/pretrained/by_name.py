@@ -10,7 +10,7 @@ from torchmigrate.codemods.base.findings import finding_at
 from torchmigrate.codemods.pretrained.flag_edits import argument_edit, flag_argument
 from torchmigrate.codemods.pretrained.tables import namespace_of
 from torchmigrate.findings import Applicability, Finding, Fix
-from torchmigrate.match.rule_matches import Hit
+from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.source.trees import walk
 from torchmigrate.versions.range import applicability
@@ -29,7 +29,7 @@ _FIRST_OF = {
 _OTHERS = 'what `True` stood for depends on `quantize`; `"DEFAULT"` is the best set of weights'
 
 
-def find(rule: Rule, hits: Sequence[Hit], file: FileContext) -> Iterator[Finding]:
+def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
     """A finding for every flag that is given to a model of unknown name; those of one call are one fix."""
     modules = {id(hit.use.node): hit for hit in hits}
     if not modules:
@@ -54,10 +54,10 @@ def find(rule: Rule, hits: Sequence[Hit], file: FileContext) -> Iterator[Finding
 class _Builders:
     """Which expressions are a model's builder that is looked up by name."""
 
-    def __init__(self, modules: dict[int, Hit], file: FileContext) -> None:
+    def __init__(self, modules: dict[int, RuleMatch], file: FileContext) -> None:
         self._modules = modules
         self._variables: dict[str, list[ast.expr | None]] = {}
-        self._names: dict[str, Hit] = {}
+        self._names: dict[str, RuleMatch] = {}
         for scope in file.names.scopes:
             for name, bindings in scope.bindings.items():
                 for binding in bindings:
@@ -69,7 +69,7 @@ class _Builders:
                     )
                     self._variables.setdefault(name, []).append(value)
 
-    def module_of(self, node: ast.expr) -> Hit | None:
+    def module_of(self, node: ast.expr) -> RuleMatch | None:
         """The use of the module in `getattr(models, name)`, or in what a variable is given."""
         if isinstance(node, ast.Name):
             values = self._variables.get(node.id, [])
@@ -77,7 +77,7 @@ class _Builders:
             return found[0] if found and all(hit is not None for hit in found) else None
         return self._looked_up(node)
 
-    def _looked_up(self, node: ast.expr) -> Hit | None:
+    def _looked_up(self, node: ast.expr) -> RuleMatch | None:
         if isinstance(node, ast.Subscript):  # `models.__dict__[name]`, `vars(models)[name]`
             module = namespace_of(node.value)
             if module is None or isinstance(node.slice, ast.Constant):
@@ -131,7 +131,9 @@ def _is_off(argument: ast.keyword | ast.expr) -> bool:
     return isinstance(flag, ast.Constant) and not flag.value
 
 
-def _fix(flags: dict[ast.keyword | ast.expr, str], call: ast.Call, hit: Hit, file: FileContext) -> Fix | None:
+def _fix(
+    flags: dict[ast.keyword | ast.expr, str], call: ast.Call, hit: RuleMatch, file: FileContext
+) -> Fix | None:
     rule = hit.rule
     module = hit.name.removesuffix(".__dict__").removeprefix("torchvision.models").removeprefix(".")
     one_file = bool(module) and module not in _FIRST_OF

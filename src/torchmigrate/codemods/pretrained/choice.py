@@ -14,9 +14,9 @@ from torchmigrate.codemods.pretrained.tables import (
     target_of,
     values_in,
 )
-from torchmigrate.semantics.flow.tree_index import LocalNames
+from torchmigrate.semantics.flow.tree_index import TreeIndex
 from torchmigrate.semantics.model import Binding, Scope
-from torchmigrate.semantics.public_names import canonical
+from torchmigrate.semantics.public_names import public_name
 from torchmigrate.source.text import Source
 
 _STEPS = 400  # variables and entries of tables that are followed from one expression
@@ -51,7 +51,7 @@ _Leaf = tuple[ast.expr, Scope] | str
 class ModelChoices:
     """Answers about one file."""
 
-    def __init__(self, local: LocalNames, source: Source) -> None:
+    def __init__(self, local: TreeIndex, source: Source) -> None:
         self.local = local
         self.kinds = ModelKinds(local.names, source)
         self._rebound = False
@@ -104,9 +104,9 @@ class ModelChoices:
         if leaf is None:
             return []
         if isinstance(leaf, str):
-            names = [canonical(leaf)]
+            names = [public_name(leaf)]
         else:
-            names = [canonical(name) for name in self._named(leaf[0])]
+            names = [public_name(name) for name in self._named(leaf[0])]
         return names if names and all(name in builders for name in names) else []
 
     def _named(self, node: ast.expr) -> tuple[str, ...]:

@@ -18,11 +18,11 @@ from torchmigrate.codemods.pretrained.flag_edits import argument_edit, entry_edi
 from torchmigrate.codemods.pretrained.options import options_of
 from torchmigrate.codemods.pretrained.tables import Entry, literal_entries
 from torchmigrate.findings import Applicability, Edit, Finding
-from torchmigrate.match.rule_matches import Hit
+from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.fix_maker import required
 from torchmigrate.rewrite.imports.planner import Refusal
-from torchmigrate.semantics.flow.tree_index import LocalNames
+from torchmigrate.semantics.flow.tree_index import TreeIndex
 from torchmigrate.semantics.guards.formulas import is_handled
 from torchmigrate.semantics.model import NO_GUARDS, Guards, Scope, Use
 from torchmigrate.versions.range import applicability
@@ -33,20 +33,20 @@ _PASSED_ON = "who calls the partial object may give it `{old}` once more"
 _IMPORTED = "other files may use `{name}`"
 
 
-def find(rule: Rule, hits: Sequence[Hit], file: FileContext) -> Iterator[Finding]:
+def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
     """The findings of one of the rules about a flag of builders."""
     hits = [_with_weights_by_name(hit) for hit in hits]
     if "pretrained" not in file.source.text:
         yield from file.fixes.findings(hits)
         return
-    choices = file.once(_CHOICES, lambda: ModelChoices(LocalNames(file.names), file.source))
+    choices = file.once(_CHOICES, lambda: ModelChoices(TreeIndex(file.names), file.source))
     search = _Search(rule, hits, file, choices)
     search.run()
     yield from file.fixes.findings([hit for hit in hits if hit.use.call not in search.seen])
     yield from search.findings()
 
 
-def _with_weights_by_name(hit: Hit) -> Hit:
+def _with_weights_by_name(hit: RuleMatch) -> RuleMatch:
     """The hit; where weights are in the place of the flag already, only their name is missing."""
     given = hit.use.call.args[0] if hit.use.call is not None and hit.use.call.args else None
     if not isinstance(given, ast.Attribute) or not isinstance(given.value, ast.Name | ast.Attribute):
@@ -74,7 +74,9 @@ class _Place:
 class _Search:
     """The flags of one rule in one file. groups: places that change together or not at all."""
 
-    def __init__(self, rule: Rule, hits: Sequence[Hit], file: FileContext, choices: ModelChoices) -> None:
+    def __init__(
+        self, rule: Rule, hits: Sequence[RuleMatch], file: FileContext, choices: ModelChoices
+    ) -> None:
         self.rule = rule
         self.file = file
         self.choices = choices

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from torchmigrate.codemods.pretrained.choice import ModelChoices
 from torchmigrate.codemods.pretrained.tables import Entry, keyword_entries, literal_entries
-from torchmigrate.semantics.flow.tree_index import LocalNames
+from torchmigrate.semantics.flow.tree_index import TreeIndex
 from torchmigrate.semantics.model import Binding, Scope
 
 _READS = frozenset(["get", "pop", "setdefault", "keys", "values", "items", "__contains__"])
@@ -52,7 +52,7 @@ def options_of(name: str, held: Scope, choices: ModelChoices, key: str) -> Optio
     return found
 
 
-def _read(mention: ast.Name, found: Options, local: LocalNames, key: str) -> bool:
+def _read(mention: ast.Name, found: Options, local: TreeIndex, key: str) -> bool:
     """Take in one mention; False if it is none that is understood."""
     outer = local.parent(mention)
     if isinstance(mention.ctx, ast.Store):
@@ -83,7 +83,7 @@ def _take(entries: list[Entry] | None, found: Options) -> bool:
     return entries is not None
 
 
-def _subscript(node: ast.Subscript, found: Options, local: LocalNames, key: str) -> bool:
+def _subscript(node: ast.Subscript, found: Options, local: TreeIndex, key: str) -> bool:
     if not isinstance(node.slice, ast.Constant):
         return False
     statement = local.parent(node)
@@ -94,7 +94,7 @@ def _subscript(node: ast.Subscript, found: Options, local: LocalNames, key: str)
     return node.slice.value != key
 
 
-def _method(node: ast.Attribute, found: Options, local: LocalNames, key: str) -> bool:
+def _method(node: ast.Attribute, found: Options, local: TreeIndex, key: str) -> bool:
     call = local.parent(node)
     if not isinstance(call, ast.Call) or call.func is not node:
         return False

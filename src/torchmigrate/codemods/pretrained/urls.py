@@ -11,8 +11,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from torchmigrate.catalogue.model import Rule
-from torchmigrate.findings import Applicability, Finding, Fix, Release
-from torchmigrate.match.rule_matches import Hit
+from torchmigrate.findings import Applicability, DroppedUse, Finding, Fix
+from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.lines import remove_statements
 from torchmigrate.semantics.model import Binding, Role
@@ -22,10 +22,10 @@ _REEXPORTED = "another file may import the name from here"
 _KEPT = "`{name}` is also used in line {line}, and that use cannot be rewritten; "
 
 
-def find(rule: Rule, hits: Sequence[Hit], file: FileContext) -> Iterator[Finding]:
+def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
     """The findings, with fixes where every use of the same dict has one."""
     found = {finding.start: finding for finding in file.fixes.findings(hits)}
-    groups: dict[str, list[Hit]] = defaultdict(list)
+    groups: dict[str, list[RuleMatch]] = defaultdict(list)
     for hit in hits:
         if hit.match.start in found and hit.use.role is not Role.IMPORT:
             groups[hit.symbol].append(hit)
@@ -53,20 +53,20 @@ def find(rule: Rule, hits: Sequence[Hit], file: FileContext) -> Iterator[Finding
 
 def _removal(rule: Rule, binding: Binding, file: FileContext) -> Fix | None:
     """The end of an import that nothing in the file uses; None where it stays, as for its comments."""
-    edits = file.imports.removals([Release(binding.id, ())])
+    edits = file.imports.removals([DroppedUse(binding.id, ())])
     if not edits:
         return None
     return file.fixes.fix(rule, "Remove the import", Applicability.UNSAFE, _REEXPORTED, edits)
 
 
-def _unseen(group: Sequence[Hit]) -> list[int]:
+def _unseen(group: Sequence[RuleMatch]) -> list[int]:
     """The offsets of uses of an imported dict that are no hits, since guards or comments hide them."""
     seen = {hit.use.start for hit in group}
-    own = (hit.use.binding for hit in group if not hit.use.rest)
+    own = (hit.use.binding for hit in group if not hit.use.attribute_path)
     return sorted(use for binding in own if binding is not None for use in binding.uses if use not in seen)
 
 
-def _strip(group: Sequence[Hit], kept_at: int, found: dict[int, Finding], file: FileContext) -> None:
+def _strip(group: Sequence[RuleMatch], kept_at: int, found: dict[int, Finding], file: FileContext) -> None:
     line = file.source.position(kept_at)[0]
     for hit in group:
         finding = found[hit.match.start]
@@ -76,11 +76,15 @@ def _strip(group: Sequence[Hit], kept_at: int, found: dict[int, Finding], file: 
 
 
 def _together(
-    rule: Rule, group: Sequence[Hit], dropped: Sequence[Hit], found: dict[int, Finding], file: FileContext
+    rule: Rule,
+    group: Sequence[RuleMatch],
+    dropped: Sequence[RuleMatch],
+    found: dict[int, Finding],
+    file: FileContext,
 ) -> Fix:
     """One fix that removes the statements and rewrites all other uses."""
     statements = {id(hit.use.statement): hit for hit in dropped}
-    blocks: dict[int, list[Hit]] = defaultdict(list)
+    blocks: dict[int, list[RuleMatch]] = defaultdict(list)
     for hit in statements.values():
         blocks[id(hit.use.block)].append(hit)
     edits = [
@@ -107,7 +111,7 @@ def _together(
     )
 
 
-def _changes_protocol(hit: Hit) -> bool:
+def _changes_protocol(hit: RuleMatch) -> bool:
     """Whether a use is in `model_urls[k] = model_urls[k].replace("https://", "http://")`."""
     statement = hit.use.statement
     if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:

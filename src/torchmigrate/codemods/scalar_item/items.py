@@ -17,12 +17,12 @@ from torchmigrate.codemods.base.findings import finding_at, fix_by
 from torchmigrate.codemods.scalar_item.loss_names import Likely
 from torchmigrate.codemods.scalar_item.one_number import Differentiated
 from torchmigrate.findings import Applicability, Edit, Finding
-from torchmigrate.match.rule_matches import Hit
+from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.parentheses import GAP
 from torchmigrate.semantics.facts.answers import Answers
-from torchmigrate.semantics.facts.file_facts import Surroundings
-from torchmigrate.semantics.model import Kind, Operation, Scope
+from torchmigrate.semantics.facts.file_facts import FileFacts
+from torchmigrate.semantics.model import BindingKind, Operation, Scope
 from torchmigrate.source.text import Source
 
 TITLE = "Replace with `.item()`"
@@ -36,7 +36,7 @@ _REDUCTIONS = frozenset("sum mean prod norm max min std var".split())
 _LOSSES = re.compile(r"torch\.nn\.functional\.\w*(?:loss|entropy\w*|kl_div|l1_loss)\Z")
 
 
-def find(rule: Rule, hits: Sequence[Hit], file: FileContext) -> Iterator[Finding]:
+def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
     """A finding for every `x.data[0]` where x holds one number."""
     likely = Likely(file)
     differentiated = Differentiated(file)
@@ -115,7 +115,7 @@ def _reads_first(node: ast.Subscript) -> bool:
 class Scalars:
     """Knows which expressions of a file surely are tensors without dimensions."""
 
-    def __init__(self, around: Surroundings) -> None:
+    def __init__(self, around: FileFacts) -> None:
         self.around = around
         self._variables = Answers(self._bound, False)
 
@@ -149,7 +149,7 @@ class Scalars:
         values = [
             binding.statement.value
             for binding in bindings
-            if binding.kind is Kind.ASSIGNMENT
+            if binding.kind is BindingKind.ASSIGNMENT
             and isinstance(binding.statement, ast.Assign)
             and binding.node in binding.statement.targets
         ]

@@ -6,7 +6,7 @@ import ast
 import re
 
 from torchmigrate.rewrite.context import FileContext
-from torchmigrate.semantics.model import Instance, Qual, Scope
+from torchmigrate.semantics.model import Instance, QualifiedName, Scope
 from torchmigrate.source.trees import children, walk
 
 _NUMBER = re.compile(
@@ -101,7 +101,7 @@ class Likely:
         """Whether an object surely is no tensor."""
         value = self._values.get(id(tensor), ())
         return bool(value) and all(
-            (isinstance(item, Instance) and item.cls != "torch.Tensor") or isinstance(item, Qual)
+            (isinstance(item, Instance) and item.cls != "torch.Tensor") or isinstance(item, QualifiedName)
             for item in value
         )
 

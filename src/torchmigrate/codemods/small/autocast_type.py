@@ -14,7 +14,7 @@ from dataclasses import replace
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.words import Words
 from torchmigrate.findings import Finding
-from torchmigrate.match.rule_matches import Hit
+from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
 
 # What tells of another type, or of a trainer that enters a region of its own; in small letters.
@@ -22,7 +22,7 @@ _OTHER_TYPES = Words("bfloat16", "set_autocast", "lightning", "accelerate", "dee
 _BF16 = re.compile(r"bf16(?<!\wbf16)")
 
 
-def find(rule: Rule, hits: Sequence[Hit], file: FileContext) -> Iterator[Finding]:
+def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
     """A finding for every use; the type is written where the file tells of others."""
     text = file.source.text.lower() if hits else ""
     if hits and not _OTHER_TYPES.search(text) and _BF16.search(text) is None:

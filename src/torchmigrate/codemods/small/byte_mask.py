@@ -8,14 +8,14 @@ from collections.abc import Iterator, Sequence
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.findings import fix_by
 from torchmigrate.findings import Edit, Finding
-from torchmigrate.match.rule_matches import Hit
+from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
 
 _WORD = "mask"
 _OLD, _NEW = "byte", "bool"
 
 
-def find(rule: Rule, hits: Sequence[Hit], file: FileContext) -> Iterator[Finding]:
+def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
     """A finding for every tensor that the file calls a mask."""
     for hit in hits:
         statement, call = hit.use.statement, hit.use.call
@@ -28,7 +28,7 @@ def find(rule: Rule, hits: Sequence[Hit], file: FileContext) -> Iterator[Finding
         yield file.fixes.finding(hit, fix)
 
 
-def _names(statement: ast.stmt, call: ast.Call, hit: Hit) -> Iterator[str]:
+def _names(statement: ast.stmt, call: ast.Call, hit: RuleMatch) -> Iterator[str]:
     """What the value of a statement is called, if the call makes it; methods may follow."""
     value = statement.value if isinstance(statement, ast.Assign | ast.Return) else None
     while isinstance(value, ast.Call) and value is not call and isinstance(value.func, ast.Attribute):

@@ -14,7 +14,7 @@ from itertools import pairwise
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.findings import finding_at, fix_by
 from torchmigrate.findings import Edit, Finding
-from torchmigrate.match.rule_matches import Hit
+from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.parentheses import argument_span
 
@@ -33,7 +33,7 @@ _SAYS = frozenset("print warn warning info debug error critical exception log ec
 _TOLD = frozenset(("help", "usage", "description", "epilog", "msg", "message", "reason"))
 
 
-def find(rule: Rule, hits: Sequence[Hit], file: FileContext) -> Iterator[Finding]:
+def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
     """Every argument of an option parser that is the old one, or every command; as the rule says.
 
     Uses of the launcher's name are for another rule, TM560.

@@ -8,16 +8,16 @@ from collections.abc import Iterator, Sequence
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.findings import Finding
 from torchmigrate.match.matching import given_by, signature_of
-from torchmigrate.match.rule_matches import Hit
+from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
 
 
-def find(rule: Rule, hits: Sequence[Hit], file: FileContext) -> Iterator[Finding]:
+def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
     """The findings, without `F.kl_div(x, y, None, None, "sum")`, where None only holds a place."""
     yield from file.fixes.findings([hit for hit in hits if not _is_default(rule, hit)])
 
 
-def _is_default(rule: Rule, hit: Hit) -> bool:
+def _is_default(rule: Rule, hit: RuleMatch) -> bool:
     """Whether every flag that is given is None."""
     given = given_by(signature_of(rule, hit.symbol), hit.use)
     values = [given.expression(name) for name in rule.parameters if given.state(name) == "given"]

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.findings import Applicability, Finding, Fix
-from torchmigrate.match.rule_matches import Hit
+from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.lines import logical_line
 from torchmigrate.semantics.facts.file_facts import NOT_CONSTANT
@@ -22,10 +22,10 @@ from torchmigrate.source.trees import has_effects
 from torchmigrate.versions.range import applicability
 
 
-def find(rule: Rule, hits: Sequence[Hit], file: FileContext) -> list[Finding]:
+def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> list[Finding]:
     """The findings of a rule that names this codemod; its sole case says how safe the fix is."""
     fixes: dict[int, Fix] = {}
-    blocks: dict[int, list[Hit]] = defaultdict(list)
+    blocks: dict[int, list[RuleMatch]] = defaultdict(list)
     for hit in hits:
         if _removable(hit, file):
             blocks[id(hit.use.block)].append(hit)
@@ -44,7 +44,7 @@ def find(rule: Rule, hits: Sequence[Hit], file: FileContext) -> list[Finding]:
     return [file.fixes.finding(hit, fixes.get(id(hit))) for hit in hits]
 
 
-def _removable(hit: Hit, file: FileContext) -> bool:
+def _removable(hit: RuleMatch, file: FileContext) -> bool:
     """Whether the use is a statement of its own that computes nothing else."""
     use, statement = hit.use, hit.use.statement
     if use.role is not Role.CALL or use.call is None or not file.fixes.may_fix(hit):
@@ -57,7 +57,7 @@ def _removable(hit: Hit, file: FileContext) -> bool:
     return all(hit.place.value(item) is not NOT_CONSTANT for item in given)
 
 
-def _removal(rule: Rule, hits: Sequence[Hit], file: FileContext) -> Fix:
+def _removal(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Fix:
     """One fix for all calls in a block."""
     edits = file.fixes.remove(hits[0].use.block, [hit.use.statement for hit in hits])
     level, reason = applicability(rule.cases[0], rule, file.versions)
@@ -67,7 +67,7 @@ def _removal(rule: Rule, hits: Sequence[Hit], file: FileContext) -> Fix:
     return file.fixes.fix(rule, "Remove the call", level, reason, edits, releases)
 
 
-def _has_comment(hit: Hit, file: FileContext) -> bool:
+def _has_comment(hit: RuleMatch, file: FileContext) -> bool:
     """Whether a comment stands beside the call or between its arguments."""
     start, end = hit.place.span(hit.use.statement)
     line = logical_line(file.source, hit.use.block, hit.use.statement)

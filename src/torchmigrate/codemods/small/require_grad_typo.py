@@ -8,13 +8,13 @@ from collections.abc import Iterator, Sequence
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.findings import finding_at, fix_by
 from torchmigrate.findings import Edit, Finding
-from torchmigrate.match.rule_matches import Hit
+from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
 
 WRONG, RIGHT = "require_grad", "requires_grad"
 
 
-def find(rule: Rule, hits: Sequence[Hit], file: FileContext) -> Iterator[Finding]:
+def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
     """A finding for every assignment to the attribute, unless the file knows it as one of its own."""
     stored: list[ast.Attribute] = []
     named: list[ast.Constant] = []  # in setattr

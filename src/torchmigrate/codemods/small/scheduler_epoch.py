@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.small.scheduler_order import at_end, counted_from, loops_by_block
 from torchmigrate.findings import Applicability, Finding, Fix
-from torchmigrate.match.rule_matches import Hit
+from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
 
 _BY_METRIC = "torch.optim.lr_scheduler.ReduceLROnPlateau.step"  # of which the epoch decides nothing
@@ -23,7 +23,7 @@ _REASON = "after the loop the scheduler has counted one step more"
 _HARMLESS = frozenset("print format info debug train eval time range len set_epoch zero_grad tqdm".split())
 
 
-def find(rule: Rule, hits: Sequence[Hit], file: FileContext) -> Iterator[Finding]:
+def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
     """A finding for every epoch that is given."""
     loops = loops_by_block(file.names.tree)
     for hit, finding in zip(hits, file.fixes.findings(hits), strict=True):
@@ -40,7 +40,7 @@ def find(rule: Rule, hits: Sequence[Hit], file: FileContext) -> Iterator[Finding
         yield finding._replace(fix=fix)
 
 
-def _may_train(hit: Hit) -> bool:
+def _may_train(hit: RuleMatch) -> bool:
     """Whether something before the step in its loop may step the optimizer."""
     block = hit.use.block
     for statement in block[: block.index(hit.use.statement)]:

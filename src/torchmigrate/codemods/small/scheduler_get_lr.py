@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.findings import Finding
-from torchmigrate.match.rule_matches import Hit
+from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
 
 _MARK = "_get_lr_called_within_step"
@@ -19,7 +19,7 @@ _EPOCH = "last_epoch"  # who sets it wants the rate of that epoch, which `step` 
 _CONTEXT = "_enable_get_lr_call"
 
 
-def find(rule: Rule, hits: Sequence[Hit], file: FileContext) -> Iterator[Finding]:
+def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
     """The findings, without those behind `scheduler._get_lr_called_within_step = True` and its like."""
     yield from file.fixes.findings(
         [hit for hit in hits if not (_is_within_step(hit, file) or _is_stored(hit.use.statement))]
@@ -33,7 +33,7 @@ def _is_stored(statement: ast.stmt) -> bool:
     )
 
 
-def _is_within_step(hit: Hit, file: FileContext) -> bool:
+def _is_within_step(hit: RuleMatch, file: FileContext) -> bool:
     """Whether the last thing that the function set before the call is the mark, to true; or its context."""
     text = file.source.text
     told = any(word in text for word in (_MARK, _EPOCH, _CONTEXT))

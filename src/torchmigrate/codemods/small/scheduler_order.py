@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.findings import Edit, Finding, Fix
-from torchmigrate.match.rule_matches import Hit
+from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.lines import logical_line
 from torchmigrate.semantics.model import Role
@@ -26,7 +26,7 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _BODIES = (*_LOOPS, *_FUNCTIONS)
 
 
-def find(rule: Rule, hits: Sequence[Hit], file: FileContext) -> Iterator[Finding]:
+def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
     """A finding for every step that comes first in its loop or function."""
     tree = file.names.tree
     optimizers = _optimizers(tree)
@@ -96,7 +96,7 @@ def _steps(tree: ast.Module) -> _Steps:
     return {name: sorted(places) for name, places in found.items()}
 
 
-def _comes_first(hit: Hit, owner: ast.stmt, steps: list[tuple[int, int]]) -> bool:
+def _comes_first(hit: RuleMatch, owner: ast.stmt, steps: list[tuple[int, int]]) -> bool:
     """Whether the optimizer, which steps there, steps later in the block, and nowhere before."""
     statement = hit.use.statement
     begin = bisect_left(steps, _end(statement))
@@ -114,7 +114,7 @@ def _end(statement: ast.stmt) -> tuple[int, int]:
     return statement.end_lineno or statement.lineno, statement.end_col_offset or 0
 
 
-def _moved(rule: Rule, hit: Hit, owner: ast.stmt, file: FileContext) -> Fix | None:
+def _moved(rule: Rule, hit: RuleMatch, owner: ast.stmt, file: FileContext) -> Fix | None:
     """The step at the end of the loop, if every turn gets there."""
     call = hit.use.call
     if call is None or call.args or call.keywords:
@@ -178,7 +178,7 @@ def _leaves(statement: ast.stmt) -> bool:
     return False
 
 
-def at_end(hit: Hit, owner: ast.stmt, file: FileContext) -> tuple[Edit, Edit] | None:
+def at_end(hit: RuleMatch, owner: ast.stmt, file: FileContext) -> tuple[Edit, Edit] | None:
     """Edits that move a step, without its arguments, to the end of its loop, if every turn gets there."""
     source, statement, call = file.source, hit.use.statement, hit.use.call
     last = hit.use.block[-1]

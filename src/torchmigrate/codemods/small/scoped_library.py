@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.findings import Finding
-from torchmigrate.match.rule_matches import Hit
+from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
 
 _FRAMEWORKS = ("pytest", "unittest", "torch.testing._internal")
 
 
-def find(rule: Rule, hits: Sequence[Hit], file: FileContext) -> Iterator[Finding]:
+def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
     """Every hit, if the file is a test."""
     if hits and _is_test(file):
         yield from (file.fixes.finding(hit, None) for hit in hits)

@@ -14,9 +14,9 @@ from typing import NamedTuple
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.findings import finding_at
 from torchmigrate.findings import Edit, Finding
-from torchmigrate.match.rule_matches import Hit
+from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
-from torchmigrate.semantics.facts.dtypes import INTEGER, NUMBER, TENSOR, Kinds
+from torchmigrate.semantics.facts.dtypes import INTEGER, NUMBER, TENSOR, ValueFacts
 from torchmigrate.semantics.model import Scope
 from torchmigrate.versions.range import applicability
 
@@ -34,7 +34,7 @@ class Found(NamedTuple):
     title: str = ""
 
 
-def find(rule: Rule, hits: Sequence[Hit], file: FileContext) -> Iterator[Finding]:
+def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
     """A finding for every operator that the rule is about, and for the calls of its functions."""
     # `torch.Tensor.__getitem__` by its name says nothing of what it is given.
     yield from file.fixes.findings([hit for hit in hits if not hit.symbol.endswith("__")])
@@ -43,7 +43,7 @@ def find(rule: Rule, hits: Sequence[Hit], file: FileContext) -> Iterator[Finding
     wanted = [item for item in names.operations if item.fstring is None and _operator(item.node) in operators]
     if not wanted:
         return
-    kinds = Kinds(names, file.around)
+    kinds = ValueFacts(names, file.around)
     for node, scope, guards, _ in wanted:
 
         def of(item: ast.expr, scope: Scope = scope) -> frozenset[str]:

@@ -8,14 +8,14 @@ from collections.abc import Iterator, Sequence
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.findings import finding_at, fix_by
 from torchmigrate.findings import Edit, Finding, Fix
-from torchmigrate.match.rule_matches import Hit
+from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
 
 _OLD = "allow_tf32"
 _MATMUL = "torch.backends.cuda.matmul"
 
 
-def find(rule: Rule, hits: Sequence[Hit], file: FileContext) -> Iterator[Finding]:
+def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
     """Every place that names the switch. Storing is no use of its name, but of the module that holds it."""
     holders = {id(hit.use.node): hit for hit in hits}
     for node in file.names.nodes(ast.Attribute):
@@ -29,7 +29,7 @@ def find(rule: Rule, hits: Sequence[Hit], file: FileContext) -> Iterator[Finding
             yield finding_at(rule, file, span, symbol=f"{module}.{_OLD}", fix=fix)
 
 
-def _fix(rule: Rule, node: ast.Attribute, hit: Hit, file: FileContext) -> Fix | None:
+def _fix(rule: Rule, node: ast.Attribute, hit: RuleMatch, file: FileContext) -> Fix | None:
     """`fp32_precision = "tf32"` for `allow_tf32 = True`, in a statement that sets nothing else."""
     statement = hit.use.statement
     if not (

@@ -8,11 +8,11 @@ from collections.abc import Iterator, Sequence
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.findings import fix_by
 from torchmigrate.findings import Edit, Finding, Fix
-from torchmigrate.match.rule_matches import Hit
+from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
 
 
-def find(rule: Rule, hits: Sequence[Hit], file: FileContext) -> Iterator[Finding]:
+def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
     """A finding for every `import ... as ...` among the hits; with a fix where it stands alone."""
     for hit in hits:
         statement, alias = hit.use.statement, hit.use.node

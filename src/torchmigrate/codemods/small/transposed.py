@@ -13,11 +13,11 @@ from collections.abc import Iterator, Sequence
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.findings import fix_by
 from torchmigrate.findings import Edit, Finding
-from torchmigrate.match.rule_matches import Hit
+from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.parentheses import GAP
-from torchmigrate.semantics.facts.file_facts import Surroundings
-from torchmigrate.semantics.model import Kind, Scope
+from torchmigrate.semantics.facts.file_facts import FileFacts
+from torchmigrate.semantics.model import BindingKind, Scope
 
 _FACTORIES = frozenset("zeros ones empty rand randn".split())
 _SHAPED = frozenset("view reshape permute".split())
@@ -28,7 +28,7 @@ _DEEPEST = 20  # calls and variables on the way
 _SAME = frozenset("contiguous clone detach float double half long int bool byte cuda cpu".split())
 
 
-def find(rule: Rule, hits: Sequence[Hit], file: FileContext) -> Iterator[Finding]:
+def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
     """A finding for every `.T` that does not transpose a matrix."""
     around = file.around
     for hit in hits:
@@ -53,13 +53,13 @@ def find(rule: Rule, hits: Sequence[Hit], file: FileContext) -> Iterator[Finding
         yield file.fixes.finding(hit, fix)
 
 
-def _rank(node: ast.expr, scope: Scope, around: Surroundings, depth: int = 0) -> int | None:
+def _rank(node: ast.expr, scope: Scope, around: FileFacts, depth: int = 0) -> int | None:
     """The number of dimensions of a tensor, if it is plain to see."""
     if depth > _DEEPEST:
         return None  # or a variable that is computed from itself
     if isinstance(node, ast.Name):
         bindings = scope.bindings.get(node.id, [])
-        if len(bindings) != 1 or bindings[0].kind is not Kind.ASSIGNMENT:
+        if len(bindings) != 1 or bindings[0].kind is not BindingKind.ASSIGNMENT:
             return None
         statement = bindings[0].statement
         if not isinstance(statement, ast.Assign) or bindings[0].node not in statement.targets:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.findings import Applicability, Edit, Finding, Fix
-from torchmigrate.match.rule_matches import Hit
+from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.fix_maker import required
 from torchmigrate.rewrite.imports.planner import Refusal
@@ -21,14 +21,14 @@ _TENSOR = "torch.Tensor"
 _EQUAL = {ast.Eq: "", ast.Is: "", ast.NotEq: "not ", ast.IsNot: "not "}
 
 
-def find(rule: Rule, hits: Sequence[Hit], file: FileContext) -> Iterator[Finding]:
+def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
     """Every hit as a finding, but for volatile variables; the cases of the rule fix what is no test.
 
     What is said of `volatile` takes the wrapper along.
     """
     volatile = {id(hit.use.call) for hit in file.hits if hit.rule.codemod == _VOLATILE and hit.use.call}
-    tests: list[tuple[Hit, ast.Compare | None]] = []
-    others: list[Hit] = []
+    tests: list[tuple[RuleMatch, ast.Compare | None]] = []
+    others: list[RuleMatch] = []
     for hit in hits:
         if hit.use.role is Role.IMPORT and _only_asks_engine(hit, file):
             continue
@@ -44,7 +44,7 @@ def find(rule: Rule, hits: Sequence[Hit], file: FileContext) -> Iterator[Finding
         yield file.fixes.finding(hit, _fix(rule, hit, comparison, file))
 
 
-def _only_asks_engine(hit: Hit, file: FileContext) -> bool:
+def _only_asks_engine(hit: RuleMatch, file: FileContext) -> bool:
     """Whether an import is there for `Variable._execution_engine` alone, which nothing replaces.
 
     torch 2.13 itself writes so, in `torch/distributed/fsdp/_runtime_utils.py`.
@@ -60,7 +60,7 @@ def _only_asks_engine(hit: Hit, file: FileContext) -> bool:
     )
 
 
-def _test(hit: Hit, file: FileContext) -> tuple[bool, ast.Compare | None]:
+def _test(hit: RuleMatch, file: FileContext) -> tuple[bool, ast.Compare | None]:
     """Whether `isinstance` asks for the class, or the comparison of a type with it."""
     use = hit.use
     if use.role is not Role.REFERENCE:
@@ -76,7 +76,7 @@ def _test(hit: Hit, file: FileContext) -> tuple[bool, ast.Compare | None]:
     return asked and isinstance(parent, ast.Call) and parent.args[1] is node, None
 
 
-def _is_call(node: ast.expr, name: str, count: int, hit: Hit, file: FileContext) -> bool:
+def _is_call(node: ast.expr, name: str, count: int, hit: RuleMatch, file: FileContext) -> bool:
     """Whether an expression is a call of a builtin function with so many positional arguments."""
     return (
         isinstance(node, ast.Call)
@@ -89,7 +89,7 @@ def _is_call(node: ast.expr, name: str, count: int, hit: Hit, file: FileContext)
     )
 
 
-def _fix(rule: Rule, hit: Hit, comparison: ast.Compare | None, file: FileContext) -> Fix | None:
+def _fix(rule: Rule, hit: RuleMatch, comparison: ast.Compare | None, file: FileContext) -> Fix | None:
     use = hit.use
     if not file.fixes.may_fix(hit):
         return None
@@ -116,7 +116,7 @@ def _fix(rule: Rule, hit: Hit, comparison: ast.Compare | None, file: FileContext
     return file.fixes.fix(rule, title, level, reason, edits, file.imports.releases(use), required(case, rule))
 
 
-def _asks_for_release(comparison: ast.Compare, hit: Hit, file: FileContext) -> bool:
+def _asks_for_release(comparison: ast.Compare, hit: RuleMatch, file: FileContext) -> bool:
     """Whether it is known what x of `type(x) == Variable` is, so that the test asks which torch this is.
 
     `isinstance` would give the other answer.
@@ -128,7 +128,7 @@ def _asks_for_release(comparison: ast.Compare, hit: Hit, file: FileContext) -> b
     return known or hit.use.scope.kind == "module" or isinstance(subject, ast.Call)
 
 
-def _instance_test(comparison: ast.Compare, tensor: str, hit: Hit) -> Edit | None:
+def _instance_test(comparison: ast.Compare, tensor: str, hit: RuleMatch) -> Edit | None:
     """`type(x) == Variable` as `isinstance(x, torch.Tensor)`; None: a comment would be lost."""
     start, end = hit.place.span(comparison)
     call = comparison.comparators[0] if comparison.left is hit.use.node else comparison.left

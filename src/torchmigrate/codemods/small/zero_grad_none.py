@@ -12,11 +12,11 @@ from collections.abc import Iterator, Sequence
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.findings import finding_at, fix_by
 from torchmigrate.findings import Edit, Finding
-from torchmigrate.match.rule_matches import Hit
+from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
 
 
-def find(rule: Rule, hits: Sequence[Hit], file: FileContext) -> Iterator[Finding]:
+def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
     """A finding for every call that asks for zeros."""
     for node in file.names.nodes(ast.Call):
         if not isinstance(node.func, ast.Attribute) or node.func.attr != "zero_grad":

@@ -18,7 +18,7 @@ from functools import cached_property
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.findings import Finding
-from torchmigrate.match.rule_matches import Hit
+from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.project.checkpoints import (
     GROUPS,
     PARAMETER,
@@ -78,7 +78,7 @@ class _Held(IntEnum):
     ENTRY = 4  # entries of it are tensors by name; who knows what the others are
 
 
-def find(rule: Rule, hits: Sequence[Hit], file: FileContext) -> Iterator[Finding]:
+def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
     """The findings; where a state dict is read, the code is only outdated: the new default reads it, too."""
     text = file.source.text
     if any(word in text for word in _SETTLED) or _is_replaced(file):

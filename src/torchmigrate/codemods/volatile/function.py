@@ -19,7 +19,7 @@ from torchmigrate.codemods.volatile.sites import (
     site_of_setting,
 )
 from torchmigrate.findings import Edit
-from torchmigrate.match.rule_matches import Hit
+from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.imports.planner import Refusal
 from torchmigrate.rewrite.statements import Crowded, Rewriting
@@ -46,7 +46,7 @@ class Part:
         self.file = file
         self.wrapped = wrapped
         self.body: list[ast.stmt] = getattr(scope.node, "body", [])
-        self.hits: list[Hit] = []
+        self.hits: list[RuleMatch] = []
         self.settings: list[Setting] = []
         self.handed: dict[int, Site] = {}
         self.gone: dict[int, list[ast.stmt]] = {}

@@ -16,11 +16,11 @@ from torchmigrate.codemods.volatile.flow import RETURNED
 from torchmigrate.codemods.volatile.function import Part
 from torchmigrate.codemods.volatile.makers import argument_for, is_negated, never, parameter_of
 from torchmigrate.codemods.volatile.sites import VARIABLE, Site, flag_of, settings
-from torchmigrate.findings import Edit, Fix, Release
-from torchmigrate.match.rule_matches import Hit
+from torchmigrate.findings import DroppedUse, Edit, Fix
+from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.statements import Crowded, Rewriting, indent_step
-from torchmigrate.semantics.flow.tree_index import LocalNames
+from torchmigrate.semantics.flow.tree_index import TreeIndex
 from torchmigrate.semantics.model import Scope, Use
 from torchmigrate.versions.range import applicability
 
@@ -57,7 +57,7 @@ class Group:
 class Plan:
     """What becomes of all volatile variables of a file."""
 
-    def __init__(self, hits: Sequence[Hit], file: FileContext) -> None:
+    def __init__(self, hits: Sequence[RuleMatch], file: FileContext) -> None:
         self._file = file
         self._scopes = {id(scope.node): scope for scope in file.names.scopes}
         self._scopes[id(file.names.tree)] = file.names.module
@@ -158,8 +158,8 @@ class Plan:
         return functions_of(self._file)
 
     @cached_property
-    def _local(self) -> LocalNames:
-        return LocalNames(self._file.names)
+    def _local(self) -> TreeIndex:
+        return TreeIndex(self._file.names)
 
     def _follow(self, part: Part) -> Iterator[Part]:
         """The callers that something volatile is returned to, if that is new to them.
@@ -268,7 +268,7 @@ class Plan:
                 given: list[ast.expr | ast.keyword] = [*handing.call.args, *handing.call.keywords]
                 self._cut(given, given.index(handing.given), rewriting)
         file = self._file
-        releases: tuple[Release, ...] = tuple(
+        releases: tuple[DroppedUse, ...] = tuple(
             item for part in group.parts for hit in part.hits for item in file.imports.releases(hit.use)
         )
         level, reason = applicability(rule.cases[0], rule, file.versions)

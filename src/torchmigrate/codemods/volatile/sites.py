@@ -7,10 +7,10 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from torchmigrate.codemods.base.unclear import Unclear
-from torchmigrate.match.rule_matches import Hit
+from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.statements import Rewriting, is_enclosed
 from torchmigrate.semantics.flow.mentions import blocks
-from torchmigrate.semantics.model import Kind, Names, Scope
+from torchmigrate.semantics.model import BindingKind, Scope, SemanticModel
 from torchmigrate.semantics.values.objects import TENSOR
 
 VARIABLE = "torch.autograd.Variable"
@@ -51,7 +51,7 @@ class Setting:
     sure: bool
 
 
-def site_of_call(hit: Hit, scope: Scope, rewriting: Rewriting) -> Site:
+def site_of_call(hit: RuleMatch, scope: Scope, rewriting: Rewriting) -> Site:
     """`Variable(x, volatile=...)` as a site.
 
     Raises:
@@ -84,7 +84,8 @@ def site_of_setting(setting: Setting, rewriting: Rewriting) -> Site | None:
     name = getattr(setting.target.value, "id", "")
     bindings = setting.scope.bindings.get(name, [])
     if not bindings or not all(
-        binding.kind is Kind.ASSIGNMENT and isinstance(getattr(binding.statement, "value", None), ast.Call)
+        binding.kind is BindingKind.ASSIGNMENT
+        and isinstance(getattr(binding.statement, "value", None), ast.Call)
         for binding in bindings
     ):
         shown = ast.unparse(setting.target.value)
@@ -93,7 +94,7 @@ def site_of_setting(setting: Setting, rewriting: Rewriting) -> Site | None:
     return Site(setting.statement, setting.block, None, None, name, flag, names, value)
 
 
-def settings(names: Names, beside: Collection[int] = ()) -> list[Setting]:
+def settings(names: SemanticModel, beside: Collection[int] = ()) -> list[Setting]:
     """Every `x.volatile = ...` in a file, where x surely is a tensor.
 
     Args:

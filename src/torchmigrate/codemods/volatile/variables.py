@@ -18,7 +18,7 @@ from torchmigrate.codemods.volatile.function import is_false
 from torchmigrate.codemods.volatile.plan import Plan
 from torchmigrate.codemods.volatile.sites import VARIABLE
 from torchmigrate.findings import Finding, Fix
-from torchmigrate.match.rule_matches import Hit
+from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.semantics.flow.mentions import parameters
 from torchmigrate.semantics.model import Role
@@ -28,7 +28,7 @@ _PLAN = "volatile"
 _WRAPPER = re.compile(r"var(?:iable)?s?\Z|\Avar|prepare_batch\Z", re.IGNORECASE)
 
 
-def find(rule: Rule, hits: Sequence[Hit], file: FileContext) -> Iterator[Finding]:
+def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
     """A finding for every place; those of one function share the fix, or what is in its way."""
     makes = VARIABLE in rule.symbols
     if not _SETS.search(file.source.text):

@@ -16,8 +16,8 @@ from torchmigrate.engine.api_rules.own import held_libraries
 from torchmigrate.engine.api_rules.places import Surrounding, name_of
 from torchmigrate.files.paths import entries
 from torchmigrate.findings import Finding
-from torchmigrate.match.rule_matches import HitFinder, about_arguments
-from torchmigrate.semantics.model import Names, Role
+from torchmigrate.match.rule_matches import RuleMatcher, about_arguments
+from torchmigrate.semantics.model import Role, SemanticModel
 from torchmigrate.source.text import Source
 
 _BESIDE = frozenset(
@@ -38,7 +38,7 @@ class ApiFinder:
             has a rule of its own is left to it.
     """
 
-    def __init__(self, api: Api, codes: Collection[str], catalogue: HitFinder) -> None:
+    def __init__(self, api: Api, codes: Collection[str], catalogue: RuleMatcher) -> None:
         self.api = api
         self.codes = OF_API.intersection(codes)
         self.catalogue = catalogue
@@ -46,7 +46,7 @@ class ApiFinder:
 
     def findings(
         self,
-        names: Names,
+        names: SemanticModel,
         source: Source,
         path: Path,
         reported: Collection[int] = (),

@@ -8,9 +8,9 @@ from functools import cached_property
 
 from torchmigrate.engine.api_rules.api import Point
 from torchmigrate.match.rule_matches import is_guarded
-from torchmigrate.semantics.facts.file_facts import Surroundings
+from torchmigrate.semantics.facts.file_facts import FileFacts
 from torchmigrate.semantics.guards.formulas import any_outwards, caught_by, ends_in_error
-from torchmigrate.semantics.model import Guards, Kind, Names, Role, TryGuard, Use
+from torchmigrate.semantics.model import BindingKind, Guards, Role, SemanticModel, TryGuard, Use
 from torchmigrate.semantics.values.objects import TENSOR
 from torchmigrate.source.text import Source
 
@@ -46,16 +46,16 @@ def base_of(use: Use, name: str) -> str:
         return TENSOR
     if isinstance(use.node, ast.Call):  # getattr(torch.nn, "Linear")
         return name.rpartition(".")[0]
-    return name[: -len(use.rest) - 1] if use.rest else name
+    return name[: -len(use.attribute_path) - 1] if use.attribute_path else name
 
 
 class Surrounding:
     """What one file does elsewhere that bears on its uses."""
 
-    def __init__(self, names: Names, source: Source) -> None:
+    def __init__(self, names: SemanticModel, source: Source) -> None:
         self.names = names
         self.source = source
-        self.around = Surroundings(names)
+        self.around = FileFacts(names)
 
     @cached_property
     def imported(self) -> frozenset[str]:
@@ -63,7 +63,7 @@ class Surrounding:
         return frozenset(
             binding.module
             for binding in self.names.bindings
-            if binding.kind is Kind.IMPORT and binding.module and binding.target == binding.name
+            if binding.kind is BindingKind.IMPORT and binding.module and binding.target == binding.name
         )
 
     def imports(self, name: str) -> bool:

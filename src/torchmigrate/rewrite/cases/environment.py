@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from torchmigrate.match.conditions import Given, literal, same
-from torchmigrate.match.context import CannotFix, DoesNotFit, Place
+from torchmigrate.match.context import CannotFix, DoesNotFit, MatchContext
 from torchmigrate.match.pattern import mark
 from torchmigrate.match.signature import RECEIVER
 from torchmigrate.rewrite.cases.layout import CallLayout, parse_expression
@@ -48,7 +48,11 @@ class Environment:
     """Looks up metavariables: those of a pattern, then the parameters of the signature."""
 
     def __init__(
-        self, given: Given, place: Place, layout: CallLayout | None, mapping: Mapping[str, Mapping[str, str]]
+        self,
+        given: Given,
+        place: MatchContext,
+        layout: CallLayout | None,
+        mapping: Mapping[str, Mapping[str, str]],
     ) -> None:
         self.given = given
         self.place = place

@@ -15,7 +15,7 @@ from functools import lru_cache
 import libcst as cst
 
 from torchmigrate.findings import Edit
-from torchmigrate.match.context import CannotFix, Place
+from torchmigrate.match.context import CannotFix, MatchContext
 
 _LINE_END = re.compile(r"[ \t\f]*(#[^\r\n]*)?(\r\n|\n|\r)")
 _COMMENT_AFTER = re.compile(r"[ \t\f]*,?[ \t\f]*#")
@@ -95,7 +95,7 @@ def _parse_segment(code: str) -> cst.BaseExpression:
     return parse_expression(code)
 
 
-def parse_call(call: ast.Call, place: Place) -> CallLayout:
+def parse_call(call: ast.Call, place: MatchContext) -> CallLayout:
     """Find the parts of a call. Raises CannotFix if LibCST does not see it as Python does."""
     start, end = place.span(call)
     text = place.source.text

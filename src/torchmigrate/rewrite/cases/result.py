@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from torchmigrate.catalogue.model import ResultUse
 from torchmigrate.findings import Edit
 from torchmigrate.match.conditions import literal
-from torchmigrate.match.context import CannotFix, Place
+from torchmigrate.match.context import CannotFix, MatchContext
 from torchmigrate.match.pattern import PREFIX
 from torchmigrate.match.precedence import outer_needs, tightness
 from torchmigrate.rewrite.cases.template import Spell, code_of, parse_template
@@ -34,7 +34,7 @@ class Context:
     index: int = 0
 
 
-def context_of(result: ResultUse, root: ast.expr, place: Place) -> Context:
+def context_of(result: ResultUse, root: ast.expr, place: MatchContext) -> Context:
     """How the value of `root` is used."""
     parent = place.parents(root)
     count = len(result.fields)
@@ -64,7 +64,7 @@ def context_of(result: ResultUse, root: ast.expr, place: Place) -> Context:
     return other if parent is None or isinstance(parent, iterates) else Context("plain", root)
 
 
-def fits(result: ResultUse, context: Context, place: Place) -> bool:
+def fits(result: ResultUse, context: Context, place: MatchContext) -> bool:
     """Whether a case for this use of the result is about this context."""
     kind = context.kind
     if result.plain and kind in ("plain", "ignored"):
@@ -86,12 +86,14 @@ def _targets(context: Context) -> list[ast.expr]:
     return target.elts
 
 
-def _is_ignored(target: ast.expr, place: Place) -> bool:
+def _is_ignored(target: ast.expr, place: MatchContext) -> bool:
     """Whether what is assigned to a target is not used: it is `_`, or nothing reads it."""
     return isinstance(target, ast.Name) and (not target.id.strip("_") or place.unused(target))
 
 
-def needed_around(result: ResultUse | None, context: Context | None, root: ast.AST, place: Place) -> int:
+def needed_around(
+    result: ResultUse | None, context: Context | None, root: ast.AST, place: MatchContext
+) -> int:
     """How tightly the new call must bind, where an index or field after the old one vanishes."""
     start, end = (place.use.start, place.use.end) if root is place.use.node else place.span(root)
     text = place.source.text
@@ -105,7 +107,7 @@ def needed_around(result: ResultUse | None, context: Context | None, root: ast.A
 
 
 def result_edits(
-    result: ResultUse, context: Context, root: ast.AST, place: Place, spell: Spell
+    result: ResultUse, context: Context, root: ast.AST, place: MatchContext, spell: Spell
 ) -> list[Edit]:
     """Edits on what is around the call. Raises CannotFix if there is no place for them."""
     if context.kind in ("index", "field"):
@@ -123,12 +125,12 @@ def result_edits(
     return _adjusted_targets(result, context, targets, place, spell)
 
 
-def _suffix_start(context: Context, root: ast.AST, place: Place) -> int:
+def _suffix_start(context: Context, root: ast.AST, place: MatchContext) -> int:
     """Where the index or field after a call begins; parentheses around the call are before it."""
     return behind_closers(place.span(root)[1], place.span(context.outer)[1], place.source.text)
 
 
-def _field_edits(result: ResultUse, context: Context, place: Place, spell: Spell) -> list[Edit]:
+def _field_edits(result: ResultUse, context: Context, place: MatchContext, spell: Spell) -> list[Edit]:
     start, end = place.span(context.outer)
     edits: list[Edit] = []
     if isinstance(context.outer, ast.Attribute) and result.new_fields:
@@ -147,7 +149,7 @@ def _field_edits(result: ResultUse, context: Context, place: Place, spell: Spell
     return edits
 
 
-def _single_target(context: Context, target: ast.expr, place: Place) -> list[Edit]:
+def _single_target(context: Context, target: ast.expr, place: MatchContext) -> list[Edit]:
     """`X, LU = ...` becomes `X = ...`."""
     assert isinstance(context.outer, ast.Assign), "unpacking is an assignment"
     start, end = place.span(context.outer.targets[0])
@@ -160,7 +162,7 @@ def _single_target(context: Context, target: ast.expr, place: Place) -> list[Edi
 
 
 def _adjusted_targets(
-    result: ResultUse, context: Context, targets: list[ast.expr], place: Place, spell: Spell
+    result: ResultUse, context: Context, targets: list[ast.expr], place: MatchContext, spell: Spell
 ) -> list[Edit]:
     """A line after the statement for each target whose field the new call returns in another form."""
     lines: list[str] = []

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from torchmigrate.catalogue.model import Case, Rule
 from torchmigrate.findings import Edit
 from torchmigrate.match.conditions import Given, all_hold, binds_or_waits, is_plain
-from torchmigrate.match.context import CannotFix, DoesNotFit, Place, Rewrite
+from torchmigrate.match.context import CannotFix, DoesNotFit, MatchContext, Rewrite
 from torchmigrate.match.matching import Match, given_by, matches, signature_of
 from torchmigrate.match.pattern import METAVARIABLE, PREFIX, match_pattern
 from torchmigrate.match.signature import RECEIVER
@@ -32,7 +32,7 @@ from torchmigrate.rewrite.quotes import requoted
 from torchmigrate.semantics.model import Role
 from torchmigrate.source.trees import has_effects
 
-__all__ = ["Match", "Place", "Rewrite", "matches", "rewrite"]
+__all__ = ["Match", "MatchContext", "Rewrite", "matches", "rewrite"]
 
 COMMENT_MOVED = "a comment would stand at another argument"
 
@@ -41,7 +41,7 @@ _ATOMS = ast.Name | ast.Attribute | ast.Constant | ast.Call | ast.Subscript
 _TOUCHY = re.compile(r"['\"\\#{}\r\n]")  # what may end or break a string that the code is in
 
 
-def rewrite(rule: Rule, symbol_vars: Mapping[str, str], place: Place, match: Match) -> Rewrite | None:
+def rewrite(rule: Rule, symbol_vars: Mapping[str, str], place: MatchContext, match: Match) -> Rewrite | None:
     """Rewrite a use by the first case of a rule that fits; None: report it only.
 
     Args:
@@ -62,7 +62,7 @@ def rewrite(rule: Rule, symbol_vars: Mapping[str, str], place: Place, match: Mat
     return None
 
 
-def _may_change(place: Place) -> bool:
+def _may_change(place: MatchContext) -> bool:
     use = place.use
     if not (use.sure or use.method) or use.in_fstring or use.role is Role.STRING:
         return False
@@ -86,7 +86,7 @@ class _Rewriting:
     """One case at one use."""
 
     def __init__(
-        self, rule: Rule, case: Case, variables: Mapping[str, str], place: Place, match: Match
+        self, rule: Rule, case: Case, variables: Mapping[str, str], place: MatchContext, match: Match
     ) -> None:
         self.rule = rule
         self.case = case

@@ -22,7 +22,7 @@ from torchmigrate.match.context import CannotFix, DoesNotFit
 from torchmigrate.match.pattern import PREFIX, mark
 from torchmigrate.match.precedence import ATOM, BIT_OR, EXPRESSION, Hole, holes, tightness
 from torchmigrate.rewrite.cases.environment import Content, Environment, Item
-from torchmigrate.semantics.public_names import canonical
+from torchmigrate.semantics.public_names import public_name
 
 _ABSENT = "__tma_"  # stand for what is no expression until the node around them is reached
 _MANY = "__tmm_"
@@ -207,7 +207,7 @@ class _Filler(cst.CSTTransformer):
 
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
         same = dotted(updated_node.func)
-        known = same is not None and canonical(same) == canonical(self.symbol)
+        known = same is not None and public_name(same) == public_name(self.symbol)
         args: list[cst.Arg] = []
         gap = ""  # why the arguments from here on need keywords
         for arg in updated_node.args:

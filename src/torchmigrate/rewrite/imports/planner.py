@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from torchmigrate.findings import Edit, Release
+from torchmigrate.findings import DroppedUse, Edit
 from torchmigrate.rewrite.imports import edits as editing
 from torchmigrate.rewrite.imports.edits import ImportStatement
 from torchmigrate.rewrite.imports.removal import removals, without_use
@@ -14,7 +14,7 @@ from torchmigrate.rewrite.imports.scopes import BUILTINS, ImportScopes, mentions
 from torchmigrate.rewrite.imports.swaps import Refusal, Swap, Swaps
 from torchmigrate.rewrite.lines import SourceText, add_after, add_before, add_line_before, start_of
 from torchmigrate.semantics.exports import Exports
-from torchmigrate.semantics.model import Binding, Kind, Names, Role, Scope, Use
+from torchmigrate.semantics.model import Binding, BindingKind, Role, Scope, SemanticModel, Use
 from torchmigrate.semantics.submodules import FAMILY, is_standard, needed_module
 
 __all__ = ["ImportPlanner", "Refusal", "Spelling", "Swap"]
@@ -59,7 +59,7 @@ class ImportPlanner:
         exports: which names others take from the file.
     """
 
-    def __init__(self, names: Names, source: SourceText, exports: Exports) -> None:
+    def __init__(self, names: SemanticModel, source: SourceText, exports: Exports) -> None:
         self.names = names
         self.source = source
         self.scopes = ImportScopes(names, source, exports)
@@ -125,14 +125,19 @@ class ImportPlanner:
             return None
         if use.binding is not None and use.binding.target is not None and node.id == use.binding.name:
             return _Head(node.id, use.binding.target)
-        suffix = f".{use.rest}"
-        if use.sure and use.rest and use.via in ("import", "alias") and use.candidates[0].endswith(suffix):
+        suffix = f".{use.attribute_path}"
+        if (
+            use.sure
+            and use.attribute_path
+            and use.via in ("import", "alias")
+            and use.candidates[0].endswith(suffix)
+        ):
             return _Head(node.id, use.candidates[0][: -len(suffix)])
         return None
 
     def _spelled_parent(self, use: Use) -> str:
         """The qualified name of all but the last part of the use's chain."""
-        return use.candidates[0].rpartition(".")[0] if use.rest else ""
+        return use.candidates[0].rpartition(".")[0] if use.attribute_path else ""
 
     def _below(self, qualified: str, parent: str) -> bool:
         return qualified.startswith(parent + ".")
@@ -185,7 +190,7 @@ class ImportPlanner:
         what is in torch is better written in full.
         """
         own = use.binding
-        module = own.module if own is not None and own.kind is Kind.FROM_IMPORT else None
+        module = own.module if own is not None and own.kind is BindingKind.FROM_IMPORT else None
         if module is None or "." not in module.lstrip(".") or not self._below(qualified, module):
             return None
         return module
@@ -322,7 +327,7 @@ class ImportPlanner:
         """
         return self._swaps.swap(moves, keep_name=keep_name)
 
-    def releases(self, use: Use) -> tuple[Release, ...]:
+    def releases(self, use: Use) -> tuple[DroppedUse, ...]:
         """The import bindings that a use no longer needs once it is written without them.
 
         They are several where a file imports the same thing twice.
@@ -331,7 +336,7 @@ class ImportPlanner:
         alike = len({binding.target for binding in bindings}) == 1
         if use.role is Role.IMPORT or not alike or not all(binding.is_import for binding in bindings):
             return ()
-        return tuple(Release(binding.id, (self._named_at(use, binding),)) for binding in bindings)
+        return tuple(DroppedUse(binding.id, (self._named_at(use, binding),)) for binding in bindings)
 
     def _named_at(self, use: Use, binding: Binding) -> int:
         """Where a use names what a binding binds, among the uses of that binding."""
@@ -344,7 +349,7 @@ class ImportPlanner:
             places = self._places[binding.id] = frozenset(binding.uses)
         return offset if offset in places else use.start
 
-    def removals(self, releases: Iterable[Release]) -> tuple[Edit, ...]:
+    def removals(self, releases: Iterable[DroppedUse]) -> tuple[Edit, ...]:
         """Edits that delete the imports of which no use is left.
 
         A release without places is for a binding that has no uses any more.

@@ -6,14 +6,14 @@ import ast
 import re
 from collections.abc import Collection, Iterable, Iterator
 
-from torchmigrate.findings import Edit, Release
+from torchmigrate.findings import DroppedUse, Edit
 from torchmigrate.rewrite.imports import edits as editing
 from torchmigrate.rewrite.imports.edits import ImportStatement
 from torchmigrate.rewrite.imports.scopes import ImportScopes
 from torchmigrate.rewrite.lines import SourceText, is_marker, logical_line, remove_statements, start_of
 from torchmigrate.rewrite.suites import Suites
 from torchmigrate.semantics.libraries import LIBRARY_ROOTS
-from torchmigrate.semantics.model import Binding, Names, Role, Use
+from torchmigrate.semantics.model import Binding, Role, SemanticModel, Use
 from torchmigrate.semantics.submodules import needed_module
 
 _KEPT_BY_LINTER = re.compile(r"noqa\s*:[^#]*\bF401\b|pylint\s*:\s*disable", re.IGNORECASE)
@@ -24,10 +24,10 @@ _TAKES_TYPE = frozenset(["cast", "ForwardRef", "NewType", "TypeVar"])
 
 
 def removals(
-    names: Names,
+    names: SemanticModel,
     source: SourceText,
     scopes: ImportScopes,
-    releases: Iterable[Release],
+    releases: Iterable[DroppedUse],
 ) -> tuple[Edit, ...]:
     """See `ImportPlanner.removals`."""
     places: dict[int, set[int]] = {}
@@ -71,7 +71,9 @@ def removals(
     return tuple(sorted(edits))
 
 
-def without_use(names: Names, source: SourceText, scopes: ImportScopes, binding: Binding) -> tuple[Edit, ...]:
+def without_use(
+    names: SemanticModel, source: SourceText, scopes: ImportScopes, binding: Binding
+) -> tuple[Edit, ...]:
     """See `ImportPlanner.without_use`."""
     places: tuple[int, ...] = ()
     node, root = binding.node, binding.target or ""
@@ -84,10 +86,10 @@ def without_use(names: Names, source: SourceText, scopes: ImportScopes, binding:
         elif binding.uses and isinstance(node, ast.alias):
             end = source.offset(node.end_lineno or node.lineno, node.end_col_offset or 0)
             return (Edit(start_of(source, node), end, root),)
-    return removals(names, source, scopes, [Release(binding.id, places)])
+    return removals(names, source, scopes, [DroppedUse(binding.id, places)])
 
 
-def _loads(names: Names) -> Iterator[Use]:
+def _loads(names: SemanticModel) -> Iterator[Use]:
     return (use for use in names.uses if use.role is not Role.IMPORT)
 
 
@@ -102,7 +104,7 @@ def _binds_before(other: Binding, binding: Binding) -> bool:
 
 
 def _removable(
-    binding: Binding, names: Names, source: SourceText, scopes: ImportScopes, places: Collection[int]
+    binding: Binding, names: SemanticModel, source: SourceText, scopes: ImportScopes, places: Collection[int]
 ) -> bool:
     """Whether nothing but its uses speaks for the import."""
     return (
@@ -127,7 +129,7 @@ def _alone(binding: Binding) -> bool:
     )
 
 
-def _loads_submodule(binding: Binding, names: Names, places: Collection[int]) -> bool:
+def _loads_submodule(binding: Binding, names: SemanticModel, places: Collection[int]) -> bool:
     """Whether an import loads a module that is reached through another import of its package."""
     loaded = {binding.module or "", binding.target or ""}
     plain = isinstance(binding.statement, ast.Import) and binding.target != binding.module
@@ -148,7 +150,7 @@ def _loads_submodule(binding: Binding, names: Names, places: Collection[int]) ->
     )
 
 
-def _registers_operators(binding: Binding, names: Names) -> bool:
+def _registers_operators(binding: Binding, names: SemanticModel) -> bool:
     """Whether a library is imported where its operators may be asked for by name."""
     root = (binding.target or "").partition(".")[0]
     if root == "torch" or root not in LIBRARY_ROOTS:
@@ -161,7 +163,7 @@ def _in_type_comment(text: str, name: str) -> bool:
     return any(re.search(rf"\b{name}\b", said) for said in _TYPE_COMMENT.findall(text))
 
 
-def _in_type_string(names: Names, name: str) -> bool:
+def _in_type_string(names: SemanticModel, name: str) -> bool:
     """Whether a string that stands for a type names it: `cast("Tensor", x)`, `List["Tensor"]`."""
     if not any(isinstance(node.value, str) and name in node.value for node in names.nodes(ast.Constant)):
         return False

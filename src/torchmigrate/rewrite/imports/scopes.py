@@ -9,7 +9,7 @@ from functools import cached_property
 
 from torchmigrate.rewrite.lines import SourceText, end_of, start_of
 from torchmigrate.semantics.exports import Exports
-from torchmigrate.semantics.model import Binding, Kind, Names, Scope, Use
+from torchmigrate.semantics.model import Binding, BindingKind, Scope, SemanticModel, Use
 from torchmigrate.semantics.submodules import FAMILY, is_standard
 
 BUILTINS = frozenset(dir(builtins))
@@ -21,7 +21,7 @@ Step = tuple[list[ast.stmt], ast.stmt | None]
 class ImportScopes:
     """Answers for one file; built once, asked for each import that a fix needs."""
 
-    def __init__(self, names: Names, source: SourceText, exports: Exports) -> None:
+    def __init__(self, names: SemanticModel, source: SourceText, exports: Exports) -> None:
         self.names = names
         self.exports = exports
         self.source = source
@@ -32,7 +32,7 @@ class ImportScopes:
         # Bindings (by id) that a fix makes mean something else, and those that spellings rely on.
         self.moved: set[int] = set()
         self.relied_on: set[int] = set()
-        self.stars = [binding for binding in names.bindings if binding.kind is Kind.STAR_IMPORT]
+        self.stars = [binding for binding in names.bindings if binding.kind is BindingKind.STAR_IMPORT]
         self._by_target: dict[tuple[str, Scope], list[Binding]] = {}
         self._by_root: dict[str, list[Binding]] = {}
         for binding in names.imports:

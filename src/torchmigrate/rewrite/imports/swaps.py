@@ -21,7 +21,7 @@ from torchmigrate.rewrite.lines import (
     remove_statements,
     start_of,
 )
-from torchmigrate.semantics.model import Binding, Kind, Names, Scope
+from torchmigrate.semantics.model import Binding, BindingKind, Scope, SemanticModel
 from torchmigrate.semantics.submodules import is_standard, module_of
 
 
@@ -63,7 +63,7 @@ class _Move:
 class Swaps:
     """Swaps import bindings of one file, for one round of fixes."""
 
-    def __init__(self, names: Names, source: SourceText, scopes: ImportScopes) -> None:
+    def __init__(self, names: SemanticModel, source: SourceText, scopes: ImportScopes) -> None:
         self.names = names
         self.source = source
         self.scopes = scopes
@@ -199,7 +199,7 @@ class Swaps:
         if alike is None:
             alike = self._alike[key] = {}
             for item in binding.scope.bindings.get(local, ()):
-                if item.kind is Kind.FROM_IMPORT:
+                if item.kind is BindingKind.FROM_IMPORT:
                     place = start_of(self.source, item.statement), item
                     alike.setdefault((item.target, id(item.block)), []).append(place)
         here = start_of(self.source, binding.statement)

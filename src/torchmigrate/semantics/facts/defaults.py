@@ -6,16 +6,16 @@ import ast
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 
-from torchmigrate.semantics.facts.file_facts import Surroundings
+from torchmigrate.semantics.facts.file_facts import FileFacts
 from torchmigrate.semantics.guards.formulas import MISSING_NAME, survives
-from torchmigrate.semantics.model import Guards, Qual, Role, Use
+from torchmigrate.semantics.model import Guards, QualifiedName, Role, Use
 from torchmigrate.source.trees import walk
 
 
 class Defaults:
     """What the file does with the names that it binds to library names."""
 
-    def __init__(self, around: Surroundings) -> None:
+    def __init__(self, around: FileFacts) -> None:
         self.around = around
         self._mentions: dict[int, dict[str, list[int]]] = {}
         self._guards: dict[int, Guards] | None = None
@@ -43,7 +43,7 @@ class Defaults:
         """The library name that an expression surely is; also that of a whole library, which is no use."""
         value = self.around.names.values.get(id(node), ())
         only = value[0] if len(value) == 1 else None
-        return only.name if isinstance(only, Qual) and only.sure else None
+        return only.name if isinstance(only, QualifiedName) and only.sure else None
 
     def is_only_asked_for(self, use: Use) -> bool:
         """Whether code only asks if a name is there, in a `try` that goes on without it.

@@ -9,9 +9,9 @@ from __future__ import annotations
 import ast
 
 from torchmigrate.semantics.facts.answers import Answers
-from torchmigrate.semantics.facts.file_facts import Surroundings
+from torchmigrate.semantics.facts.file_facts import FileFacts
 from torchmigrate.semantics.facts.sparse import Variables, is_sparse
-from torchmigrate.semantics.model import Const, Kind, Names, Scope, Value
+from torchmigrate.semantics.model import BindingKind, Const, Scope, SemanticModel, Value
 from torchmigrate.semantics.values.slots import UNKNOWN, stated
 from torchmigrate.semantics.values.types import A_NUMBER, SURE, is_number, level
 from torchmigrate.source.trees import walk
@@ -47,10 +47,10 @@ _DEEPEST = 12
 _STATED_NUMBER = stated(A_NUMBER)
 
 
-class Kinds:
+class ValueFacts:
     """Answers about the expressions of one file."""
 
-    def __init__(self, names: Names, around: Surroundings) -> None:
+    def __init__(self, names: SemanticModel, around: FileFacts) -> None:
         self.names = names
         self.around = around
         self._variables = Answers(self._bound, None)
@@ -111,7 +111,7 @@ class Kinds:
         values: dict[int, ast.expr] = {}
         for binding in scope.bindings[name]:
             statement = binding.statement
-            if binding.kind is not Kind.ASSIGNMENT or not isinstance(statement, ast.Assign):
+            if binding.kind is not BindingKind.ASSIGNMENT or not isinstance(statement, ast.Assign):
                 return None
             if not any(target is binding.node for target in statement.targets):
                 return None

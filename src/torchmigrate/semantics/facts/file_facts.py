@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from torchmigrate.semantics.libraries import LIBRARY_ROOTS
-from torchmigrate.semantics.model import Kind, Names, Scope, Use
+from torchmigrate.semantics.model import BindingKind, Scope, SemanticModel, Use
 from torchmigrate.source.trees import children, walk
 
 
@@ -19,10 +19,10 @@ class NotConstant:
 NOT_CONSTANT = NotConstant()
 
 
-class Surroundings:
+class FileFacts:
     """Answers about one file, computed when first asked for."""
 
-    def __init__(self, names: Names) -> None:
+    def __init__(self, names: SemanticModel) -> None:
         self.names = names
         self._parents: dict[ast.AST, ast.AST] = {}
         self._mapped: set[int] = set()
@@ -87,7 +87,7 @@ class Surroundings:
                     statement = bindings[0].statement
                     if (
                         len(bindings) == 1
-                        and bindings[0].kind is Kind.ASSIGNMENT
+                        and bindings[0].kind is BindingKind.ASSIGNMENT
                         and not bindings[0].conditional
                         and isinstance(statement, ast.Assign)
                         and bindings[0].node in statement.targets

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 
-from torchmigrate.semantics.facts.file_facts import Surroundings
+from torchmigrate.semantics.facts.file_facts import FileFacts
 from torchmigrate.semantics.model import Scope
 
 # Methods that only sparse tensors have, or that make them; and functions that do.
@@ -29,7 +29,7 @@ _KEEP = frozenset(
 Variables = dict[tuple[Scope, str], bool]  # names in the scopes that bind them -> whether one may be sparse
 
 
-def is_sparse(node: ast.expr, scope: Scope, around: Surroundings, known: Variables) -> bool:
+def is_sparse(node: ast.expr, scope: Scope, around: FileFacts, known: Variables) -> bool:
     """Whether an expression of a file may be a sparse tensor, by what makes it.
 
     known: what was found of the file's variables, so that each is followed once; gets more.
@@ -51,7 +51,7 @@ def _holder(name: str, scope: Scope) -> Scope | None:
 
 
 def _reaches_sparse(
-    node: ast.expr, scope: Scope, around: Surroundings, known: Variables, seen: set[tuple[Scope, str]]
+    node: ast.expr, scope: Scope, around: FileFacts, known: Variables, seen: set[tuple[Scope, str]]
 ) -> bool:
     todo = [(node, scope)]
     while todo:

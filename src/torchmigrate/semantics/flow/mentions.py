@@ -46,7 +46,7 @@ class Spot:
         return here
 
 
-def together(spots: Sequence[Spot]) -> list[Spot] | None:
+def common_block(spots: Sequence[Spot]) -> list[Spot] | None:
     """The statements of the innermost common block that these stand in; None: there is none."""
     for candidate in reversed(spots[0].chain()):
         found = [spot.within(candidate.block) for spot in spots]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchmigrate.semantics.model import Binding, Names, Scope
+from torchmigrate.semantics.model import Binding, Scope, SemanticModel
 
 
-class LocalNames:
+class TreeIndex:
     """Mentions of plain names and attributes in one file, with the nodes around each."""
 
-    def __init__(self, names: Names) -> None:
+    def __init__(self, names: SemanticModel) -> None:
         self.names = names
         self.parents = names.parents
         self._names: dict[str, list[ast.Name]] = {}

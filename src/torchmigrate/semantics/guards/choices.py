@@ -13,7 +13,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 
 from torchmigrate.semantics.libraries import LIBRARY_ROOTS
-from torchmigrate.semantics.model import Binding, Kind, Names, Role, Scope, Use
+from torchmigrate.semantics.model import Binding, BindingKind, Role, Scope, SemanticModel, Use
 from torchmigrate.source.trees import children
 
 Place = tuple[int, int]  # line and column, as in the syntax tree
@@ -35,7 +35,7 @@ _VERSION = re.compile(r"v?\d+(\.\w+)*\+?\Z")
 class Choices:
     """Answers for one file, worked out when first asked for."""
 
-    def __init__(self, names: Names) -> None:
+    def __init__(self, names: SemanticModel) -> None:
         self.names = names
         self._by_name: dict[str, list[Use]] | None = None
         self._wanted: dict[object, list[tuple[Place, Use]]] = {}
@@ -169,7 +169,11 @@ def _may_tell(test: ast.expr, scope: Scope, depth: int = 0) -> bool:
     if not isinstance(node, ast.Name) or _DEVICES.search(node.id):
         return False
     bound = _bindings(node.id, scope)
-    if len(bound) == 1 and bound[0].kind is Kind.ASSIGNMENT and isinstance(bound[0].statement, ast.Assign):
+    if (
+        len(bound) == 1
+        and bound[0].kind is BindingKind.ASSIGNMENT
+        and isinstance(bound[0].statement, ast.Assign)
+    ):
         return _may_tell(bound[0].statement.value, bound[0].scope, depth + 1)  # `NEW = compat.NEW`
     return bool(bound) and all(
         item.is_import and item.target is not None and item.target.partition(".")[0] not in _KNOWN_ROOTS

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from torchmigrate.semantics.guards.version_order import Release, holds
 from torchmigrate.semantics.model import Guards, TryGuard
-from torchmigrate.semantics.public_names import canonical
+from torchmigrate.semantics.public_names import public_name
 
 # ---- formulas ---------------------------------------------------------------------------------------
 
@@ -344,7 +344,7 @@ def _lookup(
     exists: Callable[[str], bool | None] | None,
 ) -> Lookup:
     def name_exists(name: str) -> bool | None:
-        name = canonical(name)
+        name = public_name(name)
         if name in wanted or any(other.startswith(name + ".") for other in wanted):
             return True
         since, release = _EXISTS_SINCE.get(name), target(name.partition(".")[0])
@@ -353,7 +353,7 @@ def _lookup(
         return exists(name) if exists else None
 
     def worked(attempt: TryGuard) -> bool | None:
-        if any(exists(canonical(name)) is False for name in attempt.always) if exists else False:
+        if any(exists(public_name(name)) is False for name in attempt.always) if exists else False:
             return False
         used = attempt.names.get("body", set()) | attempt.names.get("else", set())
         if uses_one_of(used, wanted):
@@ -380,7 +380,7 @@ class Arguments:
         """Whether one of these calls of the same function gives others of the parameters."""
         mine = self.given & self.outdated
         return any(
-            canonical(name) in self.functions and (keys & self.outdated != mine or "**" in keys)
+            public_name(name) in self.functions and (keys & self.outdated != mine or "**" in keys)
             for name, keys in calls
         )
 
@@ -487,7 +487,7 @@ def uses_one_of(used: Iterable[str], wanted: frozenset[str]) -> bool:
 
 @lru_cache(maxsize=65_536)
 def _is_one_of(spelled: str, wanted: frozenset[str]) -> bool:
-    name = canonical(spelled)
+    name = public_name(spelled)
     if name in wanted or any(name.startswith(other + ".") for other in wanted):
         return True
     # Only for modules that came late: importing `torch.nn` says nothing.
@@ -497,7 +497,7 @@ def _is_one_of(spelled: str, wanted: frozenset[str]) -> bool:
 def _asserts(formula: Formula, names: frozenset[str]) -> bool:
     """Whether the formula can only hold where one of `names` exists."""
     if isinstance(formula, HasName):
-        return formula.qualified in names or canonical(formula.qualified) in names
+        return formula.qualified in names or public_name(formula.qualified) in names
     if isinstance(formula, All):
         return any(_asserts(part, names) for part in formula.parts)
     if isinstance(formula, Any_):

@@ -21,7 +21,7 @@ from torchmigrate.semantics.guards.formulas import (
     negate,
 )
 from torchmigrate.semantics.guards.version_values import Evaluate
-from torchmigrate.semantics.model import OPAQUE, Const, Local, Qual, Value
+from torchmigrate.semantics.model import OPAQUE, Const, Local, QualifiedName, Value
 from torchmigrate.source.trees import walk
 
 Parse = Callable[[ast.expr, Evaluate], Formula]  # what a test says
@@ -65,7 +65,9 @@ class Inside:
             root = root.value
         if isinstance(node, ast.Attribute) and isinstance(root, ast.Name) and root.id in self.held:
             return tuple(
-                Qual(f"{item.name}.{node.attr}", item.sure, item.via) if isinstance(item, Qual) else OPAQUE
+                QualifiedName(f"{item.name}.{node.attr}", item.sure, item.via)
+                if isinstance(item, QualifiedName)
+                else OPAQUE
                 for item in self(node.value)
             )
         return self.outer(node)
@@ -198,7 +200,7 @@ class _Body:
                 return None
             for held in found:
                 only = held[0] if len(held) == 1 else None
-                if not isinstance(only, Qual):
+                if not isinstance(only, QualifiedName):
                     return None
                 names.append(only.name)
         return all_of([HasName(name) for name in names])
@@ -243,10 +245,10 @@ def _imported(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, Value]]:
     for alias in node.names:
         if isinstance(node, ast.ImportFrom):
             module = "." * node.level + (node.module or "")
-            yield alias.asname or alias.name, (Qual(f"{module}.{alias.name}"),)
+            yield alias.asname or alias.name, (QualifiedName(f"{module}.{alias.name}"),)
         else:
             root = alias.name.partition(".")[0]
-            yield alias.asname or root, (Qual(alias.name if alias.asname else root),)
+            yield alias.asname or root, (QualifiedName(alias.name if alias.asname else root),)
 
 
 def is_local(value: Value) -> Local | None:

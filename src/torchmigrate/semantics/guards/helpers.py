@@ -17,7 +17,7 @@ from torchmigrate.semantics.guards.version_values import (
     version_of,
     version_text,
 )
-from torchmigrate.semantics.model import Qual, VersionOf
+from torchmigrate.semantics.model import QualifiedName, VersionOf
 
 _OPERATORS = ("<", "<=", ">", ">=", "==", "!=")
 _OPERATOR_ARGUMENTS = ("op", "operation", "operator", "comparison")
@@ -145,7 +145,7 @@ def _which_version(node: ast.expr, evaluate: Evaluate) -> VersionOf | None:
         return VersionOf(library) if library else None
     if isinstance(node, ast.Name):
         only = sole(evaluate(node))
-        if isinstance(only, Qual) and guard_names.distribution(only.name):
+        if isinstance(only, QualifiedName) and guard_names.distribution(only.name):
             return VersionOf(only.name)
     version = version_of(node, evaluate)
     return VersionOf(version.library) if version and version.part in ("full", "text") else None

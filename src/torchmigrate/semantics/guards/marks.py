@@ -21,7 +21,7 @@ from torchmigrate.semantics.guards.version_values import (
     sole,
     unknown_name,
 )
-from torchmigrate.semantics.model import Mark, Qual, Value, VersionOf
+from torchmigrate.semantics.model import Mark, QualifiedName, Value, VersionOf
 
 _SKIPS = frozenset(("skipif", "skipIf", "skip_if", "xfail"))
 _RUNS = frozenset(("skipUnless", "skip_unless"))
@@ -40,7 +40,7 @@ def mark(
         return UNKNOWN
     held = evaluate(function)
     only = sole(held)
-    if isinstance(only, Qual) and only.name in _NEVER_RUNS:
+    if isinstance(only, QualifiedName) and only.name in _NEVER_RUNS:
         return FALSE
     if not isinstance(node, ast.Call):
         if isinstance(only, Mark):

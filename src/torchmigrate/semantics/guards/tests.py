@@ -47,7 +47,7 @@ from torchmigrate.semantics.model import (
     Local,
     Mark,
     Parameters,
-    Qual,
+    QualifiedName,
     Value,
     VersionOf,
 )
@@ -141,7 +141,7 @@ def _special_call(node: ast.Call, evaluate: Evaluate) -> Value | None:
     formula = _unlisted_call(node, evaluate)
     if formula is not UNKNOWN:
         if isinstance(formula, HasName) and name == "getattr":
-            return Qual(formula.qualified, sure=False, via="getattr"), Flag(formula)
+            return QualifiedName(formula.qualified, sure=False, via="getattr"), Flag(formula)
         return (Flag(formula),)
     version = version_call(node, evaluate)
     if version:
@@ -175,7 +175,7 @@ def _name(node: ast.Name | ast.Attribute, evaluate: Evaluate) -> Formula:
         return _own_test(only.node, None, evaluate) if is_property(only.node) else UNKNOWN
     if len(value) > 1:
         return _maybe_none(value)
-    if "torch" in last_name(node).lower() or isinstance(only, Qual):
+    if "torch" in last_name(node).lower() or isinstance(only, QualifiedName):
         name = unknown_name(node, evaluate)
         promise = guard_names.constant_test(name) if name else None
         if promise:
@@ -185,11 +185,11 @@ def _name(node: ast.Name | ast.Attribute, evaluate: Evaluate) -> Formula:
 
 def _maybe_none(value: Value) -> Formula:
     """`vmap` after `try: from torch.func import vmap / except ImportError: vmap = None`."""
-    names = {candidate.name for candidate in value if isinstance(candidate, Qual)}
+    names = {candidate.name for candidate in value if isinstance(candidate, QualifiedName)}
     presence = HasName(next(iter(names))) if len(names) == 1 else None
     for candidate in value:
         none = isinstance(candidate, Const) and candidate.value is None
-        if not isinstance(candidate, Qual) and not none and candidate != Flag(presence or UNKNOWN):
+        if not isinstance(candidate, QualifiedName) and not none and candidate != Flag(presence or UNKNOWN):
             return UNKNOWN
     return presence or UNKNOWN
 
@@ -218,7 +218,7 @@ def _member(owner: ast.expr, name: ast.expr, evaluate: Evaluate) -> Formula:
         inner = _call(owner, evaluate) if last_name(owner.func) == "getattr" else UNKNOWN
         return HasName(f"{inner.qualified}.{attribute}") if isinstance(inner, HasName) else UNKNOWN
     holder = sole(evaluate(owner))
-    if isinstance(holder, Qual):
+    if isinstance(holder, QualifiedName):
         return HasName(f"{holder.name}.{attribute}")
     if isinstance(holder, Instance):
         return HasName(f"{holder.cls}.{attribute}")
@@ -307,7 +307,7 @@ def _own_test(function: ast.AST, call: ast.Call | None, evaluate: Evaluate) -> F
 
 def _operator(function: ast.expr, callee: object, evaluate: Evaluate) -> str | None:
     """The comparison that `operator.ge`, or `OPERATORS[">="]`, stands for."""
-    if isinstance(callee, Qual):
+    if isinstance(callee, QualifiedName):
         module, _, name = callee.name.rpartition(".")
         return OPERATOR_FUNCTIONS.get(name) if module == "operator" else None
     if isinstance(function, ast.Subscript) and isinstance(function.slice, (ast.Constant, ast.Name)):
@@ -383,7 +383,7 @@ def _membership(left: ast.expr, right: ast.expr, evaluate: Evaluate) -> Formula:
         return _member(right.args[0], left, evaluate)
     if isinstance(right, ast.Attribute) and right.attr in ("__dict__", "__all__"):
         return _member(right.value, left, evaluate)
-    if text in _IMPORTED_BY_TORCH and evaluate(right) == (Qual("sys.modules"),):
+    if text in _IMPORTED_BY_TORCH and evaluate(right) == (QualifiedName("sys.modules"),):
         return HasName(text)
     version = version_of(right, evaluate)
     if version is None:
@@ -458,7 +458,7 @@ def _listed(node: ast.expr, evaluate: Evaluate) -> Parameters | None:
             node = node.generators[0].iter
         else:
             return None
-    return Parameters(function.name, part) if isinstance(function, Qual) else None
+    return Parameters(function.name, part) if isinstance(function, QualifiedName) else None
 
 
 def _is_empty(node: ast.expr) -> bool:

@@ -9,7 +9,16 @@ from dataclasses import dataclass
 
 from torchmigrate.semantics.guards import spellings as guard_names
 from torchmigrate.semantics.libraries import LIBRARY_ROOTS
-from torchmigrate.semantics.model import OPAQUE, Candidate, Const, Local, Opaque, Qual, Value, VersionOf
+from torchmigrate.semantics.model import (
+    OPAQUE,
+    Candidate,
+    Const,
+    Local,
+    Opaque,
+    QualifiedName,
+    Value,
+    VersionOf,
+)
 
 Evaluate = Callable[[ast.expr], Value]
 
@@ -51,11 +60,11 @@ def unknown_name(node: ast.expr, evaluate: Evaluate) -> str | None:
     """
     value = evaluate(node)
     for candidate in value:
-        foreign = isinstance(candidate, Qual) and candidate.name.partition(".")[0] not in _LIBRARIES
+        foreign = isinstance(candidate, QualifiedName) and candidate.name.partition(".")[0] not in _LIBRARIES
         if not foreign and not isinstance(candidate, (Opaque, Local)):
             return None
     only = sole(value)
-    return only.name.rpartition(".")[2] if isinstance(only, Qual) else last_name(node)
+    return only.name.rpartition(".")[2] if isinstance(only, QualifiedName) else last_name(node)
 
 
 # ---- versions of libraries --------------------------------------------------------------------------
@@ -100,14 +109,14 @@ def _named(node: ast.Name | ast.Attribute, evaluate: Evaluate) -> VersionOf | No
     only = sole(evaluate(node))
     if isinstance(only, VersionOf):
         return only
-    if isinstance(only, Qual) and only.name.endswith("__version__"):
+    if isinstance(only, QualifiedName) and only.name.endswith("__version__"):
         library, _, rest = only.name.partition(".")
         if rest in _VERSION_MODULES and library in LIBRARY_ROOTS:
             # `torch.__version__` compares as a version, those of the other libraries as strings.
             return VersionOf(library, "full" if library == "torch" else "text")
         return None
     spelled = last_name(node).lower()
-    if "torch" not in spelled and not isinstance(only, Qual):
+    if "torch" not in spelled and not isinstance(only, QualifiedName):
         return None
     name = unknown_name(node, evaluate)
     return guard_names.version_named(name) if name else None

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 from typing import Protocol
 
-from torchmigrate.semantics.model import Instance, Local, Qual, Value
+from torchmigrate.semantics.model import Instance, Local, QualifiedName, Value
 from torchmigrate.semantics.values import types
 from torchmigrate.semantics.values.objects import TENSOR, is_a
 from torchmigrate.semantics.values.slots import NOTHING, UNKNOWN, Frame, Slot, join_values
@@ -89,7 +89,7 @@ def _instances(node: ast.expr, walk: Walk) -> Value:
     value = walk.peek(node)
     if len(value) == 1:
         item = value[0]
-        if isinstance(item, Qual):
+        if isinstance(item, QualifiedName):
             return (types.of_annotation(item.name),)
         if isinstance(item, Local) and isinstance(item.node, ast.ClassDef):
             return walk.made(item)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from torchmigrate.semantics.public_names import canonical
+from torchmigrate.semantics.public_names import public_name
 from torchmigrate.semantics.values.class_api import DERIVED, OTHER_CONTRACT
 
 TENSOR = "torch.Tensor"
@@ -101,7 +101,7 @@ def library_base(name: str) -> str:
 @lru_cache(maxsize=4096)
 def ancestors(cls: str) -> tuple[str, ...]:
     """A class by its public name, then all that it derives from, nearest first."""
-    name: str | None = canonical(cls)
+    name: str | None = public_name(cls)
     found: list[str] = []
     while name is not None and name not in found:
         name = _ALIASES.get(name, name)

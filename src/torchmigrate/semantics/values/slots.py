@@ -15,7 +15,7 @@ from torchmigrate.semantics.model import (
     Guards,
     Instance,
     Items,
-    Qual,
+    QualifiedName,
     Scope,
     Use,
     Value,
@@ -138,7 +138,7 @@ def join_values(left: Value, right: Value) -> Value:
     """Every candidate of both, in order, each once; past the first hundred only that there are more."""
     if left is right:
         return left
-    if any(item.__class__ is Qual and item.taken for item in left):
+    if any(item.__class__ is QualifiedName and item.taken for item in left):
         left = tuple(_met(item, right) for item in left)
     if left == right:
         return left
@@ -158,10 +158,10 @@ def met(one: tuple[Use, ...], other: tuple[Use, ...]) -> tuple[Use, ...]:
 
 def _met(item: Candidate, others: Value) -> Candidate:
     """A candidate that may be one of another path as well."""
-    if not isinstance(item, Qual) or not item.taken or item not in others:
+    if not isinstance(item, QualifiedName) or not item.taken or item not in others:
         return item
     same = next(other for other in others if other == item)
-    assert isinstance(same, Qual), "they are equal"
+    assert isinstance(same, QualifiedName), "they are equal"
     return replace(item, taken=met(item.taken, same.taken))
 
 
@@ -202,8 +202,8 @@ def unsure(value: Value, via: str | None = None) -> Value:
     return tuple(
         Instance(item.cls, False, item.local, item.gives)
         if isinstance(item, Instance)
-        else Qual(item.name, False, via or item.via, item.receiver, taken=item.taken)
-        if isinstance(item, Qual)
+        else QualifiedName(item.name, False, via or item.via, item.receiver, taken=item.taken)
+        if isinstance(item, QualifiedName)
         else Items(tuple(unsure(each) for each in item.values), item.many, item.keyed)
         if isinstance(item, Items)
         else item
@@ -220,8 +220,10 @@ def as_stated(item: Candidate) -> Candidate:
     """A candidate of which only an annotation says what it is; one that is not sure stays so."""
     if isinstance(item, Instance):
         return Instance(item.cls, False, item.local, item.gives, True) if item.sure else item
-    if isinstance(item, Qual):
-        return Qual(item.name, False, item.via, item.receiver, True, item.taken) if item.sure else item
+    if isinstance(item, QualifiedName):
+        return (
+            QualifiedName(item.name, False, item.via, item.receiver, True, item.taken) if item.sure else item
+        )
     if isinstance(item, Items):
         return Items(tuple(map(stated, item.values)), item.many, item.keyed)
     return item

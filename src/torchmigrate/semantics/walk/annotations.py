@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from torchmigrate.semantics.model import Const, Instance, Items, Local, Qual, Role, Value
+from torchmigrate.semantics.model import Const, Instance, Items, Local, QualifiedName, Role, Value
 from torchmigrate.semantics.values import types
 from torchmigrate.semantics.values.slots import UNKNOWN, join_values, stated, unsure
 from torchmigrate.semantics.walk.chains import Chains
@@ -50,7 +50,7 @@ class Annotations(Chains):
     def _instance(self, value: Value) -> Value:
         """What is annotated with a class."""
         (item,) = value
-        if isinstance(item, Qual):
+        if isinstance(item, QualifiedName):
             return (types.of_annotation(item.name),)
         if isinstance(item, Local) and isinstance(item.node, ast.ClassDef):
             return self.made(item)
@@ -79,7 +79,7 @@ class Annotations(Chains):
     def _generic(self, node: ast.Subscript) -> Value:
         value = self.peek(node.value)
         name = ""
-        if len(value) == 1 and isinstance(value[0], Qual):
+        if len(value) == 1 and isinstance(value[0], QualifiedName):
             name = value[0].name
             if name.startswith("torch"):
                 return self._instance(value)  # DataLoader[int]
@@ -126,7 +126,9 @@ class Annotations(Chains):
             return True
         value = self.peek(func)
         return (
-            len(value) == 1 and isinstance(value[0], Qual) and value[0].name.partition(".")[0] in self.roots
+            len(value) == 1
+            and isinstance(value[0], QualifiedName)
+            and value[0].name.partition(".")[0] in self.roots
         )
 
 

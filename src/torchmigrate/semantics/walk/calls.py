@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from torchmigrate.semantics.model import OPAQUE, Candidate, Instance, Items, Local, Qual, Value
+from torchmigrate.semantics.model import OPAQUE, Candidate, Instance, Items, Local, QualifiedName, Value
 from torchmigrate.semantics.values import types
 from torchmigrate.semantics.values.objects import MODULE, TENSOR, is_a
 from torchmigrate.semantics.values.slots import UNKNOWN, believed, join_values, stated, unsure
@@ -39,7 +39,7 @@ class Calls(Annotations):
         return joined or UNKNOWN
 
     def _one_call(self, item: Candidate, node: ast.Call, values: list[Value]) -> Value:
-        if isinstance(item, Qual):
+        if isinstance(item, QualifiedName):
             return self._library_call(item, node, values)
         if isinstance(item, Instance):
             return self._object_call(item)
@@ -49,9 +49,11 @@ class Calls(Annotations):
             return self.returned(item.node)
         return UNKNOWN
 
-    def _library_call(self, item: Qual, node: ast.Call, values: list[Value]) -> Value:
+    def _library_call(self, item: QualifiedName, node: ast.Call, values: list[Value]) -> Value:
         if item.stated:
-            return stated(self._library_call(Qual(item.name, True, item.via, item.receiver), node, values))
+            return stated(
+                self._library_call(QualifiedName(item.name, True, item.via, item.receiver), node, values)
+            )
         name, receiver = item.name, item.receiver
         if receiver is not None:
             return (

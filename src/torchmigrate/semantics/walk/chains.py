@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from torchmigrate.semantics.model import Binding, Const, Instance, Items, Qual, Role, Value
+from torchmigrate.semantics.model import Binding, Const, Instance, Items, QualifiedName, Role, Value
 from torchmigrate.semantics.values import distinctive
 from torchmigrate.semantics.values.slots import NOTHING, UNKNOWN
 from torchmigrate.semantics.walk.members import Members
@@ -60,12 +60,12 @@ class Chains(Members):
                     binding.in_string = True
         if len(value) == 1:
             item = value[0]
-            if isinstance(item, Qual):
+            if isinstance(item, QualifiedName):
                 if item.via != "method":
                     return self._library_chain(node, item, attrs, role, call, decorates, bindings)
             elif not isinstance(item, Instance) and item != _NONE:
                 if isinstance(item, Items) and len(attrs) == 1:
-                    return (Qual(f"items.{attrs[0]}", True, "method", item),)
+                    return (QualifiedName(f"items.{attrs[0]}", True, "method", item),)
                 if attrs:
                     return UNKNOWN
                 self.mention(value)
@@ -84,7 +84,7 @@ class Chains(Members):
     def _library_chain(
         self,
         node: ast.expr,
-        item: Qual,
+        item: QualifiedName,
         attrs: list[str],
         role: Role,
         call: ast.Call | None,
@@ -99,7 +99,7 @@ class Chains(Members):
             attrs.reverse()
             rest = ".".join(attrs)
             name = f"{name}.{rest}"
-            value = (Qual(name, item.sure, item.via, taken=item.taken),)
+            value = (QualifiedName(name, item.sure, item.via, taken=item.taken),)
         if name.partition(".")[0] in self.roots and "." in name:
             sole = bindings[0] if len(bindings) == 1 and bindings[0].target is not None else None
             via = item.via

@@ -12,13 +12,13 @@ from torchmigrate.semantics.guards.formulas import Formula, all_of
 from torchmigrate.semantics.guards.tests import evaluate_special, mark_of, unpack_version
 from torchmigrate.semantics.model import (
     Binding,
+    BindingKind,
     Flag,
     Guards,
     Instance,
     Items,
-    Kind,
     Local,
-    Qual,
+    QualifiedName,
     Role,
     Scope,
     TryGuard,
@@ -70,7 +70,7 @@ class Definitions(Expressions):
 
     # ---- binding -------------------------------------------------------------------------------------
 
-    def new_binding(self, name: str, kind: Kind, node: ast.AST) -> Binding:
+    def new_binding(self, name: str, kind: BindingKind, node: ast.AST) -> Binding:
         scope = self.frame.scope
         bindings = self.bindings
         # By position, in the order of the class: there are as many as names in a file.
@@ -86,7 +86,7 @@ class Definitions(Expressions):
             held.append(binding)
         return binding
 
-    def bind(self, name: str, value: Value, kind: Kind, node: ast.AST) -> Binding:
+    def bind(self, name: str, value: Value, kind: BindingKind, node: ast.AST) -> Binding:
         frame = self.frame
         binding = self.new_binding(name, kind, node)
         binding.value = value
@@ -110,7 +110,9 @@ class Definitions(Expressions):
         every[name] = slot if old is None else join_slots(old, slot)
         return binding
 
-    def assign(self, target: ast.expr, value: Value, kind: Kind, source: ast.expr | None = None) -> None:
+    def assign(
+        self, target: ast.expr, value: Value, kind: BindingKind, source: ast.expr | None = None
+    ) -> None:
         """Bind an assignment target to a value; `source` is the expression, where there is one."""
         if isinstance(target, ast.Name):
             self.bind(target.id, value, kind, target)
@@ -132,7 +134,7 @@ class Definitions(Expressions):
             self.eval(target)
 
     def _unpack(
-        self, target: ast.Tuple | ast.List, value: Value, kind: Kind, source: ast.expr | None
+        self, target: ast.Tuple | ast.List, value: Value, kind: BindingKind, source: ast.expr | None
     ) -> None:
         elements = target.elts
         starred = any(isinstance(element, ast.Starred) for element in elements)
@@ -160,7 +162,7 @@ class Definitions(Expressions):
         for alias in node.names:
             name = alias.asname or alias.name.partition(".")[0]
             target = alias.name if alias.asname else name
-            self._bind_import(name, target, alias.name, Kind.IMPORT, alias)
+            self._bind_import(name, target, alias.name, BindingKind.IMPORT, alias)
 
     def _import_from(self, node: ast.ImportFrom) -> None:
         module = "." * node.level + (node.module or "")
@@ -169,10 +171,10 @@ class Definitions(Expressions):
                 self._star_import(node, module)
                 continue
             target = f"{module}.{alias.name}" if node.module else f"{module}{alias.name}"
-            self._bind_import(alias.asname or alias.name, target, module, Kind.FROM_IMPORT, alias)
+            self._bind_import(alias.asname or alias.name, target, module, BindingKind.FROM_IMPORT, alias)
 
     def _star_import(self, node: ast.ImportFrom, module: str) -> None:
-        binding = self.new_binding("*", Kind.STAR_IMPORT, node)
+        binding = self.new_binding("*", BindingKind.STAR_IMPORT, node)
         binding.module = module
         if module.partition(".")[0] in self.roots:
             self.stars.append((module, self.offset(node)))
@@ -183,10 +185,10 @@ class Definitions(Expressions):
             self._look_alike(module)
             self.unknown_star = bool(self.stars)  # it may have brought any of the names that follow
 
-    def _bind_import(self, name: str, target: str, module: str, kind: Kind, alias: ast.alias) -> None:
+    def _bind_import(self, name: str, target: str, module: str, kind: BindingKind, alias: ast.alias) -> None:
         root = target.partition(".")[0]
         sure = not target.startswith(".")
-        binding = self.bind(name, (Qual(target),) if sure else UNKNOWN, kind, alias)
+        binding = self.bind(name, (QualifiedName(target),) if sure else UNKNOWN, kind, alias)
         binding.target, binding.module = target, module
         if alias.asname is not None and alias.asname == alias.name:
             binding.exported = True
@@ -196,7 +198,7 @@ class Definitions(Expressions):
         else:
             if root == "torch":
                 self.imports_torch = True
-            full = alias.name if kind is Kind.IMPORT else target
+            full = alias.name if kind is BindingKind.IMPORT else target
             self._record(alias, (full,), True, Role.IMPORT, None, None, binding, "", "import")
 
     def _look_alike(self, module: str) -> None:
@@ -246,7 +248,7 @@ class Definitions(Expressions):
             local |= walrus_names(node)
         guards = under(marks, self.guards)
         inner = Deferred(node, frame, guards, self.guards, owner, self.conditional > 0, local, tests)
-        self.bind(node.name, (Local(node.name, node),), Kind.DEFINITION, node)
+        self.bind(node.name, (Local(node.name, node),), BindingKind.DEFINITION, node)
         holder, self_name = self._self_of(inner)
         if holder is not None and self_name is not None:
             for name in stored_names(local, f"{self_name}."):
@@ -297,7 +299,7 @@ class Definitions(Expressions):
                     value = promised[number]  # else it says what is known anyway
             if several and value is not UNKNOWN:
                 value = (Items((value,), many=True, keyed=argument is node.args.kwarg),)
-            self.bind(argument.arg, value, Kind.PARAMETER, argument)
+            self.bind(argument.arg, value, BindingKind.PARAMETER, argument)
         owner, self_name = frame.owner, frame.self_name
         if owner is None or self_name is None:
             self.visit_block(node.body)
@@ -359,13 +361,13 @@ class Definitions(Expressions):
             info.attributes.setdefault(name, as_attribute(slot[0]))
         self.frame = outer
         self.statement = node
-        self.bind(node.name, (Local(node.name, node),), Kind.DEFINITION, node)
+        self.bind(node.name, (Local(node.name, node),), BindingKind.DEFINITION, node)
 
     def _parent(self, base: ast.expr, value: Value) -> ClassInfo | str | None:
         """The class that a base is."""
         if len(value) == 1:
             item = value[0]
-            if isinstance(item, Qual):
+            if isinstance(item, QualifiedName):
                 return item.name
             if isinstance(item, Local):
                 return self.classes.get(item.node)
@@ -373,13 +375,13 @@ class Definitions(Expressions):
 
     def _type_parameters(self, node: ast.AST) -> None:
         for parameter in getattr(node, "type_params", ()):
-            self.bind(parameter.name, UNKNOWN, Kind.OTHER, parameter)
+            self.bind(parameter.name, UNKNOWN, BindingKind.OTHER, parameter)
 
     def _type_alias(self, node: ast.AST) -> None:
         names: set[str] = set()
         target_names(node.name, names)  # type: ignore[attr-defined]
         for name in sorted(names):
-            self.bind(name, UNKNOWN, Kind.ASSIGNMENT, node)
+            self.bind(name, UNKNOWN, BindingKind.ASSIGNMENT, node)
         before, self.role = self.role, Role.ANNOTATION
         self.eval(node.value)  # type: ignore[attr-defined]
         self.role = before

@@ -12,13 +12,13 @@ from torchmigrate.semantics.guards.formulas import negate
 from torchmigrate.semantics.guards.tests import parse_test
 from torchmigrate.semantics.model import (
     OPAQUE,
+    BindingKind,
     Const,
     Guards,
     Instance,
     Items,
-    Kind,
     Operation,
-    Qual,
+    QualifiedName,
     Role,
     Scope,
     Value,
@@ -136,15 +136,15 @@ class Expressions(Calls):
                 if len(node.args) == 3:
                     self.eval(node.args[2])
                 out = tuple(
-                    Qual(f"{item.name}.{second.value}", item.sure, "getattr")
-                    if isinstance(item, Qual)
+                    QualifiedName(f"{item.name}.{second.value}", item.sure, "getattr")
+                    if isinstance(item, QualifiedName)
                     else OPAQUE
                     for item in value
                 )
                 names = tuple(
                     item.name
                     for item in out
-                    if isinstance(item, Qual) and item.name.partition(".")[0] in self.roots
+                    if isinstance(item, QualifiedName) and item.name.partition(".")[0] in self.roots
                 )
                 if names and len(node.args) == 2:
                     self._record(node, names, False, Role.REFERENCE, None, None, None, "", "getattr")
@@ -168,7 +168,12 @@ class Expressions(Calls):
         """`cast(Module, x)`: the first argument is an annotation, and the second comes back as it is."""
         value = self.peek(node.func)
         only = value[0] if len(value) == 1 else None
-        if not isinstance(only, Qual) or only.name not in _CASTS or len(node.args) != 2 or node.keywords:
+        if (
+            not isinstance(only, QualifiedName)
+            or only.name not in _CASTS
+            or len(node.args) != 2
+            or node.keywords
+        ):
             return None
         before = self.role
         self.role = Role.ANNOTATION
@@ -184,7 +189,7 @@ class Expressions(Calls):
         module = first.value if isinstance(first, ast.Constant) else None
         if not isinstance(module, str) or module.partition(".")[0] not in self.roots:
             return None
-        return (Qual(module, False, "alias"),)
+        return (QualifiedName(module, False, "alias"),)
 
     def _operation(self, node: ast.BinOp | ast.UnaryOp | ast.Subscript) -> None:
         self.operations.append(Operation(node, self.frame.scope, self.guards, self.fstring))
@@ -316,7 +321,7 @@ class Expressions(Calls):
         scope = self.frame.scope
         while self.frame.scope.kind == "comprehension" and self.frame.scope.parent is not None:
             self.frame.scope = self.frame.scope.parent  # a walrus binds in the scope around comprehensions
-        self.bind(node.target.id, value, Kind.OTHER, node)
+        self.bind(node.target.id, value, BindingKind.OTHER, node)
         self.frame.scope = scope
         return value
 
@@ -373,7 +378,9 @@ class Expressions(Calls):
         saved = {name: env.get(name) for name in names}
         self.frame.scope = scope
         for name in names:
-            binding = self.new_binding(name, Kind.PARAMETER if kind == "function" else Kind.OTHER, node)
+            binding = self.new_binding(
+                name, BindingKind.PARAMETER if kind == "function" else BindingKind.OTHER, node
+            )
             env[name] = (UNKNOWN, (binding,))
         body()
         self.frame.scope = outer

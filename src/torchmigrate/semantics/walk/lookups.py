@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Protocol
 from torchmigrate.semantics.model import (
     OPAQUE,
     Binding,
+    BindingKind,
     Candidate,
     Const,
     Flag,
     Guards,
     Instance,
-    Kind,
     Local,
     Operation,
-    Qual,
+    QualifiedName,
     Role,
     Scope,
     Use,
@@ -113,10 +113,10 @@ class Lookups(ABC):
     def _star(self, name: str) -> Slot:
         if self.other_star and name in self.roots:
             # A module that passes on all of its names passes on its `torch`, which is nothing else.
-            return (Qual(name, False, "star"),), ()
+            return (QualifiedName(name, False, "star"),), ()
         if not self.stars or self.unknown_star or name in _BUILTINS:
             return UNKNOWN_SLOT
-        return tuple(Qual(f"{module}.{name}", False, "star") for module, _ in self.stars), ()
+        return tuple(QualifiedName(f"{module}.{name}", False, "star") for module, _ in self.stars), ()
 
     def _record(
         self,
@@ -154,7 +154,7 @@ class Lookups(ABC):
                 decorates=decorates,
                 binding=binding,
                 origins=origins,
-                rest=rest,
+                attribute_path=rest,
                 method=via == "method",
                 in_string=self.string_base is not None,
                 in_fstring=in_fstring,
@@ -207,8 +207,8 @@ class Lookups(ABC):
             if around is UNKNOWN:  # most are
                 return UNKNOWN
             for item in around:
-                if isinstance(item, Qual):
-                    out.append(Qual(f"{item.name}.{node.attr}", item.sure, item.via))  # type: ignore[attr-defined]
+                if isinstance(item, QualifiedName):
+                    out.append(QualifiedName(f"{item.name}.{node.attr}", item.sure, item.via))  # type: ignore[attr-defined]
                 elif isinstance(item, Instance):
                     out.extend(self._peek_member(item, node.attr))  # type: ignore[attr-defined]
                 elif isinstance(item, Local):
@@ -257,11 +257,11 @@ class Lookups(ABC):
         """What a call of a function of this file gives; in `Annotations`."""
 
     @abstractmethod
-    def new_binding(self, name: str, kind: Kind, node: ast.AST) -> Binding:
+    def new_binding(self, name: str, kind: BindingKind, node: ast.AST) -> Binding:
         """A binding of a name in the current scope; in `Definitions`."""
 
     @abstractmethod
-    def bind(self, name: str, value: Value, kind: Kind, node: ast.AST) -> Binding:
+    def bind(self, name: str, value: Value, kind: BindingKind, node: ast.AST) -> Binding:
         """Bind a name to a value from here on; in `Definitions`."""
 
 

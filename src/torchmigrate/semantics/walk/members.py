@@ -12,7 +12,7 @@ from torchmigrate.semantics.model import (
     Const,
     Instance,
     Local,
-    Qual,
+    QualifiedName,
     Role,
     Use,
     Value,
@@ -130,8 +130,8 @@ class Members(Lookups):
                 sure = sure and bool(member) and item.sure
                 known = known and bool(member) and (item.sure or item.stated)
                 out.extend(one for one in found if one not in out)
-            elif isinstance(item, Qual) and item.via != "method":
-                out.append(Qual(f"{item.name}.{attr}", item.sure, item.via, taken=item.taken))
+            elif isinstance(item, QualifiedName) and item.via != "method":
+                out.append(QualifiedName(f"{item.name}.{attr}", item.sure, item.via, taken=item.taken))
                 sure = known = False
             elif not (isinstance(item, Const) and _raises(item.value, attr)):
                 out.append(OPAQUE)
@@ -149,7 +149,7 @@ class Members(Lookups):
                 info = self.classes.get(item.local.node) if item.local is not None else None
                 if info is not None and not info.library and not info.certain and info.find(attr) is None:
                     return True
-            elif item is OPAQUE or (isinstance(item, Qual) and item.via == "method"):
+            elif item is OPAQUE or (isinstance(item, QualifiedName) and item.via == "method"):
                 return True
         return False
 
@@ -164,7 +164,7 @@ class Members(Lookups):
         bindings: tuple[Binding, ...],
     ) -> None:
         """Record the candidates of a chain that are library names."""
-        found = [item for item in value if isinstance(item, Qual) and item.via != "method"]
+        found = [item for item in value if isinstance(item, QualifiedName) and item.via != "method"]
         names = [
             item.name for item in found if "." in item.name and item.name.partition(".")[0] in self.roots
         ]
@@ -214,8 +214,8 @@ class Members(Lookups):
         result = types.attribute(cls, attr, item.sure)
         if result is OPAQUE:
             return UNKNOWN, ""
-        if isinstance(result, Qual) and types.gives_itself(cls, attr):
-            result = Qual(result.name, result.sure, "method", item)
+        if isinstance(result, QualifiedName) and types.gives_itself(cls, attr):
+            result = QualifiedName(result.name, result.sure, "method", item)
         return (result,), f"{cls}.{attr}" if cls.partition(".")[0] in self.roots else ""
 
     def read(self, held: Value) -> Value:

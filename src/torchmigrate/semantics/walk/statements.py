@@ -9,7 +9,7 @@ from torchmigrate.semantics.guards.formulas import UNKNOWN as UNKNOWN_TEST
 from torchmigrate.semantics.guards.formulas import TryWorked, negate
 from torchmigrate.semantics.guards.helpers import demanded
 from torchmigrate.semantics.guards.tests import mark_of, parse_test
-from torchmigrate.semantics.model import Flag, Guards, Instance, Kind, Qual, Use, Value
+from torchmigrate.semantics.model import BindingKind, Flag, Guards, Instance, QualifiedName, Use, Value
 from torchmigrate.semantics.values.narrowing import narrowed
 from torchmigrate.semantics.values.operators import augmented
 from torchmigrate.semantics.values.slots import UNKNOWN
@@ -89,10 +89,12 @@ class Statements(Definitions):
         """Whether nothing runs after a call: `sys.exit()`, `self.skipTest(...)`, `pytest.skip(...)`."""
         func = call.func
         if isinstance(func, ast.Name):
-            if func.id in _ENDS and self.peek(func) == (Qual(f"pytest.{func.id}"),):
+            if func.id in _ENDS and self.peek(func) == (QualifiedName(f"pytest.{func.id}"),):
                 return True
             builtin = not self.lookup(func.id)[1]  # not a function of the file that has the name
-            return func.id in ("exit", "quit") and (builtin or self.peek(func) == (Qual("sys.exit"),))
+            return func.id in ("exit", "quit") and (
+                builtin or self.peek(func) == (QualifiedName("sys.exit"),)
+            )
         if not isinstance(func, ast.Attribute) or not isinstance(func.value, ast.Name):
             return False
         return func.attr in _ENDS and func.value.id in _ENDS[func.attr]
@@ -112,7 +114,7 @@ class Statements(Definitions):
         elif isinstance(node.value, ast.Constant) and isinstance(node.value.value, bool):
             value = self._flag(node.value.value) or value
         for target in node.targets:
-            self.assign(target, value, Kind.ASSIGNMENT, node.value)
+            self.assign(target, value, BindingKind.ASSIGNMENT, node.value)
             if isinstance(target, ast.Name) and target.id == "pytestmark":
                 self._mark_all(node.value)
             if isinstance(target, ast.Name) and target.id == "__all__":
@@ -131,7 +133,9 @@ class Statements(Definitions):
                 for name in use.candidates:
                     places[name] = (*places.get(name, ()), use)
         return tuple(
-            replace(item, taken=places[item.name]) if isinstance(item, Qual) and item.name in places else item
+            replace(item, taken=places[item.name])
+            if isinstance(item, QualifiedName) and item.name in places
+            else item
             for item in value
         )
 
@@ -161,11 +165,11 @@ class Statements(Definitions):
             for binding in held[1]:
                 if binding.is_import:
                     binding.uses.append(self.offset(target))
-            self.bind(target.id, augmented(held[0], node.op, value), Kind.ASSIGNMENT, target)
+            self.bind(target.id, augmented(held[0], node.op, value), BindingKind.ASSIGNMENT, target)
             if target.id == "__all__":
                 self._export(node.value)
         elif isinstance(target, ast.Attribute):
-            self.assign(target, augmented(self.eval(target), node.op, value), Kind.ASSIGNMENT)
+            self.assign(target, augmented(self.eval(target), node.op, value), BindingKind.ASSIGNMENT)
         else:
             self.eval(target)
 
@@ -176,9 +180,9 @@ class Statements(Definitions):
             value = self._special(node.value) or value
             if value == UNKNOWN:
                 value = promised
-            self.assign(node.target, value, Kind.ASSIGNMENT, node.value)
+            self.assign(node.target, value, BindingKind.ASSIGNMENT, node.value)
         elif isinstance(node.target, ast.Name):
-            self.bind(node.target.id, promised, Kind.ASSIGNMENT, node.target)
+            self.bind(node.target.id, promised, BindingKind.ASSIGNMENT, node.target)
 
     def _export(self, node: ast.expr) -> None:
         for item in ast.walk(node):
@@ -191,7 +195,7 @@ class Statements(Definitions):
                 for binding in self.lookup(target.id)[1]:
                     if binding.is_import:
                         binding.uses.append(self.offset(target))
-                self.new_binding(target.id, Kind.DELETION, target)
+                self.new_binding(target.id, BindingKind.DELETION, target)
                 self.frame.env.remove(target.id)
             else:
                 self.eval(target)
