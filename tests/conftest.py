@@ -13,11 +13,12 @@ from harness.summary import HAS_TORCH, Tally, summary
 import torchmigrate
 
 NO_BROWSER = lacking_for_browser()
-NEEDS_BROWSER = ["test_plan_html.py"]
+TESTS = Path(__file__).parent
+NEEDS_BROWSER = ["plan/test_plan_html.py"]
 # Modules that cannot be imported without torch.
 NEEDS_TORCH = sorted(
-    path.name
-    for path in Path(__file__).parent.glob("test_*.py")
+    path.relative_to(TESTS).as_posix()
+    for path in TESTS.glob("*/test_*.py")
     if re.search(
         r"^(import torch|from (torch|proofs\.\w+|apex_fake) import .*)$", path.read_text("utf-8"), re.M
     )
@@ -57,7 +58,7 @@ def pytest_terminal_summary(terminalreporter) -> None:
     if NO_BROWSER:
         terminalreporter.section("browser")
         for name in NEEDS_BROWSER:
-            tests = Path(__file__).with_name(name).read_text("utf-8").count("\ndef test_")
+            tests = (TESTS / name).read_text("utf-8").count("\ndef test_")
             terminalreporter.write_line(
                 f"{', '.join(NO_BROWSER)} not found: {name} was left out, {tests} tests of the page of `plan`"
             )

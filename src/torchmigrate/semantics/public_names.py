@@ -14,7 +14,7 @@ def _plain_start(pattern: str) -> str:
 
 # (how names for it begin, pattern, replacement), tried in order, each at the start of the name; the first
 # that changes it wins.
-# Checked against torch 2.13.0 by tests/test_canonical.py.
+# Checked against torch 2.13.0 by tests/semantics/test_public_names.py.
 _SPELLINGS = [
     (_plain_start(pattern), pattern, new)
     for pattern, new in (

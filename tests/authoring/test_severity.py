@@ -56,7 +56,7 @@ if HAS_TORCH:
 
     def test_every_rule_is_as_bad_as_it_says() -> None:
         # In a process of its own: much warns only once in a process.
-        tool = Path(__file__).parents[1] / "tools" / "severity.py"
+        tool = Path(__file__).parents[2] / "tools" / "severity.py"
         done = subprocess.run([sys.executable, str(tool)], capture_output=True, text=True)
         assert done.returncode == 0, done.stdout
         compared = re.search(r"^(\d+) symbols of rules compared, 0 disagree$", done.stdout, re.MULTILINE)

@@ -22,7 +22,7 @@ from torchmigrate.plan.terminal import as_table
 from torchmigrate.report.style import Style
 from torchmigrate.versions.releases import NEWEST, RELEASES, Version
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 LINKS = Links(None, root=Path("/p"), near=Path("/p"))
 
 

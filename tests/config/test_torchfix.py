@@ -17,7 +17,7 @@ from torchmigrate.config.torchfix_codes import CODES, LATER_NAMES, TorchFixCode,
 from torchmigrate.findings import Finding
 from torchmigrate.semantics.libraries import LIBRARY_ROOTS
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 EVERY = {code: code for code in (*(rule.code for rule in catalogue().rules), UNUSED)}
 
 

@@ -11,7 +11,7 @@ from torchmigrate.semantics.walk.resolver import resolve
 from torchmigrate.source.text import Source
 from torchmigrate.source.trees import Nodes, children, walk
 
-FILES = sorted(Path(__file__).parent.glob("test_*.py"))
+FILES = sorted(Path(__file__).parents[1].glob("*/test_*.py"))
 ODD = """
 import a.b as c
 from . import (d, e as f)

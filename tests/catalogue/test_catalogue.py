@@ -28,7 +28,7 @@ from torchmigrate.catalogue.schema import RULE as RULE_SCHEMA
 from torchmigrate.catalogue.variants import rule_for_symbol
 from torchmigrate.findings import Applicability
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 
 RULE = """\
 - code: TM110

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 INSTALLED = ("pyproject.toml", "README.md", "hatch_build.py", ".pre-commit-hooks.yaml", "src", "rules")
 OLD = "import torch\n\nscaler = torch.cuda.amp.GradScaler()\n"
 FIXED = 'import torch\n\nscaler = torch.amp.GradScaler("cuda")\n'

@@ -15,7 +15,7 @@ from torchmigrate.versions.surface import DATA, Surface, surface_of
 from torchmigrate.versions.surface_file import decode
 from torchmigrate.versions.surface_model import Status
 
-HISTORY = yaml.safe_load((Path(__file__).parent / "api_history.yaml").read_text(encoding="utf-8"))
+HISTORY = yaml.safe_load((Path(__file__).parents[1] / "api_history.yaml").read_text(encoding="utf-8"))
 
 
 def surface(library: str) -> Surface:

@@ -15,7 +15,7 @@ import yaml
 
 from torchmigrate.catalogue.builtin import RULES
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 EXAMPLE = """\
 import functorch
 import torch

@@ -1,4 +1,4 @@
-"""README.md and docs/, executed. `python tests/test_readme.py --update` writes what the commands print."""
+"""README.md and docs/, executed. `python tests/installed/test_readme.py --update` writes what the commands print."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
 MIGRATIONS = ROOT / "docs" / "migrations.md"
 HOME = "/home/me/project"  # what the directory is called in the text
@@ -100,7 +100,9 @@ def _printed_by_setup(command: str, directory: Path, environment: dict[str, str]
 @pytest.mark.parametrize("page", [README, MIGRATIONS], ids=lambda page: page.name)
 def test_every_command_prints_what_is_shown(page: Path) -> None:
     text = page.read_text("utf-8")
-    assert executed(text) == text, "run `python tests/test_readme.py --update` and read the difference"
+    assert executed(text) == text, (
+        "run `python tests/installed/test_readme.py --update` and read the difference"
+    )
 
 
 def test_every_whole_migration_is_shown() -> None:
@@ -178,6 +180,6 @@ def test_links(page: Path) -> None:
 
 if __name__ == "__main__":
     if sys.argv[1:] != ["--update"]:
-        sys.exit("usage: python tests/test_readme.py --update")
+        sys.exit("usage: python tests/installed/test_readme.py --update")
     for page in (README, MIGRATIONS):
         page.write_text(executed(page.read_text("utf-8")), "utf-8")

@@ -13,7 +13,7 @@ from harness.summary import HAS_TORCH
 from working.lines import Library, Line, Members, files, lines, sampled
 from working.run import check, named_by_rules, read_library
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PROGRAM = [sys.executable, "-m", "torchmigrate", "check", "--isolated"]
 EVERY = 400  # the whole is `python tools/working_code.py`
 

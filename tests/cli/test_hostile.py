@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pytest
 
-SOURCE = Path(__file__).parents[1] / "src"
+SOURCE = Path(__file__).parents[2] / "src"
 OLD = "import torch\n\ny = torch.ger(a, b)\n"
 NEW = OLD.replace("ger", "outer")
 MEMORY = 500 * 2**20

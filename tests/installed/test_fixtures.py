@@ -6,7 +6,7 @@ findings.txt     what is found in before.py, `line:column CODE` each; absent: no
 select.txt       codes of rules that are off by default and on for this one; absent: none
 
 The program runs as a user runs it, over copies of all of them. After a change of behaviour,
-`python tests/test_fixtures.py [NAME...]` writes the first three anew; read the diff before committing it.
+`python tests/installed/test_fixtures.py [NAME...]` writes the first three anew; read the diff before committing it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pathlib import Path
 
 import pytest
 
-FIXTURES = sorted(path.parent for path in Path(__file__).with_name("fixtures").glob("*/before.py"))
+FIXTURES = sorted(path.parent for path in (Path(__file__).parents[1] / "fixtures").glob("*/before.py"))
 SAFE, UNSAFE = ("--fix",), ("--fix", "--unsafe-fixes")
 PLACE = re.compile(r"(.+?)\.py:(\d+:\d+): (\w+) .*\n")
 
