@@ -55,20 +55,58 @@ class DroppedUse(NamedTuple):
     places: tuple[int, ...]
 
 
+class Obstacle(enum.Enum):
+    """What kind of thing is in the way of a fix."""
+
+    WORDS = "words"  # what a rule or a codemod says: `text`
+    TARGET = "target"  # the new code needs `needs`, and the target is `has`
+    MINIMUM = "minimum"  # the new code needs `needs`, and the project supports `has`
+    COMMENT = "comment"  # a comment would be lost
+    ANNOTATION = "annotation"  # nothing but an annotation says what an object is: `text`
+    CONFIGURATION = "configuration"  # the configuration calls fixes of the rule unsafe
+    PATCH = "patch"  # `path`, or the file itself, puts something else in the place of `name`
+    REPLACED = "replaced"  # another file puts something else in the place of `name` of this one
+    TAKEN = "taken"  # other code takes `name` from the file
+    UNSAFE = "unsafe"  # an unsafe fix does more: `text`
+
+
+class Reason(NamedTuple):
+    """Why a fix is not safe, is shown only, or is not there; `report.reasons` makes the sentence of it.
+
+    Releases are text such as "torch 2.3".
+    """
+
+    kind: Obstacle
+    text: str = ""
+    name: str | None = None
+    path: Path | None = None
+    line: int | None = None
+    needs: str | None = None
+    has: str | None = None
+
+
+def because(*texts: str, line: int | None = None) -> tuple[Reason, ...]:
+    """Reasons in the words of a rule or a codemod. line: where in the file that is, if at one place."""
+    return tuple(Reason(Obstacle.WORDS, text, line=line) for text in texts)
+
+
 class Fix(NamedTuple):
     """All edits of one rewrite: applied together or not at all.
 
     Findings may share one Fix object (an import line and the uses of what it binds).
+    held_by: why it is not safe; nothing exactly when it is.
     requires: the releases that have the new code, as in rules: "torch 2.3"; none: all of them.
+    unsafe: another fix, which takes the place of this one where unsafe fixes are wanted.
     """
 
     title: str
     applicability: Applicability
     edits: tuple[Edit, ...]
-    reason: str | None = None  # why it is not safe, one line; None exactly when it is safe
+    held_by: tuple[Reason, ...] = ()
     releases: tuple[DroppedUse, ...] = ()
     code: str = ""  # of the rule that made it, for messages
     requires: tuple[str, ...] = ()
+    unsafe: "Fix | None" = None
 
 
 class Timeline(NamedTuple):
@@ -96,11 +134,13 @@ class Finding(NamedTuple):
     start: int
     end: int
     help: str | None = None  # what to do by hand, where no fix says it
+    blocked_by: tuple[Reason, ...] = ()  # why there is no fix, or not the one that one would expect
     fix: Fix | None = None
     url: str | None = None
     symbol: str | None = None  # the qualified name that was found
     timeline: Timeline | None = None  # None: about the file, not about a release
     places: tuple[tuple[int, int], ...] = ()  # start and end of others that the same decision is about
+    lacking: Reason | None = None  # which supported release lacks what was found: TARGET or MINIMUM, `has`
 
 
 class Problem(NamedTuple):

@@ -14,6 +14,7 @@ from harness.program import FIX_ALL, only
 from harness.program import run as checked
 
 from torchmigrate.codemods.apex.amp import RULES
+from torchmigrate.report.reasons import help_of
 
 CODES = frozenset(RULES)
 HEAD = """\
@@ -42,7 +43,7 @@ def check(text: str, codes: frozenset[str] = CODES) -> tuple[list[str], str]:
         assert "apex" not in new.replace("apex_", "")
         assert not checked_and_fixed(new, codes)[0]
         compile(new, "train.py", "exec")
-    return [finding.help or "" for finding in found], new
+    return [help_of(finding) or "" for finding in found], new
 
 
 def script(body: str) -> str:
@@ -1066,7 +1067,7 @@ def test_what_belongs_to_it_without_its_name(name: str) -> None:
     text = FORM.format(body=textwrap.dedent(body).strip())
     found = checked(text, *only(["TM227"])).findings
     assert [text[item.start : item.end] for item in found] == wanted
-    assert all(item.help and ("scaler" in item.help) for item in found)
+    assert all(help_of(item) and ("scaler" in help_of(item)) for item in found)
 
 
 def test_a_suppressed_step_keeps_the_file() -> None:

@@ -10,6 +10,8 @@ import pytest
 import torch
 from harness.fixing import checked_and_fixed
 
+from torchmigrate.report.reasons import help_of
+
 HEAD = """\
 import math
 import numpy as np
@@ -35,7 +37,7 @@ sys.modules.setdefault("einops", types.ModuleType("einops")).__dict__.setdefault
 def check(text: str) -> tuple[list[str], str]:
     """The help of every finding, and the fixed text."""
     found, new = checked_and_fixed(text, ["TM901"])
-    return [finding.help or "" for finding in found], new
+    return [help_of(finding) or "" for finding in found], new
 
 
 def function(body: str) -> str:

@@ -15,6 +15,7 @@ from harness.program import fixed as fixed_by
 from harness.summary import HAS_TORCH
 
 from torchmigrate.findings import Finding
+from torchmigrate.report.reasons import help_of
 
 PATH = Path("<case>", "case.py")
 needs_torch = pytest.mark.skipif(not HAS_TORCH, reason="torch is not installed")
@@ -40,7 +41,7 @@ def fixed(text: str, *codes: str) -> str:
 
 
 def helps(text: str, *codes: str) -> list[str]:
-    return [finding.help or "" for finding in found(text, *codes)]
+    return [help_of(finding) or "" for finding in found(text, *codes)]
 
 
 def module(text: str, directory: Path, name: str) -> ModuleType:

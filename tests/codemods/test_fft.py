@@ -19,6 +19,7 @@ from harness.program import fixed as fixed_by
 from proofs.patches import old_torch
 
 from torchmigrate.findings import Applicability, Finding
+from torchmigrate.report.reasons import help_of, reason_of
 
 CODES = ("TM149", "TM150", "TM151", "TM152", "TM153")
 HEAD = "import math\nimport torch\nimport torch.nn.functional as F\n\n\n"
@@ -841,20 +842,20 @@ def test_safe_first():
     assert len(found) == 2
     assert finding.fix is not None and finding.fix.applicability is Applicability.SAFE
     assert all(item.fix is finding.fix for item in found), "one fix for both"
-    assert "`--unsafe-fixes` makes it complex tensors throughout" in (finding.help or "")
+    assert "`--unsafe-fixes` makes it complex tensors throughout" in (help_of(finding) or "")
 
 
 def test_unsafe_where_asked_for():
     text = function("f = torch.rfft(x, 1)\nreturn torch.irfft(f, 1)")
     (finding, *_) = findings(text, "--unsafe-fixes")
     assert finding.fix is not None and finding.fix.applicability is Applicability.UNSAFE
-    assert "complex tensors take the place of pairs" in (finding.fix.reason or "")
+    assert "complex tensors take the place of pairs" in (reason_of(finding.fix) or "")
 
 
 def test_old_releases():
     (finding,) = findings("import torch\ny = torch.rfft(x, 1)\n", "--minimum", "1.6")
     assert finding.fix is not None and finding.fix.applicability is Applicability.UNSAFE
-    assert "needs torch 1.8" in (finding.fix.reason or "")
+    assert "needs torch 1.8" in (reason_of(finding.fix) or "")
 
 
 @pytest.mark.parametrize(
@@ -901,7 +902,7 @@ def test_refused(name):
     found = findings(text)
     assert found
     assert all(item.fix is None for item in found), "all or nothing"
-    assert all(reason in (item.help or "") and "line " in (item.help or "") for item in found)
+    assert all(reason in (help_of(item) or "") and "line " in (help_of(item) or "") for item in found)
     assert fixed(text, unsafe=True) == text
 
 
@@ -910,7 +911,7 @@ def test_refused(name):
 def test_sizes_that_are_none_by_default(default, star):
     text = function("return torch.irfft(x, 2, signal_sizes=sizes)", f"x, {star}sizes={default}")
     (finding,) = findings(text)
-    assert finding.fix is None and "`signal_sizes` may be empty" in (finding.help or "")
+    assert finding.fix is None and "`signal_sizes` may be empty" in (help_of(finding) or "")
     assert findings(text.replace(f"={default}", "=(4, 4)"))[0].fix is not None
 
 

@@ -9,6 +9,7 @@ import torch
 from harness.fixing import checked_and_fixed
 
 from torchmigrate.findings import Finding
+from torchmigrate.report.reasons import help_of
 
 CODES = frozenset(["TM302", "TM303"])
 HEAD = """\
@@ -294,7 +295,7 @@ def test_old_against_new(body: str, newline: str):
     findings, after = check(before.replace("\n", newline))
     body_starts = before.replace("\n", newline).index("class Net")
     inside = [item for item in findings if item.start > body_starts]
-    assert inside and all(item.fix is not None for item in inside), [item.help for item in inside]
+    assert inside and all(item.fix is not None for item in inside), [help_of(item) for item in inside]
     assert newline == "\n" or "\n" not in after.replace("\r\n", "")
     for old in ("make_functional", "combine_state"):
         used = [line for line in after.splitlines() if old in line]
@@ -483,8 +484,8 @@ def test_tuple_kept(body: str):
     before = HEAD + body.lstrip()
     findings, after = check(before)
     inside = [item for item in findings if item.start > before.index("class Net")]
-    assert inside and all(item.fix is not None for item in inside), [item.help for item in inside]
-    assert all("stay a tuple, since" in (item.help or "") for item in inside)
+    assert inside and all(item.fix is not None for item in inside), [help_of(item) for item in inside]
+    assert all("stay a tuple, since" in (help_of(item) or "") for item in inside)
     assert not [line for line in after.splitlines() if "make_functional" in line and "(" in line]
     for one, other in zip(run(before), run(after), strict=True):
         torch.testing.assert_close(one, other)
@@ -544,7 +545,7 @@ def test_refused_as_a_whole(body: str, why: str):
     assert after.endswith(body)
     inside = [item for item in findings if item.start >= len(HEAD)]
     assert inside and all(item.fix is None for item in inside)
-    assert any(why in (item.help or "") for item in findings), [item.help for item in findings]
+    assert any(why in (help_of(item) or "") for item in findings), [help_of(item) for item in findings]
 
 
 def test_groups_that_have_nothing_in_common():
@@ -581,7 +582,7 @@ def test_import_with_a_message_where_it_fails():
     assert "    from functorch import grad\nexcept" in after and "p = dict(f.named_parameters())" in after
     alone = text.replace("grad, ", "")
     findings, after = check(alone)
-    assert after == alone and "without the `try`" in (findings[-1].help or "")
+    assert after == alone and "without the `try`" in (help_of(findings[-1]) or "")
 
 
 def test_imports_of_which_nothing_makes_use():

@@ -8,6 +8,7 @@ import pytest
 from harness.fixing import checked_and_fixed
 
 from torchmigrate.findings import Applicability, Finding
+from torchmigrate.report.reasons import help_of, reason_of
 
 CODES = frozenset(["TM721", "TM722", "TM724", "TM725", "TM726", "TM729", "TM799"])
 HEAD = "import functools\nimport torchvision\nfrom torchvision import models\n\n"
@@ -227,7 +228,7 @@ def test_unsafe(name):
     assert part in new
     (item,) = found
     assert item.fix is not None and item.fix.applicability is Applicability.UNSAFE
-    assert reason in (item.fix.reason or "")
+    assert reason in (reason_of(item.fix) or "")
 
 
 REFUSED = {
@@ -275,7 +276,7 @@ def test_refused_with_a_recipe(name):
     found, new = check(before)
     assert new == textwrap.dedent(before).lstrip("\n")
     (item,) = found
-    assert item.fix is None and told in (item.help or "") and "weights" in (item.help or "")
+    assert item.fix is None and told in (help_of(item) or "") and "weights" in (help_of(item) or "")
 
 
 QUIET = {
@@ -339,7 +340,7 @@ def test_urls_of_one_dict_change_together():
         """
     found, new = check(body)
     assert 'a = model_urls["resnet18"]' in new and "b = models.VGG16_Weights.IMAGENET1K_V1.url" in new
-    assert any("also used in line 9" in (item.help or "") for item in found)
+    assert any("also used in line 9" in (help_of(item) or "") for item in found)
 
 
 def test_urls_that_a_handler_needs_keep_the_dict():
@@ -354,7 +355,7 @@ def test_urls_that_a_handler_needs_keep_the_dict():
     found, new = check(body)
     assert new == textwrap.dedent(body).lstrip("\n")
     assert all(item.fix is None for item in found)
-    assert any("also used in line 10" in (item.help or "") for item in found)
+    assert any("also used in line 10" in (help_of(item) or "") for item in found)
 
 
 def test_an_unused_import_of_urls_goes():

@@ -13,6 +13,7 @@ from harness.program import run as run_on
 from harness.summary import HAS_TORCH
 
 from torchmigrate.findings import Applicability, FileResult, Finding
+from torchmigrate.report.reasons import help_of, message_of, reason_of
 
 NET = """\
 import torch
@@ -69,9 +70,9 @@ def obstacle(text: str) -> str:
     """Why the only finding of a text has no fix."""
     (finding,) = found(text)
     assert finding.fix is None
-    assert finding.help is not None
+    assert help_of(finding) is not None
     assert fixed(text) == text
-    return finding.help.partition(";")[0]
+    return help_of(finding).partition(";")[0]
 
 
 # ---- where the line goes --------------------------------------------------------------------------------
@@ -161,7 +162,7 @@ def test_span_is_the_variable():
     (finding,) = found(text)
     assert text[finding.start : finding.end] == "model"
     assert finding.start == text.index("model = Net()")
-    assert finding.message == "`model` is trained or called without `torch.compile`"
+    assert message_of(finding) == "`model` is trained or called without `torch.compile`"
 
 
 @pytest.mark.parametrize("newline", ["\r\n", "\r"])
@@ -546,7 +547,7 @@ def test_releases(text: str, options: tuple[str, ...], level: Applicability, nee
     (finding,) = found(text, *options)
     assert finding.fix is not None
     assert finding.fix.applicability is level
-    assert (finding.fix.reason or "").startswith(needs or "the first calls compile")
+    assert (reason_of(finding.fix) or "").startswith(needs or "the first calls compile")
 
 
 def test_nothing_before_2_0():

@@ -7,6 +7,8 @@ import textwrap
 import pytest
 from harness.program import FIX_ALL, fixed, only, run
 
+from torchmigrate.report.reasons import reason_of
+
 STATE, OTHER = "weights_only=True", "weights_only=False"
 ONLY = only(["TM600"])
 
@@ -155,7 +157,7 @@ def test_what_is_read(name: str) -> None:
     text = "import torch\n" + textwrap.dedent(code).strip() + "\n"
     (finding,) = run(text, *ONLY).findings
     assert finding.severity.label == ("info" if wanted == STATE else "warning")
-    assert finding.fix is not None and finding.fix.reason
+    assert finding.fix is not None and reason_of(finding.fix)
     assert fixed(text, *ONLY, *FIX_ALL) == text.replace("torch.load(p)", f"torch.load(p, {wanted})")
 
 
@@ -285,7 +287,7 @@ def test_a_minimum_without_the_argument_is_said_beside_the_reason(use: str, reas
     text = f"import torch\n{use.format('torch.load(path)')}\n"
     for minimum, needs in (("1.10", "needs torch 1.13, and the project supports torch 1.10; "), ("1.13", "")):
         (finding,) = run(text, *ONLY, "--minimum", minimum).findings
-        assert finding.fix is not None and finding.fix.reason.startswith(f"{needs}{reason}")
+        assert finding.fix is not None and reason_of(finding.fix).startswith(f"{needs}{reason}")
 
 
 @pytest.mark.parametrize(

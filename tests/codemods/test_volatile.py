@@ -11,6 +11,8 @@ from harness.fixing import checked_and_fixed
 from harness.program import FIX_ALL, only
 from harness.program import run as checked
 
+from torchmigrate.report.reasons import help_of
+
 HEAD = "import torch\nfrom torch.autograd import Variable\n\n"
 CODES = frozenset(["TM331", "TM045"])
 
@@ -18,7 +20,7 @@ CODES = frozenset(["TM331", "TM045"])
 def check(text: str, codes: frozenset[str] = CODES) -> tuple[list[str], str]:
     """The help of every finding, and the fixed text."""
     found, new = checked_and_fixed(text, codes)
-    return [finding.help or "" for finding in found], new
+    return [help_of(finding) or "" for finding in found], new
 
 
 def dedent(body: str) -> str:

@@ -16,6 +16,7 @@ from torchmigrate.catalogue.index import Catalogue
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.engine.api_rules.own import held_libraries
 from torchmigrate.findings import Finding, Severity, Timeline
+from torchmigrate.report.reasons import message_of
 from torchmigrate.versions import surface
 
 OWN_RULES = Catalogue.of(
@@ -146,12 +147,12 @@ def test_not_removed(text: str) -> None:
 def test_words_of_removed() -> None:
     (finding,) = check("import torch\ntorch.attic.sums(x)\n")
     assert finding.severity is Severity.ERROR
-    assert finding.message == "`torch.attic` is gone since torch 1.8"
+    assert message_of(finding) == "`torch.attic` is gone since torch 1.8"
     assert finding.help == "`torch.maths.sums` has the same name"
     assert finding.timeline == Timeline("torch", removed="1.8")
     assert finding.symbol == "torch.attic"
     (finding,) = check("from torchvision.pieces import cut\n")
-    assert finding.message == "`torchvision.pieces.cut` is gone since torchvision 0.15"
+    assert message_of(finding) == "`torchvision.pieces.cut` is gone since torchvision 0.15"
     assert finding.timeline == Timeline("torchvision", removed="0.15")
 
 
@@ -219,7 +220,7 @@ def test_unknown() -> None:
     text = "import torch\nfrom torch.nn import Liner\ntorch.zeroes(3)\ntorch.backport.x\ntorch.Group.x\ntorch.attic.nothing\n"
     assert found(text) == ["TM002 Liner", "TM002 torch.zeroes", "TM001 torch.attic"]
     _, finding, _ = check(text)
-    assert finding.message == "`torch.zeroes` is in no release of torch from 1.2 to 2.15"
+    assert message_of(finding) == "`torch.zeroes` is in no release of torch from 1.2 to 2.15"
     assert finding.help == "did you mean `torch.zeros`?"
     assert finding.severity is Severity.WARNING
 
@@ -265,7 +266,7 @@ def test_removed_parameter(call: str, place: str, message: str | None) -> None:
     (finding,) = check(text)
     assert finding.severity is Severity.ERROR
     assert finding.timeline == Timeline("torch", removed="1.5")
-    assert finding.message == message or message is None
+    assert message_of(finding) == message or message is None
 
 
 def test_keyword_only_says_so() -> None:
@@ -339,7 +340,7 @@ def test_moved(call: str, minimum: str | None, places: list[str]) -> None:
 
 def test_words_of_moved() -> None:
     (finding,) = check("import torch\ntorch.maths.moved(x, size)\n")
-    assert finding.message == "argument 2 of `torch.maths.moved` is `mode` since torch 1.5; it was `size`"
+    assert message_of(finding) == "argument 2 of `torch.maths.moved` is `mode` since torch 1.5; it was `size`"
     assert finding.severity is Severity.WARNING
     assert finding.timeline == Timeline("torch", changed="1.5")
 
@@ -389,19 +390,20 @@ def test_needs_newer(text: str, places: list[str]) -> None:
 
 def test_words_of_needs_newer() -> None:
     (finding,) = check("import torch\ntorch.func.vmap(f)\n", minimum="1.13")
-    assert finding.message == "`torch.func` exists since torch 2.0, and the project supports 1.13"
+    assert message_of(finding) == "`torch.func` exists since torch 2.0, and the project supports 1.13"
     assert finding.timeline == Timeline("torch", added="2.0")
     assert finding.severity is Severity.WARNING
     (finding,) = check("import torch\ntorch.zeros(3, pin_memory=True)\n", minimum="1.13")
     assert (
-        finding.message == "`torch.zeros` takes `pin_memory` since torch 2.0, and the project supports 1.13"
+        message_of(finding)
+        == "`torch.zeros` takes `pin_memory` since torch 2.0, and the project supports 1.13"
     )
     assert finding.timeline == Timeline("torch", added="2.0")
 
 
 def test_an_old_target_needs_newer_as_well() -> None:
     (finding,) = check("import torch\ntorch.func.vmap(f)\n", target="1.13")
-    assert finding.message == "`torch.func` exists since torch 2.0, and the target is 1.13"
+    assert message_of(finding) == "`torch.func` exists since torch 2.0, and the target is 1.13"
     assert finding.code == "TM005"
 
 

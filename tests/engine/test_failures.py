@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from test_cli import Project
+from harness.project import Project
 
 from torchmigrate.codemods.pretrained import urls as model_urls
 from torchmigrate.findings import Applicability, Edit, Finding, Fix, Severity

@@ -8,8 +8,11 @@ from textwrap import dedent
 import pytest
 
 from torchmigrate.catalogue.builtin import COMMENTS
-from torchmigrate.engine.suppressions import INVALID, UNUSED, Suppressions
+from torchmigrate.catalogue.codes import INVALID_SUPPRESSION as INVALID
+from torchmigrate.catalogue.codes import UNUSED_SUPPRESSION as UNUSED
+from torchmigrate.engine.suppressions import Suppressions
 from torchmigrate.findings import Applicability, Finding, Severity
+from torchmigrate.report.reasons import help_of, message_of
 from torchmigrate.rewrite import apply as edits
 from torchmigrate.source.text import Source
 
@@ -155,9 +158,9 @@ def test_carriage_returns_and_wide_characters() -> None:
 )
 def test_refused_with_a_message(comment: str, message: str) -> None:
     (finding,) = faults(f"a = 1  {comment}\n", INVALID)
-    assert finding.message == message
+    assert message_of(finding) == message
     assert (finding.name, finding.severity, finding.fix) == ("invalid-suppression", Severity.WARNING, None)
-    assert finding.help is not None and "ignore[CODE]" in finding.help
+    assert help_of(finding) is not None and "ignore[CODE]" in help_of(finding)
     assert faults(f"a = 1  {comment}\n", UNUSED) == []
 
 
@@ -203,7 +206,7 @@ def test_what_is_used_stays() -> None:
 
 def test_unused_names_what_is_unused() -> None:
     (finding,) = faults("a = 1  # torchmigrate: ignore[TM100, cuda-amp]\n", UNUSED)
-    assert finding.message == "nothing to suppress for `TM100`, `cuda-amp` on this line"
+    assert message_of(finding) == "nothing to suppress for `TM100`, `cuda-amp` on this line"
     assert finding.severity is Severity.INFO
 
 

@@ -10,9 +10,10 @@ import pytest
 from match_support import apply, call, first_rewrite, make_rule
 
 from torchmigrate.catalogue.model import Case
-from torchmigrate.findings import Applicability
+from torchmigrate.findings import Applicability, because
+from torchmigrate.rewrite.comments import COMMENT_LOST
 
-LOST = "a comment would be lost"
+LOST = COMMENT_LOST
 
 
 def lines(code: str) -> str:
@@ -93,8 +94,8 @@ def test_a_reason_is_added_to_that_of_the_case() -> None:
     case = Case(drop=("b",), applicability=Applicability.UNSAFE, reason="it changes")
     found = first_rewrite("import torch\ntorch.old(\n    a,\n    b,  # why\n)\n", make_rule(case))
     assert found is not None
-    level, reason = found[0].with_losses(case.applicability, case.reason)
-    assert (level, reason) == (Applicability.UNSAFE, f"it changes; {LOST}")
+    level, reason = found[0].with_losses(case.applicability, because("it changes"))
+    assert (level, reason) == (Applicability.UNSAFE, (*because("it changes"), LOST))
 
 
 KEYWORDS = [

@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from harness.project import Project, environment
 from plan_support import LOAD, RFFT, SCALER, SYMEIG, UGLY, place, write_project
-from test_cli import Project, environment
 
 from torchmigrate.findings import Timeline
 from torchmigrate.plan.compute import headline, make_plan, since

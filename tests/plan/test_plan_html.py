@@ -11,8 +11,8 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 from harness.browser import Page, open_browser
+from harness.project import Project
 from plan_support import LOAD, RFFT, SCALER, SYMEIG, UGLY, place, write_project
-from test_cli import Project
 
 from torchmigrate.plan.compute import make_plan
 from torchmigrate.plan.html import HEIGHT, as_html

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from torchmigrate.findings import Applicability, Edit, Finding, Fix, Severity
+from torchmigrate.findings import Applicability, Edit, Finding, Fix, Obstacle, Reason, Severity, because
 from torchmigrate.report import FORMATS, reporter_for
 from torchmigrate.report.base import FileFindings, Tally, shown_path
 from torchmigrate.report.full import WIDTH, excerpt
@@ -35,7 +35,7 @@ def finding(
     made = None
     if fix is not None:
         reason = None if fix is Applicability.SAFE else "the order may differ"
-        made = Fix("Replace with `new`", fix, (Edit(start, end, "new"),), reason)
+        made = Fix("Replace with `new`", fix, (Edit(start, end, "new"),), because(reason) if reason else ())
     settings = {
         "code": "TM100",
         "name": "symeig",
@@ -237,10 +237,12 @@ def test_json() -> None:
         "url": "https://a.b/",
         "symbol": "torch.symeig",
         "help": "h",
+        "blocked_by": [],
         "fix": {
             "applicability": "unsafe",
             "message": "Replace with `new`",
             "reason": "the order may differ",
+            "held_by": [{"kind": "words", "text": "the order may differ"}],
             "edits": [
                 {
                     "content": "new",
@@ -249,7 +251,32 @@ def test_json() -> None:
                 }
             ],
         },
+        "unsafe_fix": None,
     }
+
+
+def test_json_of_what_is_in_the_way() -> None:
+    held = (
+        Reason(Obstacle.MINIMUM, needs="torch 2.3", has="torch 1.8"),
+        Reason(Obstacle.PATCH, name="torch.load", path=Path("conftest.py")),
+    )
+    more = Fix("Do more", Applicability.UNSAFE, (), because("it rounds"))
+    fix = Fix("Do it", Applicability.UNSAFE, (), held, unsafe=more)
+    blocked = finding(TEXT, "print", None, help="by hand")._replace(
+        fix=fix, blocked_by=because("line 4: it is not clear", line=4)
+    )
+    (item,) = json.loads(report("json", file(TEXT, blocked)))
+    assert item["help"] == "line 4: it is not clear; by hand"
+    assert item["blocked_by"] == [{"kind": "words", "text": "line 4: it is not clear", "row": 4}]
+    assert item["fix"]["held_by"] == [
+        {"kind": "minimum", "needs": "torch 2.3", "has": "torch 1.8"},
+        {"kind": "patch", "name": "torch.load", "path": "conftest.py"},
+    ]
+    assert item["fix"]["reason"] == (
+        "needs torch 2.3, and the project supports torch 1.8; conftest.py puts something else in the place of "
+        "`torch.load`, which the new code would not see"
+    )
+    assert item["unsafe_fix"]["message"] == "Do more" and item["unsafe_fix"]["reason"] == "it rounds"
 
 
 def test_json_is_one_list_and_ascii() -> None:

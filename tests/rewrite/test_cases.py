@@ -10,6 +10,7 @@ from match_support import ABSENT, GIVEN, apply, call, first_rewrite, fixed, is_,
 from torchmigrate.catalogue.model import ALL_ROLES, Case
 from torchmigrate.findings import Edit
 from torchmigrate.rewrite.cases.rewriting import matches, rewrite
+from torchmigrate.rewrite.comments import COMMENT_LOST
 from torchmigrate.semantics.facts.dtypes import ValueFacts
 from torchmigrate.semantics.facts.file_facts import FileFacts
 from torchmigrate.semantics.walk.resolver import resolve
@@ -49,7 +50,7 @@ def test_rename_changes_the_name_only(code: str, old: str, new: str) -> None:
 def test_rename_with_a_comment_in_the_name() -> None:
     found = first_rewrite("import torch\ny = (torch  # here\n     .old(a))\n", make_rule(RENAME))
     assert found is not None
-    assert found[0].losses == ("a comment would be lost",)
+    assert found[0].losses == (COMMENT_LOST,)
 
 
 @pytest.mark.parametrize(

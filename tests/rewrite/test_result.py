@@ -8,6 +8,7 @@ import pytest
 from match_support import apply, call, first_rewrite, fixed, make_rule, with_result
 
 from torchmigrate.catalogue.model import Case
+from torchmigrate.rewrite.comments import COMMENT_LOST
 
 SOLVE = with_result(Case(template="torch.linalg.solve($A, $input)"), fields=("solution", "LU"), take=0)
 SVD = with_result(
@@ -82,7 +83,7 @@ def test_lost_comment() -> None:
     found = first_rewrite(code, make_rule(SOLVE, signature=TWO))
     assert found is not None
     assert apply(*found) == "import torch\nX = torch.linalg.solve(A, B)\n"
-    assert found[0].losses == ("a comment would be lost",)
+    assert found[0].losses == (COMMENT_LOST,)
 
 
 NEW = "torch.linalg.svd(A, full_matrices=False)"

@@ -9,6 +9,7 @@ import pytest
 from match_support import ABSENT, ANY, apply, call, first_rewrite, fixed, is_, make_rule
 
 from torchmigrate.catalogue.model import Case
+from torchmigrate.report.reasons import sentence
 from torchmigrate.rewrite.cases.template import parse_template
 
 
@@ -119,7 +120,7 @@ def test_swapped_arguments_take_each_others_places() -> None:
 def test_comments_of_swapped_arguments(before: str, after: str, reason: str | None) -> None:
     found = first_rewrite(f"import torch\n{before}\n", make_rule(Case(template="torch.new($b, $a)")))
     assert found is not None
-    assert found[0].losses == ((reason,) if reason else ())
+    assert sentence(found[0].losses) == reason
     assert apply(*found) == f"import torch\n{after}\n"
 
 
@@ -128,7 +129,7 @@ def test_comment_that_has_no_place() -> None:
     found = first_rewrite(code, make_rule(Case(template="$a @ $b")))
     assert found is not None
     assert apply(*found) == "import torch\ny = a @ b\n"
-    assert found[0].losses == ("a comment would be lost",)
+    assert sentence(found[0].losses) == "a comment would be lost"
     code = "import torch\ny = torch.old(\n    [a,  # in\n    ], b)\n"
     found = first_rewrite(code, make_rule(Case(template="torch.cat($a) @ $b")))
     assert found is not None

@@ -19,7 +19,7 @@ from harness.program import attempt, heed_interrupts
 
 import torchmigrate
 from torchmigrate.findings import FileResult, Finding, Problem, Severity
-from torchmigrate.rewrite.fix_maker import FixPlanner
+from torchmigrate.rewrite.fix_maker import FixMaker
 from torchmigrate.run import runner
 from torchmigrate.run.runner import default_jobs, run
 from torchmigrate.semantics.model import SemanticModel
@@ -312,7 +312,7 @@ def test_files_leave_no_garbage() -> None:
                 left.update(
                     item.rule.code
                     for thing in gc.get_objects()
-                    if isinstance(thing, SemanticModel | FixPlanner)
+                    if isinstance(thing, SemanticModel | FixMaker)
                 )
                 gc.freeze()
     finally:

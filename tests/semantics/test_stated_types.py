@@ -8,6 +8,7 @@ import pytest
 from harness.fixing import checked_and_fixed
 
 from torchmigrate.findings import Applicability, Finding, Severity
+from torchmigrate.report.reasons import reason_of
 
 HEAD = "import torch\nfrom torch import Tensor, nn\nfrom typing import List, Optional, Union\n"
 ONLY_STATED = "only an annotation says that it is a tensor"
@@ -72,7 +73,7 @@ def test_methods_of_what_is_annotated(code: str, rule: str, severity: Severity) 
     (found,) = findings(code, rule)
     assert found.severity is severity
     assert found.fix is not None and found.fix.applicability is Applicability.UNSAFE
-    assert found.fix.reason == ONLY_STATED
+    assert reason_of(found.fix) == ONLY_STATED
 
 
 def test_other_classes() -> None:

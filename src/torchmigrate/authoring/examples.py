@@ -23,6 +23,7 @@ from torchmigrate.catalogue.model import Rule
 from torchmigrate.config.settings import Settings
 from torchmigrate.engine.engine import Engine
 from torchmigrate.findings import Applicability, FileResult, Finding
+from torchmigrate.report.reasons import help_of, message_of, reason_of
 from torchmigrate.source.text import Source, SourceError
 from torchmigrate.versions.releases import NEWEST
 
@@ -141,7 +142,7 @@ class _Checks:
         elif not self._speaks_of(segment, symbol):
             yield "place", f"`{segment}` does not stand for `{symbol}`"
         fix = finding.fix
-        for shown in (finding.message, finding.help, fix and fix.title, fix and fix.reason):
+        for shown in (message_of(finding), help_of(finding), fix and fix.title, fix and reason_of(fix)):
             if shown and re.search(r"\{\w+\}|\$\w", shown):
                 yield "place", f"an unfilled text: {shown}"
 

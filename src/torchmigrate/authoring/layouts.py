@@ -148,7 +148,7 @@ class _Variations:
         return any(
             finding.fix is not None
             and finding.fix.applicability < Applicability.SAFE
-            and COMMENT_LOST in (finding.fix.reason or "")
+            and COMMENT_LOST in finding.fix.held_by
             for finding in found
         )
 

@@ -20,7 +20,7 @@ from torchmigrate.engine.api_rules.finder import ApiFinder
 from torchmigrate.engine.held_back import held_back
 from torchmigrate.engine.suppressions import Suppressions
 from torchmigrate.failures import Failures
-from torchmigrate.findings import DroppedUse, Finding, Fix
+from torchmigrate.findings import Applicability, DroppedUse, Finding, Fix, Obstacle
 from torchmigrate.match.rule_matches import RuleMatch, RuleMatcher
 from torchmigrate.project.index import ProjectIndex
 from torchmigrate.rewrite.apply import flaw, splice
@@ -111,15 +111,41 @@ class Analyser:
                 if rule.codemod is not None and (rule.code in asked if rule.prefilter else mine):
                     with failures.caught(rule.code, "every finding"):
                         found.extend(list(codemod(rule.codemod).find(rule, mine, file)))
-            found = file.fixes.settled(file.fixes.at_target(found))
-            if any(finding.fix is not None for finding in found):
-                found = held_back(found, names, source, file.path, file.exports, self.project)
+            if self.settings.unsafe_fixes:
+                found = [_with_unsafe(finding) for finding in found]
+            found = self._settled(found, file)
         if self.api is not None:
             root = None if self.everywhere else self.settings.root.absolute()
             seen = {id(hit.use) for hit in all_hits if not hit.rule.opt_in}
             with failures.caught(", ".join(sorted(OF_API & self.settings.codes)), "every finding"):
                 found.extend(self.api.findings(names, source, file.path, seen, root))
         return list(_with_sound_fixes(found, source, failures))
+
+    def _settled(self, found: list[Finding], file: FileContext) -> list[Finding]:
+        """The findings with the fixes that may be made, seen from all of them and from other files."""
+        more = [_with_unsafe(finding) for finding in found if finding.fix and finding.fix.unsafe]
+        found = file.fixes.settled(file.fixes.at_target(found))
+        if any(finding.fix is not None for finding in found):
+            found = held_back(found, file.names, file.source, file.path, file.exports, self.project)
+        if not more:
+            return found
+        others = {(item.code, item.start): item.fix for item in self._settled(more, file)}
+        fixes: dict[int, Fix] = {}  # those that findings share stay one object
+        for finding in found:
+            if finding.fix is not None and finding.fix.unsafe is not None:
+                other = others.get((finding.code, finding.start))
+                if other is not None and other.applicability is Applicability.DISPLAY:
+                    other = None  # nobody can apply it
+                fixes.setdefault(id(finding.fix), finding.fix._replace(unsafe=other))
+        return [finding._replace(fix=fixes.get(id(finding.fix), finding.fix)) for finding in found]
+
+
+def _with_unsafe(finding: Finding) -> Finding:
+    """The finding with the unsafe fix that does more, where there is one."""
+    if finding.fix is None or finding.fix.unsafe is None:
+        return finding
+    left = tuple(reason for reason in finding.blocked_by if reason.kind is not Obstacle.UNSAFE)
+    return finding._replace(fix=finding.fix.unsafe, blocked_by=left)
 
 
 def _with_sound_fixes(found: Iterable[Finding], source: Source, failures: Failures) -> Iterator[Finding]:
@@ -133,8 +159,11 @@ def _with_sound_fixes(found: Iterable[Finding], source: Source, failures: Failur
         if fix is not None:
             if id(fix) not in sound:
                 why = flaw(fix, len(source.text))
-                sound[id(fix)] = (fix if why else without_silent_losses(fix, source.text)), why
-            fix, why = sound[id(fix)]
+                if fix.unsafe is not None:
+                    more = None if flaw(fix.unsafe, len(source.text)) else fix.unsafe
+                    fix = fix._replace(unsafe=more and without_silent_losses(more, source.text))
+                sound[id(finding.fix)] = (fix if why else without_silent_losses(fix, source.text)), why
+            fix, why = sound[id(finding.fix)]
             if why is not None:
                 failures.left_out(finding, why)
                 fix = None

@@ -44,7 +44,9 @@ def decided_once(
             if rule.once == "function":
                 functions = functions or _Functions(source)
                 scope = functions.around(finding.start)
-            key = (scope, finding.help, finding.fix and (finding.fix.applicability, finding.fix.reason))
+            fix = finding.fix
+            said = finding.blocked_by, finding.help
+            key = (scope, said, fix and (fix.applicability, fix.held_by))
             groups[key].append(finding)
         for group in groups.values():
             rest += _joined(group)
@@ -75,6 +77,7 @@ def _together(fixes: Sequence[Fix]) -> Fix | None:
         edits=tuple(edits),
         releases=tuple(release for fix in fixes for release in fix.releases),
         requires=tuple(requires),
+        unsafe=None,
     )
 
 

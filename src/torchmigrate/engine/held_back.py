@@ -8,7 +8,7 @@ import re
 from bisect import bisect_left
 from pathlib import Path
 
-from torchmigrate.findings import Applicability, Edit, Finding, Fix
+from torchmigrate.findings import Applicability, Edit, Finding, Fix, Obstacle, Reason
 from torchmigrate.project.index import ProjectIndex
 from torchmigrate.project.mentions import Mentions
 from torchmigrate.project.screening import Imports, may_assign, may_patch
@@ -31,7 +31,7 @@ def held_back(
     project: ProjectIndex,
 ) -> list[Finding]:
     """The findings, with those fixes as advice only that leave a patch, or another file, without its name."""
-    reasons: dict[int, str] = {}
+    reasons: dict[int, Reason] = {}
     patches = _Patches(names, source, path, project)
     fixes = {id(finding.fix): finding.fix for finding in found if finding.fix is not None}
     imports = [binding for binding in names.imports if binding.scope is names.module]
@@ -53,7 +53,7 @@ def held_back(
     if not reasons:
         return found
     held = {
-        key: fix._replace(applicability=Applicability.DISPLAY, reason=reasons[key])
+        key: fix._replace(applicability=Applicability.DISPLAY, held_by=(reasons[key],))
         for key, fix in fixes.items()
         if key in reasons
     }
@@ -74,7 +74,7 @@ class _Bound:
                 places.append((source.offset(node.lineno, node.col_offset), number))
         self.places = sorted(places)
 
-    def removed(self, fix: Fix, exports: Exports) -> str | None:
+    def removed(self, fix: Fix, exports: Exports) -> Reason | None:
         """Why a fix may not unbind a name; imports without uses go later, and know it."""
         cut = sorted(
             {
@@ -94,7 +94,7 @@ class _Bound:
         for name, bound in gone.items():
             every = len(bound) == len(self.names.module.bindings[name])
             if every and name not in words and exports.takes(bound[0]):
-                return f"`{name}` is taken from this file by other code"
+                return Reason(Obstacle.TAKEN, name=name)
         return None
 
     def rebound(self, fix: Fix) -> list[str]:
@@ -174,27 +174,23 @@ class _Patches:
         self.project = project
         self._own: Mentions | None = None
         self._imported: Imports | None = None
-        self._known: dict[str, str | None] = {}
+        self._known: dict[str, Reason | None] = {}
         self._uses: dict[str, list[tuple[int, int]]] = {}
 
-    def of_symbol(self, symbol: str) -> str | None:
+    def of_symbol(self, symbol: str) -> Reason | None:
         """Why a use of a library's name may not get another one."""
         if symbol not in self._known:
             self._known[symbol] = self._symbol(public_name(symbol))
         return self._known[symbol]
 
-    def _symbol(self, name: str) -> str | None:
+    def _symbol(self, name: str) -> Reason | None:
         if name.startswith(_SETTINGS):
             return None
         last = name.rpartition(".")[2]
         if self._may_replace(last) and self._patches_here(name, last):
-            return f"this file puts something else in the place of `{name}`, which the new code would not see"
+            return Reason(Obstacle.PATCH, name=name)
         other = self.project.patched(self.path, name)
-        if other is not None:
-            return (
-                f"{other.name} puts something else in the place of `{name}`, which the new code would not see"
-            )
-        return None
+        return None if other is None else Reason(Obstacle.PATCH, name=name, path=other)
 
     def is_kept(self, symbol: str, fix: Fix) -> bool:
         """Whether a fix leaves the uses of a name, so that what is put in its place sees the new code."""
@@ -216,10 +212,10 @@ class _Patches:
             re.search(rf"(?<![\w.]){re.escape(spelled)}(?!\w)", text) for text, spelled in touched
         )
 
-    def of_binding(self, name: str) -> str | None:
+    def of_binding(self, name: str) -> Reason | None:
         """Why a use of an imported name may not be written without it."""
         if self.project.replaced(self.path, name):
-            return f"another file puts something else in the place of `{name}` of this one"
+            return Reason(Obstacle.REPLACED, name=name)
         return None
 
     def _may_replace(self, last: str) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from torchmigrate.catalogue.model import Case
-from torchmigrate.findings import Applicability, Edit
+from torchmigrate.findings import Applicability, Edit, Reason
 from torchmigrate.semantics.model import Use
 
 
@@ -83,17 +83,18 @@ class Rewrite:
     """
 
     edits: tuple[Edit, ...]
-    losses: tuple[str, ...]
+    losses: tuple[Reason, ...]
     title: str
     case: Case
     callee: str | None
 
-    def with_losses(self, level: Applicability, reason: str | None) -> tuple[Applicability, str | None]:
-        """Applicability and reason, lowered by what is lost here; a reason that is there already stays."""
+    def with_losses(
+        self, level: Applicability, reasons: tuple[Reason, ...]
+    ) -> tuple[Applicability, tuple[Reason, ...]]:
+        """Applicability and reasons, lowered by what is lost here; reasons that are there already stay."""
         if not self.losses:
-            return level, reason
-        reasons = self.losses if reason is None else (reason, *self.losses)
-        return min(level, Applicability.UNSAFE), "; ".join(reasons)
+            return level, reasons
+        return min(level, Applicability.UNSAFE), (*reasons, *self.losses)
 
 
 class DoesNotFit(Exception):

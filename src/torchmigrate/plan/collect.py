@@ -10,14 +10,15 @@ from torchmigrate.catalogue.codes import NEEDS_NEWER
 from torchmigrate.catalogue.index import Catalogue
 from torchmigrate.config.settings import Settings
 from torchmigrate.engine.engine import Engine
-from torchmigrate.findings import Applicability, FileResult, Finding
+from torchmigrate.findings import Applicability, FileResult, Finding, Obstacle
 from torchmigrate.plan.compute import since
 from torchmigrate.plan.model import Effort, Line, Place, Since
 from torchmigrate.report.base import shown_path
+from torchmigrate.report.reasons import help_of, message_of, reason_of
 from torchmigrate.report.style import printable
 from torchmigrate.run.engines import Engines
 from torchmigrate.source.text import Source
-from torchmigrate.versions.range import AND_SUPPORTS, held_by_minimum, requirement
+from torchmigrate.versions.range import requirement
 from torchmigrate.versions.releases import Version, parse_version, show_version, torch_release
 
 CONTEXT = 2  # rows of source before and after a place
@@ -61,7 +62,7 @@ class Search:
         while floor is not None and floor <= target:
             more = [
                 # That the project supports this release is only so for its minimum.
-                finding if first else finding._replace(message=finding.message.partition(AND_SUPPORTS)[0])
+                finding if first else finding._replace(lacking=None)
                 for finding in self._engine_for(floor).check(path).findings
                 if finding.code == NEEDS_NEWER
             ]
@@ -109,6 +110,7 @@ def places_of(result: FileResult, here: Path, root: Path) -> Iterator[Place]:
 def _place(finding: Finding, when: Since, source: Source, path: str, file: str) -> Place:
     row, column = source.position(finding.start)
     fix = finding.fix
+    reason, text = None if fix is None else reason_of(fix), help_of(finding)
     needs = [] if fix is None else [torch_release(*requirement(text, "torch")) for text in fix.requires]
     return Place(
         path=path,
@@ -117,14 +119,14 @@ def _place(finding: Finding, when: Since, source: Source, path: str, file: str) 
         column=column,
         code=finding.code,
         name=finding.name,
-        message=printable(finding.message),
+        message=printable(message_of(finding)),
         since=when,
         effort=Effort.BY_HAND if fix is None else _EFFORTS.get(fix.applicability, Effort.BY_HAND),
         fix=None if fix is None else printable(fix.title),
         fix_needs=max((version for version in needs if version is not None), default=None),
-        held_by_minimum=fix is not None and held_by_minimum(fix.reason),
-        reason=None if fix is None or fix.reason is None else printable(fix.reason),
-        help=None if finding.help is None else printable(finding.help),
+        held_by_minimum=fix is not None and [each.kind for each in fix.held_by] == [Obstacle.MINIMUM],
+        reason=None if reason is None else printable(reason),
+        help=None if text is None else printable(text),
         url=finding.url,
         symbol=finding.symbol,
         excerpt=tuple(excerpt(source, finding.start, finding.end)),

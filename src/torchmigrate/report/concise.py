@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from torchmigrate.findings import Finding
 from torchmigrate.report.base import FileFindings
+from torchmigrate.report.reasons import message_of
 from torchmigrate.report.style import Style, printable
 
 
@@ -33,4 +34,4 @@ def header(file: FileFindings, finding: Finding, style: Style) -> str:
     parts = [where, style.severity(finding.severity, finding.code)]
     if file.mark(finding):
         parts.append(style.gutter(file.mark(finding)))
-    return " ".join([*parts, printable(finding.message)])
+    return " ".join([*parts, printable(message_of(finding))])

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from torchmigrate.findings import Applicability, Finding
 from torchmigrate.report.base import FileFindings
 from torchmigrate.report.concise import header
+from torchmigrate.report.reasons import help_of, reason_of
 from torchmigrate.report.style import Style, printable
 
 WIDTH = 110  # columns of source that are shown of a longer line
@@ -79,9 +80,11 @@ def advice(finding: Finding) -> Iterator[tuple[str, str]]:
             Applicability.UNSAFE: "unsafe fix",
             Applicability.DISPLAY: "suggestion",
         }
-        yield kind[fix.applicability], f"{fix.title} ({fix.reason})" if fix.reason else fix.title
-    if finding.help and (fix is None or fix.applicability is not Applicability.SAFE):
-        yield "help", finding.help
+        reason = reason_of(fix)
+        yield kind[fix.applicability], f"{fix.title} ({reason})" if reason else fix.title
+    text = help_of(finding)
+    if text and (fix is None or fix.applicability is not Applicability.SAFE):
+        yield "help", text
 
 
 def _wrap(text: str) -> list[str]:

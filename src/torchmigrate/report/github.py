@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from torchmigrate.findings import Severity
 from torchmigrate.report.base import FileFindings
 from torchmigrate.report.full import advice
+from torchmigrate.report.reasons import message_of
 
 _COMMAND = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
 
@@ -29,7 +30,7 @@ class GithubReporter:
             if end_row != row:  # GitHub refuses columns in annotations of several lines
                 del places["col"], places["endColumn"]
             places["title"] = f"torchmigrate ({finding.code})"
-            message = f"{file.shown}:{row}:{column}: {finding.code} {finding.message}"
+            message = f"{file.shown}:{row}:{column}: {finding.code} {message_of(finding)}"
             also = file.also(finding)
             for kind, text in (*([("note", also)] if also else []), *advice(finding)):
                 message += f"\n  {kind}: {text}"

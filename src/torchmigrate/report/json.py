@@ -7,8 +7,9 @@ import os
 import textwrap
 from collections.abc import Sequence
 
-from torchmigrate.findings import Finding
+from torchmigrate.findings import Finding, Fix, Reason
 from torchmigrate.report.base import FileFindings
+from torchmigrate.report.reasons import help_of, message_of, reason_of
 from torchmigrate.source.text import Source
 
 
@@ -32,7 +33,7 @@ def as_object(file: FileFindings, finding: Finding) -> dict[str, object]:
     return {
         "code": finding.code,
         "name": finding.name,
-        "message": finding.message,
+        "message": message_of(finding),
         "severity": finding.severity.label,
         "filename": os.path.abspath(file.path),  # noqa: PTH100 (Path.absolute keeps `..`)
         "location": _place(file.source, finding.start),
@@ -43,23 +44,42 @@ def as_object(file: FileFindings, finding: Finding) -> dict[str, object]:
         ],
         "url": finding.url,
         "symbol": finding.symbol,
-        "help": finding.help,
-        "fix": None
-        if fix is None
-        else {
-            "applicability": fix.applicability.label,
-            "message": fix.title,
-            "reason": fix.reason,
-            "edits": [
-                {
-                    "content": edit.text,
-                    "location": _place(file.source, edit.start),
-                    "end_location": _place(file.source, edit.end),
-                }
-                for edit in sorted(fix.edits)
-            ],
-        },
+        "help": help_of(finding),
+        "blocked_by": [_reason(reason) for reason in finding.blocked_by],
+        "fix": None if fix is None else _fix(file, fix),
+        "unsafe_fix": None if fix is None or fix.unsafe is None else _fix(file, fix.unsafe),
     }
+
+
+def _fix(file: FileFindings, fix: Fix) -> dict[str, object]:
+    return {
+        "applicability": fix.applicability.label,
+        "message": fix.title,
+        "reason": reason_of(fix),
+        "held_by": [_reason(reason) for reason in fix.held_by],
+        "edits": [
+            {
+                "content": edit.text,
+                "location": _place(file.source, edit.start),
+                "end_location": _place(file.source, edit.end),
+            }
+            for edit in sorted(fix.edits)
+        ],
+    }
+
+
+def _reason(reason: Reason) -> dict[str, object]:
+    """What is in the way, as far as there are values for it."""
+    values = {
+        "text": reason.text or None,
+        "name": reason.name,
+        "path": None if reason.path is None else str(reason.path),
+        "row": reason.line,
+        "needs": reason.needs,
+        "has": reason.has,
+    }
+    known = {key: value for key, value in values.items() if value is not None}
+    return {"kind": reason.kind.value, **known}
 
 
 def _place(source: Source, offset: int) -> dict[str, int]:

@@ -97,7 +97,7 @@ def _order(fix: Fix) -> tuple[_Key, list[_Key], str, str, int, str]:
     # By the rewrite itself, not by the import line that it shares with others.
     keys = sorted(map(_key, fix.edits))
     first = next((key for key in keys if key[2]), keys[0] if keys else (0, 0, True, ""))
-    return (first, keys, fix.code, fix.title, fix.applicability, fix.reason or "")
+    return (first, keys, fix.code, fix.title, fix.applicability, str(fix.held_by))
 
 
 def flaw(fix: Fix, length: int) -> str | None:

@@ -6,9 +6,9 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
-from torchmigrate.findings import Applicability, Edit, Fix
+from torchmigrate.findings import Applicability, Edit, Fix, Obstacle, Reason
 
-COMMENT_LOST = "a comment would be lost"
+COMMENT_LOST = Reason(Obstacle.COMMENT)
 
 _STRING_OR_COMMENT = re.compile(
     r"'''(?:\\.|[^\\])*?'''|\"\"\"(?:\\.|[^\\])*?\"\"\"|'(?:\\.|[^'\\\r\n])*'|\"(?:\\.|[^\"\\\r\n])*\"|#[^\r\n]*",
@@ -35,10 +35,7 @@ def lost_comments(edits: Iterable[Edit], text: str) -> Counter[str]:
 
 def without_silent_losses(fix: Fix, text: str) -> Fix:
     """The fix, not safe and with the reason where it loses a comment, whatever other reason it has."""
-    reason = fix.reason or ""
-    if COMMENT_LOST in reason or not lost_comments(fix.edits, text):
+    if COMMENT_LOST in fix.held_by or not lost_comments(fix.edits, text):
         return fix
-    return fix._replace(
-        applicability=min(fix.applicability, Applicability.UNSAFE),
-        reason=f"{reason}; {COMMENT_LOST}" if reason else COMMENT_LOST,
-    )
+    level = min(fix.applicability, Applicability.UNSAFE)
+    return fix._replace(applicability=level, held_by=(*fix.held_by, COMMENT_LOST))

@@ -13,7 +13,17 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from torchmigrate.catalogue.model import Case, Rule
-from torchmigrate.findings import Applicability, DroppedUse, Edit, Finding, Fix, Severity
+from torchmigrate.findings import (
+    Applicability,
+    DroppedUse,
+    Edit,
+    Finding,
+    Fix,
+    Obstacle,
+    Reason,
+    Severity,
+    because,
+)
 from torchmigrate.match.moves import Moves
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite import identity
@@ -36,9 +46,11 @@ from torchmigrate.versions.releases import show_version
 if TYPE_CHECKING:
     from torchmigrate.rewrite.context import FileContext
 
-_OTHER_ROLES = "the file also asks for the old name, which is not the same thing"
-_TAKEN_FROM_HERE = "others may take the name from here"
+_OTHER_ROLES = because("the file also asks for the old name, which is not the same thing")
+_TAKEN_FROM_HERE = because("others may take the name from here")
 _FSTRING = re.compile(r"[fF][rR]?['\"]|[rR][fF]['\"]")
+# Edits, applicability, reasons, title, callee and what is required.
+_Rewritten = tuple[tuple[Edit, ...], Applicability, tuple[Reason, ...], str, str | None, set[str]]
 _FIXABLE_VIA = ("import", "alias", "method")
 
 
@@ -53,13 +65,13 @@ class _Move:
     plain: Case | None  # the rule is a rename, whatever the arguments are
     whole: bool  # every use of the binding is among the users
     level: Applicability = Applicability.SAFE
-    reason: str | None = None
+    held_by: tuple[Reason, ...] = ()
     title: str = ""
     requires: set[str] = field(default_factory=set)
 
-    def lower(self, level: Applicability, reason: str | None) -> None:
+    def lower(self, level: Applicability, reasons: tuple[Reason, ...]) -> None:
         if level < self.level:
-            self.level, self.reason = level, reason
+            self.level, self.held_by = level, reasons
 
     def target(self, hit: RuleMatch, local: str) -> tuple[str, str]:
         """The new qualified name of a use, and how it is written."""
@@ -144,8 +156,8 @@ class FixMaker:
             fix = made.get(key)
             if fix is None or fix.applicability is not Applicability.SAFE or self.settings.promotes(fix.code):
                 continue
-            reason = f"only an annotation says {about}"
-            settled[key] = fix._replace(applicability=Applicability.UNSAFE, reason=reason)
+            reason = Reason(Obstacle.ANNOTATION, about)
+            settled[key] = fix._replace(applicability=Applicability.UNSAFE, held_by=(reason,))
         forbidden = {code: Ranges(spans) for code, spans in self._forbidden.items()}
         for item in found:
             if item.code in forbidden and item.start in forbidden[item.code]:
@@ -246,13 +258,13 @@ class FixMaker:
         made = self._rewrite(hit, None, "")
         if made is None:
             return None
-        edits, level, reason, title, _, requires = made
+        edits, level, reasons, title, _, requires = made
         if maybe and not use.stated and level > Applicability.UNSAFE:
-            level, reason = Applicability.UNSAFE, "the object may be of another class"
+            level, reasons = Applicability.UNSAFE, because("the object may be of another class")
         bound = use.binding if Role.IMPORT.value in hit.rule.roles else None
         if level > Applicability.UNSAFE and bound is not None and self._has_other_roles(bound, hit.rule):
-            level, reason = Applicability.UNSAFE, _OTHER_ROLES
-        return self.fix(hit.rule, title, level, reason, edits, self.imports.releases(use), requires)
+            level, reasons = Applicability.UNSAFE, _OTHER_ROLES
+        return self.fix(hit.rule, title, level, reasons, edits, self.imports.releases(use), requires)
 
     def _without_use(self, hit: RuleMatch) -> Fix | None:
         """The fix of an import that nothing of the project uses: it goes."""
@@ -264,8 +276,8 @@ class FixMaker:
             return None
         # What is gone from the target nobody can take from here.
         gone = severity(hit.rule, self.versions) is Severity.ERROR
-        level, reason = (Applicability.SAFE, None) if gone else (Applicability.UNSAFE, _TAKEN_FROM_HERE)
-        return self.fix(hit.rule, "Drop the import, which is not used", level, reason, edits)
+        level, reasons = (Applicability.SAFE, ()) if gone else (Applicability.UNSAFE, _TAKEN_FROM_HERE)
+        return self.fix(hit.rule, "Drop the import, which is not used", level, reasons, edits)
 
     def remove(self, block: list[ast.stmt], statements: list[ast.stmt]) -> tuple[Edit, ...]:
         """Edits that remove statements; a suite that all fixes together would empty keeps a `pass`.
@@ -309,10 +321,8 @@ class FixMaker:
             hit.name, new, use.attribute_path.count(".") + 1 if use.attribute_path else 0
         )
 
-    def _rewrite(
-        self, hit: RuleMatch, new: str | None, local: str
-    ) -> tuple[tuple[Edit, ...], Applicability, str | None, str, str | None, set[str]] | None:
-        """Edits, applicability, reason, title, callee and what it requires; `new` is written as `local`."""
+    def _rewrite(self, hit: RuleMatch, new: str | None, local: str) -> _Rewritten | None:
+        """Edits, applicability, reasons, title, callee and what it requires; `new` is written as `local`."""
         from torchmigrate.rewrite.cases.rewriting import (
             rewrite,  # LibCST is loaded only where something is rewritten
         )
@@ -331,12 +341,12 @@ class FixMaker:
         made = rewrite(hit.rule, variables(hit), replace(hit.place, spell=spell), hit.match)
         if made is None:
             return None
-        level, reason = made.with_losses(*self._level(made.case, hit))
+        level, reasons = made.with_losses(*self._level(made.case, hit))
         if level is Applicability.SAFE and self._is_another(hit, made.callee):
-            level, reason = Applicability.UNSAFE, identity.REASON
+            level, reasons = Applicability.UNSAFE, identity.REASON
         edits = tuple(dict.fromkeys((*made.edits, *needed)))
         requires = required(_needed(made.case, hit), hit.rule)
-        return edits, level, reason, made.title, made.callee, requires
+        return edits, level, reasons, made.title, made.callee, requires
 
     def _is_another(self, hit: RuleMatch, new: str | None) -> bool:
         """Whether the new name is another object, and the file compares the old one with something."""
@@ -351,7 +361,7 @@ class FixMaker:
         rule: Rule,
         title: str,
         level: Applicability,
-        reason: str | None,
+        held_by: tuple[Reason, ...],
         edits: Iterable[Edit],
         releases: tuple[DroppedUse, ...] = (),
         requires: Iterable[str] = (),
@@ -359,12 +369,12 @@ class FixMaker:
         """A fix of a rule; its strings get the file's quotes, the configuration may change how safe it is."""
         edits = [self._quoted(edit) for edit in edits]
         if level is Applicability.UNSAFE and self.settings.promotes(rule.code):
-            level, reason = Applicability.SAFE, None
+            level = Applicability.SAFE
         elif level is Applicability.SAFE and self.settings.demotes(rule.code):
-            level, reason = Applicability.UNSAFE, "made unsafe by the configuration"
+            level, held_by = Applicability.UNSAFE, (Reason(Obstacle.CONFIGURATION),)
         if level is Applicability.SAFE:
-            reason = None
-        return Fix(title, level, tuple(edits), reason, releases, rule.code, tuple(sorted(requires)))
+            held_by = ()
+        return Fix(title, level, tuple(edits), held_by, releases, rule.code, tuple(sorted(requires)))
 
     def _quoted(self, edit: Edit) -> Edit:
         if '"' not in edit.text and "'" not in edit.text:
@@ -470,7 +480,7 @@ class FixMaker:
                 shared = swap.edits
                 edits.update(dict.fromkeys(shared))
             if swap.lossy:
-                move.lower(Applicability.UNSAFE, COMMENT_LOST)
+                move.lower(Applicability.UNSAFE, (COMMENT_LOST,))
             silent: list[RuleMatch] = []
             for hit in move.users:
                 if move.plain is not None and swap.local_name == move.binding.name:
@@ -486,7 +496,7 @@ class FixMaker:
         rule = strictest.first.rule
         requires = set().union(*(move.requires for move, _ in done))
         title = _title([*dict.fromkeys(move.title for move, _ in done)])
-        fix = self.fix(rule, title, strictest.level, strictest.reason, edits, requires=requires)
+        fix = self.fix(rule, title, strictest.level, strictest.held_by, edits, requires=requires)
         return [(move, fix, silent) for move, silent in done]
 
     def _follows(self, binding: Binding, old: str, new: str) -> bool:
@@ -514,7 +524,7 @@ class FixMaker:
 
     # ---- `import old.module`, which binds only the root ----------------------------------------------
 
-    def _level(self, case: Case, hit: RuleMatch) -> tuple[Applicability, str | None]:
+    def _level(self, case: Case, hit: RuleMatch) -> tuple[Applicability, tuple[Reason, ...]]:
         """Who may apply a fix of a case at a hit, and why it is not safe."""
         return applicability(_needed(case, hit), hit.rule, range_at(hit.use, hit.name, self.versions))
 
@@ -552,7 +562,7 @@ class FixMaker:
         if self._others(first, users):
             return {}
         edits: dict[Edit, None] = {Edit(first.use.start, first.use.end, new): None}
-        level, reason = self._level(plain, first)
+        level, reasons = self._level(plain, first)
         requires = required(_needed(plain, first), first.rule)
         for hit in users:
             target = new + hit.name[len(first.name) :]
@@ -562,12 +572,12 @@ class FixMaker:
             edits.update(dict.fromkeys(made[0]))
             requires |= made[5]
             if made[1] < level:
-                level, reason = made[1], made[2]
+                level, reasons = made[1], made[2]
         if level is Applicability.SAFE and any(
             self._is_another(hit, new + hit.name[len(first.name) :]) for hit in users
         ):
-            level, reason = Applicability.UNSAFE, identity.REASON
-        fix = self.fix(first.rule, f"Import `{new}`", level, reason, edits, requires=requires)
+            level, reasons = Applicability.UNSAFE, identity.REASON
+        fix = self.fix(first.rule, f"Import `{new}`", level, reasons, edits, requires=requires)
         return {id(hit): fix for hit in (first, *users)}
 
     def _others(self, first: RuleMatch, users: Sequence[RuleMatch]) -> bool:
@@ -616,16 +626,17 @@ def _joined(fixes: Mapping[int, Fix]) -> dict[int, Fix]:
     """
     worst = min(fixes.values(), key=lambda fix: fix.applicability)
     edits = sorted({edit for fix in fixes.values() for edit in fix.edits})
-    reason = "; ".join(dict.fromkeys(fix.reason for fix in fixes.values() if fix.reason is not None)) or None
+    held_by = tuple(dict.fromkeys(reason for fix in fixes.values() for reason in fix.held_by))
     if any(one.end > other.start for one, other in pairwise(edits)):
         level = worst.applicability
-        return {key: fix._replace(applicability=level, reason=reason) for key, fix in fixes.items()}
+        return {key: fix._replace(applicability=level, held_by=held_by) for key, fix in fixes.items()}
     whole = worst._replace(
         title=_title(list(dict.fromkeys(fix.title for fix in fixes.values()))),
-        reason=reason,
+        held_by=held_by,
         edits=tuple(edits),
         releases=tuple(dict.fromkeys(release for fix in fixes.values() for release in fix.releases)),
         requires=tuple(sorted({text for fix in fixes.values() for text in fix.requires})),
+        unsafe=None,
     )
     return dict.fromkeys(fixes, whole)
 

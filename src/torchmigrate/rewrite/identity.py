@@ -5,11 +5,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
+from torchmigrate.findings import because
 from torchmigrate.semantics.model import Role, Use
 from torchmigrate.versions.surface import surface_of
 from torchmigrate.versions.surface_model import EntryKind
 
-REASON = "the file compares this name, and the new one is another object: the other side may be the old one"
+REASON = because(
+    "the file compares this name, and the new one is another object: the other side may be the old one"
+)
 
 _COMPARES = (ast.Is, ast.IsNot, ast.Eq, ast.NotEq, ast.In, ast.NotIn)
 _LOOKS_UP = frozenset(["get", "pop", "setdefault", "index", "count", "remove", "discard", "__contains__"])

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from torchmigrate.findings import Edit
+from torchmigrate.findings import Edit, Reason, because
 from torchmigrate.rewrite.lines import end_of, is_marker, line_start, start_of
 from torchmigrate.source.ranges import Ranges
 from torchmigrate.source.text import Source
@@ -30,6 +30,15 @@ _INDENT = re.compile(r"[ \t]*")
 
 class Crowded(Exception):
     """A statement shares its line with others, so that its lines cannot be moved."""
+
+    def __init__(self, reason: str, *, line: int | None = None) -> None:
+        super().__init__(reason)
+        self.line = line
+
+    @property
+    def reasons(self) -> tuple[Reason, ...]:
+        """The same as data of a finding."""
+        return because(str(self), line=self.line)
 
 
 @dataclass(slots=True)
@@ -106,7 +115,7 @@ class Rewriting:
         start = start_of(self.source, statement)
         begin = line_start(self.text, start)
         if self.text[begin:start].strip() or not _ALONE.match(self.text, end_of(self.source, statement)):
-            raise Crowded(f"line {statement.lineno} holds more than one statement")
+            raise Crowded(f"line {statement.lineno} holds more than one statement", line=statement.lineno)
         return begin
 
     def indent(self, statement: ast.stmt) -> str:
@@ -156,7 +165,7 @@ class Rewriting:
     def unwrap(self, statement: ast.stmt, body: Sequence[ast.stmt]) -> None:
         """Leave one block of a compound statement in its place; the header and other blocks go."""
         if self._unwrapped.setdefault(id(statement), body[0]) is not body[0]:
-            raise Crowded(f"line {statement.lineno}: both branches would stay")
+            raise Crowded(f"line {statement.lineno}: both branches would stay", line=statement.lineno)
         if id(statement) in self._done:
             return
         self._done.add(id(statement))

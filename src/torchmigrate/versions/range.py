@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Protocol
 
-from torchmigrate.findings import Applicability, Severity, Timeline
+from torchmigrate.findings import Applicability, Obstacle, Reason, Severity, Timeline, because
 from torchmigrate.versions.releases import (
     ABSENT,
     COUNTED_AS_TORCH,
@@ -24,14 +24,12 @@ __all__ = [
     "VersionRange",
     "Versioned",
     "applicability",
-    "held_by_minimum",
     "parse_version",
     "requirement",
     "severity",
     "timeline",
 ]
 
-AND_SUPPORTS = ", and the project supports "
 _version = lru_cache(maxsize=None)(parse_version)
 
 
@@ -113,28 +111,25 @@ def _ceased(deprecated: str | None, outdated: str | None) -> bool:
     return deprecated is not None and outdated is not None and _version(outdated) > _version(deprecated)
 
 
-def applicability(case: Case, rule: Versioned, versions: VersionRange) -> tuple[Applicability, str | None]:
-    """Who may apply a fix of `case` in this range, and why it is not safe (None when it is).
+def applicability(
+    case: Case, rule: Versioned, versions: VersionRange
+) -> tuple[Applicability, tuple[Reason, ...]]:
+    """Who may apply a fix of `case` in this range, and why it is not safe (nothing when it is).
 
     What the target lacks cannot be applied at all; what only the minimum lacks is not safe.
     """
-    level, reason = case.applicability, case.reason
+    level, reasons = case.applicability, because(case.reason) if case.reason else ()
     if case.requires is None:
-        return level, reason
+        return level, reasons
     library, needed = requirement(case.requires, rule.library)
     target, minimum = versions.of(library)
-    needs = f"needs {_named(library, needed)}"
+    needs = _named(library, needed)
     if needed > target:
-        return Applicability.DISPLAY, f"{needs}, and the target is {_named(library, target)}"
+        return Applicability.DISPLAY, (Reason(Obstacle.TARGET, needs=needs, has=_named(library, target)),)
     if minimum is not None and needed > minimum and level is not Applicability.DISPLAY:
-        lacks = f"{needs}{AND_SUPPORTS}{_named(library, minimum)}"
-        return Applicability.UNSAFE, lacks if reason is None else f"{lacks}; {reason}"
-    return level, reason
-
-
-def held_by_minimum(reason: str | None) -> bool:
-    """Whether the only reason for which a fix is not safe is that the minimum lacks the new code."""
-    return reason is not None and AND_SUPPORTS in reason and "; " not in reason
+        lacks = Reason(Obstacle.MINIMUM, needs=needs, has=_named(library, minimum))
+        return Applicability.UNSAFE, (lacks, *reasons)
+    return level, reasons
 
 
 def requirement(text: str, library: str) -> tuple[str, Version]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.apex.forward import passes
@@ -17,7 +18,7 @@ from torchmigrate.codemods.apex.uses import BothBackends, concerned, is_foreign
 from torchmigrate.codemods.base.findings import finding_at
 from torchmigrate.codemods.base.functions import Functions, functions_of
 from torchmigrate.codemods.base.unclear import Unclear
-from torchmigrate.findings import Applicability, Finding, Fix
+from torchmigrate.findings import Applicability, Finding, Fix, Reason, because
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.fix_maker import required
@@ -53,18 +54,20 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
     else:
         mine = [hit for hit in hits if not is_foreign(hit.use)]
         found = [file.fixes.finding(hit, fix) for hit in mine]
-        if isinstance(made, _Both):
+        if isinstance(made, _Kept) and made.both:
             functions = functions_of(file)
             recipes = [_without_branch(hit.use, functions) for hit in mine]
             found = [item._replace(help=help) for item, help in zip(found, recipes, strict=True)]
     for finding in found:
-        yield finding._replace(help=f"{made}; {finding.help}") if isinstance(made, str) else finding
+        yield finding._replace(blocked_by=made.why) if isinstance(made, _Kept) else finding
 
 
-class _Both(str):
-    """A reason: the file has a branch without apex already."""
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """The file stays as it is. both: it has a branch without apex already."""
 
-    __slots__ = ()
+    why: tuple[Reason, ...]
+    both: bool = False
 
 
 def _without_branch(use: Use, functions: Functions) -> str:
@@ -111,37 +114,49 @@ def _known_members(hits: Sequence[RuleMatch], file: FileContext) -> list[Member]
     return file.once(_MEMBERS, lambda: members(uses, file.names, functions_of(file)))
 
 
-def _make(rule: Rule, file: FileContext) -> Fix | str:
+def _make(rule: Rule, file: FileContext) -> Fix | _Kept:
     for use in concerned(file.names):
         if any(file.hides(code, name, use.start) for code, name in RULES.items()):
-            return _SUPPRESSED.format(line=use.statement.lineno)
+            return _suppressed(use.statement.lineno)
     for member in _known_members(file.hits, file):
         if file.hides("TM227", _MEMBERS, file.source.span(member.node)[0]):
-            return _SUPPRESSED.format(line=member.node.lineno)
+            return _suppressed(member.node.lineno)
     try:
         plan = make_plan(file)
     except BothBackends as error:
-        return _Both(error)
+        return _Kept(error.reasons, both=True)
     except (Unclear, Crowded) as error:
-        return str(error)
+        return _Kept(error.reasons)
     if isinstance(plan, Refusal):
-        return plan.reason
+        return _Kept(because(plan.reason))
     return _fix(plan, rule, file)
+
+
+def _suppressed(line: int) -> _Kept:
+    return _Kept(because(_SUPPRESSED.format(line=line), line=line))
 
 
 def _fix(plan: Plan, rule: Rule, file: FileContext) -> Fix:
     case = rule.cases[0]
     title = "Train with `torch.amp`"
     if plan.unused:
-        reason: str | None = "another file may import the name from here"
-        case = case._replace(applicability=Applicability.UNSAFE, reason=reason)
+        case = case._replace(
+            applicability=Applicability.UNSAFE, reason="another file may import the name from here"
+        )
         title = "Remove the import, which nothing here uses"
-    level, reason = applicability(case, rule, file.versions)
-    text = "; ".join(item for item in (reason, *plan.remarks) if item)
+    level, reasons = applicability(case, rule, file.versions)
     releases = tuple(
         release
         for use in plan.uses.every
         if not isinstance(use.node, ast.alias)
         for release in file.imports.releases(use)
     )
-    return file.fixes.fix(rule, title, level, text, plan.edits, releases, requires=required(case, rule))
+    return file.fixes.fix(
+        rule,
+        title,
+        level,
+        (*reasons, *because(*plan.remarks)),
+        plan.edits,
+        releases,
+        requires=required(case, rule),
+    )

@@ -49,14 +49,18 @@ class Branches:
                 known = self.presence.truth(outer.test)
                 if known is not None:  # where apex is there; `presence` takes the test away
                     if known is not (spot.block is outer.body):
-                        raise Unclear(f"line {outer.lineno}: apex is used where it is not there")
+                        raise Unclear(
+                            f"line {outer.lineno}: apex is used where it is not there", line=outer.lineno
+                        )
                     self.joined.add(id(outer))
                     self.dropped |= {id(node) for item in other for node in ast.walk(item)}
                     return
                 if self._same(spot.block, other):
                     start = start_of(self.rewriting.source, outer)
                     if self.rewriting.text.startswith("elif", start):
-                        raise Unclear(f"line {outer.lineno}: apex is used in one of several branches")
+                        raise Unclear(
+                            f"line {outer.lineno}: apex is used in one of several branches", line=outer.lineno
+                        )
                     self.joined.add(id(outer))
                     self.rewriting.unwrap(outer, spot.block)
                     self.dropped |= {id(node) for item in other for node in ast.walk(item)}

@@ -119,7 +119,10 @@ class Forward:
         needed = {node.id for node in ast.walk(scaled.loss) if isinstance(node, ast.Name)}
         needed |= {ast.unparse(node) for node in ast.walk(scaled.loss) if isinstance(node, ast.Attribute)}
         if self.runs(scaled.loss, function, deep=True):
-            raise Unclear(f"line {scaled.statement.lineno}: the model runs inside of `amp.scale_loss`")
+            raise Unclear(
+                f"line {scaled.statement.lineno}: the model runs inside of `amp.scale_loss`",
+                line=scaled.statement.lineno,
+            )
         own_work: list[ast.stmt] = []
         found = False
         here: Spot | None = self.functions.spots[id(scaled.statement)]
@@ -140,7 +143,8 @@ class Forward:
         if not found:
             raise Unclear(
                 f"line {scaled.statement.lineno}: where the model computes "
-                f"`{ast.unparse(scaled.loss)}` is not seen; that part belongs under `torch.autocast`"
+                f"`{ast.unparse(scaled.loss)}` is not seen; that part belongs under `torch.autocast`",
+                line=scaled.statement.lineno,
             )
         for statement in own_work:
             if statement.lineno > self.ranges[-1][1][0].lineno:
@@ -175,7 +179,10 @@ class Forward:
                 ):
                     continue
                 if any(id(item) in self._busy for item in ast.walk(statement)):
-                    raise Unclear(f"line {statement.lineno}: the model runs in the head of a block")
+                    raise Unclear(
+                        f"line {statement.lineno}: the model runs in the head of a block",
+                        line=statement.lineno,
+                    )
                 chosen = [statement, *self._to_loss(statement, block[index:])]
                 self._note(function, chosen)
                 self.optional.add(id(statement))
@@ -226,7 +233,8 @@ class Forward:
                 block = self.functions.spots[id(item[1][0])].block
                 if self.functions.spots[id(statements[0])].block is not block:
                     raise Unclear(
-                        f"line {statements[0].lineno}: the forward pass is shared by several losses"
+                        f"line {statements[0].lineno}: the forward pass is shared by several losses",
+                        line=statements[0].lineno,
                     )
                 numbers = [self.functions.spots[id(part)].index for part in (*statements, *item[1])]
                 statements = block[min(numbers) : max(numbers) + 1]

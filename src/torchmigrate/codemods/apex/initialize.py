@@ -25,7 +25,9 @@ def the_call(uses: Uses, functions: Functions) -> Initialize:
         raise Unclear(ELSEWHERE.format(name=name))
     if len(uses.initialize) > 1 and not _one_of_two(uses, functions):
         line = uses.initialize[1].statement.lineno
-        raise Unclear(f"`amp.initialize` is called again in line {line}; one scaler must do for both")
+        raise Unclear(
+            f"`amp.initialize` is called again in line {line}; one scaler must do for both", line=line
+        )
     if not uses.scaled:
         raise Unclear(
             "the model is initialised here and trained in another file: make the scaler here, and hand it "
@@ -33,7 +35,9 @@ def the_call(uses: Uses, functions: Functions) -> Initialize:
         )
     first = uses.initialize[0]
     if not first.optimizers:
-        raise Unclear(f"line {first.statement.lineno}: no optimizer is initialised")
+        raise Unclear(
+            f"line {first.statement.lineno}: no optimizer is initialised", line=first.statement.lineno
+        )
     return first
 
 
@@ -105,7 +109,7 @@ def scale_options(first: Initialize) -> tuple[list[str], list[str]]:
         try:
             value = float(given.value)  # type: ignore[arg-type]
         except (TypeError, ValueError):
-            raise Unclear(f"line {given.lineno}: the loss scale is not a number") from None
+            raise Unclear(f"line {given.lineno}: the loss scale is not a number", line=given.lineno) from None
         return [f"init_scale={value}"], ["the fixed loss scale is only where the scaler begins"]
     return [], ["the scaler finds the loss scale itself, whatever the arguments say"]
 

@@ -138,14 +138,19 @@ class _Planner:
             if item.optional_vars is not None:
                 begin, stop = self.rewriting.source.span(item.optional_vars)
                 if self.rewriting.text[end:begin].strip() != "as":
-                    raise Unclear(f"line {scaled.call.lineno}: the items of the `with` are not plain")
+                    raise Unclear(
+                        f"line {scaled.call.lineno}: the items of the `with` are not plain",
+                        line=scaled.call.lineno,
+                    )
                 end = stop
             spans.append((start, end))
         number = [item.context_expr for item in scaled.statement.items].index(scaled.call)
         last = number + 1 == len(spans)
         one, other = (spans[number - 1], spans[number]) if last else (spans[number], spans[number + 1])
         if self.rewriting.text[one[1] : other[0]].strip(" \t\r\n\\") != ",":
-            raise Unclear(f"line {scaled.call.lineno}: the items of the `with` are not plain")
+            raise Unclear(
+                f"line {scaled.call.lineno}: the items of the `with` are not plain", line=scaled.call.lineno
+            )
         start, end = (one[1], other[1]) if last else (one[0], other[0])
         self.rewriting.replace(start, end, "")
 
@@ -252,7 +257,8 @@ class _Planner:
             )
             if trains and not {test, f"bool({test})"} & _conjuncts(condition):
                 raise Unclear(
-                    f"line {statement.lineno}: the branch without apex does not do the same as that with it"
+                    f"line {statement.lineno}: the branch without apex does not do the same as that with it",
+                    line=statement.lineno,
                 )
 
     def _scaled_nodes(self) -> set[int]:
@@ -274,7 +280,9 @@ class _Planner:
                     spot = self.functions.spots[id(statement)]
                     rest = spot.block[spot.index + 1 :]
                     if not rest or "zero_grad" not in ast.unparse(rest[0]):
-                        raise Unclear(f"line {node.lineno}: a backward pass without `amp.scale_loss`")
+                        raise Unclear(
+                            f"line {node.lineno}: a backward pass without `amp.scale_loss`", line=node.lineno
+                        )
 
     def _halves(self) -> None:
         """Weights in half precision cannot be trained with a scaler."""
@@ -287,7 +295,8 @@ class _Planner:
                 if any(self.functions.find(name, function) == MODEL or "model" in name for name in names):
                     raise Unclear(
                         f"line {node.lineno}: the weights are in half precision, which a scaler does not "
-                        "take: leave `.half()` out"
+                        "take: leave `.half()` out",
+                        line=node.lineno,
                     )
 
     def _parameters(

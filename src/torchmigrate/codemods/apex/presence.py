@@ -80,7 +80,9 @@ class Presence:
             if attempt is None or attempt in self._tries:
                 continue
             if attempt.finalbody:
-                raise Unclear(f"line {attempt.lineno}: the `try` around the import has a `finally`")
+                raise Unclear(
+                    f"line {attempt.lineno}: the `try` around the import has a `finally`", line=attempt.lineno
+                )
             others = [item for item in attempt.body if id(item) not in imported]
             names = [item for item in attempt.body if isinstance(item, (ast.Import, ast.ImportFrom))]
             alone = all(id(alias) in aliases for item in names for alias in item.names)
@@ -88,7 +90,10 @@ class Presence:
             if not alone:
                 continue  # the `try` stays for what else it imports
             if len(flags) < len(others) + len(attempt.orelse):
-                raise Unclear(f"line {attempt.lineno}: the `try` around the import does more than that")
+                raise Unclear(
+                    f"line {attempt.lineno}: the `try` around the import does more than that",
+                    line=attempt.lineno,
+                )
             for handler in attempt.handlers:
                 for item in handler.body:
                     if (
@@ -96,7 +101,10 @@ class Presence:
                         and _flag(item) is None
                         and not _is_call(item)
                     ):
-                        raise Unclear(f"line {item.lineno}: what is done without apex is not understood")
+                        raise Unclear(
+                            f"line {item.lineno}: what is done without apex is not understood",
+                            line=item.lineno,
+                        )
             self._tries.append(attempt)
             for item in flags:
                 name, value = _flag(item) or ("", None)
@@ -126,7 +134,10 @@ class Presence:
         outer = spot.outer.statement if spot.outer is not None else None
         if isinstance(outer, ast.Try):
             if spot.block is not outer.body:
-                raise Unclear(f"line {use.statement.lineno}: apex is imported where something else failed")
+                raise Unclear(
+                    f"line {use.statement.lineno}: apex is imported where something else failed",
+                    line=use.statement.lineno,
+                )
             return outer
         return None
 
@@ -139,7 +150,9 @@ class Presence:
             if isinstance(around, (ast.If, ast.Assert, ast.BoolOp, ast.UnaryOp)):
                 asked = True
             if not asked:
-                raise Unclear(f"line {use.statement.lineno}: `amp` is handed on as an object")
+                raise Unclear(
+                    f"line {use.statement.lineno}: `amp` is handed on as an object", line=use.statement.lineno
+                )
             self._true.add(id(node))
 
     # ---- rewriting ------------------------------------------------------------------------------------
@@ -186,7 +199,10 @@ class Presence:
         if is_flag:
             self._true.discard(id(node))  # the flag stays
             return
-        raise Unclear(f"line {statement.lineno}: `amp` is asked for in a way that is not understood")
+        raise Unclear(
+            f"line {statement.lineno}: `amp` is asked for in a way that is not understood",
+            line=statement.lineno,
+        )
 
     def _seen(self, node: ast.expr) -> None:
         if isinstance(node, ast.Name) and node.id in self.flags:

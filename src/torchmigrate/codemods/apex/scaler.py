@@ -178,9 +178,13 @@ class Scaler:
         starred = any(isinstance(item, ast.Starred) for item in call.args)
         every: list[ast.expr | ast.keyword] = [*call.args, *call.keywords]
         if starred or not every or any(isinstance(item, ast.GeneratorExp) for item in call.args):
-            raise Unclear(f"line {call.lineno}: the arguments of `{function.name}` are not plain")
+            raise Unclear(
+                f"line {call.lineno}: the arguments of `{function.name}` are not plain", line=call.lineno
+            )
         if any(item.arg is None for item in call.keywords):
-            raise Unclear(f"line {call.lineno}: the arguments of `{function.name}` are not plain")
+            raise Unclear(
+                f"line {call.lineno}: the arguments of `{function.name}` are not plain", line=call.lineno
+            )
         end = max(rewriting.source.span(item)[1] for item in every)
         end = behind_closers(end, rewriting.source.span(call)[1] - 1, rewriting.text)
         rewriting.replace(end, end, f", {self.name}={text}" if by_name else f", {text}")
@@ -210,7 +214,9 @@ class Scaler:
             outer = here.outer
             if outer is None or not isinstance(outer.statement, ast.If):
                 line = outer.statement.lineno if outer is not None else self.first.statement.lineno
-                raise Unclear(f"`amp.initialize` stands under line {line}, and is used outside of that")
+                raise Unclear(
+                    f"`amp.initialize` stands under line {line}, and is used outside of that", line=line
+                )
             self._condition(outer.statement, here, tests)
             here = outer
         # An `if` directly around would leave the scaler unmade elsewhere.
@@ -225,7 +231,7 @@ class Scaler:
             spot = self.functions.spots[id(statement)].within(here.block)
             before = spot is None or spot.index < here.index
             if before and self.in_class is None:
-                raise Unclear(f"line {statement.lineno} runs before `amp.initialize`")
+                raise Unclear(f"line {statement.lineno} runs before `amp.initialize`", line=statement.lineno)
         outermost = here.statement
         parts = list(dict.fromkeys(self._bool(*part) for part in [*tests[::-1], *self.level] if part[1]))
         if outermost is not self.first.statement:
@@ -263,10 +269,13 @@ class Scaler:
 
     def _condition(self, statement: ast.If, inner: Spot, tests: list[tuple[ast.expr | None, str]]) -> None:
         if binds_or_waits(statement.test):
-            raise Unclear(f"line {statement.lineno}: the condition binds a name")
+            raise Unclear(f"line {statement.lineno}: the condition binds a name", line=statement.lineno)
         source = self.rewriting.source
         if self.rewriting.text[: end_of(source, statement)][source.span(statement)[0] :].startswith("elif"):
-            raise Unclear(f"line {statement.lineno}: `amp.initialize` stands in one of several branches")
+            raise Unclear(
+                f"line {statement.lineno}: `amp.initialize` stands in one of several branches",
+                line=statement.lineno,
+            )
         text = self.presence.text(statement.test)
         if inner.block is statement.orelse:
             text = f"not {_tight(statement.test, text)}" if text else "False"
@@ -285,7 +294,10 @@ class Scaler:
             if not isinstance(inner, ast.Name | ast.Attribute) or not isinstance(inner.ctx, ast.Store):
                 continue
             if ast.unparse(inner) in read:
-                raise Unclear(f"line {inner.lineno}: `{ast.unparse(inner)}` changes before `amp.initialize`")
+                raise Unclear(
+                    f"line {inner.lineno}: `{ast.unparse(inner)}` changes before `amp.initialize`",
+                    line=inner.lineno,
+                )
 
     def _level(self) -> list[tuple[ast.expr | None, str]]:
         """What the arguments of `amp.initialize` say about whether mixed precision is used."""
@@ -300,7 +312,9 @@ class Scaler:
             found.append((enabled, f"({text})" if _is_loose(enabled) else text))
         if isinstance(level, ast.Constant):
             if level.value not in ("O0", "O1", "O2", "O3"):
-                raise Unclear(f"line {level.lineno}: there is no opt level {level.value!r}")
+                raise Unclear(
+                    f"line {level.lineno}: there is no opt level {level.value!r}", line=level.lineno
+                )
             return [(None, "False")] if level.value == "O0" else found
         if level is not None:
             text = _tight(level, self.rewriting.segment(level))

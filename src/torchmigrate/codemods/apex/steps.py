@@ -117,12 +117,16 @@ class Steps:
                     if node.attr == "step" and number is None and self._is_other(node, function):
                         raise Unclear(
                             f"line {node.lineno}: `{ast.unparse(node.value)}` is not given to "
-                            "`amp.initialize`, and would step with scaled gradients: let the scaler step it"
+                            "`amp.initialize`, and would step with scaled gradients: let the scaler step it",
+                            line=node.lineno,
                         )
                     if not isinstance(number, int):
                         continue
                     if node.attr in _OLD_METHODS:
-                        raise Unclear(f"line {node.lineno}: `{node.attr}` of the optimizer is not understood")
+                        raise Unclear(
+                            f"line {node.lineno}: `{node.attr}` of the optimizer is not understood",
+                            line=node.lineno,
+                        )
                     if node.attr == "step":
                         yield self._step(node, statement, function, number)
 
@@ -136,7 +140,10 @@ class Steps:
         call = self.functions.around.get(id(node))
         plain = isinstance(statement, ast.Expr) and statement.value is call
         if not isinstance(call, ast.Call) or not plain or call.args or call.keywords:
-            raise Unclear(f"line {node.lineno}: a scaler cannot step with a closure, nor gives it a result")
+            raise Unclear(
+                f"line {node.lineno}: a scaler cannot step with a closure, nor gives it a result",
+                line=node.lineno,
+            )
         return Step(call, statement, function, number, self.rewriting.segment(node.value))
 
     def _updates(self, steps: list[Step]) -> list[ast.stmt]:
@@ -154,9 +161,11 @@ class Steps:
             order = sorted(common or [], key=lambda spot: spot.index)
             line = group[0].statement.lineno
             if len({spot.index for spot in order}) < len(group):
-                raise Unclear(f"line {line}: when the scaler is to be updated is not clear")
+                raise Unclear(f"line {line}: when the scaler is to be updated is not clear", line=line)
             if not any(order[0].statement is step.statement for step in group):
-                raise Unclear(f"line {line}: the first of several optimizers is not stepped each time")
+                raise Unclear(
+                    f"line {line}: the first of several optimizers is not stepped each time", line=line
+                )
             found.append(order[-1].statement)
         return found
 
@@ -190,7 +199,10 @@ class Steps:
             around = {id(item) for item in self._outwards(step.statement) if isinstance(item, LOOPS)}
             looped = any(id(item) in around for one in scaled for item in self._outwards(one))
             if scaled and not looped and step.statement.lineno < min(item.lineno for item in scaled):
-                raise Unclear(f"line {step.statement.lineno}: the optimizer steps before a backward pass")
+                raise Unclear(
+                    f"line {step.statement.lineno}: the optimizer steps before a backward pass",
+                    line=step.statement.lineno,
+                )
         # A function with a backward pass of its own trains something else.
         stepping = {id(step.function) for step in self.steps}
         stepping |= {id(function) for function in self.functions.every if _trains(function)}
@@ -202,7 +214,8 @@ class Steps:
                 if any("clip_grad" in ast.unparse(call.func) for call in own(statement, ast.Call)):
                     raise Unclear(
                         f"line {statement.lineno}: gradients are clipped apart from the step; they are "
-                        "scaled there, so that `scaler.unscale_(optimizer)` has to come first"
+                        "scaled there, so that `scaler.unscale_(optimizer)` has to come first",
+                        line=statement.lineno,
                     )
 
     def _check_scaled(self) -> None:
@@ -222,7 +235,8 @@ class Steps:
                 continue
             raise Unclear(
                 f"line {item.others[0].lineno}: gradients are used before apex unscales those of this "
-                "backward pass; with a scaler they are the sum since the last step: write it beside the step"
+                "backward pass; with a scaler they are the sum since the last step: write it beside the step",
+                line=item.others[0].lineno,
             )
 
     def _always_steps(self, statement: ast.stmt, step: Step) -> bool:
@@ -253,12 +267,18 @@ class Steps:
                 if statement.lineno > max(step.statement.lineno for step in mine):
                     continue
                 if len({step.number for step in mine}) > 1:
-                    raise Unclear(f"line {statement.lineno}: whose gradients these are is not clear")
+                    raise Unclear(
+                        f"line {statement.lineno}: whose gradients these are is not clear",
+                        line=statement.lineno,
+                    )
                 yield Gradients(statement, function, mine[0].number, mine[0].text)
         for item in self.uses.master:
             number = self.functions.find(key_of(item.argument), item.function)
             if not isinstance(number, int) or item.argument is None:
-                raise Unclear(f"line {item.statement.lineno}: which optimizer this is is not clear")
+                raise Unclear(
+                    f"line {item.statement.lineno}: which optimizer this is is not clear",
+                    line=item.statement.lineno,
+                )
             yield Gradients(item.statement, item.function, number, self.rewriting.segment(item.argument))
 
     def _step_of(self, item: Gradients) -> Step | None:
@@ -300,14 +320,18 @@ class Steps:
     def _unclear(self, statement: ast.stmt) -> Unclear:
         return Unclear(
             f"line {statement.lineno}: gradients are used where the optimizer may not step; a scaler "
-            "unscales them once before each step, so this belongs beside the step"
+            "unscales them once before each step, so this belongs beside the step",
+            line=statement.lineno,
         )
 
     def _move(self, item: Gradients, step: Step, scaler: str | None) -> None:
         """Clip beside the step; scaler: where gradients have to be unscaled for that."""
         code = self.rewriting.rewritten(item.statement)
         if code is None:
-            raise Unclear(f"line {item.statement.lineno}: this belongs beside the step, once for each")
+            raise Unclear(
+                f"line {item.statement.lineno}: this belongs beside the step, once for each",
+                line=item.statement.lineno,
+            )
         if scaler is not None:
             self.rewriting.add_before(step.statement, f"{scaler}.unscale_({item.text})")
         self.rewriting.add_before(step.statement, code)

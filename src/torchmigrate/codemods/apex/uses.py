@@ -163,7 +163,7 @@ def read(names: SemanticModel, functions: Functions) -> Uses:
     for use in names.uses:
         if any(f"{name}.".startswith(tuple(f"{item}." for item in _NATIVE)) for name in use.candidates):
             line = getattr(use.node, "lineno", use.statement.lineno)
-            raise BothBackends(f"the file has `{use.candidates[0]}` too (line {line})")
+            raise BothBackends(f"the file has `{use.candidates[0]}` too (line {line})", line=line)
     for use in found.every:
         if use.candidates == ("apex.fp16_utils",) and use.role is Role.IMPORT and use.via == "star":
             _read_star(use, names, found)
@@ -183,7 +183,8 @@ def _read_star(use: Use, names: SemanticModel, found: Uses) -> None:
         if isinstance(node, ast.Name) and node.id in _FP16_UTILS:
             raise Unclear(
                 f"line {node.lineno}: `{node.id}` is from `apex.fp16_utils`, older than amp; with "
-                f"`torch.amp` {_FP16_UTILS[node.id]}"
+                f"`torch.amp` {_FP16_UTILS[node.id]}",
+                line=node.lineno,
             )
     found.imports.append(use)
 
@@ -191,10 +192,12 @@ def _read_star(use: Use, names: SemanticModel, found: Uses) -> None:
 def _read_one(use: Use, functions: Functions, found: Uses) -> None:
     name, line = use.candidates[0], use.statement.lineno
     if len(use.candidates) > 1 or not _is_library(use) or use.in_fstring or use.role is Role.STRING:
-        raise Unclear(f"line {line}: `{name.rpartition('.')[2]}` may be something else")
+        raise Unclear(f"line {line}: `{name.rpartition('.')[2]}` may be something else", line=line)
     short = name.removeprefix(f"{_AMP}.").removeprefix("frontend.").removeprefix("handle.")
     if not f"{name}.".startswith(f"{_AMP}."):
-        raise Unclear(f"line {line}: `{name}` is older than amp, and keeps the weights in half precision")
+        raise Unclear(
+            f"line {line}: `{name}` is older than amp, and keeps the weights in half precision", line=line
+        )
     if use.role is Role.IMPORT:
         found.imports.append(use)
         return
@@ -206,8 +209,8 @@ def _read_one(use: Use, functions: Functions, found: Uses) -> None:
         return
     if use.call is None or use.role is not Role.CALL:
         if short in ("initialize", "scale_loss", "master_params", "state_dict", "load_state_dict"):
-            raise Unclear(f"line {line}: `amp.{short}` is handed on as a function")
-        raise Unclear(f"line {line}: `{name}` has no counterpart in `torch.amp`")
+            raise Unclear(f"line {line}: `amp.{short}` is handed on as a function", line=line)
+        raise Unclear(f"line {line}: `{name}` has no counterpart in `torch.amp`", line=line)
     call, statement, function = use.call, use.statement, functions.owners[id(use.statement)]
     if short == "initialize":
         found.initialize.append(_initialize(call, statement, function))
@@ -220,7 +223,7 @@ def _read_one(use: Use, functions: Functions, found: Uses) -> None:
     elif short == "load_state_dict" and len(call.args) == 1 and not call.keywords:
         found.states.append(Call(call, statement, function, call.args[0]))
     else:
-        raise Unclear(f"line {line}: `{name}` has no counterpart in `torch.amp`")
+        raise Unclear(f"line {line}: `{name}` has no counterpart in `torch.amp`", line=line)
 
 
 def _is_saved(node: ast.expr, functions: Functions) -> bool:
@@ -260,7 +263,7 @@ def bound(call: ast.Call, parameters: Sequence[str]) -> dict[str, ast.expr]:
     found: dict[str, ast.expr] = {}
     plain = not any(isinstance(item, ast.Starred) for item in call.args) and len(call.args) <= len(parameters)
     if not plain or any(item.arg not in parameters for item in call.keywords):
-        raise Unclear(f"line {call.lineno}: the arguments are not plain")
+        raise Unclear(f"line {call.lineno}: the arguments are not plain", line=call.lineno)
     found.update(zip(parameters, call.args, strict=False))
     found.update((item.arg, item.value) for item in call.keywords if item.arg is not None)
     return found
@@ -277,14 +280,14 @@ def _initialize(call: ast.Call, statement: ast.stmt, function: Function) -> Init
     plain = isinstance(statement, ast.Expr) and statement.value is call
     assigned = isinstance(statement, ast.Assign) and statement.value is call and len(statement.targets) == 1
     if not (plain or assigned) or "models" not in given:
-        raise Unclear(f"line {line}: the result of `amp.initialize` is not assigned")
+        raise Unclear(f"line {line}: the result of `amp.initialize` is not assigned", line=line)
     for name in ("cast_model_type", "patch_torch_functions", "cast_model_outputs"):
         if not is_none(given.get(name)):
-            raise Unclear(f"line {line}: `{name}` has no counterpart in `torch.amp`")
+            raise Unclear(f"line {line}: `{name}` has no counterpart in `torch.amp`", line=line)
     models = _each(given["models"])
     optimizers = [] if is_none(given.get("optimizers")) else _each(given["optimizers"])
     if any(key_of(item) is None for item in (*models, *optimizers)):
-        raise Unclear(f"line {line}: the arguments are no plain names")
+        raise Unclear(f"line {line}: the arguments are no plain names", line=line)
     return Initialize(call, statement, function, models, optimizers, given)
 
 
@@ -301,21 +304,24 @@ def _scaled(call: ast.Call, statement: ast.stmt, function: Function) -> Scaled:
     if item is None or not isinstance(statement, ast.With):
         raise Unclear(
             f"line {line}: `amp.scale_loss` is entered by hand: write `scaler.scale(...)` of the loss "
-            "alone, without `__enter__` and `__exit__`"
+            "alone, without `__enter__` and `__exit__`",
+            line=line,
         )
     if not isinstance(item.optional_vars, ast.Name) or "loss" not in given:
-        raise Unclear(f"line {line}: `amp.scale_loss` has no name for the scaled loss")
+        raise Unclear(f"line {line}: `amp.scale_loss` has no name for the scaled loss", line=line)
     rest = [part for part in statement.items if part is not item]
     name = item.optional_vars.id
     calls = [call for inner in statement.body for call in backwards(inner, name)]
     if any(getattr(node, "id", "") == name for part in rest for node in ast.walk(part)):
-        raise Unclear(f"line {line}: the other item of the `with` uses `{name}`")
+        raise Unclear(f"line {line}: the other item of the `with` uses `{name}`", line=line)
     others = [inner for inner in statement.body if not any(True for _ in backwards(inner, name))]
     for inner in others:
         if not calls or not _may_stay(inner, name):
             raise Unclear(
                 f"line {inner.lineno}: only the backward pass, and what works with scaled gradients, may "
-                "stand under `amp.scale_loss`: write it behind, with `scaler.scale(loss)` for the scaled loss"
+                "stand under `amp.scale_loss`: write it behind, with `scaler.scale(loss)` for the "
+                "scaled loss",
+                line=inner.lineno,
             )
     later = given.get("delay_unscale")
     delayed = later is not None and not (isinstance(later, ast.Constant) and later.value is False)
@@ -336,7 +342,8 @@ def _check_names(scaled: Sequence[Scaled]) -> None:
             if isinstance(node, ast.Name) and node.id == name and id(node) not in inside:
                 raise Unclear(
                     f"line {node.lineno}: `{name}` is used beside `amp.scale_loss`: write "
-                    "`scaler.scale(...)` of the loss there"
+                    "`scaler.scale(...)` of the loss there",
+                    line=node.lineno,
                 )
 
 

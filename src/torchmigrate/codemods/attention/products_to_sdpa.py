@@ -20,7 +20,7 @@ from torchmigrate.codemods.base.operations import Reader
 from torchmigrate.codemods.base.placing import use_at
 from torchmigrate.codemods.base.unclear import Unclear
 from torchmigrate.codemods.base.words import Words
-from torchmigrate.findings import Edit, Finding, Fix
+from torchmigrate.findings import Edit, Finding, Fix, because
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.imports.planner import Refusal
@@ -59,7 +59,7 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
         made = _fix(site, rule, file, reader, scopes.get(key)) if followed[key] <= _MOST else _TOO_MANY
         finding = finding_at(rule, file, span, symbol=NEW, fix=made if isinstance(made, Fix) else None)
         if isinstance(made, str):
-            finding = finding._replace(help=f"{made}; {finding.help}")
+            finding = finding._replace(blocked_by=because(made))
         yield finding
 
 

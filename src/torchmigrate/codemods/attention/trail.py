@@ -120,7 +120,7 @@ class RemovedStatements:
                 if id(node) in returned and not later and node.lineno >= begin:
                     raise Unclear(_RETURNED.format(name))
                 if id(node) in inside or not (node.lineno < begin or later):
-                    raise Unclear(f"`{name}` is used elsewhere (line {node.lineno})")
+                    raise Unclear(f"`{name}` is used elsewhere (line {node.lineno})", line=node.lineno)
 
     def _end(self, name: str) -> int | None:
         """The line from which on the name is something else."""
@@ -169,7 +169,8 @@ class RemovedStatements:
                 changed = next((name for name in sorted(names) if binds(statement, name)), None)
                 if changed is not None:
                     raise Unclear(
-                        f"`{changed}` is assigned again before the product (line {statement.lineno})"
+                        f"`{changed}` is assigned again before the product (line {statement.lineno})",
+                        line=statement.lineno,
                     )
 
 

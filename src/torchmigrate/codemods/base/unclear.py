@@ -4,10 +4,23 @@ from __future__ import annotations
 
 import ast
 
+from torchmigrate.findings import Reason, because
+
 
 class Unclear(Exception):
-    """Why nothing is rewritten, in words for a person; node: an expression that is in the way, if one is."""
+    """Why nothing is rewritten, in words for a person.
 
-    def __init__(self, reason: str, node: ast.expr | None = None) -> None:
+    Args:
+        node: an expression that is in the way, if one is.
+        line: where it is, if not at the node.
+    """
+
+    def __init__(self, reason: str, node: ast.expr | None = None, *, line: int | None = None) -> None:
         super().__init__(reason)
         self.node = node
+        self.line = line if line is not None else getattr(node, "lineno", None)
+
+    @property
+    def reasons(self) -> tuple[Reason, ...]:
+        """The same as data of a finding."""
+        return because(str(self), line=self.line)

@@ -21,7 +21,7 @@ from torchmigrate.codemods.fft.model import Escapes, Layout
 from torchmigrate.codemods.fft.shapes import last_part
 from torchmigrate.codemods.fft.values import Values, only_argument
 from torchmigrate.codemods.fft.variables import idle, mixed, unread
-from torchmigrate.findings import Applicability, DroppedUse, Edit, Finding, Fix
+from torchmigrate.findings import Applicability, DroppedUse, Edit, Finding, Fix, Obstacle, Reason, because
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.expressions import ExpressionEdits, Piece
@@ -39,25 +39,33 @@ _MOST_ROUNDS = 50
 _WHY_COMPLEX = (
     "complex tensors take the place of pairs: rounding, and gradients where a number is zero, may differ"
 )
-_TRY_UNSAFE = "`--unsafe-fixes` makes it complex tensors throughout"
+_TRY_UNSAFE = Reason(Obstacle.UNSAFE, "makes it complex tensors throughout")
 _Body = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Module
+
+
+@dataclass(frozen=True, slots=True)
+class Rewriting:
+    """One way to rewrite a group."""
+
+    edits: list[Edit] = field(default_factory=list)
+    level: Applicability = Applicability.SAFE
+    held_by: tuple[Reason, ...] = ()
+    title: str = ""
 
 
 @dataclass(slots=True)
 class Group:
     """The transforms of one kind in one function, class body or module.
 
-    problem: why nothing is rewritten. note: what else could be done.
+    problem: why nothing is rewritten. plain, whole: the rewriting in the real layout, and that with complex
+    tensors throughout, where there is one.
     """
 
     scope: Scope
     hits: list[RuleMatch] = field(default_factory=list)
-    problem: str | None = None
-    note: str | None = None
-    edits: list[Edit] = field(default_factory=list)
-    level: Applicability = Applicability.SAFE
-    reason: str | None = None
-    title: str = ""
+    problem: tuple[Reason, ...] = ()
+    plain: Rewriting | None = None
+    whole: Rewriting | None = None
 
     def users(self, binding: Binding | None) -> int:
         """How many of the hits are uses of an import."""
@@ -71,19 +79,18 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
     done = file.once(_PLAN, lambda: Plan([hit for hit in file.hits if hit.rule.code in CODES], file).done)
     for hit in hits:
         if id(hit) not in done.silent:
-            fix, text = done.of.get(id(hit), (None, None))
-            finding = file.fixes.finding(hit, fix)
-            yield finding._replace(help=f"{text}; {finding.help}") if text else finding
+            fix, blocked_by = done.of.get(id(hit), (None, ()))
+            yield file.fixes.finding(hit, fix)._replace(blocked_by=blocked_by)
 
 
 @dataclass(slots=True)
 class Outcomes:
-    """What becomes of every hit of a file: by id() its fix, and what to say.
+    """What becomes of every hit of a file: by id() its fix, and why there is no other.
 
     silent: hits that are nothing to report.
     """
 
-    of: dict[int, tuple[Fix | None, str | None]] = field(default_factory=dict)
+    of: dict[int, tuple[Fix | None, tuple[Reason, ...]]] = field(default_factory=dict)
     silent: set[int] = field(default_factory=set)
 
 
@@ -105,7 +112,8 @@ class Plan:
             try:
                 self._plan(group)
             except Unclear as error:
-                group.problem = str(error)
+                said = f"not rewritten: {error}"
+                group.problem = because(said, line=error.line)
         self._share([group for group in groups.values() if group.hits], imports)
 
     # ---- fixes ---------------------------------------------------------------------------------------------
@@ -132,19 +140,32 @@ class Plan:
         fix: Fix | None = None
         hits = [hit for group in groups for hit in group.hits]
         if not any(group.problem for group in groups):
-            worst = min(groups, key=lambda group: group.level)
             releases: tuple[DroppedUse, ...] = tuple(
                 dict.fromkeys(item for hit in hits for item in self.file.imports.releases(hit.use))
             )
-            edits = tuple(dict.fromkeys(edit for group in groups for edit in group.edits))
             needs = {item for hit in hits for item in required(hit.rule.cases[0], hit.rule)}
-            fix = self.file.fixes.fix(
-                hits[0].rule, worst.title, worst.level, worst.reason, edits, releases, needs
-            )
-        for group in groups:
-            text = f"not rewritten: {group.problem}" if group.problem else group.note
-            self.done.of.update((id(hit), (fix, text)) for hit in group.hits)
-        self.done.of.update((id(hit), (fix, None)) for hit in imports)
+
+            def made(chosen: list[Rewriting]) -> Fix:
+                worst = min(chosen, key=lambda item: item.level)
+                edits = tuple(dict.fromkeys(edit for item in chosen for edit in item.edits))
+                return self.file.fixes.fix(
+                    hits[0].rule, worst.title, worst.level, worst.held_by, edits, releases, needs
+                )
+
+            whole = [group.whole or group.plain or Rewriting() for group in groups]
+            offered = any(group.whole is not None for group in groups)
+            if offered and self.file.settings.promotes(hits[0].rule.code):
+                fix, offered = made(whole), False
+            else:
+                fix = made([group.plain or Rewriting() for group in groups])
+                fix = fix._replace(unsafe=made(whole)) if offered else fix
+            for group in groups:
+                more = (_TRY_UNSAFE,) if offered and group.whole is not None else ()
+                self.done.of.update((id(hit), (fix, more)) for hit in group.hits)
+        else:
+            for group in groups:
+                self.done.of.update((id(hit), (None, group.problem)) for hit in group.hits)
+        self.done.of.update((id(hit), (fix, ())) for hit in imports)
 
     # ---- one group -----------------------------------------------------------------------------------------
 
@@ -154,7 +175,7 @@ class Plan:
         arguments = node.args if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else None
         found = reaching(node.body, arguments)
         parents = {child: outer for outer in ast.walk(node) for child in ast.iter_child_nodes(outer)}
-        problem: str | None = None
+        problem: tuple[str, int] | None = None
         transforms: dict[int, Transform] = {}
         for hit in group.hits:
             try:
@@ -162,23 +183,19 @@ class Plan:
                 transforms[id(transform.call)] = transform
             except Unclear as error:
                 line = self.file.source.position(hit.use.start)[0]
-                problem = problem or f"line {line}: {error}"
+                problem = problem or (f"line {line}: {error}", line)
         helper = Helpers(group.scope, self.around.qualified)
         values = Values(transforms, found, parents, self.around.qualified, helper=helper)
         self._leave_complex(group, transforms, values)
         if problem is not None:
-            raise Unclear(problem)
+            raise Unclear(problem[0], line=problem[1])
         if not transforms:
             return
         direct = self._direct(transforms, values)
         cases = [applicability(hit.rule.cases[0], hit.rule, self.file.versions) for hit in group.hits]
-        group.level, group.reason = min(cases, key=lambda item: item[0])
-        group.edits, group.title = (
-            direct,
-            "Write `torch.view_as_complex` and `torch.view_as_real` around the transform",
-        )
+        level, held_by = min(cases, key=lambda item: item[0])
         complex_edits, parts = self._complex(node, transforms, values)
-        if group.level is Applicability.UNSAFE and (parts or _surely_real(transforms)):
+        if level is Applicability.UNSAFE and (parts or _surely_real(transforms)):
             cases = [
                 applicability(
                     hit.rule.cases[0]._replace(applicability=Applicability.SAFE, reason=None),
@@ -187,17 +204,15 @@ class Plan:
                 )
                 for hit in group.hits
             ]
-            group.level, group.reason = min(cases, key=lambda item: item[0])
+            level, held_by = min(cases, key=lambda item: item[0])
+        title = "Write `torch.view_as_complex` and `torch.view_as_real` around the transform"
+        group.plain = Rewriting(direct, level, held_by, title)
         if complex_edits is None or set(complex_edits) == set(direct) or arguments is None:
             return  # what a module or class computes may be read from elsewhere
-        wanted = self.file.settings.unsafe_fixes or self.file.settings.promotes(group.hits[0].rule.code)
-        if wanted and group.level >= Applicability.UNSAFE:
-            by_release = group.reason if group.level is Applicability.UNSAFE else None
-            group.edits, group.level = complex_edits, Applicability.UNSAFE
-            group.reason = by_release or _WHY_COMPLEX
-            group.title = "Compute with complex tensors"
-        else:
-            group.note = _TRY_UNSAFE
+        if level >= Applicability.UNSAFE:
+            by_release = held_by if level is Applicability.UNSAFE else ()
+            why = by_release or because(_WHY_COMPLEX)
+            group.whole = Rewriting(complex_edits, Applicability.UNSAFE, why, "Compute with complex tensors")
 
     def _read(self, hit: RuleMatch) -> Transform:
         if not self.file.fixes.may_fix(hit):
@@ -230,7 +245,7 @@ class Plan:
             try:
                 self._keep_layout(transform, values, rewriting, inner, spelled)
             except Unclear as error:
-                raise Unclear(f"line {transform.call.lineno}: {error}") from None
+                raise Unclear(f"line {transform.call.lineno}: {error}", line=transform.call.lineno) from None
         return [*rewriting.edits(), *spelled]
 
     def _keep_layout(

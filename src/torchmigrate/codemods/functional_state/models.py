@@ -19,7 +19,7 @@ from torchmigrate.codemods.functional_state.kinds import Make
 from torchmigrate.codemods.functional_state.makes import MakeText
 from torchmigrate.codemods.functional_state.text import StateText
 from torchmigrate.codemods.functional_state.tuples import TupleText
-from torchmigrate.findings import Applicability, DroppedUse, Edit, Finding, Fix
+from torchmigrate.findings import Applicability, DroppedUse, Edit, Finding, Fix, because
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.imports.planner import Refusal
@@ -66,7 +66,7 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
     if not hits:
         return
     groups = file.once(_PLAN, lambda: _plan(file))
-    level, reason = applicability(rule.cases[0], rule, file.versions)
+    level, reasons = applicability(rule.cases[0], rule, file.versions)
     own: list[tuple[Group, Fix | None]] = []
     for group in groups:
         if not any(hit.use is use for hit in hits for use in group.makes.values()):
@@ -74,7 +74,12 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
         if not group.reason and group.fix is None:
             title = "Call the model with a dict of parameters"
             group.fix = file.fixes.fix(
-                rule, title, level, _AS_FUNCTION if group.kept else reason, group.edits, group.releases
+                rule,
+                title,
+                level,
+                because(_AS_FUNCTION) if group.kept else reasons,
+                group.edits,
+                group.releases,
             )
         own.append((group, group.fix))
     by_use = {id(use): group for group in groups for use in group.makes.values()}
@@ -103,9 +108,9 @@ def _explained(finding: Finding, group: Group | None) -> Finding:
     """A finding that says why its group is not rewritten, or not with dicts."""
     if group is None or not (group.reason or group.kept):
         return finding
-    if group.reason:
-        return finding._replace(help=f"{group.reason}; {finding.help}")
-    return finding._replace(help=f"the parameters stay a tuple, since {group.kept}; {finding.help}")
+    line = getattr(group.blocking, "lineno", None)
+    why = group.reason or f"the parameters stay a tuple, since {group.kept}"
+    return finding._replace(blocked_by=because(why, line=line))
 
 
 def _group_of_import(hit: RuleMatch, groups: Sequence[Group]) -> Group | None:
@@ -124,7 +129,9 @@ def _without_import(rule: Rule, hit: RuleMatch, file: FileContext) -> Fix | None
     edits = file.imports.removals([DroppedUse(binding.id, ())])
     if not edits or binding.exported or binding.in_string:
         return None
-    return file.fixes.fix(rule, "Remove the unused import", Applicability.UNSAFE, _IMPORTED_AGAIN, edits)
+    return file.fixes.fix(
+        rule, "Remove the unused import", Applicability.UNSAFE, because(_IMPORTED_AGAIN), edits
+    )
 
 
 def maker(use: Use) -> int:

@@ -11,7 +11,7 @@ from torchmigrate.codemods.base.unclear import Unclear
 from torchmigrate.codemods.legacy_function.calls import CallSites, check_fresh
 from torchmigrate.codemods.legacy_function.classes import LegacyClass, is_static, legacy_forward, read_class
 from torchmigrate.codemods.legacy_function.edits import ClassEdits
-from torchmigrate.findings import Applicability, Edit, Finding, Fix
+from torchmigrate.findings import Applicability, Edit, Finding, Fix, Reason, because
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.semantics.flow.tree_index import TreeIndex
@@ -37,17 +37,15 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
             if not file.fixes.may_fix(hit):
                 raise Unclear("nobody knows what the base class is")
             fix = _fix(rule, node, file, local, places)
-            help_text = None
+            blocked_by: tuple[Reason, ...] = ()
         except Unclear as error:
-            fix, help_text = None, str(error)
+            fix, blocked_by = None, error.reasons
         finding = file.fixes.finding(hit, fix)
         found = [finding]
         for span in (*_methods(node, file), *map(file.source.span, places)):
             found.append(finding_at(rule, file, span, symbol="torch.autograd.Function", fix=fix))
         for item in found:
-            if help_text is not None:
-                item = item._replace(help=f"{help_text}; {item.help}")
-            yield item
+            yield item._replace(blocked_by=blocked_by)
 
 
 def _methods(node: ast.ClassDef, file: FileContext) -> Iterator[tuple[int, int]]:
@@ -94,11 +92,11 @@ def _fix(rule: Rule, node: ast.ClassDef, file: FileContext, local: TreeIndex, pl
         edits.update(dict.fromkeys(ClassEdits(found, source, local).edits()))
     finally:
         places.extend(calls.places if calls is not None else _made(node, local))
-    level, reason = applicability(rule.cases[0], rule, file.versions)
+    level, reasons = applicability(rule.cases[0], rule, file.versions)
     if not places:
         check_fresh(found)
-        level, reason = Applicability.DISPLAY, _ELSEWHERE.format(name=node.name)
-    return file.fixes.fix(rule, f"Make the methods of `{node.name}` static", level, reason, sorted(edits))
+        level, reasons = Applicability.DISPLAY, because(_ELSEWHERE.format(name=node.name))
+    return file.fixes.fix(rule, f"Make the methods of `{node.name}` static", level, reasons, sorted(edits))
 
 
 def _made(node: ast.ClassDef, local: TreeIndex) -> list[ast.expr]:

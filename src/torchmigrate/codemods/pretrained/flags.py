@@ -17,7 +17,7 @@ from torchmigrate.codemods.pretrained.choice import Choice, ModelChoices
 from torchmigrate.codemods.pretrained.flag_edits import argument_edit, entry_edits, flag_argument
 from torchmigrate.codemods.pretrained.options import options_of
 from torchmigrate.codemods.pretrained.tables import Entry, literal_entries
-from torchmigrate.findings import Applicability, Edit, Finding
+from torchmigrate.findings import Applicability, Edit, Finding, because
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.fix_maker import required
@@ -112,14 +112,14 @@ class _Search:
             fix = None
             hidden = any(self.file.hides(self.rule.code, self.rule.name, place.start) for place in places)
             if not hidden and all(place.edits is not None for place in places):
-                level, reason = applicability(case, self.rule, versions)
+                level, reasons = applicability(case, self.rule, versions)
                 why = next((place.reason for place in places if place.reason), None)
                 if why is not None and level is Applicability.SAFE:
-                    level, reason = Applicability.UNSAFE, why
+                    level, reasons = Applicability.UNSAFE, because(why)
                 edits = dict.fromkeys(edit for place in places for edit in place.edits or ())
                 title = f"Pass `{self.new}`"
                 requires = required(case, self.rule)
-                fix = self.file.fixes.fix(self.rule, title, level, reason, edits, requires=requires)
+                fix = self.file.fixes.fix(self.rule, title, level, reasons, edits, requires=requires)
             for place in places:
                 found = finding_at(
                     self.rule, self.file, (place.start, place.end), symbol=place.symbol, fix=fix

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from torchmigrate.catalogue.model import Rule
-from torchmigrate.findings import Applicability, DroppedUse, Finding, Fix
+from torchmigrate.findings import Applicability, DroppedUse, Finding, Fix, because
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.lines import remove_statements
@@ -56,7 +56,7 @@ def _removal(rule: Rule, binding: Binding, file: FileContext) -> Fix | None:
     edits = file.imports.removals([DroppedUse(binding.id, ())])
     if not edits:
         return None
-    return file.fixes.fix(rule, "Remove the import", Applicability.UNSAFE, _REEXPORTED, edits)
+    return file.fixes.fix(rule, "Remove the import", Applicability.UNSAFE, because(_REEXPORTED), edits)
 
 
 def _unseen(group: Sequence[RuleMatch]) -> list[int]:
@@ -104,7 +104,7 @@ def _together(
         rule,
         "Load the weights from their own URL",
         level,
-        _PROTOCOL,
+        because(_PROTOCOL),
         dict.fromkeys([*edits, *(edit for fix in fixes for edit in fix.edits)]),
         tuple(dict.fromkeys(release for hit in group for release in file.imports.releases(hit.use))),
         {name for fix in fixes for name in fix.requires},

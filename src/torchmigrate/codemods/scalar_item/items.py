@@ -16,7 +16,7 @@ from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.findings import finding_at, fix_by
 from torchmigrate.codemods.scalar_item.loss_names import Likely
 from torchmigrate.codemods.scalar_item.one_number import Differentiated
-from torchmigrate.findings import Applicability, Edit, Finding
+from torchmigrate.findings import Applicability, Edit, Finding, because
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.parentheses import GAP
@@ -80,7 +80,7 @@ def _finding(rule: Rule, file: FileContext, item: Operation, tensor: ast.expr, r
         edit = Edit(suffix.start("dot"), span[1], ".item()")
         fix = fix_by(rule, file, TITLE, edit)
         if reason is not None:
-            fix = file.fixes.fix(rule, TITLE, Applicability.UNSAFE, reason, (edit,))
+            fix = file.fixes.fix(rule, TITLE, Applicability.UNSAFE, because(reason), (edit,))
     return finding_at(rule, file, span, symbol="torch.Tensor.data", fix=fix)
 
 

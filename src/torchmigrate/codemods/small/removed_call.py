@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.findings import Applicability, Finding, Fix
 from torchmigrate.match.rule_matches import RuleMatch
+from torchmigrate.rewrite.comments import COMMENT_LOST
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.lines import logical_line
 from torchmigrate.semantics.facts.file_facts import NOT_CONSTANT
@@ -60,11 +61,11 @@ def _removable(hit: RuleMatch, file: FileContext) -> bool:
 def _removal(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Fix:
     """One fix for all calls in a block."""
     edits = file.fixes.remove(hits[0].use.block, [hit.use.statement for hit in hits])
-    level, reason = applicability(rule.cases[0], rule, file.versions)
+    level, reasons = applicability(rule.cases[0], rule, file.versions)
     if level is Applicability.SAFE and any(_has_comment(hit, file) for hit in hits):
-        level, reason = Applicability.UNSAFE, "a comment would be lost"
+        level, reasons = Applicability.UNSAFE, (COMMENT_LOST,)
     releases = tuple(release for hit in hits for release in file.imports.releases(hit.use))
-    return file.fixes.fix(rule, "Remove the call", level, reason, edits, releases)
+    return file.fixes.fix(rule, "Remove the call", level, reasons, edits, releases)
 
 
 def _has_comment(hit: RuleMatch, file: FileContext) -> bool:

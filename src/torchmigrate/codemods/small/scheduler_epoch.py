@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.small.scheduler_order import at_end, counted_from, loops_by_block
-from torchmigrate.findings import Applicability, Finding, Fix
+from torchmigrate.findings import Applicability, Finding, Fix, because
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
 
@@ -36,7 +36,7 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
         if first == 0 and loop is not None and not _may_train(hit):
             edits = at_end(hit, loop, file)
             if edits is not None:
-                fix = file.fixes.fix(rule, _TITLE, Applicability.UNSAFE, _REASON, edits)
+                fix = file.fixes.fix(rule, _TITLE, Applicability.UNSAFE, because(_REASON), edits)
         yield finding._replace(fix=fix)
 
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from torchmigrate.catalogue.model import Rule
-from torchmigrate.findings import Applicability, Edit, Finding, Fix
+from torchmigrate.findings import Applicability, Edit, Finding, Fix, because
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.fix_maker import required
@@ -97,7 +97,7 @@ def _fix(rule: Rule, hit: RuleMatch, comparison: ast.Compare | None, file: FileC
     if isinstance(spelling, Refusal):
         return None
     case = rule.cases[0]
-    level, reason = applicability(
+    level, reasons = applicability(
         case._replace(applicability=Applicability.SAFE, reason=None), rule, file.versions
     )
     if comparison is None:
@@ -111,9 +111,13 @@ def _fix(rule: Rule, hit: RuleMatch, comparison: ast.Compare | None, file: FileC
             return None
         edit, title = made, "Ask with `isinstance`"
         level = min(level, Applicability.UNSAFE)
-        reason = "the type of a tensor is never `Variable` since torch 0.4: what was skipped runs again"
+        reasons = because(
+            "the type of a tensor is never `Variable` since torch 0.4: what was skipped runs again"
+        )
     edits = (edit, *spelling.edits)
-    return file.fixes.fix(rule, title, level, reason, edits, file.imports.releases(use), required(case, rule))
+    return file.fixes.fix(
+        rule, title, level, reasons, edits, file.imports.releases(use), required(case, rule)
+    )
 
 
 def _asks_for_release(comparison: ast.Compare, hit: RuleMatch, file: FileContext) -> bool:

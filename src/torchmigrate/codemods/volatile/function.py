@@ -90,7 +90,10 @@ class Part:
         )
         for setting in self.settings:
             if id(setting.statement) in ends.keys() - self.flow.ended and not setting.sure:
-                raise Unclear(f"line {setting.statement.lineno} sets `volatile` of something else")
+                raise Unclear(
+                    f"line {setting.statement.lineno} sets `volatile` of something else",
+                    line=setting.statement.lineno,
+                )
 
     def _recorded(self) -> list[tuple[Spot, Labels]]:
         """What needs a `with`: the statements that compute with sources that have an effect."""
@@ -138,7 +141,7 @@ class Part:
             if what == BACKWARD:  # which the flag forbids where it is volatile
                 left = frozenset(label for label in left if self.sites[label].flag is None)
             if left and what != RETURNED:
-                raise Unclear(f"line {line}: {what}, so that the extent is not clear")
+                raise Unclear(f"line {line}: {what}, so that the extent is not clear", line=line)
 
     def write(self, rewriting: Rewriting) -> list[Edit]:
         """Record the changes; the edits of the imports that they need.
@@ -229,7 +232,10 @@ class Part:
                 else:
                     continue
                 if other:
-                    raise Unclear(f"line {node.lineno} has to do with `volatile` as well, in another way")
+                    raise Unclear(
+                        f"line {node.lineno} has to do with `volatile` as well, in another way",
+                        line=node.lineno,
+                    )
 
     # ---- what goes under a `with` ---------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ from torchmigrate.codemods.volatile.flow import RETURNED
 from torchmigrate.codemods.volatile.function import Part
 from torchmigrate.codemods.volatile.makers import argument_for, is_negated, never, parameter_of
 from torchmigrate.codemods.volatile.sites import VARIABLE, Site, flag_of, settings
-from torchmigrate.findings import DroppedUse, Edit, Fix
+from torchmigrate.findings import DroppedUse, Edit, Fix, Reason, because
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.statements import Crowded, Rewriting, indent_step
@@ -50,7 +50,7 @@ class Group:
 
     parts: list[Part]
     handings: list[Handing] = field(default_factory=list)
-    problem: str | None = None
+    problem: tuple[Reason, ...] = ()
     fix: Fix | None = None
 
 
@@ -85,12 +85,12 @@ class Plan:
                 todo += dict.fromkeys(self._follow(part))
             except Unclear as error:
                 group = self._groups[id(part.scope.node)]
-                group.problem = group.problem or str(error)
+                group.problem = group.problem or error.reasons
         for group in self._each():
-            if group.problem is not None:
+            if group.problem:
                 self._keep_wrappers(group)
 
-    def outcome(self, where: Scope | ast.Call, rule: Rule) -> Fix | str | None:
+    def outcome(self, where: Scope | ast.Call, rule: Rule) -> Fix | tuple[Reason, ...] | None:
         """The fix of a function, or what is in its way; None: of a call that nothing is known of."""
         group = (
             self._groups[id(_function(where).node)]
@@ -99,11 +99,11 @@ class Plan:
         )
         if group is None:
             return None
-        if group.problem is None and group.fix is None:
+        if not group.problem and group.fix is None:
             try:
                 group.fix = self._fix(group, rule)
             except (Unclear, Crowded) as error:
-                group.problem = str(error)
+                group.problem = error.reasons
                 self._keep_wrappers(group)
         return group.problem or group.fix
 
@@ -176,7 +176,8 @@ class Plan:
         callers, every = self._callers(node)
         if (not callers or not every) and (parameter is not None or part.returned - part.computing):
             raise Unclear(
-                f"line {line}: it is returned, and not every caller of `{node.name}` is in this file"
+                f"line {line}: it is returned, and not every caller of `{node.name}` is in this file",
+                line=line,
             )
         for caller, statement, call in callers:
             if id(call) in self._calls:
@@ -195,7 +196,9 @@ class Plan:
             group.handings.append(handing)
             self._calls[id(call)] = group
             if isinstance(self._local.function_of(call), ast.Lambda | ast.ClassDef):
-                raise Unclear(f"line {call.lineno}: it is called in a lambda, or by a class")
+                raise Unclear(
+                    f"line {call.lineno}: it is called in a lambda, or by a class", line=call.lineno
+                )
             block = self._functions.spots[id(statement)].block
             flag, names = self._flag(value, part, parameter, scope, call)
             other.handed[id(call)] = Site(statement, block, call, None, None, flag, names, value)
@@ -271,14 +274,14 @@ class Plan:
         releases: tuple[DroppedUse, ...] = tuple(
             item for part in group.parts for hit in part.hits for item in file.imports.releases(hit.use)
         )
-        level, reason = applicability(rule.cases[0], rule, file.versions)
+        level, reasons = applicability(rule.cases[0], rule, file.versions)
         if dropped:
-            reason = f"{reason}; calls in other files must change as well"
+            reasons = (*reasons, *because("calls in other files must change as well"))
         title = (
             "Put what is computed under `torch.no_grad()`" if needed or rewriting.wraps else "Drop `volatile`"
         )
         edits = dict.fromkeys((*rewriting.edits(), *needed))
-        return file.fixes.fix(rule, title, level, reason, edits, releases)
+        return file.fixes.fix(rule, title, level, reasons, edits, releases)
 
     def _dropped(self, group: Group) -> list[Part]:
         """The functions of which the parameter says nothing any more, once all is rewritten."""
@@ -341,7 +344,7 @@ class Plan:
         else:
             clean = _BEHIND.match(text, end)
         if clean is None or (index and not _BEHIND.match(text, end)):
-            raise Unclear(f"line {line}: something stands between the arguments")
+            raise Unclear(f"line {line}: something stands between the arguments", line=line)
         rewriting.replace(start, end, "")
 
 

@@ -17,7 +17,7 @@ from torchmigrate.codemods.base.findings import finding_at
 from torchmigrate.codemods.volatile.function import is_false
 from torchmigrate.codemods.volatile.plan import Plan
 from torchmigrate.codemods.volatile.sites import VARIABLE
-from torchmigrate.findings import Finding, Fix
+from torchmigrate.findings import Finding, Fix, Reason
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.semantics.flow.mentions import parameters
@@ -48,11 +48,11 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
         yield _told(finding, plan.outcome(setting.scope, rule))
 
 
-def _told(finding: Finding, fix: Fix | str | None) -> Finding:
+def _told(finding: Finding, fix: Fix | tuple[Reason, ...] | None) -> Finding:
     """A finding with its fix, or with what is in the way of one."""
-    if isinstance(fix, str):
-        return finding._replace(help=f"{fix}; {finding.help}")
-    return finding._replace(fix=fix)
+    if isinstance(fix, Fix):
+        return finding._replace(fix=fix)
+    return finding._replace(blocked_by=fix or ())
 
 
 def _wrapped(rule: Rule, file: FileContext, plan: Plan) -> Iterator[Finding]:

@@ -14,7 +14,7 @@ from torchmigrate.engine.api_rules.places import (
     imports_from,
     is_handled_at,
 )
-from torchmigrate.engine.api_rules.wording import finding, library_of, needs, release
+from torchmigrate.engine.api_rules.wording import finding, lacking, library_of, needs, release
 from torchmigrate.findings import Finding, Severity, Timeline
 from torchmigrate.semantics.model import Role, Use
 from torchmigrate.versions.releases import show_version
@@ -149,16 +149,15 @@ class AbsentNames:
         later = self.api.there_since(name)
         if later is not None and later > since:  # `torch.linalg` came before `torch.linalg.vector_norm`
             prefix, since = name, later
-        who = "the project supports" if self.api.minimum else "the target is"
-        oldest = show_version(floor.version(prefix))
         return finding(
             NEEDS_NEWER,
-            f"`{prefix}` exists since {release(prefix, since)}, and {who} {oldest}",
+            f"`{prefix}` exists since {release(prefix, since)}",
             Severity.WARNING,
             self.surrounding.span(use, name, prefix),
             prefix,
             Timeline(library_of(prefix), added=show_version(since)),
             needs(prefix, since),
+            lacking(self.api, prefix),
         )
 
 

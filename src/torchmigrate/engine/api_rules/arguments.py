@@ -9,8 +9,8 @@ from torchmigrate.catalogue.codes import MOVED_ARGUMENT, NEEDS_NEWER, REMOVED_PA
 from torchmigrate.engine.api_rules.api import Api, signatures
 from torchmigrate.engine.api_rules.functions import Function, Move
 from torchmigrate.engine.api_rules.places import ARGUMENT_ERRORS, Surrounding, is_handled_at
-from torchmigrate.engine.api_rules.wording import finding, library_of, needs, release
-from torchmigrate.findings import Finding, Severity, Timeline
+from torchmigrate.engine.api_rules.wording import finding, lacking, library_of, needs, release
+from torchmigrate.findings import Finding, Reason, Severity, Timeline
 from torchmigrate.match.signature import Parameter
 from torchmigrate.semantics.model import Use
 from torchmigrate.versions.releases import show_version
@@ -174,11 +174,11 @@ class Arguments:
         yield self._finding(
             NEEDS_NEWER,
             function.name,
-            f"`{function.name}` takes `{keyword}` since {release(function.name, since)}, and the project "
-            f"supports {show_version(floor.version(function.name))}",
+            f"`{function.name}` takes `{keyword}` since {release(function.name, since)}",
             node,
             Timeline(library_of(function.name), added=show_version(since)),
             needs(function.name, since),
+            lacking(self.api, function.name),
         )
 
     # ---- common --------------------------------------------------------------------------------------
@@ -199,9 +199,11 @@ class Arguments:
         node: ast.AST,
         timeline: Timeline,
         help_text: str | None = None,
+        lacks: Reason | None = None,
     ) -> Finding:
         severity = Severity.ERROR if code == REMOVED_PARAMETER else Severity.WARNING
-        return finding(code, message, severity, self.surrounding.span_of(node), name, timeline, help_text)
+        span = self.surrounding.span_of(node)
+        return finding(code, message, severity, span, name, timeline, help_text, lacks)
 
 
 def _evidence(value: ast.expr, move: Move) -> int:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from torchmigrate.catalogue.api_rules import RULES
-from torchmigrate.engine.api_rules.api import Version
-from torchmigrate.findings import Finding, Severity, Timeline
+from torchmigrate.engine.api_rules.api import Api, Version
+from torchmigrate.findings import Finding, Obstacle, Reason, Severity, Timeline
 from torchmigrate.versions.releases import show_version
 
 _RULES = {rule.code: rule for rule in RULES}
@@ -25,6 +25,13 @@ def needs(name: str, since: Version) -> str:
     return f"raise the minimum to {release(name, since)}, or test for the release"
 
 
+def lacking(api: Api, name: str) -> Reason:
+    """Which release that is supported is older than a name."""
+    assert api.floor is not None, "there is nothing older"
+    kind = Obstacle.MINIMUM if api.minimum else Obstacle.TARGET
+    return Reason(kind, has=show_version(api.floor.version(name)))
+
+
 def finding(
     code: str,
     message: str,
@@ -33,6 +40,7 @@ def finding(
     symbol: str,
     timeline: Timeline,
     help_text: str | None = None,
+    lacking: Reason | None = None,
 ) -> Finding:
     """A finding of one of these rules, with the rule's advice where there is nothing better."""
     rule = _RULES[code]
@@ -46,4 +54,5 @@ def finding(
         help=help_text or rule.advice,
         symbol=symbol,
         timeline=timeline,
+        lacking=lacking,
     )

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from torchmigrate.catalogue.model import Case, Rule
-from torchmigrate.findings import Edit
+from torchmigrate.findings import Edit, Reason, because
 from torchmigrate.match.conditions import Given, all_hold, binds_or_waits, is_plain
 from torchmigrate.match.context import CannotFix, DoesNotFit, MatchContext, Rewrite
 from torchmigrate.match.matching import Match, given_by, matches, signature_of
@@ -34,7 +34,7 @@ from torchmigrate.source.trees import has_effects
 
 __all__ = ["Match", "MatchContext", "Rewrite", "matches", "rewrite"]
 
-COMMENT_MOVED = "a comment would stand at another argument"
+(COMMENT_MOVED,) = because("a comment would stand at another argument")
 
 _MOST_SHOWN = 40  # characters of an argument in the title of a fix
 _ATOMS = ast.Name | ast.Attribute | ast.Constant | ast.Call | ast.Subscript
@@ -251,7 +251,7 @@ class _Rewriting:
             raise CannotFix("a metavariable stands for nothing")
         if self.in_string() and any(_TOUCHY.search(edit.text) for edit in edits):
             raise CannotFix("the new code may end the string that it is in")
-        losses: list[str] = []
+        losses: list[Reason] = []
         if lost_comments(edits, text):
             losses.append(COMMENT_LOST)
         if misplaced:

@@ -1,0 +1,54 @@
+"""What is in the way of a fix, as a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from torchmigrate.findings import Finding, Fix, Obstacle, Reason
+
+_SENTENCES = {
+    Obstacle.WORDS: "{text}",
+    Obstacle.TARGET: "needs {needs}, and the target is {has}",
+    Obstacle.MINIMUM: "needs {needs}, and the project supports {has}",
+    Obstacle.COMMENT: "a comment would be lost",
+    Obstacle.ANNOTATION: "only an annotation says {text}",
+    Obstacle.CONFIGURATION: "made unsafe by the configuration",
+    Obstacle.REPLACED: "another file puts something else in the place of `{name}` of this one",
+    Obstacle.UNSAFE: "`--unsafe-fixes` {text}",
+    Obstacle.TAKEN: "`{name}` is taken from this file by other code",
+}
+
+
+def sentence(reasons: Iterable[Reason]) -> str | None:
+    """Some reasons in one line; None where there is none."""
+    return "; ".join(map(_one, reasons)) or None
+
+
+def reason_of(fix: Fix) -> str | None:
+    """Why a fix is not safe; None where it is."""
+    return sentence(fix.held_by)
+
+
+def message_of(finding: Finding) -> str:
+    """What was found."""
+    lacking = finding.lacking
+    if lacking is None:
+        return finding.message
+    who = "the project supports" if lacking.kind is Obstacle.MINIMUM else "the target is"
+    return f"{finding.message}, and {who} {lacking.has}"
+
+
+def help_of(finding: Finding) -> str | None:
+    """Why there is no better fix, and what to do by hand; None where nothing is to be said."""
+    return "; ".join(text for text in (sentence(finding.blocked_by), finding.help) if text) or None
+
+
+def _one(reason: Reason) -> str:
+    if reason.kind is Obstacle.PATCH:
+        where = "this file" if reason.path is None else reason.path.name
+        return (
+            f"{where} puts something else in the place of `{reason.name}`, which the new code would not see"
+        )
+    return _SENTENCES[reason.kind].format(
+        text=reason.text, name=reason.name, needs=reason.needs, has=reason.has
+    )
