@@ -10,11 +10,12 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from torchmigrate.catalogue.model import Rule
-from torchmigrate.findings import Edit, Finding, Fix
+from torchmigrate.findings import Finding, Fix
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.fix_maker import required
 from torchmigrate.rewrite.imports.planner import Refusal
+from torchmigrate.rewrite.nodes import replaced
 from torchmigrate.semantics.model import Role
 from torchmigrate.versions.range import applicability
 
@@ -53,7 +54,6 @@ def _fix(rule: Rule, hit: RuleMatch, around: dict[int, ast.Call], file: FileCont
     # `@torch.compile` needs no call; with one, it takes what follows all the same.
     plain = outer is None and not given
     text = spelling.text if plain else f"{spelling.text}({', '.join(given)})"
-    start, end = file.source.span(whole)
     root = _root(file.source.text[use.start : use.end])
     # What `torch` was bound by is still used by the new name.
     releases = () if _root(spelling.text) == root else file.imports.releases(use)
@@ -63,7 +63,7 @@ def _fix(rule: Rule, hit: RuleMatch, around: dict[int, ast.Call], file: FileCont
         f"Replace with `{_COMPILE}`",
         level,
         reason,
-        (Edit(start, end, text), *spelling.edits),
+        (replaced(file.source, whole, text), *spelling.edits),
         releases,
         required(rule.cases[0], rule),
     )

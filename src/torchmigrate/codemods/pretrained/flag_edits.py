@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from torchmigrate.findings import Edit
+from torchmigrate.rewrite.nodes import replaced
 from torchmigrate.rewrite.parentheses import argument_span
 from torchmigrate.rewrite.quotes import requoted
 from torchmigrate.source.text import Source
@@ -71,8 +72,8 @@ def entry_edits(key: ast.expr, flag: ast.expr, new: str, weights: str, source: S
         return None
     first, last = source.span(flag)
     return [
-        Edit(start, end, f"{quote}{new}{quote}"),
-        Edit(first, last, requoted(code, source.text[first:last], source.text)),
+        replaced(source, key, f"{quote}{new}{quote}"),
+        replaced(source, flag, requoted(code, source.text[first:last], source.text)),
     ]
 
 

@@ -16,10 +16,10 @@ from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.findings import finding_at, fix_by
 from torchmigrate.codemods.scalar_item.loss_names import Likely
 from torchmigrate.codemods.scalar_item.one_number import Differentiated
-from torchmigrate.findings import Applicability, Edit, Finding, because
+from torchmigrate.findings import Applicability, Finding, because
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
-from torchmigrate.rewrite.parentheses import GAP
+from torchmigrate.rewrite.nodes import suffix_replaced
 from torchmigrate.semantics.facts.answers import Answers
 from torchmigrate.semantics.facts.file_facts import FileFacts
 from torchmigrate.semantics.model import BindingKind, Operation, Scope
@@ -29,9 +29,7 @@ TITLE = "Replace with `.item()`"
 REASON = "only its name says that it holds one number; with more, `item()` raises"
 FACTOR = "it holds one number, but may have a dimension, in which case `x.data[0]` is a tensor"
 _DEEPEST = 8
-_SUFFIX = re.compile(  # behind a tensor, in parentheses or not
-    rf"(?:{GAP}\))*{GAP}(?P<dot>\.){GAP}data{GAP}\[{GAP}0{GAP}\]"
-)
+_WRITTEN = (".", "data", "[", "0", "]")
 _REDUCTIONS = frozenset("sum mean prod norm max min std var".split())
 _LOSSES = re.compile(r"torch\.nn\.functional\.\w*(?:loss|entropy\w*|kl_div|l1_loss)\Z")
 
@@ -75,9 +73,8 @@ def _finding(rule: Rule, file: FileContext, item: Operation, tensor: ast.expr, r
         place = _in_text(item.fstring, item.node, source)
         span, end = place or (source.span(item.fstring), source.span(item.fstring)[1])
     fix = None
-    suffix = _SUFFIX.fullmatch(source.text, end, span[1])
-    if suffix is not None:
-        edit = Edit(suffix.start("dot"), span[1], ".item()")
+    edit = suffix_replaced(source, end, span[1], _WRITTEN, ".item()")
+    if edit is not None:
         fix = fix_by(rule, file, TITLE, edit)
         if reason is not None:
             fix = file.fixes.fix(rule, TITLE, Applicability.UNSAFE, because(reason), (edit,))

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.findings import fix_by
-from torchmigrate.findings import Edit, Finding
+from torchmigrate.findings import Finding
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
+from torchmigrate.rewrite.nodes import renamed
 
 _WORD = "mask"
 _OLD, _NEW = "byte", "bool"
@@ -22,8 +23,8 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
         if call is None or not any(_WORD in name.lower() for name in _names(statement, call, hit)):
             continue
         fix = None
-        if hit.use.sure and not call.args and file.source.text[hit.use.end - len(_OLD) : hit.use.end] == _OLD:
-            edit = Edit(hit.use.end - len(_OLD), hit.use.end, _NEW)
+        edit = renamed(file.source, call.func, _OLD, _NEW)
+        if hit.use.sure and not call.args and edit is not None:
             fix = fix_by(rule, file, "Replace with `.bool()`", edit)
         yield file.fixes.finding(hit, fix)
 

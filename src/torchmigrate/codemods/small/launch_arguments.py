@@ -13,10 +13,10 @@ from itertools import pairwise
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.findings import finding_at, fix_by
-from torchmigrate.findings import Edit, Finding
+from torchmigrate.findings import Finding
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
-from torchmigrate.rewrite.parentheses import argument_span
+from torchmigrate.rewrite.nodes import argument_added_behind
 
 _OLD, _NEW = "--local_rank", "--local-rank"
 _LAUNCH = "torch.distributed.launch"
@@ -61,8 +61,7 @@ def _arguments(rule: Rule, file: FileContext) -> Iterator[Finding]:
         quote = source.text[end - 1]
         fix = None
         if not any(isinstance(item, ast.Starred) for item in node.args):
-            _, behind = argument_span(old, node, source)
-            edit = Edit(behind, behind, f", {quote}{_NEW}{quote}")
+            edit = argument_added_behind(source, node, old, f"{quote}{_NEW}{quote}")
             fix = fix_by(rule, file, f"Also take `{_NEW}`", edit)
         symbol = f"{_LAUNCH}({_OLD})"
         yield finding_at(rule, file, (start, end), symbol=symbol, fix=fix)

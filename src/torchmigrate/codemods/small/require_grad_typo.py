@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.findings import finding_at, fix_by
-from torchmigrate.findings import Edit, Finding
+from torchmigrate.findings import Finding
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
+from torchmigrate.rewrite.nodes import renamed
 
 WRONG, RIGHT = "require_grad", "requires_grad"
 
@@ -35,12 +36,9 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
     if strings > len(named):
         return  # asked for by name: getattr, a table of attributes
     for attribute in stored:
-        start, end = file.source.span(attribute)
-        place = (end - len(WRONG), end)
-        fix = None
-        if file.source.text[slice(*place)] == WRONG:
-            fix = fix_by(rule, file, f"Replace with `{RIGHT}`", Edit(*place, RIGHT))
-        yield finding_at(rule, file, (start, end), symbol=f"torch.Tensor.{RIGHT}", fix=fix)
+        edit = renamed(file.source, attribute, WRONG, RIGHT)
+        fix = fix_by(rule, file, f"Replace with `{RIGHT}`", edit) if edit is not None else None
+        yield finding_at(rule, file, file.source.span(attribute), symbol=f"torch.Tensor.{RIGHT}", fix=fix)
     for constant in named:
         span = file.source.span(constant)
         yield finding_at(rule, file, span, symbol=f"torch.Tensor.{RIGHT}", fix=None)

@@ -16,6 +16,7 @@ from torchmigrate.codemods.base.findings import finding_at
 from torchmigrate.findings import Edit, Finding
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
+from torchmigrate.rewrite.nodes import method_called
 from torchmigrate.semantics.facts.dtypes import INTEGER, NUMBER, TENSOR, ValueFacts
 from torchmigrate.semantics.model import Scope
 from torchmigrate.versions.range import applicability
@@ -80,14 +81,8 @@ def _uint8_index(node: ast.expr, of: OfKind, file: FileContext) -> Iterator[Foun
             continue
         if isinstance(node.value, ast.Dict | ast.Constant | ast.List):
             continue
-        start, end = file.source.span(index)
-        edit: Edit | None
-        if TENSOR not in of(node.value):
-            edit = None  # something that makes more of an index than a tensor does
-        elif isinstance(index, _ATOMS):
-            edit = Edit(end, end, ".bool()")
-        else:
-            edit = Edit(start, end, f"({file.source.text[start:end]}).bool()")
+        # Anything but a tensor may make more of an index.
+        edit = method_called(file.source, index, "bool") if TENSOR in of(node.value) else None
         method = "__getitem__" if isinstance(node.ctx, ast.Load) else "__setitem__"
         yield Found(index, method, edit, "Add `.bool()`")
 

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.findings import fix_by
-from torchmigrate.findings import Edit, Finding, Fix
+from torchmigrate.findings import Finding, Fix
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
+from torchmigrate.rewrite.nodes import replaced
 
 
 def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
@@ -26,4 +27,4 @@ def _fix(rule: Rule, statement: ast.Import, alias: ast.alias, local: str, file: 
         return None
     module, _, name = alias.name.rpartition(".")
     new = f"from {module} import {name}" + ("" if local == name else f" as {local}")
-    return fix_by(rule, file, f"Write `{new}`", Edit(*file.source.span(statement), new))
+    return fix_by(rule, file, f"Write `{new}`", replaced(file.source, statement, new))

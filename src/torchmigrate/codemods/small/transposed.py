@@ -7,23 +7,19 @@ that makes the tensor; where it is not plain, nothing is found.
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator, Sequence
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.findings import fix_by
-from torchmigrate.findings import Edit, Finding
+from torchmigrate.findings import Finding
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
-from torchmigrate.rewrite.parentheses import GAP
+from torchmigrate.rewrite.nodes import suffix_replaced
 from torchmigrate.semantics.facts.file_facts import FileFacts
 from torchmigrate.semantics.model import BindingKind, Scope
 
 _FACTORIES = frozenset("zeros ones empty rand randn".split())
 _SHAPED = frozenset("view reshape permute".split())
-_SUFFIX = re.compile(
-    rf"(?P<closing>(?:{GAP}\))*){GAP}(?P<dot>\.){GAP}T"
-)  # behind a tensor, in parentheses or not
 _DEEPEST = 20  # calls and variables on the way
 _SAME = frozenset("contiguous clone detach float double half long int bool byte cuda cpu".split())
 
@@ -43,13 +39,12 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
             continue
         fix = None
         end, last = file.source.span(node.value)[1], file.source.span(node)[1]
-        suffix = _SUFFIX.fullmatch(file.source.text, end, last)
-        if not hit.use.in_fstring and suffix is not None:
-            order = ", ".join(str(number) for number in reversed(range(rank)))
-            text = f".permute({order})" if rank > 2 else ""
+        order = ", ".join(str(number) for number in reversed(range(rank)))
+        text = f".permute({order})" if rank > 2 else ""
+        edit = suffix_replaced(file.source, end, last, (".", "T"), text)
+        if not hit.use.in_fstring and edit is not None:
             title = f"Replace with `{text}`" if text else "Remove `.T`"
-            start = suffix.start("dot") if text else suffix.end("closing")
-            fix = fix_by(rule, file, title, Edit(start, last, text))
+            fix = fix_by(rule, file, title, edit)
         yield file.fixes.finding(hit, fix)
 
 

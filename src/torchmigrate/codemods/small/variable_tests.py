@@ -11,9 +11,11 @@ from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.fix_maker import required
 from torchmigrate.rewrite.imports.planner import Refusal
+from torchmigrate.rewrite.nodes import replaced
 from torchmigrate.semantics.model import Role
 from torchmigrate.semantics.values.slots import UNKNOWN
 from torchmigrate.semantics.values.types import STATED, level
+from torchmigrate.source.text import Source
 from torchmigrate.versions.range import applicability
 
 _VOLATILE = "volatile.variables"  # the codemod of TM331
@@ -106,7 +108,7 @@ def _fix(rule: Rule, hit: RuleMatch, comparison: ast.Compare | None, file: FileC
     else:
         if _asks_for_release(comparison, hit, file):
             return None
-        made = _instance_test(comparison, spelling.text, hit)
+        made = _instance_test(comparison, spelling.text, hit, file.source)
         if made is None:
             return None
         edit, title = made, "Ask with `isinstance`"
@@ -132,7 +134,7 @@ def _asks_for_release(comparison: ast.Compare, hit: RuleMatch, file: FileContext
     return known or hit.use.scope.kind == "module" or isinstance(subject, ast.Call)
 
 
-def _instance_test(comparison: ast.Compare, tensor: str, hit: RuleMatch) -> Edit | None:
+def _instance_test(comparison: ast.Compare, tensor: str, hit: RuleMatch, source: Source) -> Edit | None:
     """`type(x) == Variable` as `isinstance(x, torch.Tensor)`; None: a comment would be lost."""
     start, end = hit.place.span(comparison)
     call = comparison.comparators[0] if comparison.left is hit.use.node else comparison.left
@@ -140,4 +142,5 @@ def _instance_test(comparison: ast.Compare, tensor: str, hit: RuleMatch) -> Edit
     if "#" in hit.place.source.text[start:end]:
         return None
     negation = _EQUAL[type(comparison.ops[0])]
-    return Edit(start, end, f"{negation}isinstance({hit.place.segment(call.args[0])}, {tensor})")
+    code = f"{negation}isinstance({hit.place.segment(call.args[0])}, {tensor})"
+    return replaced(source, comparison, code)

@@ -11,9 +11,10 @@ from collections.abc import Iterator, Sequence
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.findings import finding_at, fix_by
-from torchmigrate.findings import Edit, Finding
+from torchmigrate.findings import Finding
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
+from torchmigrate.rewrite.nodes import replaced
 
 
 def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
@@ -26,8 +27,8 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
             continue
         span = file.source.span(value)
         fix = None
-        if given is not None and file.source.text[slice(*span)] == "False":
-            fix = fix_by(rule, file, "Set gradients to None", Edit(*span, "True"))
+        if given is not None:
+            fix = fix_by(rule, file, "Set gradients to None", replaced(file.source, value, "True"))
             span = file.source.span(given)
         yield finding_at(rule, file, span, symbol="torch.optim.Optimizer.zero_grad", fix=fix)
 
