@@ -16,7 +16,7 @@ from torchmigrate.codemods.apex.members import Member, members
 from torchmigrate.codemods.apex.plan import Plan, make_plan
 from torchmigrate.codemods.apex.uses import BothBackends, concerned, is_foreign
 from torchmigrate.codemods.base.findings import finding_at
-from torchmigrate.codemods.base.functions import Functions, functions_of
+from torchmigrate.codemods.base.functions import functions_of
 from torchmigrate.codemods.base.unclear import Unclear
 from torchmigrate.findings import Applicability, Finding, Fix, Reason, because
 from torchmigrate.match.rule_matches import RuleMatch
@@ -24,6 +24,7 @@ from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.fix_maker import required
 from torchmigrate.rewrite.imports.planner import Refusal
 from torchmigrate.rewrite.statements import Crowded
+from torchmigrate.semantics.flow.functions import Functions
 from torchmigrate.semantics.model import Role, Use
 from torchmigrate.versions.range import applicability
 

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 
 from torchmigrate.codemods.apex.presence import Presence
 from torchmigrate.codemods.apex.uses import Scaled, Uses
-from torchmigrate.codemods.base.functions import Functions
 from torchmigrate.codemods.base.unclear import Unclear
 from torchmigrate.rewrite.lines import start_of
 from torchmigrate.rewrite.statements import Rewriting
+from torchmigrate.semantics.flow.functions import Functions
 from torchmigrate.semantics.flow.mentions import Spot
 
 _PARAMETERS = ast.Name("<parameters>", ast.Load())

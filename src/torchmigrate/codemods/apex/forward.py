@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 
 from torchmigrate.codemods.apex.uses import Scaled
-from torchmigrate.codemods.base.functions import Function, Functions, key_of, own
 from torchmigrate.codemods.base.unclear import Unclear
 from torchmigrate.semantics.facts.answers import Answers
+from torchmigrate.semantics.flow.functions import Function, Functions, key_of, own
 from torchmigrate.semantics.flow.mentions import Spot, blocks
 from torchmigrate.semantics.model import Use
 from torchmigrate.source.trees import children

@@ -7,8 +7,8 @@ import ast
 from torchmigrate.codemods.apex.forward import MODEL
 from torchmigrate.codemods.apex.scaler import ELSEWHERE
 from torchmigrate.codemods.apex.uses import Initialize, Uses, is_none
-from torchmigrate.codemods.base.functions import Functions, key_of
 from torchmigrate.codemods.base.unclear import Unclear
+from torchmigrate.semantics.flow.functions import Functions, key_of
 
 
 def the_call(uses: Uses, functions: Functions) -> Initialize:

@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from torchmigrate.codemods.base.functions import Function, Functions, key_of, own
+from torchmigrate.semantics.flow.functions import Function, Functions, key_of, own
 from torchmigrate.semantics.flow.mentions import LOOPS, common_block
 from torchmigrate.semantics.model import Role, SemanticModel, Use
 

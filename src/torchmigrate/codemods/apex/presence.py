@@ -6,11 +6,11 @@ import ast
 from collections.abc import Iterator
 
 from torchmigrate.codemods.apex.uses import Uses
-from torchmigrate.codemods.base.functions import Functions, own
 from torchmigrate.codemods.base.unclear import Unclear
 from torchmigrate.rewrite.imports.edits import ImportStatement
 from torchmigrate.rewrite.lines import end_of, start_of
 from torchmigrate.rewrite.statements import Rewriting
+from torchmigrate.semantics.flow.functions import Functions, own
 from torchmigrate.semantics.flow.mentions import Spot
 from torchmigrate.semantics.model import SemanticModel, Use
 

@@ -7,13 +7,13 @@ from collections.abc import Iterable
 
 from torchmigrate.codemods.apex.presence import Presence
 from torchmigrate.codemods.apex.uses import Initialize
-from torchmigrate.codemods.base.functions import Function, Functions
 from torchmigrate.codemods.base.truth import is_bool
 from torchmigrate.codemods.base.unclear import Unclear
 from torchmigrate.match.conditions import binds_or_waits
 from torchmigrate.rewrite.lines import end_of
 from torchmigrate.rewrite.parentheses import behind_closers
 from torchmigrate.rewrite.statements import Rewriting, is_enclosed
+from torchmigrate.semantics.flow.functions import Function, Functions
 from torchmigrate.semantics.flow.mentions import Spot, common_block
 
 _NAMES = ("scaler", "grad_scaler", "amp_scaler", "torch_scaler")

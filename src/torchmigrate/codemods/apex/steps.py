@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from torchmigrate.codemods.apex.branches import Branches
 from torchmigrate.codemods.apex.uses import Uses
-from torchmigrate.codemods.base.functions import Function, Functions, key_of, own
 from torchmigrate.codemods.base.unclear import Unclear
 from torchmigrate.rewrite.statements import Rewriting
+from torchmigrate.semantics.flow.functions import Function, Functions, key_of, own
 from torchmigrate.semantics.flow.mentions import LOOPS, Spot, common_block
 
 _OLD_METHODS = frozenset(

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from torchmigrate.codemods.base.functions import Function, Functions, key_of
 from torchmigrate.codemods.base.unclear import Unclear
+from torchmigrate.semantics.flow.functions import Function, Functions, key_of
 from torchmigrate.semantics.model import Binding, Const, QualifiedName, Role, SemanticModel, Use
 
 _AMP = "apex.amp"

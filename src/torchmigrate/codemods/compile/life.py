@@ -1,4 +1,7 @@
-"""What becomes of the models that a scope builds: each mention of the variable, and what it does to it."""
+"""What becomes of the models that a scope builds: each mention of the variable, and what it does to it.
+
+The mentions are those of `semantics.flow.mentions`; of its own is the order of what happens to a model.
+"""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
     """A finding at every state dict that is saved with the prefix; those of one model share their fix."""
     if not hits or _KNOWN.search(file.source.text) or is_taken_over(file.names):
         return
-    parents = {child: node for node in ast.walk(file.names.tree) for child in ast.iter_child_nodes(node)}
+    parents = file.names.parents
     groups: dict[tuple[int, str], list[Compiled]] = {}
     for item in compiled_models(hits):
         region = _region(item, parents)

@@ -1,4 +1,8 @@
-"""Where the state of functional models goes: through variables, attributes, functions and transforms."""
+"""Where the state of functional models goes: through variables, attributes, functions and transforms.
+
+Of its own beside `semantics.flow`: it follows values of the whole file until nothing changes any more, with
+kinds that only functorch has.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Which builders of torchvision an expression may be: through variables, tables, attributes and partials."""
+"""Which builders of torchvision an expression may be: through variables, tables, attributes and partials.
+
+Of its own beside `semantics.flow`: it goes back from a call to all that may be called, whatever the order of
+statements is, since tables are filled anywhere.
+"""
 
 from __future__ import annotations
 

@@ -6,8 +6,9 @@ import ast
 from functools import cached_property
 from typing import TypeGuard
 
-from torchmigrate.codemods.base.functions import Function, Functions, functions_of
+from torchmigrate.codemods.base.functions import functions_of
 from torchmigrate.rewrite.context import FileContext
+from torchmigrate.semantics.flow.functions import Function, Functions
 from torchmigrate.semantics.model import Scope
 
 _HARMLESS = frozenset(["retain_graph", "create_graph", "retain_variables"])

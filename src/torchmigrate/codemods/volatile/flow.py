@@ -4,6 +4,9 @@ Made for the old `Variable(x, volatile=True)`: whatever was computed from it rec
 follows names through assignments, branches and loops, and stops where a value leaves autograd: at `.data`,
 `.item()`, `.size()` and their like. What only picks or moves (`x[0]`, `x.cuda()`, `zip(xs, ys)`) computes
 nothing that could be recorded: its result needs no gradient if the object does not.
+
+Of its own beside `semantics.flow.reaching`, which says what one read may see: here every statement is asked
+what of several sources reaches it, in containers too.
 """
 
 from __future__ import annotations

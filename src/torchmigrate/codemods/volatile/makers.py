@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 
-from torchmigrate.codemods.base.functions import Function
 from torchmigrate.codemods.base.unclear import Unclear
 from torchmigrate.codemods.volatile.extent import stored_names
 from torchmigrate.codemods.volatile.function import Part
+from torchmigrate.semantics.flow.functions import Function
 
 
 def parameter_of(part: Part, line: int) -> str | None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from torchmigrate.catalogue.model import Rule
-from torchmigrate.codemods.base.functions import Function, Functions, functions_of
+from torchmigrate.codemods.base.functions import functions_of
 from torchmigrate.codemods.base.unclear import Unclear
 from torchmigrate.codemods.volatile.flow import RETURNED
 from torchmigrate.codemods.volatile.function import Part
@@ -20,6 +20,7 @@ from torchmigrate.findings import DroppedUse, Edit, Fix, Reason, because
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.statements import Crowded, Rewriting, indent_step
+from torchmigrate.semantics.flow.functions import Function, Functions
 from torchmigrate.semantics.flow.tree_index import TreeIndex
 from torchmigrate.semantics.model import Scope, Use
 from torchmigrate.versions.range import applicability

@@ -1,0 +1,290 @@
+"""The functions of a file, the statements of each, who calls whom, and which objects they share."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from torchmigrate.semantics.flow.mentions import Spot, blocks, common_block
+from torchmigrate.source.trees import children
+
+_WRAPS = re.compile(r"parallel|ddp|compile|convert_|sync", re.IGNORECASE)
+_SAME_OBJECT = frozenset({"cuda", "to", "cpu", "train", "eval", "module", "requires_grad_", "float", "half"})
+_Node = TypeVar("_Node", bound=ast.AST)
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+@dataclass(eq=False, slots=True)
+class Function:
+    """A function, or the module: its statements run in one go."""
+
+    node: ast.Module | ast.FunctionDef | ast.AsyncFunctionDef
+    outer: Function | None = None
+    owner: ast.ClassDef | None = None  # the class, of a method
+    bound: set[str] = field(default_factory=set)  # names that are its own
+    statements: list[ast.stmt] = field(default_factory=list)  # in source order, those of its blocks too
+    calls: list[tuple[ast.stmt, ast.Call]] = field(default_factory=list)  # with the statements they stand in
+
+    @property
+    def name(self) -> str:
+        return getattr(self.node, "name", "<module>")
+
+    @property
+    def parameters(self) -> list[str]:
+        """The names of positional parameters, without that of the object."""
+        if isinstance(self.node, ast.Module):
+            return []
+        names = [item.arg for item in (*self.node.args.posonlyargs, *self.node.args.args)]
+        static = any(getattr(mark, "id", "") == "staticmethod" for mark in self.node.decorator_list)
+        return names[1:] if self.owner is not None and not static else names
+
+    def method(self) -> Function | None:
+        """The method that this is, or is defined in."""
+        here: Function | None = self
+        while here is not None and here.owner is None:
+            here = here.outer
+        return here
+
+    def within(self, other: Function) -> bool:
+        """Whether this is `other`, or is defined in it."""
+        here: Function | None = self
+        while here is not None and here is not other:
+            here = here.outer
+        return here is not None
+
+
+class Functions:
+    """The functions of one file.
+
+    spots: every statement (by id()) with its place; owners: the function of every statement; around: the
+    node around each expression, and the statement around those on top.
+    """
+
+    def __init__(self, tree: ast.Module) -> None:
+        self.module = Function(tree)
+        self.every = [self.module]
+        self.spots: dict[int, Spot] = {}
+        self.owners: dict[int, Function] = {}
+        self.around: dict[int, ast.AST] = {}
+        # By function, or class for what is at `self.name`: the objects that are known.
+        self._objects: defaultdict[ast.AST, dict[str, object]] = defaultdict(dict)
+        self._made: dict[tuple[int, str], ast.ClassDef] = {}  # by function and name: the first such class
+        self._read(tree.body, self.module, None, None)
+        self._named: dict[str, list[Function]] = {}
+        for item in self.every:
+            self._named.setdefault(item.name, []).append(item)
+        self.calls = list(self._calls())
+
+    def fresh(self) -> Functions:
+        """The same functions, of whose objects nothing is known."""
+        found = copy.copy(self)
+        found._objects = defaultdict(dict)
+        return found
+
+    def _read(
+        self, block: list[ast.stmt], function: Function, outer: Spot | None, owner: ast.ClassDef | None
+    ) -> None:
+        for index, statement in enumerate(block):
+            spot = Spot(block, index, outer)
+            self.spots[id(statement)] = spot
+            self.owners[id(statement)] = function
+            function.statements.append(statement)
+            self._expressions(statement, function)
+            if isinstance(statement, _FUNCTIONS):
+                if owner is None:
+                    function.bound.add(statement.name)
+                inner = Function(statement, function, owner)
+                arguments = statement.args
+                single = [item for item in (arguments.vararg, arguments.kwarg) if item is not None]
+                every = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, *single)
+                inner.bound.update(item.arg for item in every)
+                self.every.append(inner)
+                self._read(statement.body, inner, None, None)
+                continue
+            inside = statement if isinstance(statement, ast.ClassDef) else None
+            if inside is not None:
+                function.bound.add(inside.name)
+                self._made.setdefault((id(function), inside.name), inside)
+            for below in blocks(statement):
+                self._read(below, function, spot, inside or owner)
+
+    def _expressions(self, statement: ast.stmt, function: Function) -> None:
+        todo: list[ast.AST] = [statement]
+        shared: set[str] = set()
+        while todo:
+            node = todo.pop()
+            if isinstance(node, ast.Call):
+                function.calls.append((statement, node))
+            for child in children(node):
+                if isinstance(child, ast.stmt):
+                    continue
+                self.around[id(child)] = node
+                todo.append(child)
+                if isinstance(child, ast.Name) and not isinstance(child.ctx, ast.Load):
+                    function.bound.add(child.id)
+                elif isinstance(child, ast.alias):
+                    function.bound.add(child.asname or child.name.partition(".")[0])
+                elif isinstance(child, ast.ExceptHandler) and child.name:
+                    function.bound.add(child.name)
+        if isinstance(statement, (ast.Global, ast.Nonlocal)):
+            shared.update(statement.names)
+        function.bound -= shared
+
+    def _calls(self) -> Iterator[tuple[Function, ast.stmt, ast.Call, Function]]:
+        """Calls of functions of the file: the caller, the statement, the call, the called."""
+        for function in self.every:
+            for statement, call in function.calls:
+                called = self.called(call, function)
+                if called is not None:
+                    yield function, statement, call, called
+
+    def called(self, call: ast.Call, function: Function) -> Function | None:
+        """The function of the file that a call calls; that of a class is its `__init__`."""
+        callee = call.func
+        if isinstance(callee, ast.Attribute) and getattr(callee.value, "id", "") == "self":
+            method = function.method()
+            owner = method.owner if method is not None else None
+            return self._method(owner, callee.attr) if owner is not None else None
+        if isinstance(callee, ast.Attribute) and isinstance(callee.value, ast.Name):
+            return self._static(callee.value.id, callee.attr, function)
+        if not isinstance(callee, ast.Name):
+            return None
+        here = self.home(callee.id, function)
+        for item in self._named.get(callee.id, ()):
+            if item.outer is here and item.owner is None:
+                return item
+        made = self._made.get((id(here), callee.id))
+        return self._method(made, "__init__") if made is not None else None
+
+    def _static(self, owner: str, name: str, function: Function) -> Function | None:
+        """The static method `name` of a class of the file."""
+        made = self._made.get((id(self.home(owner, function)), owner))
+        found = self._method(made, name) if made is not None else None
+        marks = getattr(found.node, "decorator_list", ()) if found is not None else ()
+        return found if any(getattr(mark, "id", "") == "staticmethod" for mark in marks) else None
+
+    def _method(self, owner: ast.ClassDef, name: str) -> Function | None:
+        return next((item for item in self._named.get(name, ()) if item.owner is owner), None)
+
+    def home(self, name: str, function: Function) -> Function:
+        """The function, or the module, whose name a name is."""
+        here = function
+        while here.outer is not None and name not in here.bound:
+            here = here.outer
+        return here
+
+    def apart(self, one: ast.stmt, other: ast.stmt) -> bool:
+        """Whether two statements stand in both branches of an `if`."""
+        common = common_block([self.spots[id(one)], self.spots[id(other)]])
+        return (
+            common is not None
+            and one is not other
+            and common[0].statement is common[1].statement
+            and isinstance(common[0].statement, ast.If)
+        )
+
+    def statement_of(self, node: ast.AST) -> ast.stmt:
+        """The statement that an expression stands in."""
+        while not isinstance(node, ast.stmt):
+            node = self.around[id(node)]
+        return node
+
+    # ---- objects --------------------------------------------------------------------------------------
+
+    def find(self, key: str | None, function: Function) -> object | None:
+        """What is known of the object that `key` (as `key_of` writes it) is in a function."""
+        table = self._table(key, function)
+        return table.get(key) if table is not None and key is not None else None
+
+    def note(self, key: str | None, function: Function, value: object) -> bool:
+        """Say what an object is; whether that is new."""
+        table = self._table(key, function)
+        if table is None or key is None or key in table:
+            return False
+        table[key] = value
+        return True
+
+    def _table(self, key: str | None, function: Function) -> dict[str, object] | None:
+        if key is None:
+            return None
+        root = re.split(r"[.\[]", key)[0]
+        if root == "self":
+            method = function.method()
+            return self._objects[method.owner] if method is not None and method.owner is not None else None
+        return self._objects[self.home(root, function).node]
+
+    def spread(self, wraps: Callable[[object], bool]) -> None:
+        """Follow the objects that are noted through assignments, wrappers and calls in the file.
+
+        Args:
+            wraps: whether what is built around an object, as `DataParallel(model)`, is one too.
+        """
+        new = True
+        while new:
+            new = False
+            for function in self.every:
+                for statement in function.statements:
+                    if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+                        value = self._same(statement.value, function, wraps)
+                        if value is not None:
+                            new |= self.note(key_of(statement.targets[0]), function, value)
+            for caller, _, call, called in self.calls:
+                for argument, name in arguments(call, called):
+                    value = self._same(argument, caller, wraps)
+                    if value is not None:
+                        new |= self.note(name, called, value)
+
+    def _same(self, node: ast.expr, function: Function, wraps: Callable[[object], bool]) -> object | None:
+        value = self.find(key_of(node), function)
+        if value is not None:
+            return value
+        if isinstance(node, ast.IfExp):
+            return self._same(node.body, function, wraps) or self._same(node.orelse, function, wraps)
+        if isinstance(node, ast.Attribute) and node.attr in _SAME_OBJECT:
+            return self._same(node.value, function, wraps)
+        if isinstance(node, ast.Call):
+            if isinstance(node.func, ast.Attribute) and node.func.attr in _SAME_OBJECT:
+                return self._same(node.func.value, function, wraps)
+            if _WRAPS.search(ast.unparse(node.func).rpartition(".")[2]):
+                for argument in (*node.args, *(item.value for item in node.keywords)):
+                    value = self._same(argument, function, wraps)
+                    if value is not None and wraps(value):
+                        return value
+        return None
+
+
+def key_of(node: ast.expr | None) -> str | None:
+    """`model`, `self.model` or `models[0]` as text; None for all that is no plain name of an object."""
+    here = node
+    while isinstance(here, ast.Attribute) or (
+        isinstance(here, ast.Subscript) and isinstance(here.slice, ast.Constant)
+    ):
+        here = here.value
+    return ast.unparse(node) if node is not None and isinstance(here, ast.Name) else None
+
+
+def own(statement: ast.stmt, *kinds: type[_Node]) -> Iterator[_Node]:
+    """The nodes of some kinds in the expressions of a statement, not those of statements inside it."""
+    todo: list[ast.AST] = [statement]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, kinds):
+            yield node
+        todo += [child for child in children(node) if not isinstance(child, ast.stmt)]
+
+
+def arguments(call: ast.Call, called: Function) -> Iterator[tuple[ast.expr, str]]:
+    """The arguments of a call with the parameters they are for, as far as that is plain."""
+    names = called.parameters
+    for argument, name in zip(call.args, names, strict=False):
+        if isinstance(argument, ast.Starred):
+            break
+        yield argument, name
+    for keyword in call.keywords:
+        if keyword.arg is not None:
+            yield keyword.value, keyword.arg
