@@ -257,7 +257,10 @@ class Engine:
             if number == MAX_ROUNDS:
                 codes = ", ".join(sorted({fix.code for fix in fixes}))
                 result.problems.append(Problem(path, ENDLESS.format(codes)))
-                return self._again(original, path, result, known)[0]
+                source = original
+                unused.clear()
+                found, known = self._again(source, path, result, known)
+                break
             after = source.with_text(done.text)
             if self._breaks(after, original):
                 working = self._working(source, done.applied, original)
