@@ -10,6 +10,7 @@ import pytest
 from torchmigrate.catalogue.model import Case, Rule
 from torchmigrate.files.paths import entries, shared_directories, work_tree_of
 from torchmigrate.findings import Applicability, Severity
+from torchmigrate.report.reasons import sentence
 from torchmigrate.versions.bounds import Bound, name_of, of_conda, of_poetry, of_requirement
 from torchmigrate.versions.detect import Required, Requirements
 from torchmigrate.versions.range import VersionRange, applicability, severity
@@ -166,44 +167,49 @@ def test_severity_of_changed_and_of_other_libraries() -> None:
     assert severity(rule("somebodys_library", removed="3.0"), VersionRange("1.9")) is Severity.ERROR
 
 
+def told(case: Case, of: Rule, versions: VersionRange) -> tuple[Applicability, str | None]:
+    level, reasons = applicability(case, of, versions)
+    return level, sentence(reasons)
+
+
 def test_applicability() -> None:
     safe = Case(rename="torch.outer", requires="1.8")
-    assert applicability(safe, rule(), VersionRange()) == (Applicability.SAFE, None)
-    assert applicability(safe, rule(), VersionRange(minimum="1.8")) == (Applicability.SAFE, None)
-    assert applicability(safe, rule(), VersionRange(minimum="1.6")) == (
+    assert told(safe, rule(), VersionRange()) == (Applicability.SAFE, None)
+    assert told(safe, rule(), VersionRange(minimum="1.8")) == (Applicability.SAFE, None)
+    assert told(safe, rule(), VersionRange(minimum="1.6")) == (
         Applicability.UNSAFE,
         "needs torch 1.8, and the project supports torch 1.6",
     )
-    assert applicability(safe, rule(), VersionRange("1.7")) == (
+    assert told(safe, rule(), VersionRange("1.7")) == (
         Applicability.DISPLAY,
         "needs torch 1.8, and the target is torch 1.7",
     )
-    assert applicability(Case(), rule(), VersionRange("1.0", "1.0")) == (Applicability.SAFE, None)
+    assert told(Case(), rule(), VersionRange("1.0", "1.0")) == (Applicability.SAFE, None)
 
 
 def test_applicability_keeps_a_reason_of_its_own() -> None:
     case = Case(requires="1.8", applicability=Applicability.UNSAFE, reason="copies")
-    assert applicability(case, rule(), VersionRange(minimum="1.8")) == (Applicability.UNSAFE, "copies")
+    assert told(case, rule(), VersionRange(minimum="1.8")) == (Applicability.UNSAFE, "copies")
     lacks = "needs torch 1.8, and the project supports torch 1.6; copies"
-    assert applicability(case, rule(), VersionRange(minimum="1.6")) == (Applicability.UNSAFE, lacks)
+    assert told(case, rule(), VersionRange(minimum="1.6")) == (Applicability.UNSAFE, lacks)
     shown = case._replace(applicability=Applicability.DISPLAY)
-    assert applicability(shown, rule(), VersionRange(minimum="1.6")) == (Applicability.DISPLAY, "copies")
+    assert told(shown, rule(), VersionRange(minimum="1.6")) == (Applicability.DISPLAY, "copies")
 
 
 def test_applicability_counts_in_the_rules_library_or_the_one_that_is_named() -> None:
     own = Case(requires="0.13")
-    assert applicability(own, rule("torchvision"), VersionRange(minimum="1.11")) == (
+    assert told(own, rule("torchvision"), VersionRange(minimum="1.11")) == (
         Applicability.UNSAFE,
         "needs torchvision 0.13, and the project supports torchvision 0.12",
     )
     named = Case(requires="torch 2.0")
-    assert applicability(named, rule("functorch"), VersionRange(minimum="1.13"))[0] is Applicability.UNSAFE
-    assert applicability(named, rule("torchaudio"), VersionRange(minimum="2.0"))[0] is Applicability.SAFE
-    assert applicability(Case(requires="1.6"), rule("apex"), VersionRange(minimum="1.5")) == (
+    assert told(named, rule("functorch"), VersionRange(minimum="1.13"))[0] is Applicability.UNSAFE
+    assert told(named, rule("torchaudio"), VersionRange(minimum="2.0"))[0] is Applicability.SAFE
+    assert told(Case(requires="1.6"), rule("apex"), VersionRange(minimum="1.5")) == (
         Applicability.UNSAFE,
         "needs torch 1.6, and the project supports torch 1.5",
     )
-    assert applicability(Case(requires="0.2"), rule("functorch"), VersionRange(minimum="1.5")) == (
+    assert told(Case(requires="0.2"), rule("functorch"), VersionRange(minimum="1.5")) == (
         Applicability.UNSAFE,
         "needs functorch 0.2, and the project supports no functorch",
     )
