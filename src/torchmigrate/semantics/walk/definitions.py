@@ -243,7 +243,7 @@ class Definitions(Expressions):
         frame = self.frame
         owner = frame.owner if frame.scope.kind == "class" else None
         local = bound_names(node.body, {argument.arg for argument in all_arguments(arguments)})
-        local |= {parameter.name for parameter in getattr(node, "type_params", ())}
+        local.update(parameter.name for parameter in getattr(node, "type_params", ()))
         if self.has_walrus:
             local |= walrus_names(node)
         guards = under(marks, self.guards)
