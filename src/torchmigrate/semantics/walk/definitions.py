@@ -284,22 +284,26 @@ class Definitions(Expressions):
         self.conditional = 0
         self.frame = parent
         arguments = all_arguments(node.args)
-        promised = [self.annotation(argument.annotation) for argument in arguments]
+        promised = [
+            UNKNOWN if argument.annotation is None else self.annotation(argument.annotation)
+            for argument in arguments
+        ]
         self.annotation(node.returns)
         self.frame = frame
         self._type_parameters(node)
-        usual = self._usual(item)
+        first, others = self._usual(item)
         for number, argument in enumerate(arguments):
+            name = argument.arg
             several = argument is node.args.vararg or argument is node.args.kwarg
-            if argument.arg in item.tests:
-                value = item.tests[argument.arg]  # that of a version, which no caller knows better
+            if name in item.tests:
+                value = item.tests[name]  # that of a version, which no caller knows better
             else:
-                value = usual[0 if number == 0 and not several else 1]
+                value = first if number == 0 and not several else others
                 if argument.annotation is not None and promised[number] != stated(value):
                     value = promised[number]  # else it says what is known anyway
             if several and value is not UNKNOWN:
                 value = (Items((value,), many=True, keyed=argument is node.args.kwarg),)
-            self.bind(argument.arg, value, BindingKind.PARAMETER, argument)
+            self.bind(name, value, BindingKind.PARAMETER, argument)
         owner, self_name = frame.owner, frame.self_name
         if owner is None or self_name is None:
             self.visit_block(node.body)

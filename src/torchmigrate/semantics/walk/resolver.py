@@ -194,7 +194,7 @@ class Resolver(Statements):
             self.narrow(negative)
             guards = Guards(formula=negate(test), outer=guards)
         last = chain[-1]
-        after, ended = self._branch(last.orelse, guards, negate(alone))
+        after, ended = self._branch(last.orelse, guards, negate(alone)) if last.orelse else ({}, False)
         self.statement = node
         if not ended:
             ends.append({**env.changed(), **after})
