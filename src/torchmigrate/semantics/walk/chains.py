@@ -37,6 +37,8 @@ class Chains(Members):
                 value, bindings = frame.env[f"{name}.{attrs.pop()}"]
         else:
             value = self.eval(base)
+        if value is UNKNOWN and not (attrs and attrs[0] in distinctive.NAMED):  # most are
+            return UNKNOWN
         return self._chain_of(node, base, value, bindings, attrs, role, call, decorates)
 
     def _chain_of(

@@ -45,10 +45,14 @@ class Expressions(Calls):
         """What `node` may be; every name inside it is visited exactly once."""
         kind = node.__class__
         if kind is ast.Name:  # without a call for those of which nothing is known: most of all expressions
-            slot = self.frame.env.get(node.id)  # type: ignore[attr-defined]
-            if slot is not None and slot[0] is UNKNOWN:
-                return UNKNOWN
-        elif kind is ast.Constant and self.role is not Role.ANNOTATION:
+            name: str = node.id  # type: ignore[attr-defined]
+            value, bindings = self.frame.env.get(name) or self.lookup(name)
+            if value is not UNKNOWN:
+                value = self._chain_of(node, node, value, bindings, [], Role.REFERENCE, None, None)
+                if value is not UNKNOWN:
+                    self.values[id(node)] = value
+            return value
+        if kind is ast.Constant and self.role is not Role.ANNOTATION:
             self.values[id(node)] = value = _constant_value(node.value)  # type: ignore[attr-defined]
             return value
         handler = _EVALUATE.get(kind)
@@ -61,12 +65,6 @@ class Expressions(Calls):
             if isinstance(child, ast.expr):
                 self.eval(child)
         return UNKNOWN
-
-    def _name(self, node: ast.Name) -> Value:
-        value, bindings = self.lookup(node.id)
-        if value is UNKNOWN:  # most are
-            return UNKNOWN
-        return self._chain_of(node, node, value, bindings, [], Role.REFERENCE, None, None)
 
     def _constant(self, node: ast.Constant) -> Value:
         if self.role is Role.ANNOTATION and isinstance(node.value, str):
@@ -426,7 +424,6 @@ def with_defaults(arguments: ast.arguments) -> list[tuple[ast.arg, ast.expr]]:
 
 
 _EVALUATE: dict[type, Callable[..., Value]] = {
-    ast.Name: Expressions._name,
     ast.Attribute: Expressions.chain,
     ast.Constant: Expressions._constant,
     ast.Call: Expressions._call,
