@@ -313,9 +313,7 @@ class FixMaker:
         self, hit: RuleMatch, new: str | None, local: str
     ) -> tuple[tuple[Edit, ...], Applicability, str | None, str, str | None, set[str]] | None:
         """Edits, applicability, reason, title, callee and what it requires; `new` is written as `local`."""
-        from torchmigrate.rewrite.cases.rewriting import (
-            rewrite,  # LibCST is loaded only where something is rewritten
-        )
+        from torchmigrate.rewrite.cases.rewriting import rewrite  # for the few files with a fix
 
         needed: list[Edit] = []
 

@@ -297,9 +297,7 @@ def _unlisted_call(node: ast.Call, evaluate: Evaluate) -> Formula:
 
 
 # Functions with a meaning of their own.
-_CALLS = frozenset(
-    ("hasattr", "get", "getattr", "any", "all", "contains", "bool", "callable", "startswith")
-)
+_CALLS = frozenset(("hasattr", "get", "getattr", "any", "all", "contains", "bool", "callable", "startswith"))
 
 
 def _is_requirement(name: str) -> bool:

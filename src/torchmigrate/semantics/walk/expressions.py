@@ -394,7 +394,7 @@ def _constant_value(value: object) -> Value:
 
 def has_objects(value: Value) -> bool:
     """Whether something is known of the objects that a value may be."""
-    for item in value:
+    for item in value:  # noqa: SIM110 (a generator would take longer to make than to run)
         if item.__class__ is Instance or item.__class__ is Items:
             return True
     return False

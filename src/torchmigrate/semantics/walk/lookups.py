@@ -141,9 +141,9 @@ class Lookups(ABC):
         # By position, in the order of the class: there are many of them.
         self.uses.append(
             Use(
-                node, names, sure, role, self.offset(place), self.end_offset(place), self.statement, self.block,
-                self.frame.scope, self.guards, call, decorates, binding, origins, rest, via == "method",
-                self.string_base is not None, in_fstring, via, stated,
+                node, names, sure, role, self.offset(place), self.end_offset(place), self.statement,
+                self.block, self.frame.scope, self.guards, call, decorates, binding, origins, rest,
+                via == "method", self.string_base is not None, in_fstring, via, stated,
             )
         )  # fmt: skip
         if self.guards.attempt is not None or self.guards.around is not None:
