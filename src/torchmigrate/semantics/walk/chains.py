@@ -15,6 +15,8 @@ _NONE = Const(None)
 class Chains(Members):
     """Follows chains from the current frame."""
 
+    __slots__ = ()
+
     def chain(
         self,
         node: ast.expr,

@@ -42,6 +42,17 @@ SETUP = ("__init__", "setUp", "setup", "__post_init__", "setup_method", "setUpCl
 class Definitions(Expressions):
     """Binds names in the current frame."""
 
+    __slots__ = (
+        "branch_test",
+        "conditional",
+        "exports",
+        "has_walrus",
+        "queue",
+        "tested",
+        "tries",
+        "type_checking",
+    )
+
     def __init__(self, source: SourceLike, roots: frozenset[str]) -> None:
         super().__init__(source, roots)
         self.queue: deque[Deferred] = deque()

@@ -41,6 +41,8 @@ _DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+\Z")
 class Expressions(Calls):
     """Evaluates expressions in the current frame."""
 
+    __slots__ = ()
+
     def eval(self, node: ast.expr) -> Value:
         """What `node` may be; every name inside it is visited exactly once."""
         kind = node.__class__

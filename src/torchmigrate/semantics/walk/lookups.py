@@ -47,6 +47,34 @@ class SourceLike(Protocol):
 class Lookups(ABC):
     """The state of the walk: names are looked up here, and uses recorded."""
 
+    __slots__ = (
+        "bindings",
+        "block",
+        "classes",
+        "frame",
+        "fstring",
+        "guards",
+        "imports_torch",
+        "lazy",
+        "lookalikes",
+        "mentions",
+        "nested",
+        "operations",
+        "other_star",
+        "returns",
+        "role",
+        "roots",
+        "scopes",
+        "source",
+        "stars",
+        "statement",
+        "string_base",
+        "tests",
+        "unknown_star",
+        "uses",
+        "values",
+    )
+
     def __init__(self, source: SourceLike, roots: frozenset[str]) -> None:
         self.source = source
         self.roots = roots

@@ -48,6 +48,8 @@ def resolve(tree: ast.Module, source: SourceLike, *, roots: frozenset[str] = LIB
 class Resolver(Statements):
     """Walks one file. Use `resolve`."""
 
+    __slots__ = ()
+
     def run(self, tree: ast.Module) -> SemanticModel:
         module = Scope("module", tree, None)
         self.scopes.append(module)

@@ -62,6 +62,8 @@ def _results(node: ast.expr) -> set[ast.expr]:
 class Statements(Definitions):
     """Walks one statement of a block."""
 
+    __slots__ = ()
+
     def _children(self, statement: ast.stmt) -> None:
         for child in children(statement):
             if isinstance(child, ast.expr):
