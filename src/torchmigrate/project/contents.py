@@ -50,7 +50,7 @@ class Contents:
     def by_word(self, pattern: re.Pattern[bytes]) -> dict[bytes, set[Path]]:
         """The files in which a pattern matches, by what its only group holds; it goes over no line's end."""
         found: dict[bytes, set[Path]] = {}
-        for match in pattern.finditer(self._data):
-            path = self.paths[bisect_right(self._starts, match.start()) - 1]
-            found.setdefault(match[1], set()).add(path)
+        for number, path in enumerate(self.paths):
+            for word in set(pattern.findall(self._data, *self._starts[number : number + 2])):
+                found.setdefault(word, set()).add(path)
         return found

@@ -323,9 +323,7 @@ class FixMaker:
 
     def _rewrite(self, hit: RuleMatch, new: str | None, local: str) -> _Rewritten | None:
         """Edits, applicability, reasons, title, callee and what it requires; `new` is written as `local`."""
-        from torchmigrate.rewrite.cases.rewriting import (
-            rewrite,  # LibCST is loaded only where something is rewritten
-        )
+        from torchmigrate.rewrite.cases.rewriting import rewrite  # for the few files with a fix
 
         needed: list[Edit] = []
 

@@ -12,14 +12,9 @@ from torchmigrate.match.context import CannotFix
 from torchmigrate.match.signature import RECEIVER
 from torchmigrate.rewrite.cases.environment import Environment, requote, same_code
 from torchmigrate.rewrite.cases.layout import CallLayout, NewArgument
-from torchmigrate.rewrite.cases.template import Filled, Spell, fill, parse_template, text_of
+from torchmigrate.rewrite.cases.spelling import Spell
+from torchmigrate.rewrite.cases.template import Filled, fill, parse_template, text_of
 from torchmigrate.source.trees import has_effects
-
-
-def has_operations(case: Case) -> bool:
-    """Whether a case changes arguments one by one."""
-    operations = (case.drop, case.keywords, case.add, case.insert, case.set, case.to_keyword, case.map)
-    return case.template is None and any(operations)
 
 
 def _only_rewords(case: Case) -> bool:

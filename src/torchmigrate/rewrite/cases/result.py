@@ -12,7 +12,8 @@ from torchmigrate.match.conditions import literal
 from torchmigrate.match.context import CannotFix, MatchContext
 from torchmigrate.match.pattern import PREFIX
 from torchmigrate.match.precedence import outer_needs, tightness
-from torchmigrate.rewrite.cases.template import Spell, code_of, parse_template
+from torchmigrate.rewrite.cases.spelling import Spell
+from torchmigrate.rewrite.cases.template import code_of, parse_template
 from torchmigrate.rewrite.parentheses import behind_closers
 from torchmigrate.source.trees import has_effects
 

@@ -4,33 +4,23 @@ from __future__ import annotations
 
 import ast
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from torchmigrate.catalogue.model import Case, Rule
 from torchmigrate.findings import Edit, Reason, because
-from torchmigrate.match.conditions import Given, all_hold, binds_or_waits, is_plain
+from torchmigrate.match.conditions import Given, all_hold
 from torchmigrate.match.context import CannotFix, DoesNotFit, MatchContext, Rewrite
 from torchmigrate.match.matching import Match, given_by, matches, signature_of
 from torchmigrate.match.pattern import METAVARIABLE, PREFIX, match_pattern
-from torchmigrate.match.signature import RECEIVER
-from torchmigrate.rewrite.cases.environment import Environment
-from torchmigrate.rewrite.cases.layout import parse_call, relayout
-from torchmigrate.rewrite.cases.operations import has_operations, new_arguments, unchanged
-from torchmigrate.rewrite.cases.result import Context, context_of, fits, needed_around, result_edits
-from torchmigrate.rewrite.cases.template import Part, binds, fill, parse_template, spell_name
-from torchmigrate.rewrite.cases.template_edits import (
-    around_arguments,
-    callee_of,
-    core_edits,
-    find_core,
-    whole_edits,
-)
+from torchmigrate.rewrite.cases.spelling import spell_name
 from torchmigrate.rewrite.comments import COMMENT_LOST, lost_comments
 from torchmigrate.rewrite.quotes import requoted
 from torchmigrate.semantics.model import Role
-from torchmigrate.source.trees import has_effects
+
+if TYPE_CHECKING:
+    from torchmigrate.rewrite.cases.result import Context
 
 __all__ = ["Match", "MatchContext", "Rewrite", "matches", "rewrite"]
 
@@ -120,18 +110,23 @@ class _Rewriting:
             if case.rename is None:
                 raise DoesNotFit("no new name")
             return self.finish([], self.text(case.rename), False, root)
-        context = None
-        if case.result is not None:
+        if case.result is None:
+            outcome = self.outcome(root, given, None)
+        else:
+            from torchmigrate.rewrite.cases.result import context_of, fits, result_edits  # with LibCST
+
             if use.call is None or not isinstance(root, ast.expr):
                 raise DoesNotFit("no result")
             context = context_of(case.result, root, place)
             if not fits(case.result, context, place):
                 raise DoesNotFit("another use of the result")
-        outcome = self.by_template(root, given, context) if case.template is not None else self.by_name(given)
-        if case.result is not None and context is not None:
+            outcome = self.outcome(root, given, context)
             outcome.edits += result_edits(case.result, context, root, place, place.spell)
             root = context.outer if context.kind in ("index", "field") else root
         return self.finish(outcome.edits, outcome.callee, outcome.misplaced, root)
+
+    def outcome(self, root: ast.AST, given: Given, context: Context | None) -> _Outcome:
+        return self.by_name(given) if self.case.template is None else self.by_template(root, given, context)
 
     def text(self, source: str) -> str:
         """A source of the rule with the symbol's variables put in."""
@@ -157,15 +152,13 @@ class _Rewriting:
         edits: list[Edit] = []
         callee = self.match.symbol
         misplaced = False
-        if has_operations(case):
+        if _has_operations(case):
             if use.call is None:
                 raise DoesNotFit("no call")
             case = self.with_variables()
-            layout = parse_call(use.call, place)
-            environment = Environment(given, place, layout, case.map)
-            arguments = new_arguments(case, environment, layout, self.match.symbol, place.spell)
-            if arguments != unchanged(layout):
-                edits, misplaced = relayout(layout, arguments)
+            from torchmigrate.rewrite.cases.new_code import by_operations  # with LibCST
+
+            edits, misplaced = by_operations(case, use.call, given, place, self.match.symbol)
         if case.rename is not None:
             callee = self.text(case.rename)
             edits.append(self.renamed(callee))
@@ -189,53 +182,12 @@ class _Rewriting:
     # ---- a template ----------------------------------------------------------------------------------
 
     def by_template(self, root: ast.AST, given: Given, context: Context | None) -> _Outcome:
-        use, place, case = self.use, self.place, self.with_variables()
-        assert case.template is not None, "asked for a template"
-        if use.in_string and use.call is not None:
-            raise CannotFix("a call inside of a string")
-        if use.method and use.call is None:
-            raise DoesNotFit("a method that is not called keeps its receiver")
-        template = parse_template(self.text(case.template))
-        own_pattern = case.pattern is not None
-        layout = parse_call(use.call, place) if use.call is not None else None
-        filled = fill(template, Environment(given, place, layout, case.map), self.match.symbol)
-        self.check_lost(filled.parts, given, own_pattern)
-        check_order(filled.parts)
-        start, end = (use.start, use.end) if root is use.node else place.span(root)
-        alone = binds(filled) >= needed_around(case.result, context, root, place)
-        callee = callee_of(filled.node)
-        core = find_core(filled.node) if layout is not None and not own_pattern else None
-        if core is None or layout is None:
-            return _Outcome(whole_edits(filled, start, end, place.spell, not alone), callee)
-        shape = around_arguments(filled, core, layout, place.spell)
-        if not alone:
-            shape = replace(shape, before="(" + shape.before, after=shape.after + ")")
-        edits, misplaced = core_edits(shape, layout, end)
-        return _Outcome(edits, callee, misplaced)
+        from torchmigrate.rewrite.cases.new_code import by_template  # with LibCST
 
-    def check_lost(self, parts: Sequence[Part], given: Given, own_pattern: bool) -> None:
-        """Every argument must live on in the template, or the case must say that it need not."""
-        used = {part.name for part in parts}
-        vanish: list[ast.AST] = []
-        if own_pattern:
-            for name, captured in given.captures.items():
-                if name not in used:
-                    vanish += captured if isinstance(captured, list) else [captured]
-        elif self.use.call is not None:
-            if not given.bound.understood:
-                raise CannotFix("not every argument is understood")
-            said = {*used, *self.case.when, *self.case.drop, *self.rule.match}
-            parameter_of = given.bound.parameter_of()
-            if RECEIVER in parameter_of and parameter_of[RECEIVER] not in used and given.receiver is not None:
-                vanish.append(given.receiver)
-            for index, argument in enumerate(given.arguments):
-                name = parameter_of.get(index, "")
-                if name not in said:
-                    raise DoesNotFit("the template has no place for an argument")
-                if name not in used and argument.value is not None:
-                    vanish.append(argument.value)
-        if any(map(has_effects, vanish)):
-            raise CannotFix("the argument that would vanish may do something")
+        case = self.with_variables()
+        assert case.template is not None, "asked for a template"
+        text, symbol = self.text(case.template), self.match.symbol
+        return _Outcome(*by_template(text, case, self.rule, root, given, context, self.place, symbol))
 
     # ---- the end -------------------------------------------------------------------------------------
 
@@ -324,24 +276,10 @@ class _Rewriting:
         return False
 
 
-def check_order(parts: Sequence[Part]) -> None:
-    """Raise if a template evaluates its arguments twice, or those in another order that must keep theirs.
-
-    Raises DoesNotFit for what is written twice without being plain, CannotFix for the order.
-    """
-    for name, times in Counter(part.name for part in parts).items():
-        written = [part.content for part in parts if part.name == name]
-        if times > 1 and len({content.start for content in written}) < times:
-            expressions = [content.expression for content in written]
-            if any(expression is not None and not is_plain(expression) for expression in expressions):
-                raise DoesNotFit("an argument is used twice")
-    contents = [part.content for part in parts if part.content.expression is not None]
-    for index, one in enumerate(contents):
-        for other in contents[index + 1 :]:
-            if other.start < one.start and any(
-                binds_or_waits(item.expression) for item in (one, other) if item.expression is not None
-            ):
-                raise CannotFix("the order of evaluation would change")
+def _has_operations(case: Case) -> bool:
+    """Whether a case changes arguments one by one."""
+    operations = (case.drop, case.keywords, case.add, case.insert, case.set, case.to_keyword, case.map)
+    return case.template is None and any(operations)
 
 
 def tidy(edits: Sequence[Edit], text: str) -> list[Edit]:

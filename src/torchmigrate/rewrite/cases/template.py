@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Literal, TypeVar
@@ -22,6 +22,7 @@ from torchmigrate.match.context import CannotFix, DoesNotFit
 from torchmigrate.match.pattern import PREFIX, mark
 from torchmigrate.match.precedence import ATOM, BIT_OR, EXPRESSION, Hole, holes, tightness
 from torchmigrate.rewrite.cases.environment import Content, Environment, Item
+from torchmigrate.rewrite.cases.spelling import Spell, spell_name
 from torchmigrate.semantics.public_names import public_name
 
 _ABSENT = "__tma_"  # stand for what is no expression until the node around them is reached
@@ -31,7 +32,6 @@ _SPELLED = "__tms_"
 _SPELLING = re.compile(r"__tms_(\d+)_")
 MARK = re.compile(r"__tm_0(\d+)_")
 
-Spell = Callable[[str], "str | None"]
 Listed = TypeVar("Listed", cst.Arg, cst.BaseElement)
 
 
@@ -313,16 +313,6 @@ class _Speller(cst.CSTTransformer):
         self.spelled.append(spell_name(name, self.spell))
         mark = cst.Name(f"{_SPELLED}{len(self.spelled) - 1}_")
         return mark.with_changes(lpar=updated_node.lpar, rpar=updated_node.rpar)
-
-
-def spell_name(name: str, spell: Spell) -> str:
-    """A qualified name as it is written here; builtins are their own spelling. Raises CannotFix."""
-    if "." not in name and hasattr(builtins, name):
-        return name
-    spelled = spell(name)
-    if spelled is None:
-        raise CannotFix(f"{name} cannot be written here")
-    return spelled
 
 
 def code_of(node: cst.BaseExpression, spell: Spell) -> str:

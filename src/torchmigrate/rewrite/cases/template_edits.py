@@ -16,11 +16,11 @@ from torchmigrate.findings import Edit
 from torchmigrate.match.context import CannotFix
 from torchmigrate.match.precedence import BIT_OR, tightness
 from torchmigrate.rewrite.cases.layout import CallLayout, NewArgument, increasing, relayout
+from torchmigrate.rewrite.cases.spelling import Spell
 from torchmigrate.rewrite.cases.template import (
     MARK,
     Filled,
     Part,
-    Spell,
     code_of,
     dotted,
     mark_index,

@@ -33,6 +33,7 @@ from torchmigrate.semantics.guards.version_values import (
     literal,
     makes_version,
     sole,
+    takes_versions_apart,
     unknown_name,
     unpack_version,
     version_attribute,
@@ -132,6 +133,12 @@ def _value(node: ast.expr, evaluate: Evaluate) -> Value:
 
 def _special_call(node: ast.Call, evaluate: Evaluate) -> Value | None:
     name = last_name(node.func)
+    if _is_plain(name):  # most are; all that follows would come to the same
+        listed = None if node.args else _listed(node, evaluate)
+        if listed is not None:
+            return (listed,)
+        answer = _answered(node, evaluate) or UNKNOWN
+        return None if answer is UNKNOWN else (Flag(answer),)
     marked = mark_of(node, evaluate) if _may_mark(name) else UNKNOWN
     if marked is not UNKNOWN:
         return (Mark(marked),)
@@ -150,6 +157,23 @@ def _special_call(node: ast.Call, evaluate: Evaluate) -> Value | None:
         written = literal(node, evaluate)
         return (Const(written),) if written else None
     return None
+
+
+@cache
+def _is_plain(name: str) -> bool:
+    """Whether a call says nothing by the name of its function: only what that is in this file may."""
+    lowered = name.lower()
+    return not (
+        name in _CALLS
+        or name in _COLLECTS
+        or "version" in lowered
+        or "torch" in lowered
+        or takes_versions_apart(name)
+        or guard_names.asks_for_module(name)
+        or _is_requirement(name)
+        or _may_mark(name)
+        or _lists_parameters(name)
+    )
 
 
 _MARKS = re.compile("skip|xfail|require|implement_for|run_?if", re.IGNORECASE)
@@ -254,29 +278,46 @@ def _unlisted_call(node: ast.Call, evaluate: Evaluate) -> Formula:
         return parse_test(arguments[0], evaluate) if len(arguments) == 1 else UNKNOWN
     if name == "startswith":
         return _starts_with(node, evaluate)
+    answer = _answered(node, evaluate)
+    if answer is not None or _is_plain(name):
+        return answer or UNKNOWN
     spelled = name.lower()
-    callee = evaluate(node.func) if isinstance(node.func, (ast.Name, ast.Attribute)) else ()
-    own = is_local(callee)
-    if own is not None:
-        formula = _own_test(own.node, node, evaluate)
-        if formula is not UNKNOWN:
-            return formula
-    if len(arguments) == 2:
-        sign = _operator(node.func, sole(callee), evaluate)
-        if sign is not None:
-            return _compared(arguments[0], sign, arguments[1], evaluate)
     if not arguments and not node.keywords:
         return UNKNOWN
     if "version" in spelled or "torch" in spelled:
         return helper_call(node, evaluate)
     if not arguments:
         return UNKNOWN
-    if name.endswith("RequirementCache") or name == "_RequirementAvailable":
+    if _is_requirement(name):
         return requirement(arguments[0])
     if guard_names.asks_for_module(name):
         asked = arguments[0].value if isinstance(arguments[0], ast.Constant) else None
         return HasName(asked) if isinstance(asked, str) else UNKNOWN
     return UNKNOWN
+
+
+# Functions with a meaning of their own.
+_CALLS = frozenset(("hasattr", "get", "getattr", "any", "all", "contains", "bool", "callable", "startswith"))
+
+
+def _is_requirement(name: str) -> bool:
+    return name.endswith("RequirementCache") or name == "_RequirementAvailable"
+
+
+def _answered(node: ast.Call, evaluate: Evaluate) -> Formula | None:
+    """What a call says because of what its function is: one of this file, or of `operator`; else None."""
+    func, arguments = node.func, node.args
+    callee = evaluate(func) if isinstance(func, (ast.Name, ast.Attribute)) else ()
+    own = is_local(callee)
+    if own is not None:
+        formula = _own_test(own.node, node, evaluate)
+        if formula is not UNKNOWN:
+            return formula
+    if len(arguments) == 2:
+        sign = _operator(func, sole(callee), evaluate)
+        if sign is not None:
+            return _compared(arguments[0], sign, arguments[1], evaluate)
+    return None
 
 
 def _each(node: ast.expr, evaluate: Evaluate) -> list[Formula] | None:

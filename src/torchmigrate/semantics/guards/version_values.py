@@ -193,6 +193,16 @@ def makes_version(name: str) -> bool:
     )
 
 
+def takes_versions_apart(name: str) -> bool:
+    """Whether `version_call` knows functions of this name."""
+    return (
+        name in _STRING_METHODS
+        or name in _CONVERSIONS
+        or name in ("getattr", "get_distribution", "distribution")
+        or makes_version(name)
+    )
+
+
 def _text_argument(node: ast.Call) -> str | None:
     if len(node.args) == 1 and isinstance(node.args[0], ast.Constant) and isinstance(node.args[0].value, str):
         return node.args[0].value

@@ -62,6 +62,8 @@ DISTINCTIVE_METHODS = frozenset(ONLY) | frozenset(
 OF_STAND_INS = frozenset("names has_names rename rename_ refine_names align_to align_as".split())
 # Methods by which what `storage()` gave is known for the storage of a tensor.
 OF_STORAGES = frozenset(["resize_", "data_ptr", "is_shared", "is_pinned", "share_memory_"])
+# Names that say something of an object of which nothing else is known.
+NAMED = OF_STORAGES.union(ONLY)
 # Attributes that are often passed through (`x.grad.norm()`), and of which there is nothing to say.
 ORDINARY = frozenset("shape device dtype grad weight bias is_cuda requires_grad".split())
 # Names that lazy matrices have too, as those of gpytorch do.

@@ -138,13 +138,15 @@ def join_values(left: Value, right: Value) -> Value:
     """Every candidate of both, in order, each once; past the first hundred only that there are more."""
     if left is right:
         return left
-    if any(item.__class__ is QualifiedName and item.taken for item in left):
-        left = tuple(_met(item, right) for item in left)
+    for item in left:
+        if item.__class__ is QualifiedName and item.taken:
+            left = tuple(_met(each, right) for each in left)
+            break
     if left == right:
         return left
     if len(left) >= _MOST:
         return left if OPAQUE in left else (*left, OPAQUE)
-    return left + tuple(item for item in right if item not in left)
+    return left + tuple([item for item in right if item not in left])
 
 
 def met(one: tuple[Use, ...], other: tuple[Use, ...]) -> tuple[Use, ...]:

@@ -28,6 +28,8 @@ _HARMLESS = frozenset(
 class Annotations(Chains):
     """Reads annotations in the current frame."""
 
+    __slots__ = ()
+
     def annotation(self, node: ast.expr | None) -> Value:
         """The value that a parameter or variable with this annotation holds; records the names in it.
 

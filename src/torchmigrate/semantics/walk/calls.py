@@ -29,6 +29,8 @@ _PASSING = frozenset(
 class Calls(Annotations):
     """Evaluates what calls give, once their function and arguments have been walked."""
 
+    __slots__ = ()
+
     def call_value(self, node: ast.Call, callee: Value, values: list[Value]) -> Value:
         """What calling something known gives. values: of the positional arguments."""
         if len(callee) == 1:

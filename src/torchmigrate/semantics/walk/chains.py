@@ -15,8 +15,14 @@ _NONE = Const(None)
 class Chains(Members):
     """Follows chains from the current frame."""
 
+    __slots__ = ()
+
     def chain(
-        self, node: ast.expr, role: Role, call: ast.Call | None = None, decorates: ast.AST | None = None
+        self,
+        node: ast.expr,
+        role: Role = Role.REFERENCE,
+        call: ast.Call | None = None,
+        decorates: ast.AST | None = None,
     ) -> Value:
         """The value of a name or attribute chain; records its use where it is a library's."""
         attrs: list[str] = []
@@ -27,12 +33,14 @@ class Chains(Members):
         bindings: tuple[Binding, ...] = ()
         if base.__class__ is ast.Name:
             name: str = base.id
-            value, bindings = self.lookup(name)
             frame = self.frame
+            value, bindings = frame.env.get(name) or self.lookup(name)
             if attrs and name == frame.self_name and attrs[-1] in frame.stored:
                 value, bindings = frame.env[f"{name}.{attrs.pop()}"]
         else:
             value = self.eval(base)
+        if value is UNKNOWN and not (attrs and attrs[0] in distinctive.NAMED):  # most are
+            return UNKNOWN
         return self._chain_of(node, base, value, bindings, attrs, role, call, decorates)
 
     def _chain_of(

@@ -42,6 +42,17 @@ SETUP = ("__init__", "setUp", "setup", "__post_init__", "setup_method", "setUpCl
 class Definitions(Expressions):
     """Binds names in the current frame."""
 
+    __slots__ = (
+        "branch_test",
+        "conditional",
+        "exports",
+        "has_walrus",
+        "queue",
+        "tested",
+        "tries",
+        "type_checking",
+    )
+
     def __init__(self, source: SourceLike, roots: frozenset[str]) -> None:
         super().__init__(source, roots)
         self.queue: deque[Deferred] = deque()
@@ -243,7 +254,7 @@ class Definitions(Expressions):
         frame = self.frame
         owner = frame.owner if frame.scope.kind == "class" else None
         local = bound_names(node.body, {argument.arg for argument in all_arguments(arguments)})
-        local |= {parameter.name for parameter in getattr(node, "type_params", ())}
+        local.update(parameter.name for parameter in getattr(node, "type_params", ()))
         if self.has_walrus:
             local |= walrus_names(node)
         guards = under(marks, self.guards)
@@ -284,22 +295,26 @@ class Definitions(Expressions):
         self.conditional = 0
         self.frame = parent
         arguments = all_arguments(node.args)
-        promised = [self.annotation(argument.annotation) for argument in arguments]
+        promised = [
+            UNKNOWN if argument.annotation is None else self.annotation(argument.annotation)
+            for argument in arguments
+        ]
         self.annotation(node.returns)
         self.frame = frame
         self._type_parameters(node)
-        usual = self._usual(item)
+        first, others = self._usual(item)
         for number, argument in enumerate(arguments):
+            name = argument.arg
             several = argument is node.args.vararg or argument is node.args.kwarg
-            if argument.arg in item.tests:
-                value = item.tests[argument.arg]  # that of a version, which no caller knows better
+            if name in item.tests:
+                value = item.tests[name]  # that of a version, which no caller knows better
             else:
-                value = usual[0 if number == 0 and not several else 1]
+                value = first if number == 0 and not several else others
                 if argument.annotation is not None and promised[number] != stated(value):
                     value = promised[number]  # else it says what is known anyway
             if several and value is not UNKNOWN:
                 value = (Items((value,), many=True, keyed=argument is node.args.kwarg),)
-            self.bind(argument.arg, value, BindingKind.PARAMETER, argument)
+            self.bind(name, value, BindingKind.PARAMETER, argument)
         owner, self_name = frame.owner, frame.self_name
         if owner is None or self_name is None:
             self.visit_block(node.body)

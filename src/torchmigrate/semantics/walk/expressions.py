@@ -41,13 +41,22 @@ _DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+\Z")
 class Expressions(Calls):
     """Evaluates expressions in the current frame."""
 
+    __slots__ = ()
+
     def eval(self, node: ast.expr) -> Value:
         """What `node` may be; every name inside it is visited exactly once."""
         kind = node.__class__
         if kind is ast.Name:  # without a call for those of which nothing is known: most of all expressions
-            slot = self.frame.env.get(node.id)  # type: ignore[attr-defined]
-            if slot is not None and slot[0] is UNKNOWN:
-                return UNKNOWN
+            name: str = node.id  # type: ignore[attr-defined]
+            value, bindings = self.frame.env.get(name) or self.lookup(name)
+            if value is not UNKNOWN:
+                value = self._chain_of(node, node, value, bindings, [], Role.REFERENCE, None, None)
+                if value is not UNKNOWN:
+                    self.values[id(node)] = value
+            return value
+        if kind is ast.Constant and self.role is not Role.ANNOTATION:
+            self.values[id(node)] = value = _constant_value(node.value)  # type: ignore[attr-defined]
+            return value
         handler = _EVALUATE.get(kind)
         if handler is not None:
             value = handler(self, node)
@@ -59,19 +68,10 @@ class Expressions(Calls):
                 self.eval(child)
         return UNKNOWN
 
-    def _name(self, node: ast.Name) -> Value:
-        value, bindings = self.lookup(node.id)
-        if value is UNKNOWN:  # most are
-            return UNKNOWN
-        return self._chain_of(node, node, value, bindings, [], Role.REFERENCE, None, None)
-
-    def _attribute(self, node: ast.Attribute) -> Value:
-        return self.chain(node, Role.REFERENCE)
-
     def _constant(self, node: ast.Constant) -> Value:
         if self.role is Role.ANNOTATION and isinstance(node.value, str):
             return self._string_annotation(node)
-        return _constant_value(node.value)
+        return _constant_value(node.value)  # of `Literal["a"]` and its like
 
     def _string_annotation(self, node: ast.Constant) -> Value:
         text = node.value
@@ -111,9 +111,11 @@ class Expressions(Calls):
         values: list[Value] = []
         if node.args or node.keywords:
             before, self.role = self.role, Role.REFERENCE
-            values = [self.eval(argument) for argument in node.args]
+            evaluate = self.eval
+            for argument in node.args:
+                values.append(evaluate(argument))
             for keyword in node.keywords:
-                self.eval(keyword.value)
+                evaluate(keyword.value)
             self.role = before
         if name in REGISTERS:
             self.register(node, values)
@@ -287,7 +289,7 @@ class Expressions(Calls):
         return UNKNOWN if value is UNKNOWN else item_of(value, node.slice)
 
     def _sequence(self, node: ast.Tuple | ast.List) -> Value:
-        values = [self.eval(element) for element in node.elts]
+        values = list(map(self.eval, node.elts))
         if len(values) > _MOST_ITEMS:
             return UNKNOWN
         for value in values:
@@ -394,7 +396,10 @@ def _constant_value(value: object) -> Value:
 
 def has_objects(value: Value) -> bool:
     """Whether something is known of the objects that a value may be."""
-    return any(item.__class__ is Instance or item.__class__ is Items for item in value)
+    for item in value:  # noqa: SIM110 (a generator would take longer to make than to run)
+        if item.__class__ is Instance or item.__class__ is Items:
+            return True
+    return False
 
 
 def all_arguments(arguments: ast.arguments) -> list[ast.arg]:
@@ -410,6 +415,8 @@ def all_arguments(arguments: ast.arguments) -> list[ast.arg]:
 
 def with_defaults(arguments: ast.arguments) -> list[tuple[ast.arg, ast.expr]]:
     """Every parameter that has a default, with it, in order."""
+    if not arguments.defaults and not arguments.kw_defaults:
+        return []
     positional = [*arguments.posonlyargs, *arguments.args]
     found = list(
         zip(positional[len(positional) - len(arguments.defaults) :], arguments.defaults, strict=True)
@@ -419,8 +426,7 @@ def with_defaults(arguments: ast.arguments) -> list[tuple[ast.arg, ast.expr]]:
 
 
 _EVALUATE: dict[type, Callable[..., Value]] = {
-    ast.Name: Expressions._name,
-    ast.Attribute: Expressions._attribute,
+    ast.Attribute: Expressions.chain,
     ast.Constant: Expressions._constant,
     ast.Call: Expressions._call,
     ast.BinOp: Expressions._bin_op,

@@ -47,6 +47,34 @@ class SourceLike(Protocol):
 class Lookups(ABC):
     """The state of the walk: names are looked up here, and uses recorded."""
 
+    __slots__ = (
+        "bindings",
+        "block",
+        "classes",
+        "frame",
+        "fstring",
+        "guards",
+        "imports_torch",
+        "lazy",
+        "lookalikes",
+        "mentions",
+        "nested",
+        "operations",
+        "other_star",
+        "returns",
+        "role",
+        "roots",
+        "scopes",
+        "source",
+        "stars",
+        "statement",
+        "string_base",
+        "tests",
+        "unknown_star",
+        "uses",
+        "values",
+    )
+
     def __init__(self, source: SourceLike, roots: frozenset[str]) -> None:
         self.source = source
         self.roots = roots
@@ -138,31 +166,16 @@ class Lookups(ABC):
             place = self.fstring
         if role is Role.REFERENCE:
             role = self.role
+        # By position, in the order of the class: there are many of them.
         self.uses.append(
             Use(
-                node=node,
-                candidates=names,
-                sure=sure,
-                role=role,
-                start=self.offset(place),
-                end=self.end_offset(place),
-                statement=self.statement,
-                block=self.block,
-                scope=self.frame.scope,
-                guards=self.guards,
-                call=call,
-                decorates=decorates,
-                binding=binding,
-                origins=origins,
-                attribute_path=rest,
-                method=via == "method",
-                in_string=self.string_base is not None,
-                in_fstring=in_fstring,
-                via=via,
-                stated=stated,
+                node, names, sure, role, self.offset(place), self.end_offset(place), self.statement,
+                self.block, self.frame.scope, self.guards, call, decorates, binding, origins, rest,
+                via == "method", self.string_base is not None, in_fstring, via, stated,
             )
-        )
-        self.note_try(names, call)
+        )  # fmt: skip
+        if self.guards.attempt is not None or self.guards.around is not None:
+            self.note_try(names, call)
 
     def note_try(self, names: tuple[str, ...], call: ast.Call | None = None) -> None:
         """Remember what the parts of the try statements around this place use."""

@@ -34,6 +34,8 @@ def _named_as_module(node: ast.expr) -> bool:
 class Members(Lookups):
     """Follows attributes of objects."""
 
+    __slots__ = ()
+
     def _only(
         self,
         node: ast.expr,

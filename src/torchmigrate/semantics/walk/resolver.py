@@ -48,6 +48,8 @@ def resolve(tree: ast.Module, source: SourceLike, *, roots: frozenset[str] = LIB
 class Resolver(Statements):
     """Walks one file. Use `resolve`."""
 
+    __slots__ = ()
+
     def run(self, tree: ast.Module) -> SemanticModel:
         module = Scope("module", tree, None)
         self.scopes.append(module)
@@ -194,7 +196,7 @@ class Resolver(Statements):
             self.narrow(negative)
             guards = Guards(formula=negate(test), outer=guards)
         last = chain[-1]
-        after, ended = self._branch(last.orelse, guards, negate(alone))
+        after, ended = self._branch(last.orelse, guards, negate(alone)) if last.orelse else ({}, False)
         self.statement = node
         if not ended:
             ends.append({**env.changed(), **after})

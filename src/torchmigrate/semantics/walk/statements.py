@@ -32,6 +32,8 @@ _MAY_BE_SPECIAL = frozenset(
         ast.Lambda,
     ]
 )
+# Expressions that may be a library name, or give one of theirs.
+_GIVE_NAMES = frozenset([ast.Name, ast.Attribute, ast.IfExp, ast.BoolOp])
 # Calls after which nothing runs: those that end a program, and those that end a test.
 _ENDS: dict[str, tuple[str, ...]] = {
     "exit": ("sys", "pytest"),
@@ -59,6 +61,8 @@ def _results(node: ast.expr) -> set[ast.expr]:
 
 class Statements(Definitions):
     """Walks one statement of a block."""
+
+    __slots__ = ()
 
     def _children(self, statement: ast.stmt) -> None:
         for child in children(statement):
@@ -89,12 +93,13 @@ class Statements(Definitions):
         """Whether nothing runs after a call: `sys.exit()`, `self.skipTest(...)`, `pytest.skip(...)`."""
         func = call.func
         if isinstance(func, ast.Name):
-            if func.id in _ENDS and self.peek(func) == (QualifiedName(f"pytest.{func.id}"),):
+            name = func.id
+            if name in _ENDS and self.peek(func) == (QualifiedName(f"pytest.{name}"),):
                 return True
-            builtin = not self.lookup(func.id)[1]  # not a function of the file that has the name
-            return func.id in ("exit", "quit") and (
-                builtin or self.peek(func) == (QualifiedName("sys.exit"),)
-            )
+            if name not in ("exit", "quit"):
+                return False
+            builtin = not self.lookup(name)[1]  # not a function of the file that has the name
+            return builtin or self.peek(func) == (QualifiedName("sys.exit"),)
         if not isinstance(func, ast.Attribute) or not isinstance(func.value, ast.Name):
             return False
         return func.attr in _ENDS and func.value.id in _ENDS[func.attr]
@@ -124,7 +129,7 @@ class Statements(Definitions):
         """The value of what is assigned; names of libraries in it know where they were taken from."""
         first = len(self.uses)
         value = self.eval(node)
-        if value is UNKNOWN or len(self.uses) == first:
+        if value is UNKNOWN or len(self.uses) == first or node.__class__ not in _GIVE_NAMES:
             return value
         results = _results(node)
         places: dict[str, tuple[Use, ...]] = {}
