@@ -147,10 +147,12 @@ def _directories(directory: Path) -> list[Path]:
 
 def _required(places: Sequence[_Stated]) -> Required:
     """What directories state together; of the same minimum in several of them, the first is named."""
-    from torchmigrate.versions.bounds import lowest
-
     packages = frozenset().union(*(place.packages for place in places))
     stated = [(bound, path) for place in places for path, held in place.bounds.items() for bound in held]
+    if not stated:
+        return Required(None, None, packages=packages)
+    from torchmigrate.versions.bounds import lowest  # with all that understands requirements
+
     minimum, bound = lowest([bound for bound, _ in stated])
     path = next((path for held, path in stated if held is bound), None)
     return Required(minimum, path, packages=packages)
