@@ -28,7 +28,7 @@ from torchmigrate.semantics.walk.statements import Statements
 
 _MOST_REFUSED = 8  # tests of a class that are kept: each of its methods is under all of them
 _SUPPRESS = QualifiedName("contextlib.suppress")
-_LEAVES = ast.Return | ast.Raise | ast.Continue | ast.Break | ast.Expr
+_LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break, ast.Expr)
 
 
 def resolve(tree: ast.Module, source: SourceLike, *, roots: frozenset[str] = LIBRARY_ROOTS) -> SemanticModel:
