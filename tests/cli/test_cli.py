@@ -744,6 +744,12 @@ def test_heavy_modules_are_imported_when_needed(project: Project) -> None:
     assert loaded(project, "check", "--isolated", "plain/a.py") == set()
     rules = {"json", "dataclasses", "torchmigrate.catalogue.model"}  # the compiled catalogue
     assert loaded(project, "check", "--isolated", "pkg/clean.py") <= rules
+    project.write("renamed.py", "import torch\n\n\ndef outer(a, b):\n    return torch.ger(a, b)\n")
+    assert "libcst" not in loaded(project, "check", "--isolated", "renamed.py")
+    project.write(
+        "rewritten.py", "import torch\nfrom torch.autograd import Variable\n\nx = Variable(torch.ones(2))\n"
+    )
+    assert "libcst" in loaded(project, "check", "--isolated", "rewritten.py")
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals and pipes of POSIX")

@@ -19,6 +19,7 @@ NAME_ERRORS = frozenset(
     ["ImportError", "ModuleNotFoundError", "AttributeError", "NameError", "Exception", "BaseException"]
 )
 _PARAMETERS = re.compile(r"signature|param|args|argspec|varnames")
+_WHOLE = (Role.IMPORT, Role.STRING)  # where names are written from their first part on
 ARGUMENT_ERRORS = frozenset(["TypeError", "Exception", "BaseException"])
 
 
@@ -33,14 +34,14 @@ def name_of(use: Use) -> str | None:
         return None
     if use.method:
         return name if use.sure and name.startswith(f"{TENSOR}.") else None
-    if use.role in (Role.IMPORT, Role.STRING) or (use.via == "getattr" and isinstance(use.node, ast.Call)):
+    if use.role in _WHOLE or (use.via == "getattr" and isinstance(use.node, ast.Call)):
         return name
     return name if use.sure else None
 
 
 def base_of(use: Use, name: str) -> str:
     """The part of a name that is bound, and was looked at, somewhere else: `torch.nn` of `nn.Linear`."""
-    if use.role in (Role.IMPORT, Role.STRING):
+    if use.role in _WHOLE:
         return ""
     if use.method:
         return TENSOR
@@ -63,7 +64,7 @@ class Surrounding:
         return frozenset(
             binding.module
             for binding in self.names.bindings
-            if binding.kind is BindingKind.IMPORT and binding.module and binding.target == binding.name
+            if binding.module and binding.kind is BindingKind.IMPORT and binding.target == binding.name
         )
 
     def imports(self, name: str) -> bool:

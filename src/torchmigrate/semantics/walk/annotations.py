@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from torchmigrate.semantics.model import Const, Instance, Items, Local, QualifiedName, Role, Value
+from torchmigrate.semantics.model import ANNOTATION, Const, Instance, Items, Local, QualifiedName, Value
 from torchmigrate.semantics.values import types
 from torchmigrate.semantics.values.slots import UNKNOWN, join_values, stated, unsure
 from torchmigrate.semantics.walk.chains import Chains
@@ -38,7 +38,7 @@ class Annotations(Chains):
         return UNKNOWN if node is None else stated(self._annotation(node))
 
     def _annotation(self, node: ast.expr) -> Value:
-        before, self.role = self.role, Role.ANNOTATION
+        before, self.role = self.role, ANNOTATION
         try:
             value = self.eval(node)
         finally:

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import ast
 
-from torchmigrate.semantics.model import Binding, Const, Instance, Items, QualifiedName, Role, Value
+from torchmigrate.semantics.model import (
+    REFERENCE,
+    Binding,
+    Const,
+    Instance,
+    Items,
+    QualifiedName,
+    Role,
+    Value,
+)
 from torchmigrate.semantics.values import distinctive
 from torchmigrate.semantics.values.slots import NOTHING, UNKNOWN
 from torchmigrate.semantics.walk.members import Members
@@ -20,7 +29,7 @@ class Chains(Members):
     def chain(
         self,
         node: ast.expr,
-        role: Role = Role.REFERENCE,
+        role: Role = REFERENCE,
         call: ast.Call | None = None,
         decorates: ast.AST | None = None,
     ) -> Value:

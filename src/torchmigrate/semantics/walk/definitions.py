@@ -11,6 +11,10 @@ from torchmigrate.semantics.guards.formulas import UNKNOWN as UNKNOWN_TEST
 from torchmigrate.semantics.guards.formulas import Formula, all_of
 from torchmigrate.semantics.guards.tests import evaluate_special, mark_of, unpack_version
 from torchmigrate.semantics.model import (
+    ANNOTATION,
+    ASSIGNMENT,
+    OTHER,
+    PARAMETER,
     Binding,
     BindingKind,
     Flag,
@@ -314,7 +318,7 @@ class Definitions(Expressions):
                     value = promised[number]  # else it says what is known anyway
             if several and value is not UNKNOWN:
                 value = (Items((value,), many=True, keyed=argument is node.args.kwarg),)
-            self.bind(name, value, BindingKind.PARAMETER, argument)
+            self.bind(name, value, PARAMETER, argument)
         owner, self_name = frame.owner, frame.self_name
         if owner is None or self_name is None:
             self.visit_block(node.body)
@@ -390,14 +394,14 @@ class Definitions(Expressions):
 
     def _type_parameters(self, node: ast.AST) -> None:
         for parameter in getattr(node, "type_params", ()):
-            self.bind(parameter.name, UNKNOWN, BindingKind.OTHER, parameter)
+            self.bind(parameter.name, UNKNOWN, OTHER, parameter)
 
     def _type_alias(self, node: ast.AST) -> None:
         names: set[str] = set()
         target_names(node.name, names)  # type: ignore[attr-defined]
         for name in sorted(names):
-            self.bind(name, UNKNOWN, BindingKind.ASSIGNMENT, node)
-        before, self.role = self.role, Role.ANNOTATION
+            self.bind(name, UNKNOWN, ASSIGNMENT, node)
+        before, self.role = self.role, ANNOTATION
         self.eval(node.value)  # type: ignore[attr-defined]
         self.role = before
 

@@ -11,8 +11,12 @@ from torchmigrate.semantics.guards.formulas import UNKNOWN as UNKNOWN_TEST
 from torchmigrate.semantics.guards.formulas import negate
 from torchmigrate.semantics.guards.tests import parse_test
 from torchmigrate.semantics.model import (
+    ANNOTATION,
+    CALL,
     OPAQUE,
-    BindingKind,
+    OTHER,
+    PARAMETER,
+    REFERENCE,
     Const,
     Guards,
     Instance,
@@ -50,11 +54,11 @@ class Expressions(Calls):
             name: str = node.id  # type: ignore[attr-defined]
             value, bindings = self.frame.env.get(name) or self.lookup(name)
             if value is not UNKNOWN:
-                value = self._chain_of(node, node, value, bindings, [], Role.REFERENCE, None, None)
+                value = self._chain_of(node, node, value, bindings, [], REFERENCE, None, None)
                 if value is not UNKNOWN:
                     self.values[id(node)] = value
             return value
-        if kind is ast.Constant and self.role is not Role.ANNOTATION:
+        if kind is ast.Constant and self.role is not ANNOTATION:
             self.values[id(node)] = value = _constant_value(node.value)  # type: ignore[attr-defined]
             return value
         handler = _EVALUATE.get(kind)
@@ -69,7 +73,7 @@ class Expressions(Calls):
         return UNKNOWN
 
     def _constant(self, node: ast.Constant) -> Value:
-        if self.role is Role.ANNOTATION and isinstance(node.value, str):
+        if self.role is ANNOTATION and isinstance(node.value, str):
             return self._string_annotation(node)
         return _constant_value(node.value)  # of `Literal["a"]` and its like
 
@@ -105,12 +109,12 @@ class Expressions(Calls):
                 special = self._special_call(node, name)
                 if special is not None:
                     return special
-            callee = self.chain(func, Role.CALL, node)
+            callee = self.chain(func, CALL, node)
         else:
             callee = self.eval(func)
         values: list[Value] = []
         if node.args or node.keywords:
-            before, self.role = self.role, Role.REFERENCE
+            before, self.role = self.role, REFERENCE
             evaluate = self.eval
             for argument in node.args:
                 values.append(evaluate(argument))
@@ -149,7 +153,7 @@ class Expressions(Calls):
                     if isinstance(item, QualifiedName) and item.name.partition(".")[0] in self.roots
                 )
                 if names and len(node.args) == 2:
-                    self._record(node, names, False, Role.REFERENCE, None, None, None, "", "getattr")
+                    self._record(node, names, False, REFERENCE, None, None, None, "", "getattr")
                 return out or UNKNOWN
         elif name == "importorskip":
             return self._imported_or_skipped(node)
@@ -178,9 +182,9 @@ class Expressions(Calls):
         ):
             return None
         before = self.role
-        self.role = Role.ANNOTATION
+        self.role = ANNOTATION
         self.eval(node.args[0])
-        self.role = Role.REFERENCE
+        self.role = REFERENCE
         value = self.eval(node.args[1])
         self.role = before
         return value
@@ -282,8 +286,8 @@ class Expressions(Calls):
         self._operation(node)
         value = self.eval(node.value)
         before = self.role
-        if before is not Role.ANNOTATION:
-            self.role = Role.REFERENCE
+        if before is not ANNOTATION:
+            self.role = REFERENCE
         self.eval(node.slice)
         self.role = before
         return UNKNOWN if value is UNKNOWN else item_of(value, node.slice)
@@ -323,7 +327,7 @@ class Expressions(Calls):
         scope = self.frame.scope
         while self.frame.scope.kind == "comprehension" and self.frame.scope.parent is not None:
             self.frame.scope = self.frame.scope.parent  # a walrus binds in the scope around comprehensions
-        self.bind(node.target.id, value, BindingKind.OTHER, node)
+        self.bind(node.target.id, value, OTHER, node)
         self.frame.scope = scope
         return value
 
@@ -380,9 +384,7 @@ class Expressions(Calls):
         saved = {name: env.get(name) for name in names}
         self.frame.scope = scope
         for name in names:
-            binding = self.new_binding(
-                name, BindingKind.PARAMETER if kind == "function" else BindingKind.OTHER, node
-            )
+            binding = self.new_binding(name, PARAMETER if kind == "function" else OTHER, node)
             env[name] = (UNKNOWN, (binding,))
         body()
         self.frame.scope = outer

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from torchmigrate.semantics.model import (
     OPAQUE,
+    REFERENCE,
     Binding,
     BindingKind,
     Candidate,
@@ -97,7 +98,7 @@ class Lookups(ABC):
         self.classes: dict[ast.AST, ClassInfo] = {}
         self.returns: dict[ast.AST, Value] = {}  # of functions, as far as that was asked for
         self.mentions: dict[ast.AST, list[Guards]] = {}  # of the file's functions: where they are read
-        self.role = Role.REFERENCE  # what a name is used for where nothing else says so
+        self.role = REFERENCE  # what a name is used for where nothing else says so
         self.string_base: int | None = None  # offset of a string annotation that is being read
         self.fstring: ast.JoinedStr | None = None
         self.nested = 0  # how many conditions are around this place: `a and (b or (c and ...))`
@@ -164,7 +165,7 @@ class Lookups(ABC):
         in_fstring = self.fstring is not None and not FSTRINGS_HAVE_PLACES
         if in_fstring and self.fstring is not None:
             place = self.fstring
-        if role is Role.REFERENCE:
+        if role is REFERENCE:
             role = self.role
         # By position, in the order of the class: there are many of them.
         self.uses.append(

@@ -6,7 +6,9 @@ import ast
 
 from torchmigrate.semantics.guards.functions import is_property
 from torchmigrate.semantics.model import (
+    CALL,
     OPAQUE,
+    REFERENCE,
     Binding,
     Candidate,
     Const,
@@ -66,7 +68,7 @@ class Members(Lookups):
             function = made.func
             if isinstance(function, ast.Attribute) and function.attr == "storage":
                 names = (f"{TENSOR}.storage",)
-                self._record(function, names, False, Role.CALL, made, None, None, "storage", "method", ())
+                self._record(function, names, False, CALL, made, None, None, "storage", "method", ())
 
     def _follow(
         self,
@@ -100,7 +102,7 @@ class Members(Lookups):
                         assert isinstance(inner, ast.Attribute), "there are as many as there are attributes"
                         inner = inner.value
                     self._record(
-                        inner, names, sure, Role.REFERENCE, None, None, None, attr, "method", bindings, known
+                        inner, names, sure, REFERENCE, None, None, None, attr, "method", bindings, known
                     )
             if value is UNKNOWN:
                 unknown = number < last or (not names and self._is_unknown(before, attr))

@@ -16,7 +16,7 @@ from torchmigrate.semantics.guards.formulas import FALSE, Formula, negate
 from torchmigrate.semantics.guards.formulas import UNKNOWN as UNKNOWN_TEST
 from torchmigrate.semantics.guards.tests import catches_missing, parse_test
 from torchmigrate.semantics.libraries import LIBRARY_ROOTS
-from torchmigrate.semantics.model import BindingKind, Guards, QualifiedName, Scope, SemanticModel, TryGuard
+from torchmigrate.semantics.model import OTHER, Guards, QualifiedName, Scope, SemanticModel, TryGuard
 from torchmigrate.semantics.values import types
 from torchmigrate.semantics.values.narrowing import narrowed
 from torchmigrate.semantics.values.slots import UNKNOWN, Changes, Env, Frame, Slot, join_slots, unsure, weaken
@@ -28,7 +28,7 @@ from torchmigrate.semantics.walk.statements import Statements
 
 _MOST_REFUSED = 8  # tests of a class that are kept: each of its methods is under all of them
 _SUPPRESS = QualifiedName("contextlib.suppress")
-_LEAVES = ast.Return | ast.Raise | ast.Continue | ast.Break | ast.Expr
+_LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break, ast.Expr)
 
 
 def resolve(tree: ast.Module, source: SourceLike, *, roots: frozenset[str] = LIBRARY_ROOTS) -> SemanticModel:
@@ -242,7 +242,7 @@ class Resolver(Statements):
         before = env.open()
         self._loop_start(node.body)
         self.conditional += 1
-        self.assign(node.target, types.elements(value), BindingKind.OTHER)
+        self.assign(node.target, types.elements(value), OTHER)
         self.conditional -= 1
         env.apply(self._branch(node.body, self.guards)[0])
         env.meet([{}, env.close(before)])
@@ -265,7 +265,7 @@ class Resolver(Statements):
         for item in node.items:
             value = self.eval(item.context_expr)
             if item.optional_vars is not None:
-                self.assign(item.optional_vars, value if has_objects(value) else UNKNOWN, BindingKind.OTHER)
+                self.assign(item.optional_vars, value if has_objects(value) else UNKNOWN, OTHER)
             call = item.context_expr
             if isinstance(call, ast.Call) and call.args and self.peek(call.func) == (_SUPPRESS,):
                 suppressed += call.args
@@ -311,7 +311,7 @@ class Resolver(Statements):
             before = env.open()
             env.apply(raised)
             if handler.name:
-                self.bind(handler.name, UNKNOWN, BindingKind.OTHER, handler)
+                self.bind(handler.name, UNKNOWN, OTHER, handler)
             if guard is not None:
                 self.tries.append((guard, "handler"))
             after, ended = self._branch(handler.body, under("handler"))
@@ -366,7 +366,7 @@ class Resolver(Statements):
             before = env.open()
             self._pattern(case.pattern)
             for name in pattern_names(case.pattern):
-                self.bind(name, UNKNOWN, BindingKind.OTHER, case.pattern)
+                self.bind(name, UNKNOWN, OTHER, case.pattern)
             if case.guard is not None:
                 self.eval(case.guard)
             after, ended = self._branch(case.body, self.guards)

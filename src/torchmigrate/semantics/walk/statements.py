@@ -9,7 +9,16 @@ from torchmigrate.semantics.guards.formulas import UNKNOWN as UNKNOWN_TEST
 from torchmigrate.semantics.guards.formulas import TryWorked, negate
 from torchmigrate.semantics.guards.helpers import demanded
 from torchmigrate.semantics.guards.tests import mark_of, parse_test
-from torchmigrate.semantics.model import BindingKind, Flag, Guards, Instance, QualifiedName, Use, Value
+from torchmigrate.semantics.model import (
+    ASSIGNMENT,
+    BindingKind,
+    Flag,
+    Guards,
+    Instance,
+    QualifiedName,
+    Use,
+    Value,
+)
 from torchmigrate.semantics.values.narrowing import narrowed
 from torchmigrate.semantics.values.operators import augmented
 from torchmigrate.semantics.values.slots import UNKNOWN
@@ -119,7 +128,7 @@ class Statements(Definitions):
         elif isinstance(node.value, ast.Constant) and isinstance(node.value.value, bool):
             value = self._flag(node.value.value) or value
         for target in node.targets:
-            self.assign(target, value, BindingKind.ASSIGNMENT, node.value)
+            self.assign(target, value, ASSIGNMENT, node.value)
             if isinstance(target, ast.Name) and target.id == "pytestmark":
                 self._mark_all(node.value)
             if isinstance(target, ast.Name) and target.id == "__all__":
@@ -170,11 +179,11 @@ class Statements(Definitions):
             for binding in held[1]:
                 if binding.is_import:
                     binding.uses.append(self.offset(target))
-            self.bind(target.id, augmented(held[0], node.op, value), BindingKind.ASSIGNMENT, target)
+            self.bind(target.id, augmented(held[0], node.op, value), ASSIGNMENT, target)
             if target.id == "__all__":
                 self._export(node.value)
         elif isinstance(target, ast.Attribute):
-            self.assign(target, augmented(self.eval(target), node.op, value), BindingKind.ASSIGNMENT)
+            self.assign(target, augmented(self.eval(target), node.op, value), ASSIGNMENT)
         else:
             self.eval(target)
 
@@ -185,9 +194,9 @@ class Statements(Definitions):
             value = self._special(node.value) or value
             if value == UNKNOWN:
                 value = promised
-            self.assign(node.target, value, BindingKind.ASSIGNMENT, node.value)
+            self.assign(node.target, value, ASSIGNMENT, node.value)
         elif isinstance(node.target, ast.Name):
-            self.bind(node.target.id, promised, BindingKind.ASSIGNMENT, node.target)
+            self.bind(node.target.id, promised, ASSIGNMENT, node.target)
 
     def _export(self, node: ast.expr) -> None:
         for item in ast.walk(node):
