@@ -24,7 +24,7 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
             continue
         fix = None
         edit = renamed(file.source, call.func, _OLD, _NEW)
-        if hit.use.sure and not call.args and edit is not None:
+        if hit.use.sure and not hit.use.in_fstring and not call.args and edit is not None:
             fix = fix_by(rule, file, "Replace with `.bool()`", edit)
         yield file.fixes.finding(hit, fix)
 

@@ -27,7 +27,8 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
             continue
         span = file.source.span(value)
         fix = None
-        if given is not None:
+        # In f-strings, places are not sure before Python 3.12.
+        if given is not None and file.source.segment(value) == "False":
             fix = fix_by(rule, file, "Set gradients to None", replaced(file.source, value, "True"))
             span = file.source.span(given)
         yield finding_at(rule, file, span, symbol="torch.optim.Optimizer.zero_grad", fix=fix)
