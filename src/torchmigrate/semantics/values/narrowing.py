@@ -18,8 +18,8 @@ _NOTHING: tuple[Narrowed, Narrowed] = ({}, {})
 class Walk(Protocol):
     """The part of the walk that is asked."""
 
-    frame: Frame
-
+    @property
+    def frame(self) -> Frame: ...
     def peek(self, node: ast.expr) -> Value: ...
     def made(self, item: Local) -> Value: ...
 

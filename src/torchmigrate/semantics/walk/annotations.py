@@ -7,7 +7,8 @@ import ast
 from torchmigrate.semantics.model import ANNOTATION, Const, Instance, Items, Local, QualifiedName, Value
 from torchmigrate.semantics.values import types
 from torchmigrate.semantics.values.slots import UNKNOWN, join_values, stated, unsure
-from torchmigrate.semantics.walk.chains import Chains
+from torchmigrate.semantics.walk.lookups import Lookups
+from torchmigrate.semantics.walk.state import State
 
 _NONE: Value = (Const(None),)
 _SEQUENCES = frozenset(
@@ -25,10 +26,14 @@ _HARMLESS = frozenset(
 )
 
 
-class Annotations(Chains):
+class Annotations:
     """Reads annotations in the current frame."""
 
-    __slots__ = ()
+    __slots__ = ("lookups", "state")
+
+    def __init__(self, state: State, lookups: Lookups) -> None:
+        self.state = state
+        self.lookups = lookups
 
     def annotation(self, node: ast.expr | None) -> Value:
         """The value that a parameter or variable with this annotation holds; records the names in it.
@@ -38,11 +43,12 @@ class Annotations(Chains):
         return UNKNOWN if node is None else stated(self._annotation(node))
 
     def _annotation(self, node: ast.expr) -> Value:
-        before, self.role = self.role, ANNOTATION
+        state = self.state
+        before, state.role = state.role, ANNOTATION
         try:
-            value = self.eval(node)
+            value = state.eval(node)
         finally:
-            self.role = before
+            state.role = before
         if value is not UNKNOWN and len(value) == 1 and not isinstance(node, ast.Subscript):
             return self._instance(value)
         if isinstance(node, (ast.Subscript, ast.BinOp)):
@@ -60,13 +66,13 @@ class Annotations(Chains):
 
     def made(self, item: Local) -> Value:
         """An object of a class of this file."""
-        info = self.classes.get(item.node)
+        info = self.state.classes.get(item.node)
         return (Instance(info.library, info.certain, item),) if info is not None else UNKNOWN
 
     def promise(self, node: ast.expr) -> Value:
         """What an annotation promises, without recording what it names."""
         if isinstance(node, (ast.Name, ast.Attribute)):
-            value = self.peek(node)
+            value = self.lookups.peek(node)
             if isinstance(node, ast.Name) and value is UNKNOWN and node.id in ("int", "float", "bool"):
                 return (types.NUMBER,)
             return self._instance(value) if len(value) == 1 else UNKNOWN
@@ -79,7 +85,7 @@ class Annotations(Chains):
         return UNKNOWN
 
     def _generic(self, node: ast.Subscript) -> Value:
-        value = self.peek(node.value)
+        value = self.lookups.peek(node.value)
         name = ""
         if len(value) == 1 and isinstance(value[0], QualifiedName):
             name = value[0].name
@@ -111,14 +117,15 @@ class Annotations(Chains):
 
     def returned(self, node: ast.AST) -> Value:
         """What a call of a function of this file gives: what it says."""
+        state = self.state
         if not isinstance(node, ast.FunctionDef) or node.returns is None:
             return UNKNOWN
-        value = self.returns.get(node)
+        value = state.returns.get(node)
         if value is None:
             value = stated(self.promise(node.returns))
             if not all(map(self._is_harmless, node.decorator_list)):
                 value = unsure(value)
-            self.returns[node] = value
+            state.returns[node] = value
         return value
 
     def _is_harmless(self, mark: ast.expr) -> bool:
@@ -126,11 +133,11 @@ class Annotations(Chains):
         name = func.id if isinstance(func, ast.Name) else func.attr if isinstance(func, ast.Attribute) else ""
         if name in _HARMLESS:
             return True
-        value = self.peek(func)
+        value = self.lookups.peek(func)
         return (
             len(value) == 1
             and isinstance(value[0], QualifiedName)
-            and value[0].name.partition(".")[0] in self.roots
+            and value[0].name.partition(".")[0] in self.state.roots
         )
 
 

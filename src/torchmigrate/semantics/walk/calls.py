@@ -11,6 +11,7 @@ from torchmigrate.semantics.values.objects import MODULE, TENSOR, is_a
 from torchmigrate.semantics.values.slots import UNKNOWN, believed, join_values, stated, unsure
 from torchmigrate.semantics.values.types import TENSORS
 from torchmigrate.semantics.walk.annotations import Annotations
+from torchmigrate.semantics.walk.state import State
 
 REGISTERS = frozenset(["register_buffer", "register_parameter", "add_module", "register_module"])
 PLAIN_CALLS = frozenset("enumerate zip iter next list tuple reversed sorted super".split())
@@ -26,10 +27,14 @@ _PASSING = frozenset(
 )
 
 
-class Calls(Annotations):
+class Calls:
     """Evaluates what calls give, once their function and arguments have been walked."""
 
-    __slots__ = ()
+    __slots__ = ("annotations", "state")
+
+    def __init__(self, state: State, annotations: Annotations) -> None:
+        self.state = state
+        self.annotations = annotations
 
     def call_value(self, node: ast.Call, callee: Value, values: list[Value]) -> Value:
         """What calling something known gives. values: of the positional arguments."""
@@ -47,8 +52,8 @@ class Calls(Annotations):
             return self._object_call(item)
         if isinstance(item, Local):
             if isinstance(item.node, ast.ClassDef):
-                return self.made(item)
-            return self.returned(item.node)
+                return self.annotations.made(item)
+            return self.annotations.returned(item.node)
         return UNKNOWN
 
     def _library_call(self, item: QualifiedName, node: ast.Call, values: list[Value]) -> Value:
@@ -100,14 +105,12 @@ class Calls(Annotations):
             return UNKNOWN if result is OPAQUE else (result,)
         if not item.cls or not is_a(item.cls, MODULE):
             return UNKNOWN
-        info = self.classes.get(item.local.node)
+        info = self.state.classes.get(item.local.node)
         forward = info.find("forward") if info is not None else UNKNOWN
         if forward is None:
             return (types.object_call(item.cls, item.sure),)
         value = self._one_call(forward[0], _NO_CALL, []) if len(forward) == 1 else UNKNOWN
         return value if value is not UNKNOWN else (types.MAYBE_TENSOR,)
-
-    # ---- Python's own functions ------------------------------------------------------------------------
 
     def plain_call(self, name: str, node: ast.Call, values: list[Value]) -> Value:
         if name == "super":
@@ -129,8 +132,9 @@ class Calls(Annotations):
 
     def _super(self) -> Value:
         """`super()`: an object of the class's bases."""
-        owner = self.frame.owner
-        if owner is None or self.frame.self_name is None:
+        state = self.state
+        owner = state.frame.owner
+        if owner is None or state.frame.self_name is None:
             return UNKNOWN
         for parent in owner.parents:
             if parent is None:
@@ -141,17 +145,16 @@ class Calls(Annotations):
                 return (Instance(owner.library, owner.certain),)
         return UNKNOWN
 
-    # ---- what a module registers -------------------------------------------------------------------------
-
     def register(self, node: ast.Call, values: list[Value]) -> None:
         """Note `self.register_buffer("name", tensor)` and its like as an attribute of the class."""
-        func, owner = node.func, self.frame.owner
+        state = self.state
+        func, owner = node.func, state.frame.owner
         if (
             not isinstance(func, ast.Attribute)
             or func.attr not in REGISTERS
             or owner is None
             or not isinstance(func.value, ast.Name)
-            or func.value.id != self.frame.self_name
+            or func.value.id != state.frame.self_name
             or not node.args
         ):
             return

@@ -16,15 +16,24 @@ from torchmigrate.semantics.model import (
 )
 from torchmigrate.semantics.values import distinctive
 from torchmigrate.semantics.values.slots import NOTHING, UNKNOWN
+from torchmigrate.semantics.walk.lookups import Lookups
 from torchmigrate.semantics.walk.members import Members
+from torchmigrate.semantics.walk.state import State
+from torchmigrate.semantics.walk.uses import Uses
 
 _NONE = Const(None)
 
 
-class Chains(Members):
+class Chains:
     """Follows chains from the current frame."""
 
-    __slots__ = ()
+    __slots__ = ("lookups", "members", "state", "uses")
+
+    def __init__(self, state: State, uses: Uses, lookups: Lookups, members: Members) -> None:
+        self.state = state
+        self.uses = uses
+        self.lookups = lookups
+        self.members = members
 
     def chain(
         self,
@@ -34,6 +43,7 @@ class Chains(Members):
         decorates: ast.AST | None = None,
     ) -> Value:
         """The value of a name or attribute chain; records its use where it is a library's."""
+        state = self.state
         attrs: list[str] = []
         base: ast.expr = node
         while base.__class__ is ast.Attribute:
@@ -42,17 +52,17 @@ class Chains(Members):
         bindings: tuple[Binding, ...] = ()
         if base.__class__ is ast.Name:
             name: str = base.id
-            frame = self.frame
-            value, bindings = frame.env.get(name) or self.lookup(name)
+            frame = state.frame
+            value, bindings = frame.env.get(name) or self.lookups.lookup(name)
             if attrs and name == frame.self_name and attrs[-1] in frame.stored:
                 value, bindings = frame.env[f"{name}.{attrs.pop()}"]
         else:
-            value = self.eval(base)
+            value = state.eval(base)
         if value is UNKNOWN and not (attrs and attrs[0] in distinctive.NAMED):  # most are
             return UNKNOWN
-        return self._chain_of(node, base, value, bindings, attrs, role, call, decorates)
+        return self.chain_of(node, base, value, bindings, attrs, role, call, decorates)
 
-    def _chain_of(
+    def chain_of(
         self,
         node: ast.expr,
         base: ast.expr,
@@ -64,16 +74,17 @@ class Chains(Members):
         decorates: ast.AST | None,
     ) -> Value:
         """The value of a chain whose first part, `base`, holds `value`; the last of `attrs` comes first."""
+        state = self.state
         if value is UNKNOWN:
-            if attrs and attrs[0] in distinctive.ONLY and self.imports_torch:
-                self._only(node, attrs[0], role, call, decorates, bindings)
-            elif len(attrs) == 1 and attrs[0] in distinctive.OF_STORAGES and self.imports_torch:
-                self._storage(node)
+            if attrs and attrs[0] in distinctive.ONLY and state.imports_torch:
+                self.members.record_only(node, attrs[0], role, call, decorates, bindings)
+            elif len(attrs) == 1 and attrs[0] in distinctive.OF_STORAGES and state.imports_torch:
+                self.members.record_storage(node)
             return UNKNOWN
         for binding in bindings:
             if binding.target is not None:
-                binding.uses.append(self.offset(base))
-                if self.string_base is not None:
+                binding.uses.append(state.offset(base))
+                if state.string_base is not None:
                     binding.in_string = True
         if len(value) == 1:
             item = value[0]
@@ -85,17 +96,17 @@ class Chains(Members):
                     return (QualifiedName(f"items.{attrs[0]}", True, "method", item),)
                 if attrs:
                     return UNKNOWN
-                self.mention(value)
+                self.uses.mention(value)
                 return value
         if not value:
             return NOTHING
         if not attrs:
             if len(value) > 1:
-                self._record_names(node, value, attrs, role, call, decorates, bindings)
+                self.members.record_names(node, value, attrs, role, call, decorates, bindings)
             return value
         attrs.reverse()
-        value = self._follow(node, value, attrs, role, call, decorates, bindings)
-        self.mention(value)
+        value = self.members.follow(node, value, attrs, role, call, decorates, bindings)
+        self.uses.mention(value)
         return value
 
     def _library_chain(
@@ -109,6 +120,7 @@ class Chains(Members):
         bindings: tuple[Binding, ...],
     ) -> Value:
         """The value where the one candidate is of a library; the last of `attrs` comes first."""
+        state = self.state
         rest = ""
         name = item.name
         value: Value = (item,)
@@ -117,12 +129,12 @@ class Chains(Members):
             rest = ".".join(attrs)
             name = f"{name}.{rest}"
             value = (QualifiedName(name, item.sure, item.via, taken=item.taken),)
-        if name.partition(".")[0] in self.roots and "." in name:
+        if name.partition(".")[0] in state.roots and "." in name:
             sole = bindings[0] if len(bindings) == 1 and bindings[0].target is not None else None
             via = item.via
             if via == "import" and bindings and all(binding.target is None for binding in bindings):
                 via = "alias"
-            self._record(node, (name,), item.sure, role, call, decorates, sole, rest, via, bindings)
+            self.uses.record(node, (name,), item.sure, role, call, decorates, sole, rest, via, bindings)
             if item.taken:
-                self.uses[-1].taken = {name: item.taken}
+                state.uses[-1].taken = {name: item.taken}
         return value

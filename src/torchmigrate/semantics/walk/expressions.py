@@ -1,4 +1,4 @@
-"""The expression half of the walk: what an expression may be, and which library names it uses."""
+"""What an expression may be, and which library names it uses."""
 
 from __future__ import annotations
 
@@ -28,11 +28,17 @@ from torchmigrate.semantics.model import (
     Value,
 )
 from torchmigrate.semantics.values import types
-from torchmigrate.semantics.values.narrowing import Narrowed, narrowed
+from torchmigrate.semantics.values.narrowing import Narrowed
 from torchmigrate.semantics.values.operators import binary, compared, item_of, unpacked
 from torchmigrate.semantics.values.slots import NOTHING, UNKNOWN, join_values
+from torchmigrate.semantics.walk.bindings import Bindings
 from torchmigrate.semantics.walk.bound import target_names
 from torchmigrate.semantics.walk.calls import PLAIN_CALLS, REGISTERS, Calls
+from torchmigrate.semantics.walk.chains import Chains
+from torchmigrate.semantics.walk.lookups import Lookups
+from torchmigrate.semantics.walk.state import State
+from torchmigrate.semantics.walk.tests import Tests
+from torchmigrate.semantics.walk.uses import Uses
 from torchmigrate.source.trees import children
 
 _MOST_ITEMS = 16  # elements of a tuple or list that are kept apart
@@ -42,48 +48,71 @@ _CASTS = frozenset(["typing.cast", "typing_extensions.cast"])
 _DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+\Z")
 
 
-class Expressions(Calls):
+class Expressions:
     """Evaluates expressions in the current frame."""
 
-    __slots__ = ()
+    __slots__ = ("bindings", "calls", "chains", "lookups", "state", "tests", "uses")
+
+    def __init__(
+        self,
+        state: State,
+        uses: Uses,
+        lookups: Lookups,
+        bindings: Bindings,
+        tests: Tests,
+        chains: Chains,
+        calls: Calls,
+    ) -> None:
+        self.state = state
+        self.uses = uses
+        self.lookups = lookups
+        self.bindings = bindings
+        self.tests = tests
+        self.chains = chains
+        self.calls = calls
 
     def eval(self, node: ast.expr) -> Value:
         """What `node` may be; every name inside it is visited exactly once."""
+        state = self.state
         kind = node.__class__
         if kind is ast.Name:  # without a call for those of which nothing is known: most of all expressions
             name: str = node.id  # type: ignore[attr-defined]
-            value, bindings = self.frame.env.get(name) or self.lookup(name)
+            value, bindings = state.frame.env.get(name) or self.lookups.lookup(name)
             if value is not UNKNOWN:
-                value = self._chain_of(node, node, value, bindings, [], REFERENCE, None, None)
+                value = self.chains.chain_of(node, node, value, bindings, [], REFERENCE, None, None)
                 if value is not UNKNOWN:
-                    self.values[id(node)] = value
+                    state.values[id(node)] = value
             return value
-        if kind is ast.Constant and self.role is not ANNOTATION:
-            self.values[id(node)] = value = _constant_value(node.value)  # type: ignore[attr-defined]
+        if kind is ast.Constant and state.role is not ANNOTATION:
+            state.values[id(node)] = value = _constant_value(node.value)  # type: ignore[attr-defined]
             return value
         handler = _EVALUATE.get(kind)
         if handler is not None:
             value = handler(self, node)
             if value is not UNKNOWN:
-                self.values[id(node)] = value
+                state.values[id(node)] = value
             return value
         for child in children(node):
             if isinstance(child, ast.expr):
                 self.eval(child)
         return UNKNOWN
 
+    def _attribute(self, node: ast.Attribute) -> Value:
+        return self.chains.chain(node)
+
     def _constant(self, node: ast.Constant) -> Value:
-        if self.role is ANNOTATION and isinstance(node.value, str):
+        if self.state.role is ANNOTATION and isinstance(node.value, str):
             return self._string_annotation(node)
         return _constant_value(node.value)  # of `Literal["a"]` and its like
 
     def _string_annotation(self, node: ast.Constant) -> Value:
+        state = self.state
         text = node.value
         assert isinstance(text, str), "the caller looked"
-        if self.string_base is not None or node.lineno != node.end_lineno or not text.isascii():
+        if state.string_base is not None or node.lineno != node.end_lineno or not text.isascii():
             return UNKNOWN
-        start = self.offset(node)
-        raw = self.source.text[start : self.end_offset(node)]
+        start = state.offset(node)
+        raw = state.source.text[start : state.end_offset(node)]
         quote = raw[:1]
         if quote not in "'\"" or raw != quote + text + quote:
             return UNKNOWN
@@ -93,13 +122,14 @@ class Expressions(Calls):
             return UNKNOWN
         if getattr(inner, "end_lineno", 1) != 1:
             return UNKNOWN
-        self.string_base = start + 1
+        state.string_base = start + 1
         try:
             return self.eval(inner)
         finally:
-            self.string_base = None
+            state.string_base = None
 
     def _call(self, node: ast.Call) -> Value:
+        state = self.state
         func = node.func
         kind = func.__class__
         name = ""
@@ -109,28 +139,29 @@ class Expressions(Calls):
                 special = self._special_call(node, name)
                 if special is not None:
                     return special
-            callee = self.chain(func, CALL, node)
+            callee = self.chains.chain(func, CALL, node)
         else:
             callee = self.eval(func)
         values: list[Value] = []
         if node.args or node.keywords:
-            before, self.role = self.role, REFERENCE
+            before, state.role = state.role, REFERENCE
             evaluate = self.eval
             for argument in node.args:
                 values.append(evaluate(argument))
             for keyword in node.keywords:
                 evaluate(keyword.value)
-            self.role = before
+            state.role = before
         if name in REGISTERS:
-            self.register(node, values)
+            self.calls.register(node, values)
         if callee is not UNKNOWN:
-            return self.call_value(node, callee, values)
+            return self.calls.call_value(node, callee, values)
         if name in PLAIN_CALLS and kind is ast.Name:
-            return self.plain_call(name, node, values)
+            return self.calls.plain_call(name, node, values)
         return UNKNOWN
 
     def _special_call(self, node: ast.Call, name: str) -> Value | None:
         """`getattr(torch, "qr")`, and dotted names in the strings of `mock.patch` and its like."""
+        state = self.state
         if name == "getattr" and 2 <= len(node.args) <= 3 and not node.keywords:
             second = node.args[1]
             if (
@@ -150,10 +181,10 @@ class Expressions(Calls):
                 names = tuple(
                     item.name
                     for item in out
-                    if isinstance(item, QualifiedName) and item.name.partition(".")[0] in self.roots
+                    if isinstance(item, QualifiedName) and item.name.partition(".")[0] in state.roots
                 )
                 if names and len(node.args) == 2:
-                    self._record(node, names, False, REFERENCE, None, None, None, "", "getattr")
+                    self.uses.record(node, names, False, REFERENCE, None, None, None, "", "getattr")
                 return out or UNKNOWN
         elif name == "importorskip":
             return self._imported_or_skipped(node)
@@ -165,14 +196,15 @@ class Expressions(Calls):
                 isinstance(first, ast.Constant)
                 and isinstance(first.value, str)
                 and _DOTTED.match(first.value)
-                and first.value.partition(".")[0] in self.roots
+                and first.value.partition(".")[0] in state.roots
             ):
-                self._record(first, (first.value,), False, Role.STRING, None, None, None, "", "import")
+                self.uses.record(first, (first.value,), False, Role.STRING, None, None, None, "", "import")
         return None
 
     def _cast(self, node: ast.Call) -> Value | None:
         """`cast(Module, x)`: the first argument is an annotation, and the second comes back as it is."""
-        value = self.peek(node.func)
+        state = self.state
+        value = self.lookups.peek(node.func)
         only = value[0] if len(value) == 1 else None
         if (
             not isinstance(only, QualifiedName)
@@ -181,24 +213,25 @@ class Expressions(Calls):
             or node.keywords
         ):
             return None
-        before = self.role
-        self.role = ANNOTATION
+        before = state.role
+        state.role = ANNOTATION
         self.eval(node.args[0])
-        self.role = REFERENCE
+        state.role = REFERENCE
         value = self.eval(node.args[1])
-        self.role = before
+        state.role = before
         return value
 
     def _imported_or_skipped(self, node: ast.Call) -> Value | None:
         """`torch = pytest.importorskip("torch")`: what the import gives, wherever anything runs after it."""
         first = node.args[0] if node.args else None
         module = first.value if isinstance(first, ast.Constant) else None
-        if not isinstance(module, str) or module.partition(".")[0] not in self.roots:
+        if not isinstance(module, str) or module.partition(".")[0] not in self.state.roots:
             return None
         return (QualifiedName(module, False, "alias"),)
 
     def _operation(self, node: ast.BinOp | ast.UnaryOp | ast.Subscript) -> None:
-        self.operations.append(Operation(node, self.frame.scope, self.guards, self.fstring))
+        state = self.state
+        state.operations.append(Operation(node, state.frame.scope, state.guards, state.fstring))
 
     def _bin_op(self, node: ast.BinOp) -> Value:
         # Long sums lean to the left: walked in a loop, so that they cannot exhaust the stack.
@@ -234,62 +267,56 @@ class Expressions(Calls):
 
     def _bool_op(self, node: ast.BoolOp) -> Value:
         # Later operands run only when the earlier ones did not decide: `hasattr(torch, "x") and torch.x()`.
-        outer = self.guards
+        state = self.state
+        outer = state.guards
         both = isinstance(node.op, ast.And)
         value: Value = NOTHING
         kept: Narrowed = {}
-        self.nested += 1
-        followed = self.nested <= _MOST_NESTED
+        state.nested += 1
+        followed = state.nested <= _MOST_NESTED
         for operand in node.values:
             value = join_values(value, self.eval(operand))
             if not followed:
                 continue
-            test = parse_test(operand, self.peek)
+            test = parse_test(operand, self.lookups.peek)
             if test is not UNKNOWN_TEST:  # some conditions have thousands of operands
-                self.guards = Guards(formula=test if both else negate(test), outer=self.guards)
+                state.guards = Guards(formula=test if both else negate(test), outer=state.guards)
             if operand.__class__ is not ast.Name:
-                for name, slot in self.narrow(narrowed(operand, self)[0 if both else 1]).items():
+                for name, slot in self.tests.narrow(self.tests.narrowed(operand)[0 if both else 1]).items():
                     kept.setdefault(name, slot)
-        self.nested -= 1
-        self.guards = outer
-        self.frame.env.apply(kept)
+        state.nested -= 1
+        state.guards = outer
+        state.frame.env.apply(kept)
         return value
 
     def _if_exp(self, node: ast.IfExp) -> Value:
+        state = self.state
         self.eval(node.test)
-        test = parse_test(node.test, self.peek)
+        test = parse_test(node.test, self.lookups.peek)
         if test is not UNKNOWN_TEST:
-            self.tests[id(node.test)] = test
-        positive, negative = narrowed(node.test, self)
-        outer = self.guards
-        self.guards = Guards(formula=test, outer=outer)
-        kept = self.narrow(positive)
+            state.tests[id(node.test)] = test
+        positive, negative = self.tests.narrowed(node.test)
+        outer = state.guards
+        state.guards = Guards(formula=test, outer=outer)
+        kept = self.tests.narrow(positive)
         first = self.eval(node.body)
-        self.frame.env.apply(kept)
-        self.guards = Guards(formula=negate(test), outer=outer)
-        kept = self.narrow(negative)
+        state.frame.env.apply(kept)
+        state.guards = Guards(formula=negate(test), outer=outer)
+        kept = self.tests.narrow(negative)
         second = self.eval(node.orelse)
-        self.frame.env.apply(kept)
-        self.guards = outer
+        state.frame.env.apply(kept)
+        state.guards = outer
         return join_values(first, second)
 
-    def narrow(self, known: Narrowed) -> Narrowed:
-        """Hold names to what a test says of them; what they held before."""
-        if not known:
-            return known
-        env = self.frame.env
-        kept = {name: env[name] for name in known}
-        env.apply(known)
-        return kept
-
     def _subscript(self, node: ast.Subscript) -> Value:
+        state = self.state
         self._operation(node)
         value = self.eval(node.value)
-        before = self.role
+        before = state.role
         if before is not ANNOTATION:
-            self.role = REFERENCE
+            state.role = REFERENCE
         self.eval(node.slice)
-        self.role = before
+        state.role = before
         return UNKNOWN if value is UNKNOWN else item_of(value, node.slice)
 
     def _sequence(self, node: ast.Tuple | ast.List) -> Value:
@@ -312,23 +339,25 @@ class Expressions(Calls):
         return (Items((joined,), True, True),) if has_objects(joined) else UNKNOWN
 
     def _joined(self, node: ast.JoinedStr) -> Value:
-        before = self.fstring
-        self.fstring = before or node
+        state = self.state
+        before = state.fstring
+        state.fstring = before or node
         for part in node.values:
             if isinstance(part, ast.FormattedValue):
                 self.eval(part.value)
                 if isinstance(part.format_spec, ast.JoinedStr):
                     self._joined(part.format_spec)
-        self.fstring = before
+        state.fstring = before
         return UNKNOWN
 
     def _named(self, node: ast.NamedExpr) -> Value:
+        state = self.state
         value = self.eval(node.value)
-        scope = self.frame.scope
-        while self.frame.scope.kind == "comprehension" and self.frame.scope.parent is not None:
-            self.frame.scope = self.frame.scope.parent  # a walrus binds in the scope around comprehensions
-        self.bind(node.target.id, value, OTHER, node)
-        self.frame.scope = scope
+        scope = state.frame.scope
+        while state.frame.scope.kind == "comprehension" and state.frame.scope.parent is not None:
+            state.frame.scope = state.frame.scope.parent  # a walrus binds in the scope around comprehensions
+        self.bindings.bind(node.target.id, value, OTHER, node)
+        state.frame.scope = scope
         return value
 
     def _lambda(self, node: ast.Lambda) -> Value:
@@ -353,8 +382,8 @@ class Expressions(Calls):
                     self._hold(generator.target, types.elements(value))
                 for test in generator.ifs:
                     self.eval(test)
-                    self.narrow(
-                        {name: slot for name, slot in narrowed(test, self)[0].items() if name in names}
+                    self.tests.narrow(
+                        {name: slot for name, slot in self.tests.narrowed(test)[0].items() if name in names}
                     )
             if isinstance(node, ast.DictComp):
                 self.eval(node.key)
@@ -369,25 +398,27 @@ class Expressions(Calls):
 
     def _hold(self, target: ast.expr, value: Value) -> None:
         """Let the names of a comprehension's target, which are bound, hold a value."""
+        state = self.state
         if isinstance(target, ast.Name):
-            self.frame.env[target.id] = (value, self.frame.env[target.id][1])
+            state.frame.env[target.id] = (value, state.frame.env[target.id][1])
         elif isinstance(target, (ast.Tuple, ast.List)) and value is not UNKNOWN:
             for element, part in zip(target.elts, unpacked(value, len(target.elts)), strict=True):
                 self._hold(element, part)
 
     def _inside(self, kind: str, node: ast.AST, names: list[str], body: Callable[[], object]) -> None:
         """Run `body` with `names` bound to something unknown, in a scope of their own."""
-        outer = self.frame.scope
+        state = self.state
+        outer = state.frame.scope
         scope = Scope(kind, node, outer)
-        self.scopes.append(scope)
-        env = self.frame.env
+        state.scopes.append(scope)
+        env = state.frame.env
         saved = {name: env.get(name) for name in names}
-        self.frame.scope = scope
+        state.frame.scope = scope
         for name in names:
-            binding = self.new_binding(name, PARAMETER if kind == "function" else OTHER, node)
+            binding = self.bindings.new_binding(name, PARAMETER if kind == "function" else OTHER, node)
             env[name] = (UNKNOWN, (binding,))
         body()
-        self.frame.scope = outer
+        state.frame.scope = outer
         env.apply(saved)
 
 
@@ -428,7 +459,7 @@ def with_defaults(arguments: ast.arguments) -> list[tuple[ast.arg, ast.expr]]:
 
 
 _EVALUATE: dict[type, Callable[..., Value]] = {
-    ast.Attribute: Expressions.chain,
+    ast.Attribute: Expressions._attribute,
     ast.Constant: Expressions._constant,
     ast.Call: Expressions._call,
     ast.BinOp: Expressions._bin_op,

@@ -22,7 +22,9 @@ from torchmigrate.semantics.model import (
 from torchmigrate.semantics.values import distinctive, types
 from torchmigrate.semantics.values.objects import TENSOR, common_class
 from torchmigrate.semantics.values.slots import UNKNOWN, believed, met, stated
-from torchmigrate.semantics.walk.lookups import Lookups
+from torchmigrate.semantics.walk.annotations import Annotations
+from torchmigrate.semantics.walk.state import State
+from torchmigrate.semantics.walk.uses import Uses
 
 _NONE = Const(None)
 
@@ -33,12 +35,17 @@ def _named_as_module(node: ast.expr) -> bool:
     return name.strip("_") in distinctive.MODULES_AS_OBJECTS
 
 
-class Members(Lookups):
+class Members:
     """Follows attributes of objects."""
 
-    __slots__ = ()
+    __slots__ = ("annotations", "state", "uses")
 
-    def _only(
+    def __init__(self, state: State, uses: Uses, annotations: Annotations) -> None:
+        self.state = state
+        self.uses = uses
+        self.annotations = annotations
+
+    def record_only(
         self,
         node: ast.expr,
         attr: str,
@@ -48,29 +55,30 @@ class Members(Lookups):
         bindings: tuple[Binding, ...],
     ) -> None:
         """Record an attribute that only objects of one class have, of an object of which nothing is known."""
+        state = self.state
         if call is None and attr not in distinctive.ONLY_ATTRIBUTES:
             return
         if (
-            (self.lazy and attr in distinctive.LAZY)
-            or self.lookalikes
+            (state.lazy and attr in distinctive.LAZY)
+            or state.lookalikes
             or any(binding.is_import for binding in bindings)
             or (isinstance(node, ast.Attribute) and _named_as_module(node.value))
         ):
             return  # `scipy.linalg.lu_solve(...)`
-        self._record(
+        self.uses.record(
             node, (f"{distinctive.ONLY[attr]}.{attr}",), False, role, call, decorates, None, "", "method"
         )
 
-    def _storage(self, node: ast.expr) -> None:
+    def record_storage(self, node: ast.expr) -> None:
         """Record the `x.storage` of `x.storage().resize_(0)`: only storages of tensors have such methods."""
         made = node.value if isinstance(node, ast.Attribute) else None
         if isinstance(made, ast.Call) and not made.args and not made.keywords:
             function = made.func
             if isinstance(function, ast.Attribute) and function.attr == "storage":
                 names = (f"{TENSOR}.storage",)
-                self._record(function, names, False, CALL, made, None, None, "storage", "method", ())
+                self.uses.record(function, names, False, CALL, made, None, None, "storage", "method", ())
 
-    def _follow(
+    def follow(
         self,
         node: ast.expr,
         value: Value,
@@ -93,7 +101,7 @@ class Members(Lookups):
             if names:
                 start, bindings = number + 1, bindings if number == 0 else ()
                 if number == last:
-                    self._record(
+                    self.uses.record(
                         node, names, sure, role, call, decorates, None, attr, "method", bindings, known
                     )
                 elif attr not in distinctive.ORDINARY:
@@ -101,16 +109,16 @@ class Members(Lookups):
                     for _ in range(last - number):
                         assert isinstance(inner, ast.Attribute), "there are as many as there are attributes"
                         inner = inner.value
-                    self._record(
+                    self.uses.record(
                         inner, names, sure, REFERENCE, None, None, None, attr, "method", bindings, known
                     )
             if value is UNKNOWN:
                 unknown = number < last or (not names and self._is_unknown(before, attr))
-                if unknown and attrs[-1] in distinctive.ONLY and self.imports_torch:
-                    self._only(node, attrs[-1], role, call, decorates, bindings)
+                if unknown and attrs[-1] in distinctive.ONLY and self.state.imports_torch:
+                    self.record_only(node, attrs[-1], role, call, decorates, bindings)
                 return UNKNOWN
         if start <= last:
-            self._record_names(node, value, attrs[start:], role, call, decorates, bindings)
+            self.record_names(node, value, attrs[start:], role, call, decorates, bindings)
         return value
 
     def _step(self, value: Value, attr: str) -> tuple[Value, tuple[str, ...], bool, bool]:
@@ -150,14 +158,14 @@ class Members(Lookups):
         """Whether an object may be of a class of which nothing is known, and have an attribute from there."""
         for item in value:
             if isinstance(item, Instance):
-                info = self.classes.get(item.local.node) if item.local is not None else None
+                info = self.state.classes.get(item.local.node) if item.local is not None else None
                 if info is not None and not info.library and not info.certain and info.find(attr) is None:
                     return True
             elif item is OPAQUE or (isinstance(item, QualifiedName) and item.via == "method"):
                 return True
         return False
 
-    def _record_names(
+    def record_names(
         self,
         node: ast.expr,
         value: Value,
@@ -168,9 +176,10 @@ class Members(Lookups):
         bindings: tuple[Binding, ...],
     ) -> None:
         """Record the candidates of a chain that are library names."""
+        state = self.state
         found = [item for item in value if isinstance(item, QualifiedName) and item.via != "method"]
         names = [
-            item.name for item in found if "." in item.name and item.name.partition(".")[0] in self.roots
+            item.name for item in found if "." in item.name and item.name.partition(".")[0] in state.roots
         ]
         if not names:
             return
@@ -180,7 +189,7 @@ class Members(Lookups):
         if via == "import" and bindings and not imported:
             via = "alias"
         sole = imported[0] if len(imported) == 1 and len(bindings) == 1 else None
-        self._record(
+        self.uses.record(
             node,
             tuple(dict.fromkeys(names)),
             sure,
@@ -196,15 +205,16 @@ class Members(Lookups):
         for item in found:  # the same name may be a sure candidate and one that is not
             held = places.get(item.name, item.taken)
             places[item.name] = met(held, item.taken)
-        self.uses[-1].taken = {name: taken for name, taken in places.items() if taken}
+        state.uses[-1].taken = {name: taken for name, taken in places.items() if taken}
 
     def member(self, item: Instance, attr: str) -> tuple[Value, str]:
         """What an attribute of an object is, and its qualified name if it is a library's."""
+        state = self.state
         if item.stated:
             held, name = self.member(believed(item), attr)
             return stated(held), name
         if item.local is not None:
-            info = self.classes.get(item.local.node)
+            info = state.classes.get(item.local.node)
             found = info.find(attr) if info is not None else UNKNOWN
             if found is not None:
                 return self.read(found), ""
@@ -220,13 +230,13 @@ class Members(Lookups):
             return UNKNOWN, ""
         if isinstance(result, QualifiedName) and types.gives_itself(cls, attr):
             result = QualifiedName(result.name, result.sure, "method", item)
-        return (result,), f"{cls}.{attr}" if cls.partition(".")[0] in self.roots else ""
+        return (result,), f"{cls}.{attr}" if cls.partition(".")[0] in state.roots else ""
 
     def read(self, held: Value) -> Value:
         """What reading an attribute that holds this gives: a property is called."""
         for item in held:
             if isinstance(item, Local) and is_property(item.node):
-                return self.returned(item.node)
+                return self.annotations.returned(item.node)
         return held
 
 

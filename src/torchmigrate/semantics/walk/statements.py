@@ -19,10 +19,15 @@ from torchmigrate.semantics.model import (
     Use,
     Value,
 )
-from torchmigrate.semantics.values.narrowing import narrowed
 from torchmigrate.semantics.values.operators import augmented
 from torchmigrate.semantics.values.slots import UNKNOWN
-from torchmigrate.semantics.walk.definitions import Definitions
+from torchmigrate.semantics.walk.annotations import Annotations
+from torchmigrate.semantics.walk.assignments import Assignments
+from torchmigrate.semantics.walk.bindings import Bindings
+from torchmigrate.semantics.walk.expressions import Expressions
+from torchmigrate.semantics.walk.lookups import Lookups
+from torchmigrate.semantics.walk.state import State
+from torchmigrate.semantics.walk.tests import Tests
 from torchmigrate.source.trees import children
 
 # Expressions that may be about versions, or about whether a name is there.
@@ -68,19 +73,37 @@ def _results(node: ast.expr) -> set[ast.expr]:
     return found
 
 
-class Statements(Definitions):
+class Statements:
     """Walks one statement of a block."""
 
-    __slots__ = ()
+    __slots__ = ("annotations", "assignments", "bindings", "expressions", "lookups", "state", "tests")
 
-    def _children(self, statement: ast.stmt) -> None:
+    def __init__(
+        self,
+        state: State,
+        lookups: Lookups,
+        bindings: Bindings,
+        annotations: Annotations,
+        tests: Tests,
+        expressions: Expressions,
+        assignments: Assignments,
+    ) -> None:
+        self.state = state
+        self.lookups = lookups
+        self.bindings = bindings
+        self.annotations = annotations
+        self.tests = tests
+        self.expressions = expressions
+        self.assignments = assignments
+
+    def visit_children(self, statement: ast.stmt) -> None:
         for child in children(statement):
             if isinstance(child, ast.expr):
-                self.eval(child)
+                self.expressions.eval(child)
 
-    def _expr(self, node: ast.Expr) -> bool:
+    def visit_expr(self, node: ast.Expr) -> bool:
         value = node.value
-        self.eval(value)
+        self.expressions.eval(value)
         if not isinstance(value, ast.Call):
             return False
         owner = value.func.value if isinstance(value.func, ast.Attribute) else None
@@ -91,44 +114,45 @@ class Statements(Definitions):
 
     def _demand(self, call: ast.Call) -> None:
         """What `pytest.importorskip("torch", minversion="2.0")` asks for holds in what follows."""
+        state = self.state
         func = call.func
         name = func.id if isinstance(func, ast.Name) else func.attr if isinstance(func, ast.Attribute) else ""
         if name == "importorskip":
-            test = demanded(call, self.peek)
+            test = demanded(call, self.lookups.peek)
             if test is not UNKNOWN_TEST:
-                self.guards = Guards(formula=test, outer=self.guards)
+                state.guards = Guards(formula=test, outer=state.guards)
 
     def ends(self, call: ast.Call) -> bool:
         """Whether nothing runs after a call: `sys.exit()`, `self.skipTest(...)`, `pytest.skip(...)`."""
         func = call.func
         if isinstance(func, ast.Name):
             name = func.id
-            if name in _ENDS and self.peek(func) == (QualifiedName(f"pytest.{name}"),):
+            if name in _ENDS and self.lookups.peek(func) == (QualifiedName(f"pytest.{name}"),):
                 return True
             if name not in ("exit", "quit"):
                 return False
-            builtin = not self.lookup(name)[1]  # not a function of the file that has the name
-            return builtin or self.peek(func) == (QualifiedName("sys.exit"),)
+            builtin = not self.lookups.lookup(name)[1]  # not a function of the file that has the name
+            return builtin or self.lookups.peek(func) == (QualifiedName("sys.exit"),)
         if not isinstance(func, ast.Attribute) or not isinstance(func.value, ast.Name):
             return False
         return func.attr in _ENDS and func.value.id in _ENDS[func.attr]
 
-    def _assign(self, node: ast.Assign) -> None:
+    def visit_assign(self, node: ast.Assign) -> None:
         value = self._taken(node.value)
         if isinstance(node.value, ast.Call):
             self._demand(node.value)
         kind = node.value.__class__
         if kind in _MAY_BE_SPECIAL:
             if not value or value[0].__class__ is not Instance:
-                special = self._special(node.value)
+                special = self.assignments.special(node.value)
                 if special is not None:
                     value = special
                 elif value is UNKNOWN and (kind is ast.Tuple or kind is ast.List):
-                    value = self.peek(node.value)
+                    value = self.lookups.peek(node.value)
         elif isinstance(node.value, ast.Constant) and isinstance(node.value.value, bool):
             value = self._flag(node.value.value) or value
         for target in node.targets:
-            self.assign(target, value, ASSIGNMENT, node.value)
+            self.assignments.assign(target, value, ASSIGNMENT, node.value)
             if isinstance(target, ast.Name) and target.id == "pytestmark":
                 self._mark_all(node.value)
             if isinstance(target, ast.Name) and target.id == "__all__":
@@ -136,13 +160,14 @@ class Statements(Definitions):
 
     def _taken(self, node: ast.expr) -> Value:
         """The value of what is assigned; names of libraries in it know where they were taken from."""
-        first = len(self.uses)
-        value = self.eval(node)
-        if value is UNKNOWN or len(self.uses) == first or node.__class__ not in _GIVE_NAMES:
+        state = self.state
+        first = len(state.uses)
+        value = self.expressions.eval(node)
+        if value is UNKNOWN or len(state.uses) == first or node.__class__ not in _GIVE_NAMES:
             return value
         results = _results(node)
         places: dict[str, tuple[Use, ...]] = {}
-        for use in self.uses[first:]:
+        for use in state.uses[first:]:
             if use.via == "import" and use.node in results:
                 for name in use.candidates:
                     places[name] = (*places.get(name, ()), use)
@@ -155,81 +180,91 @@ class Statements(Definitions):
 
     def _mark_all(self, node: ast.expr) -> None:
         """`pytestmark = ...`: the marks of every test of a module or class."""
+        state = self.state
         items = node.elts if isinstance(node, (ast.List, ast.Tuple)) else [node]
-        tests = [mark_of(item, self.peek) for item in items]
-        self.frame.marks = (*self.frame.marks_outside, *(test for test in tests if test is not UNKNOWN_TEST))
+        tests = [mark_of(item, self.lookups.peek) for item in items]
+        state.frame.marks = (
+            *state.frame.marks_outside,
+            *(test for test in tests if test is not UNKNOWN_TEST),
+        )
 
     def _flag(self, value: bool) -> Value | None:
         """`HAS_X = True` in a branch or a try body, `False` in the other or the handler: a flag of which."""
-        if self.branch_test is not UNKNOWN_TEST:
-            return (Flag(self.branch_test if value else negate(self.branch_test)),)
-        if not self.tries:
+        state = self.state
+        if state.branch_test is not UNKNOWN_TEST:
+            return (Flag(state.branch_test if value else negate(state.branch_test)),)
+        if not state.tries:
             return None
-        guard, part = self.tries[-1]
+        guard, part = state.tries[-1]
         worked: Flag = Flag(TryWorked(guard))
         if (part == "body") == value:
             return (worked,)
         return (Flag(negate(TryWorked(guard))),)
 
-    def _aug_assign(self, node: ast.AugAssign) -> None:
-        value = self.eval(node.value)
+    def visit_aug_assign(self, node: ast.AugAssign) -> None:
+        value = self.expressions.eval(node.value)
         target = node.target
         if isinstance(target, ast.Name):
-            held = self.lookup(target.id)
+            held = self.lookups.lookup(target.id)
             for binding in held[1]:
                 if binding.is_import:
-                    binding.uses.append(self.offset(target))
-            self.bind(target.id, augmented(held[0], node.op, value), ASSIGNMENT, target)
+                    binding.uses.append(self.state.offset(target))
+            self.bindings.bind(target.id, augmented(held[0], node.op, value), ASSIGNMENT, target)
             if target.id == "__all__":
                 self._export(node.value)
         elif isinstance(target, ast.Attribute):
-            self.assign(target, augmented(self.eval(target), node.op, value), ASSIGNMENT)
+            self.assignments.assign(
+                target, augmented(self.expressions.eval(target), node.op, value), ASSIGNMENT
+            )
         else:
-            self.eval(target)
+            self.expressions.eval(target)
 
-    def _ann_assign(self, node: ast.AnnAssign) -> None:
-        promised = self.annotation(node.annotation)
+    def visit_ann_assign(self, node: ast.AnnAssign) -> None:
+        promised = self.annotations.annotation(node.annotation)
         value = self._taken(node.value) if node.value is not None else UNKNOWN
         if node.value is not None:
-            value = self._special(node.value) or value
+            value = self.assignments.special(node.value) or value
             if value == UNKNOWN:
                 value = promised
-            self.assign(node.target, value, ASSIGNMENT, node.value)
+            self.assignments.assign(node.target, value, ASSIGNMENT, node.value)
         elif isinstance(node.target, ast.Name):
-            self.bind(node.target.id, promised, ASSIGNMENT, node.target)
+            self.bindings.bind(node.target.id, promised, ASSIGNMENT, node.target)
 
     def _export(self, node: ast.expr) -> None:
+        state = self.state
         for item in ast.walk(node):
-            if isinstance(item, ast.Constant) and isinstance(item.value, str) and self.frame.parent is None:
-                self.exports.add(item.value)
+            if isinstance(item, ast.Constant) and isinstance(item.value, str) and state.frame.parent is None:
+                state.exports.add(item.value)
 
-    def _delete(self, node: ast.Delete) -> None:
+    def visit_delete(self, node: ast.Delete) -> None:
+        state = self.state
         for target in node.targets:
             if isinstance(target, ast.Name):
-                for binding in self.lookup(target.id)[1]:
+                for binding in self.lookups.lookup(target.id)[1]:
                     if binding.is_import:
-                        binding.uses.append(self.offset(target))
-                self.new_binding(target.id, BindingKind.DELETION, target)
-                self.frame.env.remove(target.id)
+                        binding.uses.append(state.offset(target))
+                self.bindings.new_binding(target.id, BindingKind.DELETION, target)
+                state.frame.env.remove(target.id)
             else:
-                self.eval(target)
+                self.expressions.eval(target)
 
-    def _assert(self, node: ast.Assert) -> None:
+    def visit_assert(self, node: ast.Assert) -> None:
         """What is asserted holds in the rest of the block."""
-        self.eval(node.test)
+        state = self.state
+        self.expressions.eval(node.test)
         if node.msg is not None:
-            self.eval(node.msg)
-        self.narrow(narrowed(node.test, self)[0])
-        test = parse_test(node.test, self.peek)
+            self.expressions.eval(node.msg)
+        self.tests.narrow(self.tests.narrowed(node.test)[0])
+        test = parse_test(node.test, self.lookups.peek)
         if test is not UNKNOWN_TEST:
-            self.guards = Guards(formula=test, outer=self.guards)
+            state.guards = Guards(formula=test, outer=state.guards)
 
-    def _leave(self, node: ast.stmt) -> bool:
-        self._children(node)
+    def leave(self, node: ast.stmt) -> bool:
+        self.visit_children(node)
         return True
 
-    def _global(self, node: ast.Global) -> None:
-        self.frame.scope.globals.update(node.names)
+    def visit_global(self, node: ast.Global) -> None:
+        self.state.frame.scope.globals.update(node.names)
 
-    def _nonlocal(self, node: ast.Nonlocal) -> None:
-        self.frame.scope.nonlocals.update(node.names)
+    def visit_nonlocal(self, node: ast.Nonlocal) -> None:
+        self.state.frame.scope.nonlocals.update(node.names)

@@ -1,0 +1,389 @@
+"""Blocks, branches and guards: the statements in the order in which they run."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping
+
+from torchmigrate.semantics.guards.formulas import FALSE, Formula, negate
+from torchmigrate.semantics.guards.formulas import UNKNOWN as UNKNOWN_TEST
+from torchmigrate.semantics.guards.tests import catches_missing, parse_test
+from torchmigrate.semantics.model import OTHER, Guards, QualifiedName, TryGuard
+from torchmigrate.semantics.values import types
+from torchmigrate.semantics.values.slots import UNKNOWN, Changes, Slot, join_slots, weaken
+from torchmigrate.semantics.walk.assignments import Assignments
+from torchmigrate.semantics.walk.bindings import Bindings
+from torchmigrate.semantics.walk.bound import bound_names, only_augmented, pattern_names
+from torchmigrate.semantics.walk.definitions import SETUP, Definitions
+from torchmigrate.semantics.walk.expressions import Expressions, has_objects
+from torchmigrate.semantics.walk.imports import Imports
+from torchmigrate.semantics.walk.lookups import Lookups
+from torchmigrate.semantics.walk.state import State
+from torchmigrate.semantics.walk.statements import Statements
+from torchmigrate.semantics.walk.tests import Tests
+
+_MOST_REFUSED = 8  # tests of a class that are kept: each of its methods is under all of them
+_SUPPRESS = QualifiedName("contextlib.suppress")
+_LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break, ast.Expr)
+
+
+class Blocks:
+    """Walks statements."""
+
+    __slots__ = (
+        "_simple",
+        "assignments",
+        "bindings",
+        "definitions",
+        "expressions",
+        "imports",
+        "lookups",
+        "state",
+        "statements",
+        "tests",
+    )
+
+    def __init__(
+        self,
+        state: State,
+        lookups: Lookups,
+        bindings: Bindings,
+        tests: Tests,
+        expressions: Expressions,
+        assignments: Assignments,
+        imports: Imports,
+        definitions: Definitions,
+        statements: Statements,
+    ) -> None:
+        self.state = state
+        self.lookups = lookups
+        self.bindings = bindings
+        self.tests = tests
+        self.expressions = expressions
+        self.assignments = assignments
+        self.imports = imports
+        self.definitions = definitions
+        self.statements = statements
+        self._simple: dict[type, Callable[..., bool | None]] = {
+            ast.Expr: statements.visit_expr,
+            ast.Assign: statements.visit_assign,
+            ast.AugAssign: statements.visit_aug_assign,
+            ast.AnnAssign: statements.visit_ann_assign,
+            ast.Delete: statements.visit_delete,
+            ast.Assert: statements.visit_assert,
+            ast.Return: statements.leave,
+            ast.Raise: statements.leave,
+            ast.Break: statements.leave,
+            ast.Continue: statements.leave,
+            ast.Global: statements.visit_global,
+            ast.Nonlocal: statements.visit_nonlocal,
+            ast.Import: imports.visit_import,
+            ast.ImportFrom: imports.visit_import_from,
+            ast.FunctionDef: definitions.visit_function,
+            ast.AsyncFunctionDef: definitions.visit_function,
+            ast.ClassDef: definitions.visit_class,
+        }
+        if hasattr(ast, "TypeAlias"):  # Python 3.12
+            self._simple[ast.TypeAlias] = definitions.visit_type_alias
+
+    def visit_block(self, block: list[ast.stmt]) -> bool:
+        """Walk statements in order; True when the end of the block is never reached."""
+        state = self.state
+        guards, outer_block = state.guards, state.block
+        ended = False
+        held = guards
+        for statement in block:
+            if state.guards is not held:  # after `if old: return` and its like
+                self.tests.note_test(statement, block[-1], held)
+                held = state.guards
+            state.statement, state.block = statement, block
+            kind = statement.__class__
+            left: bool | None = False
+            if (simple := self._simple.get(kind)) is not None:
+                left = simple(statement)
+            elif (compound := _COMPOUND.get(kind)) is not None:
+                left = compound(self, statement)
+            else:
+                self.statements.visit_children(statement)
+            if left:
+                ended = True
+                if isinstance(statement, _LEAVES):  # what is behind it never runs
+                    state.guards = Guards(formula=FALSE, outer=state.guards)
+        state.guards, state.block = guards, outer_block
+        return ended
+
+    def _branch(
+        self,
+        block: list[ast.stmt],
+        guards: Guards,
+        test: Formula = UNKNOWN_TEST,
+        start: Mapping[str, Slot | None] | None = None,
+    ) -> tuple[Changes, bool]:
+        """Walk a block; what it changes, and whether its end is never reached.
+
+        test: what decides whether the block runs, if nothing else does. start: changes before it, which are
+            part of what is given back.
+        """
+        state = self.state
+        env, outer_guards, statement = state.frame.env, state.guards, state.statement
+        outer_test, state.branch_test = state.branch_test, test
+        outer = env.open()
+        if start:
+            env.apply(start)
+        state.guards = guards
+        state.conditional += 1
+        if block and guards is not outer_guards:
+            self.tests.note_test(block[0], block[-1], outer_guards)
+        ended = self.visit_block(block)
+        state.conditional -= 1
+        changes = env.close(outer)
+        state.guards, state.statement = outer_guards, statement
+        state.branch_test = outer_test
+        return changes, ended
+
+    def _if(self, node: ast.If) -> bool:
+        # `elif` chains are walked in a loop: some are thousands long.
+        state = self.state
+        chain = [node]
+        while len(chain[-1].orelse) == 1 and isinstance(chain[-1].orelse[0], ast.If):
+            chain.append(chain[-1].orelse[0])
+        outer = state.guards
+        guards = outer
+        rest = outer
+        env = state.frame.env
+        self.expressions.eval(node.test)
+        before = env.open()  # what the tests say, as far as they came out negative
+        ends: list[Changes] = []
+        all_ended = True
+        for branch in chain:
+            state.guards = guards
+            if branch is not node:
+                state.statement = branch
+                self.expressions.eval(branch.test)
+            test = parse_test(branch.test, self.lookups.peek)
+            if test is not UNKNOWN_TEST:
+                state.tests[id(branch.test)] = test
+            checking = self._is_type_checking(branch.test)
+            state.type_checking += checking
+            positive, negative = self.tests.narrowed(branch.test)
+            alone = test if len(chain) == 1 else UNKNOWN_TEST
+            after, ended = self._branch(branch.body, Guards(formula=test, outer=guards), alone, positive)
+            state.type_checking -= checking
+            if not ended:
+                ends.append({**env.changed(), **after})
+                all_ended = False
+            elif test is not UNKNOWN_TEST:  # functions with a thousand early returns have a short chain
+                rest = Guards(formula=negate(test), outer=rest)
+                self._refuse(branch.body[-1], negate(test) if len(chain) == 1 else UNKNOWN_TEST)
+            self.tests.narrow(negative)
+            guards = Guards(formula=negate(test), outer=guards)
+        last = chain[-1]
+        after, ended = self._branch(last.orelse, guards, negate(alone)) if last.orelse else ({}, False)
+        state.statement = node
+        if not ended:
+            ends.append({**env.changed(), **after})
+            all_ended = False
+        env.close(before)
+        env.meet(ends)
+        # After `if old: return ...`, the rest of the block runs under the negated test.
+        state.guards = rest if not all_ended else outer
+        if last.orelse and ended and len(ends) == 1 and len(chain) == 1:
+            test = parse_test(node.test, self.lookups.peek)
+            state.guards = Guards(formula=test, outer=outer)
+        return all_ended
+
+    def _refuse(self, last: ast.stmt, otherwise: Formula) -> None:
+        """Remember what holds in all methods of a class, since its `setUp` or `__init__` fails otherwise."""
+        state = self.state
+        node, owner = state.frame.scope.node, state.frame.owner
+        if owner is None or otherwise is UNKNOWN_TEST or not isinstance(node, ast.FunctionDef):
+            return
+        fails = isinstance(last, ast.Raise) or (
+            isinstance(last, ast.Expr)
+            and isinstance(last.value, ast.Call)
+            and self.statements.ends(last.value)
+        )
+        known = len(owner.refused) < _MOST_REFUSED
+        if fails and known and node.name in SETUP and state.block is node.body:
+            owner.refused.append(otherwise)
+
+    def _is_type_checking(self, test: ast.expr) -> bool:
+        name = test.attr if isinstance(test, ast.Attribute) else test.id if isinstance(test, ast.Name) else ""
+        return name == "TYPE_CHECKING"
+
+    def _loop_start(self, body: list[ast.stmt]) -> None:
+        env = self.state.frame.env
+        for name in bound_names(body):
+            slot = env.get(name)
+            if slot is not None:
+                if types.is_number(slot[0]) and only_augmented(body, name):
+                    env[name] = (types.A_NUMBER, slot[1])  # `total += loss`: a number, or what is added
+                else:
+                    env[name] = weaken(slot)
+
+    def _for(self, node: ast.For | ast.AsyncFor) -> None:
+        state = self.state
+        value = self.expressions.eval(node.iter)
+        env = state.frame.env
+        before = env.open()
+        self._loop_start(node.body)
+        state.conditional += 1
+        self.assignments.assign(node.target, types.elements(value), OTHER)
+        state.conditional -= 1
+        env.apply(self._branch(node.body, state.guards)[0])
+        env.meet([{}, env.close(before)])
+        if node.orelse:
+            env.apply(self._branch(node.orelse, state.guards)[0])
+
+    def _while(self, node: ast.While) -> None:
+        state = self.state
+        env = state.frame.env
+        before = env.open()
+        self._loop_start(node.body)
+        self.expressions.eval(node.test)
+        test = parse_test(node.test, self.lookups.peek)
+        env.apply(self._branch(node.body, Guards(formula=test, outer=state.guards))[0])
+        env.meet([{}, env.close(before)])
+        if node.orelse:
+            env.apply(self._branch(node.orelse, state.guards)[0])
+
+    def _with(self, node: ast.With | ast.AsyncWith) -> bool:
+        state = self.state
+        suppressed: list[ast.expr] = []
+        for item in node.items:
+            value = self.expressions.eval(item.context_expr)
+            if item.optional_vars is not None:
+                self.assignments.assign(item.optional_vars, value if has_objects(value) else UNKNOWN, OTHER)
+            call = item.context_expr
+            if isinstance(call, ast.Call) and call.args and self.lookups.peek(call.func) == (_SUPPRESS,):
+                suppressed += call.args
+        if not suppressed:
+            return self.visit_block(node.body)
+        # A `try` with a handler that passes.
+        kinds = ast.Tuple(suppressed, ast.Load())
+        handler = ast.ExceptHandler(kinds, None, [ast.Pass()])
+        guard = TryGuard(ast.Try(node.body, [handler], [], []))
+        outer = state.guards
+        if not catches_missing(guard.node):
+            self.visit_block(node.body)
+            return False
+        after, ended = self._branch(node.body, Guards(attempt=guard, part="body", outer=outer))
+        state.frame.env.meet([{}, after])
+        if ended:
+            state.guards = Guards(attempt=guard, part="handler", outer=outer)
+        return False
+
+    def _try(self, node: ast.Try) -> bool:
+        state = self.state
+        outer = state.guards
+        written = self._with_known_errors(node)
+        guard = TryGuard(written) if catches_missing(written) else None
+
+        def under(part: str) -> Guards:
+            return Guards(attempt=guard, part=part, outer=outer) if guard is not None else outer
+
+        env = state.frame.env
+        if guard is not None:
+            state.tries.append((guard, "body"))
+        after_body, body_ended = self._branch(node.body, under("body"))
+        if guard is not None:
+            state.tries.pop()
+        raised: Changes = {}  # where an exception may have come anywhere in the body
+        for name, slot in after_body.items():
+            held = env.get(name)
+            raised[name] = join_slots(held, slot) if held is not None and slot is not None else held or slot
+        ends: list[Changes] = []
+        handlers_ended = True
+        for handler in node.handlers:
+            if handler.type is not None:
+                self.expressions.eval(handler.type)
+            before = env.open()
+            env.apply(raised)
+            if handler.name:
+                self.bindings.bind(handler.name, UNKNOWN, OTHER, handler)
+            if guard is not None:
+                state.tries.append((guard, "handler"))
+            after, ended = self._branch(handler.body, under("handler"))
+            if guard is not None:
+                state.tries.pop()
+            env.apply(after)
+            after = env.close(before)
+            if not ended:
+                ends.append(after)
+                handlers_ended = False
+        ended = body_ended
+        if node.orelse:
+            if guard is not None:
+                state.tries.append((guard, "body"))
+            after_body, ended = self._branch(node.orelse, under("else"), start=after_body)
+            if guard is not None:
+                state.tries.pop()
+            ended = ended or body_ended
+        if not ended:
+            ends.insert(0, after_body)
+        env.meet(ends)
+        if node.finalbody:
+            after, final_ended = self._branch(node.finalbody, outer, start=None if ends else raised)
+            env.apply(after)
+            if final_ended:
+                return True
+        if ended and not handlers_ended and guard is not None:
+            # `try: return new(); except ImportError: pass`: what follows belongs to the handler.
+            state.guards = Guards(attempt=guard, part="handler", outer=outer)
+        return ended and handlers_ended
+
+    def _with_known_errors(self, node: ast.Try) -> ast.Try:
+        """The statement, with `except ERRORS:` written out where the file says which they are."""
+        handlers = []
+        for handler in node.handlers:
+            bound = self.lookups.lookup(handler.type.id)[1] if isinstance(handler.type, ast.Name) else ()
+            statement = bound[0].statement if len(bound) == 1 else None
+            if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Tuple):
+                known = ast.ExceptHandler(statement.value, handler.name, handler.body)
+                handlers.append(ast.copy_location(known, handler))
+            else:
+                handlers.append(handler)
+        if handlers == node.handlers:
+            return node
+        return ast.copy_location(ast.Try(node.body, handlers, node.orelse, node.finalbody), node)
+
+    def _match(self, node: ast.Match) -> bool:
+        state = self.state
+        self.expressions.eval(node.subject)
+        env = state.frame.env
+        ends: list[Changes] = [{}]
+        for case in node.cases:
+            before = env.open()
+            self._pattern(case.pattern)
+            for name in pattern_names(case.pattern):
+                self.bindings.bind(name, UNKNOWN, OTHER, case.pattern)
+            if case.guard is not None:
+                self.expressions.eval(case.guard)
+            after, ended = self._branch(case.body, state.guards)
+            env.apply(after)
+            after = env.close(before)
+            if not ended:
+                ends.append(after)
+        env.meet(ends)
+        return False
+
+    def _pattern(self, pattern: ast.pattern) -> None:
+        for child in ast.walk(pattern):
+            if isinstance(child, ast.MatchValue):
+                self.expressions.eval(child.value)
+            elif isinstance(child, ast.MatchClass):
+                self.expressions.eval(child.cls)
+
+
+_COMPOUND: dict[type, Callable[..., bool | None]] = {
+    ast.If: Blocks._if,
+    ast.For: Blocks._for,
+    ast.AsyncFor: Blocks._for,
+    ast.While: Blocks._while,
+    ast.With: Blocks._with,
+    ast.AsyncWith: Blocks._with,
+    ast.Try: Blocks._try,
+    ast.Match: Blocks._match,
+}
+if hasattr(ast, "TryStar"):
+    _COMPOUND[ast.TryStar] = Blocks._try

@@ -1,0 +1,81 @@
+"""What imports bind."""
+
+from __future__ import annotations
+
+import ast
+
+from torchmigrate.semantics.model import (
+    BindingKind,
+    QualifiedName,
+    Role,
+)
+from torchmigrate.semantics.values import distinctive
+from torchmigrate.semantics.values.slots import UNKNOWN
+from torchmigrate.semantics.walk.bindings import Bindings
+from torchmigrate.semantics.walk.state import State
+from torchmigrate.semantics.walk.uses import Uses
+
+
+class Imports:
+    """Walks imports."""
+
+    __slots__ = ("bindings", "state", "uses")
+
+    def __init__(self, state: State, uses: Uses, bindings: Bindings) -> None:
+        self.state = state
+        self.uses = uses
+        self.bindings = bindings
+
+    def visit_import(self, node: ast.Import) -> None:
+        for alias in node.names:
+            name = alias.asname or alias.name.partition(".")[0]
+            target = alias.name if alias.asname else name
+            self._bind_import(name, target, alias.name, BindingKind.IMPORT, alias)
+
+    def visit_import_from(self, node: ast.ImportFrom) -> None:
+        module = "." * node.level + (node.module or "")
+        for alias in node.names:
+            if alias.name == "*":
+                self._star_import(node, module)
+                continue
+            target = f"{module}.{alias.name}" if node.module else f"{module}{alias.name}"
+            self._bind_import(alias.asname or alias.name, target, module, BindingKind.FROM_IMPORT, alias)
+
+    def _star_import(self, node: ast.ImportFrom, module: str) -> None:
+        state = self.state
+        binding = self.bindings.new_binding("*", BindingKind.STAR_IMPORT, node)
+        binding.module = module
+        if module.partition(".")[0] in state.roots:
+            state.stars.append((module, state.offset(node)))
+            state.imports_torch = state.imports_torch or module.startswith("torch")
+            self.uses.record(node, (module,), False, Role.IMPORT, None, None, None, "", "star")
+        else:
+            state.other_star = True
+            self._look_alike(module)
+            state.unknown_star = bool(state.stars)  # it may have brought any of the names that follow
+
+    def _bind_import(self, name: str, target: str, module: str, kind: BindingKind, alias: ast.alias) -> None:
+        state = self.state
+        root = target.partition(".")[0]
+        sure = not target.startswith(".")
+        binding = self.bindings.bind(name, (QualifiedName(target),) if sure else UNKNOWN, kind, alias)
+        binding.target, binding.module = target, module
+        if alias.asname is not None and alias.asname == alias.name:
+            binding.exported = True
+        if root not in state.roots:
+            self.uses.note_try((target,))
+            self._look_alike(target)
+        else:
+            if root == "torch":
+                state.imports_torch = True
+            full = alias.name if kind is BindingKind.IMPORT else target
+            self.uses.record(alias, (full,), True, Role.IMPORT, None, None, binding, "", "import")
+
+    def _look_alike(self, module: str) -> None:
+        """Note an import after which methods of tensors may be those of something else."""
+        state = self.state
+        root = module.partition(".")[0]
+        if root in distinctive.LOOKALIKES:
+            state.lookalikes = True
+        if root in ("gpytorch", "linear_operator") or "lazy" in module.lower():
+            state.lazy = True

@@ -1,0 +1,137 @@
+"""What the walk of a file has found so far, and where it is: shared by all of its parts."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol
+
+from torchmigrate.semantics.guards.formulas import UNKNOWN as UNKNOWN_TEST
+from torchmigrate.semantics.model import (
+    REFERENCE,
+    Binding,
+    Guards,
+    Operation,
+    Scope,
+    TryGuard,
+    Use,
+    Value,
+)
+from torchmigrate.semantics.values.slots import Deferred, Frame
+
+if TYPE_CHECKING:
+    from torchmigrate.semantics.guards.formulas import Formula
+    from torchmigrate.semantics.values.classes import ClassInfo
+
+FSTRINGS_HAVE_PLACES = sys.version_info >= (3, 12)
+
+
+class SourceLike(Protocol):
+    """The part of `Source` that the walk needs."""
+
+    text: str
+
+    def offset(self, line: int, column: int) -> int: ...
+
+
+class State:
+    """The state of one walk.
+
+    Expressions hold expressions, and blocks hold blocks: `eval` and `visit_block` are the two ways back up,
+    for parts that the ones above are made of.
+
+    Args:
+        source: the text, and the way from `ast` places to offsets.
+        roots: top-level packages whose names are recorded.
+    """
+
+    __slots__ = (
+        "bindings",
+        "block",
+        "branch_test",
+        "classes",
+        "conditional",
+        "eval",
+        "exports",
+        "frame",
+        "fstring",
+        "guards",
+        "has_walrus",
+        "imports_torch",
+        "lazy",
+        "lookalikes",
+        "mentions",
+        "nested",
+        "operations",
+        "other_star",
+        "queue",
+        "returns",
+        "role",
+        "roots",
+        "scopes",
+        "source",
+        "stars",
+        "statement",
+        "string_base",
+        "tested",
+        "tests",
+        "tries",
+        "type_checking",
+        "unknown_star",
+        "uses",
+        "values",
+        "visit_block",
+    )
+
+    def __init__(self, source: SourceLike, roots: frozenset[str]) -> None:
+        self.source = source
+        self.roots = roots
+        self.eval: Callable[[ast.expr], Value]  # of `Expressions`
+        self.visit_block: Callable[[list[ast.stmt]], bool]  # of `Blocks`
+        # What is found.
+        self.uses: list[Use] = []
+        self.values: dict[int, Value] = {}
+        self.operations: list[Operation] = []
+        self.bindings: list[Binding] = []
+        self.scopes: list[Scope] = []
+        self.exports: set[str] = set()
+        self.tests: dict[int, Formula] = {}  # of `if`s, by the id of their expressions
+        self.tested: list[tuple[ast.stmt, ast.stmt, Formula]] = []
+        self.stars: list[tuple[str, int]] = []  # star-imported modules of the file, and where
+        self.unknown_star = False
+        self.other_star = False  # of a module that is no library's
+        self.imports_torch = False
+        self.lookalikes = False  # the file imports a library whose tensors have torch's methods
+        self.lazy = False  # or lazy matrices
+        self.has_walrus = ":=" in source.text
+        self.classes: dict[ast.AST, ClassInfo] = {}
+        self.returns: dict[ast.AST, Value] = {}  # of functions, as far as that was asked for
+        self.mentions: dict[ast.AST, list[Guards]] = {}  # of the file's functions: where they are read
+        self.queue: deque[Deferred] = deque()  # functions whose bodies are still to be walked
+        # Where the walk is.
+        self.frame: Frame
+        self.block: list[ast.stmt] = []
+        self.statement: ast.stmt = ast.Pass()
+        self.guards = Guards()
+        self.role = REFERENCE  # what a name is used for where nothing else says so
+        self.conditional = 0  # depth of if, try and loops around the statement
+        self.type_checking = 0
+        self.tries: list[tuple[TryGuard, str]] = []
+        self.branch_test: Formula = UNKNOWN_TEST  # of the `if` that alone decides whether this block runs
+        self.string_base: int | None = None  # offset of a string annotation that is being read
+        self.fstring: ast.JoinedStr | None = None
+        self.nested = 0  # how many conditions are around this place: `a and (b or (c and ...))`
+
+    def offset(self, node: ast.AST) -> int:
+        """Where a node begins."""
+        if self.string_base is not None:
+            return self.string_base + node.col_offset  # type: ignore[attr-defined, no-any-return]
+        return self.source.offset(node.lineno, node.col_offset)  # type: ignore[attr-defined]
+
+    def end_offset(self, node: ast.AST) -> int:
+        """Where a node ends."""
+        if self.string_base is not None:
+            return self.string_base + node.end_col_offset  # type: ignore[attr-defined, no-any-return]
+        return self.source.offset(node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
