@@ -251,6 +251,13 @@ PATCHES = [
     "other = F\nother.sigmoid = wrap",
     "F.tanh, F.sigmoid = a, b",
     "F.sigmoid: object = a",
+    "if a: F.sigmoid = wrap",
+    "try: pass\nfinally: F.sigmoid = wrap",
+    "for i in a, b: F.sigmoid = wrap",
+    "if a or f(\n    b): F.sigmoid = wrap",
+    "if a and \\\n    b: F.sigmoid = wrap",
+    "if a in (b,\n    c) and \\\n    d: F.tanh, F.sigmoid = wrap",
+    "def f(x: F.relu = F.sigmoid):\n    F.sigmoid = x",
     "with open(x) as F.sigmoid:\n    pass",
     'setattr(F, "sigmoid", wrap)',
     'for name in ["sigmoid", "tanh"]:\n    setattr(F, name, wrap(getattr(F, name)))',
@@ -274,6 +281,9 @@ NO_PATCHES = [
     'with patch("torch.nn.functional.relu"):\n    pass',
     'setattr(model, "sigmoid", wrap)',
     "call(sigmoid=F.relu)",
+    "def f(x: F.sigmoid = None, y: F.sigmoid = None, z=None):\n    pass",
+    "def f(\n    x: F.sigmoid = None,\n    *y: F.sigmoid, z=None\n):\n    pass",
+    "class A:\n    x: F.sigmoid = None",
     'names = ["torch.nn.functional.sigmoid"]',
 ]
 USER = "import torch\nimport torch.nn.functional as F\n\n\ndef f(x):\n    return F.sigmoid(x)\n"

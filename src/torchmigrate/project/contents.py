@@ -7,6 +7,12 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+# Every byte that is no part of a word as a space; of names that are not ASCII all bytes are parts.
+_SPACED = bytes(
+    byte if byte >= 128 or chr(byte).isalnum() or byte == ord("_") else ord(" ") for byte in range(256)
+)
+_ESCAPED = re.compile(rb"\\[abfnrtv](\w+)")  # the word in "\nword"
+
 
 class Contents:
     """What files hold.
@@ -46,6 +52,16 @@ class Contents:
             number = bisect_right(self._starts, start) - 1
             yield self.paths[number]
             start = self._data.find(word, self._starts[number + 1])
+
+    def naming(self, words: frozenset[bytes]) -> dict[bytes, list[Path]]:
+        """The files that have each of some words, which are identifiers, in code or in a string."""
+        found: dict[bytes, list[Path]] = {}
+        for number, path in enumerate(self.paths):
+            data = self._content(number)
+            named = words.intersection(data.translate(_SPACED).split())
+            for word in named.union(words.intersection(_ESCAPED.findall(data))):
+                found.setdefault(word, []).append(path)
+        return found
 
     def by_word(self, pattern: re.Pattern[bytes]) -> dict[bytes, set[Path]]:
         """The files in which a pattern matches, by what its only group holds; it goes over no line's end."""

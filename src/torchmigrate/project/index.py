@@ -297,7 +297,7 @@ class _Project:
             found.setdefault(_parent(path), []).append(path)
         return found
 
-    def _naming(self, name: str, paths: Iterable[Path]) -> list[Path]:
+    def _ending(self, name: str, paths: Iterable[Path]) -> list[Path]:
         """Those of some files in which a string ends with a name."""
         ends = last_in_string(name)
         return [path for path in paths if ends.search(self.contents[path])]
@@ -306,10 +306,10 @@ class _Project:
         if self.too_big:
             return False
         if name not in self._plain or directory not in self._plain[name]:
-            beside = self._written_plainly(name, self._naming(name, self._saving_beside.get(directory, ())))
+            beside = self._written_plainly(name, self._ending(name, self._saving_beside.get(directory, ())))
             if beside:
                 every = [path for paths in self._saving_beside.values() for path in paths]
-                named = self._naming(name, every)
+                named = self._ending(name, every)
                 near = [path for path in named if self._may_belong(directory, _parent(path))]
                 beside = self._written_plainly(name, near)
             self._plain.setdefault(name, {})[directory] = beside
@@ -351,10 +351,20 @@ class _Project:
             found.setdefault(module_parts(path)[-1], []).append(path)
         return found
 
+    @functools.cached_property
+    def _naming(self) -> dict[bytes, list[Path]]:
+        """Last name of a module -> the files that have it in them as a word."""
+        return self.contents.naming(
+            frozenset(os.fsencode(name) for name in self.modules if name.isidentifier())
+        )
+
     def mentioning(self, module: str) -> list[Path]:
-        """The files that have the last name of a module in them, if only in a word."""
+        """The files that have the last name of a module in them."""
         if module not in self._mentioning:
-            self._mentioning[module] = [*self.contents.holding(os.fsencode(module))]
+            name = os.fsencode(module)
+            identifier = module in self.modules and module.isidentifier()
+            found = self._naming.get(name, []) if identifier else [*self.contents.holding(name)]
+            self._mentioning[module] = found
         return self._mentioning[module]
 
     def loading(self, module: str) -> list[bytes]:

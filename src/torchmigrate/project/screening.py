@@ -253,6 +253,10 @@ def _questions(module: str, name: str) -> _Questions:
 # `as thing.name`; and in calls such as `patch("torch.name")` and `patch.multiple(torch, name=mine)`.
 _BOUND = re.compile(rb"\bas [\w.]+\Z")
 _CHAIN = re.compile(rb"(?<![\w.])(\w+)(?:\.\w+)*\Z")
+# In a block on the line of its header the name may be assigned after all: `else: torch.name = mine`.
+_ANNOTATED = re.compile(rb"[\n(,][ \t*]*\w+[ \t]*:[ \t]*\Z")
+_FIRST_WORD = re.compile(rb"[ \t>.]*(\w+)")
+_HEADERS = frozenset(b"if elif else for while try except finally with class match case async".split())
 _ASSIGNED = re.compile(rb"[ \t]*(?:=|[,:][^=\n]{0,80}=)(?!=)")
 # The same of any attribute, to list all of a project at once.
 BOUND = re.compile(rb"as [\w.]+\.(\w+)")
@@ -269,12 +273,29 @@ def may_assign(data: bytes, imports: Callable[[], Imports], name: str) -> bool:
     Args:
         imports: gives those of the file; asked last.
     """
-    return any(
-        (_ASSIGNED.match(data, found.end()) or _BOUND.search(before)) is not None
-        and ((first := _CHAIN.search(before)) is None or imports().binds(first[1]))
-        for found in _attributes(name).finditer(data)
-        for before in [data[max(0, found.start() - _LONGEST) : found.start()]]
-    )
+    for found in _attributes(name).finditer(data):
+        before = data[max(0, found.start() - _LONGEST) : found.start()]
+        first = _CHAIN.search(before)
+        bound = _BOUND.search(before) is not None
+        if not bound and (
+            _ASSIGNED.match(data, found.end()) is None
+            or (first is not None and _is_annotation(before[: first.start()]))
+        ):
+            continue
+        if first is None or imports().binds(first[1]):
+            return True
+    return False
+
+
+def _is_annotation(before: bytes) -> bool:
+    """Whether a name is a type, by what stands before it: `x: torch.Tensor = y`."""
+    named = _ANNOTATED.search(before)
+    if named is None:
+        return False
+    lines = before.rsplit(b"\n", 2)
+    continued = len(lines) > 1 and lines[-2].endswith((b"\\", b"\\\r"))
+    start = _FIRST_WORD.match(lines[-1])
+    return not continued and (start is None or start[1] not in _HEADERS)
 
 
 def may_patch(data: bytes, imports: Callable[[], Imports], name: str) -> bool:
