@@ -41,6 +41,7 @@ from torchmigrate.semantics.model import (
     TryGuard,
     Value,
     VersionOf,
+    Via,
 )
 
 IMPORTS: dict[str, Value] = {
@@ -211,7 +212,7 @@ def test_flags_and_names_that_may_be_none() -> None:
     assert parsed("vmap", vmap=maybe) == HasName("torch.func.vmap")
     assert parsed("vmap", vmap=(*maybe, QualifiedName("functorch.vmap"))) == UNKNOWN
     fft = special('getattr(torch, "fft", None)')
-    assert fft == (QualifiedName("torch.fft", sure=False, via="getattr"), Flag(HasName("torch.fft")))
+    assert fft == (QualifiedName("torch.fft", sure=False, via=Via.GETATTR), Flag(HasName("torch.fft")))
     assert parsed("fft is None", fft=fft) == Not(HasName("torch.fft"))
 
 

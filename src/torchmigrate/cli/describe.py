@@ -23,7 +23,7 @@ _MOST_SYMBOLS = 40  # that `explain` lists
 
 
 def generic(rule: Rule, text: str) -> str:
-    """A text of a rule for all of its symbols: the first ones stand for `{name}` and its like."""
+    """A text of a rule for all of its symbols: the first ones stand for `{name}`, `{new}`, ..."""
     if "{" not in text:
         return text
     values: dict[str, list[str]] = {"name": [*rule.symbols, *rule.modules]}

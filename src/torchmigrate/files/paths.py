@@ -1,6 +1,6 @@
 """Whether a path is there, where a directory on the way may be closed.
 
-`Path.exists` and its like raise PermissionError below a directory that this user may not enter (until
+`Path.exists`, `is_file`, `is_dir` raise PermissionError below a directory that this user may not enter (until
 Python 3.14). For looking around, what cannot be reached is not there.
 """
 

@@ -40,6 +40,7 @@ from torchmigrate.semantics.model import (
     Scope,
     SemanticModel,
     Use,
+    Via,
 )
 from torchmigrate.semantics.public_names import public_name
 from torchmigrate.semantics.values import distinctive
@@ -164,8 +165,8 @@ class RuleMatcher:
             if home is not None and not self.moves.is_module(home + name[len(symbol) :]):
                 return None  # a module of the name of a function: only that moved
         if not calls_only and (
-            (use.via == "alias" and not use.attribute_path)
-            or (use.via == "self" and _is_attribute_of_name(use.node))
+            (use.via is Via.ALIAS and not use.attribute_path)
+            or (use.via is Via.SELF and _is_attribute_of_name(use.node))
         ):
             return None  # `f = torch.ger` or `self.f = torch.ger` was found; `f(...)` follows it
         if calls_only and use.call is None and use.role is not Role.DECORATOR:

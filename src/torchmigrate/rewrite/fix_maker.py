@@ -36,7 +36,7 @@ from torchmigrate.rewrite.self_assignments import remove_idle
 from torchmigrate.rewrite.suites import Suites
 from torchmigrate.semantics.guards.formulas import is_excluded
 from torchmigrate.semantics.libraries import LIBRARY_ROOTS
-from torchmigrate.semantics.model import Binding, BindingKind, Role, Use
+from torchmigrate.semantics.model import Binding, BindingKind, Role, Use, Via
 from torchmigrate.semantics.values.distinctive import DISTINCTIVE_METHODS
 from torchmigrate.semantics.values.objects import TENSOR
 from torchmigrate.source.ranges import Ranges
@@ -51,7 +51,7 @@ _TAKEN_FROM_HERE = because("others may take the name from here")
 _FSTRING = re.compile(r"[fF][rR]?['\"]|[rR][fF]['\"]")
 # Edits, applicability, reasons, title, callee and what is required.
 _Rewritten = tuple[tuple[Edit, ...], Applicability, tuple[Reason, ...], str, str | None, set[str]]
-_FIXABLE_VIA = ("import", "alias", "method")
+_FIXABLE_VIA = (Via.IMPORT, Via.ALIAS, Via.METHOD)
 
 
 @dataclass(slots=True)
@@ -303,7 +303,7 @@ class FixMaker:
             use.sure
             and hit.unambiguous
             and use.via in _FIXABLE_VIA
-            and not (use.via == "alias" and not use.attribute_path)
+            and not (use.via is Via.ALIAS and not use.attribute_path)
             and not use.in_fstring
             and use.role is not Role.STRING
             and self._leads_on(hit)
@@ -640,7 +640,7 @@ def _joined(fixes: Mapping[int, Fix]) -> dict[int, Fix]:
 
 
 def variables(hit: RuleMatch) -> Mapping[str, str]:
-    """What templates of the rule may name for this symbol: `$new` and its like."""
+    """What templates of the rule may name for this symbol: `$new` and its own variables."""
     rule = hit.rule
     if hit.symbol in rule.modules and hit.symbol not in rule.symbols:
         new = rule.modules[hit.symbol]

@@ -26,9 +26,21 @@ class BindingKind(enum.Enum):
     OTHER = "other"  # for, with, except, match, walrus, comprehension, type parameter
 
 
+class Via(str, enum.Enum):
+    """By which way a name of a library came to a place."""
+
+    IMPORT = "import"
+    ALIAS = "alias"  # t = torch
+    STAR = "star"
+    GETATTR = "getattr"
+    SELF = "self"  # self.f = torch.ger
+    METHOD = "method"
+
+
 _IMPORTS = (BindingKind.IMPORT, BindingKind.FROM_IMPORT)
 # For the walk: before Python 3.12 it takes ten times as long to look them up in the class.
 ASSIGNMENT, PARAMETER, OTHER = BindingKind.ASSIGNMENT, BindingKind.PARAMETER, BindingKind.OTHER
+VIA_IMPORT, VIA_METHOD = Via.IMPORT, Via.METHOD
 
 
 # ---- values: what an expression may evaluate to, as far as the resolver cares -----------------------
@@ -41,7 +53,7 @@ class QualifiedName:
 
     name: str
     sure: bool = True  # False: star import, attribute of self, loop-carried
-    via: str = "import"  # import | alias (t = torch) | star | getattr | self | method
+    via: Via = VIA_IMPORT
     receiver: Instance | Items | None = None  # via method: the object, where the result depends on it
     stated: bool = False  # not sure, since only an annotation says so
     # The uses from which assignments took it, if all are known: `self.f = torch.ger` under an old release.
@@ -224,7 +236,7 @@ class Use:
     method: bool = False  # an attribute of an Instance: candidates are like "torch.Tensor.symeig"
     in_string: bool = False  # inside a string annotation, or the string itself
     in_fstring: bool = False  # inside an f-string whose inner positions are unreliable (Python < 3.12)
-    via: str = "import"  # import | alias | star | getattr | self | method
+    via: Via = VIA_IMPORT
     stated: bool = False  # not sure, since only an annotation says of what class the object is
     # Of a candidate that assignments put there, if all of them are known: the uses that they took it from.
     taken: dict[str, tuple[Use, ...]] = field(default_factory=dict)

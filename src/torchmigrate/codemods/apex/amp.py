@@ -98,7 +98,7 @@ def _forward(rule: Rule, hits: Sequence[RuleMatch], file: FileContext, fix: Fix 
 
 
 def _members(rule: Rule, hits: Sequence[RuleMatch], file: FileContext, fix: Fix | None) -> list[Finding]:
-    """A finding for every step, clipping and the like of a file without another scaler."""
+    """A finding for every step and clipping of a file without another scaler."""
     found = _known_members(hits, file)
     return [
         finding_at(rule, file, file.source.span(item.node), symbol="apex.amp.scale_loss", fix=fix)._replace(

@@ -12,7 +12,7 @@ from torchmigrate.rewrite.lines import end_of, start_of
 from torchmigrate.rewrite.statements import Rewriting
 from torchmigrate.semantics.flow.functions import Functions, own
 from torchmigrate.semantics.flow.mentions import Spot
-from torchmigrate.semantics.model import SemanticModel, Use
+from torchmigrate.semantics.model import SemanticModel, Use, Via
 
 
 class Presence:
@@ -293,7 +293,7 @@ def _aliases(use: Use) -> list[ast.alias]:
     """The parts of an import that a use is: all of a star import."""
     statement = use.statement
     every = statement.names if isinstance(statement, (ast.Import, ast.ImportFrom)) else []
-    return [alias for alias in every if alias is use.node or use.via == "star"]
+    return [alias for alias in every if alias is use.node or use.via is Via.STAR]
 
 
 def _flag(statement: ast.stmt) -> tuple[str, object] | None:

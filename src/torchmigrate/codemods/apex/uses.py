@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from torchmigrate.codemods.base.unclear import Unclear
 from torchmigrate.semantics.flow.functions import Function, Functions, key_of
-from torchmigrate.semantics.model import Binding, Const, QualifiedName, Role, SemanticModel, Use
+from torchmigrate.semantics.model import Binding, Const, QualifiedName, Role, SemanticModel, Use, Via
 
 _AMP = "apex.amp"
 _NATIVE = ("torch.amp", "torch.cuda.amp", "torch.autocast", "torch.cpu.amp")
@@ -142,7 +142,7 @@ def concerned(names: SemanticModel) -> list[Use]:
 
 def is_foreign(use: Use) -> bool:
     """Whether a name that a star import of apex could give is none that apex has."""
-    if use.via != "star" or use.role is Role.IMPORT:
+    if use.via is not Via.STAR or use.role is Role.IMPORT:
         return False
     return not any(name.split(".")[2:3] and name.split(".")[2] in _EXPORTS for name in use.candidates)
 
@@ -165,7 +165,7 @@ def read(names: SemanticModel, functions: Functions) -> Uses:
             line = getattr(use.node, "lineno", use.statement.lineno)
             raise BothBackends(f"the file has `{use.candidates[0]}` too (line {line})", line=line)
     for use in found.every:
-        if use.candidates == ("apex.fp16_utils",) and use.role is Role.IMPORT and use.via == "star":
+        if use.candidates == ("apex.fp16_utils",) and use.role is Role.IMPORT and use.via is Via.STAR:
             _read_star(use, names, found)
         else:
             _read_one(use, functions, found)
@@ -239,7 +239,7 @@ def _is_saved(node: ast.expr, functions: Functions) -> bool:
 
 def _is_library(use: Use) -> bool:
     """Whether a name is the library's, or what stands for it where that is not installed."""
-    if use.via not in ("import", "alias"):
+    if use.via not in (Via.IMPORT, Via.ALIAS):
         return False
     return use.sure or all(_stands_for(origin) for origin in use.origins)
 

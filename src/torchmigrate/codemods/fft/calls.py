@@ -190,7 +190,7 @@ def _short_time(transform: Transform) -> _Change:
 
 
 def _whole(transform: Transform, measure: Measure | None) -> _Change:
-    """`fft` and its like."""
+    """A transform as a whole, by the function of `torch.fft` that does the same: `rfft(x, 2)` as `rfft2`."""
     kind = transform.kind
     onesided = _flag(transform, "onesided", True)
     if onesided is None:

@@ -24,7 +24,7 @@ from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.imports.planner import Refusal
 from torchmigrate.semantics.flow.tree_index import TreeIndex
-from torchmigrate.semantics.model import Binding, Role, Use
+from torchmigrate.semantics.model import Binding, Role, Use, Via
 from torchmigrate.versions.range import applicability
 
 CALL = "torch.func.functional_call"
@@ -193,7 +193,7 @@ def _check_uses(uses: dict[int, Use]) -> None:
         if bound is not None and _is_alone(bound):
             raise Unclear("the `try` holds nothing but this import; without the `try` all of it is rewritten")
         guarded = use.guards.attempt is not None or bound is None or _has_other_side(bound)
-        if not use.sure or use.in_fstring or guarded or use.via == "star":
+        if not use.sure or use.in_fstring or guarded or use.via is Via.STAR:
             raise Unclear("the function is imported or called under a condition")
 
 

@@ -229,7 +229,7 @@ def _calls_base_init(node: ast.stmt, own: str) -> bool:
 
 
 def is_literal(node: ast.expr) -> bool:
-    """A number, string, tuple of those and the like."""
+    """A literal that nobody changes: a number, a string, None, a tuple of those."""
     try:
         ast.literal_eval(node)
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):

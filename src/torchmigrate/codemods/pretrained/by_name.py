@@ -12,6 +12,7 @@ from torchmigrate.codemods.pretrained.tables import namespace_of
 from torchmigrate.findings import Applicability, Finding, Fix
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
+from torchmigrate.semantics.model import Via
 from torchmigrate.source.trees import walk
 from torchmigrate.versions.range import applicability
 
@@ -44,7 +45,7 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
         given = _flags(node)
         if hit is None or not given or id(node) in tried:
             continue
-        sure = (hit.use.sure or hit.use.via == "self") and id(node) not in in_strings
+        sure = (hit.use.sure or hit.use.via is Via.SELF) and id(node) not in in_strings
         fix = _fix(given, node, hit, file) if sure else None
         for argument in given:
             span = file.source.span(argument)
@@ -145,7 +146,7 @@ def _fix(
     if positional and len(call.args) > 1:
         return None
     case = rule.cases[0]
-    if hit.use.via == "self":
+    if hit.use.via is Via.SELF:
         case = case._replace(reason="the attribute may be something else")
     elif one_file or all(map(_is_off, flags)):
         case = case._replace(applicability=Applicability.SAFE, reason=None)

@@ -19,7 +19,7 @@ from torchmigrate.codemods.pretrained.tables import (
     values_in,
 )
 from torchmigrate.semantics.flow.tree_index import TreeIndex
-from torchmigrate.semantics.model import Binding, Scope
+from torchmigrate.semantics.model import Binding, Scope, Via
 from torchmigrate.semantics.public_names import public_name
 from torchmigrate.source.text import Source
 
@@ -118,7 +118,7 @@ class ModelChoices:
         use = self._uses.get(id(node))
         if use is None or use.method:
             return ()
-        if use.via == "getattr" and isinstance(node, ast.Call):  # as sure as the module in it
+        if use.via is Via.GETATTR and isinstance(node, ast.Call):  # as sure as the module in it
             module = self._uses.get(id(node.args[0]))
             return use.candidates if module is not None and module.sure else ()
         return use.candidates if use.sure else ()

@@ -24,7 +24,7 @@ from torchmigrate.rewrite.fix_maker import required
 from torchmigrate.rewrite.imports.planner import Refusal
 from torchmigrate.semantics.flow.tree_index import TreeIndex
 from torchmigrate.semantics.guards.formulas import is_handled
-from torchmigrate.semantics.model import NO_GUARDS, Guards, Scope, Use
+from torchmigrate.semantics.model import NO_GUARDS, Guards, Scope, Use, Via
 from torchmigrate.versions.range import applicability
 
 _CHOICES = "choices of models"
@@ -130,7 +130,7 @@ class _Search:
 
     def _call(self, node: ast.Call, given: ast.keyword | ast.expr) -> None:
         use = self._uses.get(id(node.func))
-        if use is not None and use.call is node and (use.via == "import" or node not in self._calls):
+        if use is not None and use.call is node and (use.via is Via.IMPORT or node not in self._calls):
             return  # given directly, or the guards around it take care of it
         choice = self.choices.of(node.func, self.rule.symbols)
         if not choice.symbols or self._given(node, self.new) or self._handled_at(node):
@@ -217,7 +217,7 @@ class _Search:
 
     def _spelled(self, symbol: str, use: Use | None) -> tuple[str, tuple[Edit, ...]] | None:
         """The enum member of one builder, where it can be written at its use."""
-        if use is None or not use.sure or use.via != "import":
+        if use is None or not use.sure or use.via is not Via.IMPORT:
             return None
         spelling = self.file.imports.spell(self.rule.symbols[symbol]["W"], use)
         return None if isinstance(spelling, Refusal) else (spelling.text, spelling.edits)

@@ -20,7 +20,7 @@ _CONTEXT = "_enable_get_lr_call"
 
 
 def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
-    """The findings, without those behind `scheduler._get_lr_called_within_step = True` and its like."""
+    """The findings, without those where the code sets what `get_lr` asks for itself."""
     yield from file.fixes.findings(
         [hit for hit in hits if not (_is_within_step(hit, file) or _is_stored(hit.use.statement))]
     )

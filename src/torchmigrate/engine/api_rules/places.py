@@ -10,7 +10,7 @@ from torchmigrate.engine.api_rules.api import Point
 from torchmigrate.match.rule_matches import is_guarded
 from torchmigrate.semantics.facts.file_facts import FileFacts
 from torchmigrate.semantics.guards.formulas import any_outwards, caught_by, ends_in_error
-from torchmigrate.semantics.model import BindingKind, Guards, Role, SemanticModel, TryGuard, Use
+from torchmigrate.semantics.model import BindingKind, Guards, Role, SemanticModel, TryGuard, Use, Via
 from torchmigrate.semantics.values.objects import TENSOR
 from torchmigrate.source.text import Source
 
@@ -34,7 +34,7 @@ def name_of(use: Use) -> str | None:
         return None
     if use.method:
         return name if use.sure and name.startswith(f"{TENSOR}.") else None
-    if use.role in _WHOLE or (use.via == "getattr" and isinstance(use.node, ast.Call)):
+    if use.role in _WHOLE or (use.via is Via.GETATTR and isinstance(use.node, ast.Call)):
         return name
     return name if use.sure else None
 

@@ -36,7 +36,7 @@ def rewrite(rule: Rule, symbol_vars: Mapping[str, str], place: MatchContext, mat
 
     Args:
         rule: one that applies to the use.
-        symbol_vars: what `$new` and its like stand for in the rule's templates.
+        symbol_vars: what `$new` and the other variables of the symbol stand for in the rule's templates.
         place: the use; its `spell` is asked only for the case that is taken.
         match: what `matches` said.
     """

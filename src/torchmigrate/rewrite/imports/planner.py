@@ -14,7 +14,7 @@ from torchmigrate.rewrite.imports.scopes import BUILTINS, ImportScopes, mentions
 from torchmigrate.rewrite.imports.swaps import Refusal, Swap, Swaps
 from torchmigrate.rewrite.lines import SourceText, add_after, add_before, add_line_before, start_of
 from torchmigrate.semantics.exports import Exports
-from torchmigrate.semantics.model import Binding, BindingKind, Role, Scope, SemanticModel, Use
+from torchmigrate.semantics.model import Binding, BindingKind, Role, Scope, SemanticModel, Use, Via
 from torchmigrate.semantics.submodules import FAMILY, is_standard, needed_module
 
 __all__ = ["ImportPlanner", "Refusal", "Spelling", "Swap"]
@@ -129,7 +129,7 @@ class ImportPlanner:
         if (
             use.sure
             and use.attribute_path
-            and use.via in ("import", "alias")
+            and use.via in (Via.IMPORT, Via.ALIAS)
             and use.candidates[0].endswith(suffix)
         ):
             return _Head(node.id, use.candidates[0][: -len(suffix)])

@@ -51,6 +51,7 @@ from torchmigrate.semantics.model import (
     QualifiedName,
     Value,
     VersionOf,
+    Via,
 )
 
 __all__ = ["catches_missing", "evaluate_special", "mark_of", "parse_test", "unpack_version"]
@@ -148,7 +149,7 @@ def _special_call(node: ast.Call, evaluate: Evaluate) -> Value | None:
     formula = _unlisted_call(node, evaluate)
     if formula is not UNKNOWN:
         if isinstance(formula, HasName) and name == "getattr":
-            return QualifiedName(formula.qualified, sure=False, via="getattr"), Flag(formula)
+            return QualifiedName(formula.qualified, sure=False, via=Via.GETATTR), Flag(formula)
         return (Flag(formula),)
     version = version_call(node, evaluate)
     if version:

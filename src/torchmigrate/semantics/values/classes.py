@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from torchmigrate.semantics.model import QualifiedName, Value
+from torchmigrate.semantics.model import QualifiedName, Value, Via
 from torchmigrate.semantics.values.objects import is_a, library_base
 from torchmigrate.semantics.values.slots import UNKNOWN, join_values, unsure
 
@@ -22,7 +22,7 @@ def as_attribute(value: Value) -> Value:
     """A value once it is an attribute of an object: who knows what else sets that to another function."""
     if value is not UNKNOWN and any(item.__class__ is QualifiedName for item in value):
         return tuple(
-            QualifiedName(item.name, False, "self", taken=item.taken)
+            QualifiedName(item.name, False, Via.SELF, taken=item.taken)
             if isinstance(item, QualifiedName)
             else item
             for item in value

@@ -19,6 +19,7 @@ from torchmigrate.semantics.model import (
     Scope,
     Use,
     Value,
+    Via,
 )
 
 if TYPE_CHECKING:
@@ -197,7 +198,7 @@ def weaken(slot: Slot) -> Slot:
     return (weak if OPAQUE in weak else (*weak, OPAQUE)), slot[1]
 
 
-def unsure(value: Value, via: str | None = None) -> Value:
+def unsure(value: Value, via: Via | None = None) -> Value:
     """The same candidates, none of them sure."""
     if value is UNKNOWN:
         return value

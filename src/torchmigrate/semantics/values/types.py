@@ -5,7 +5,16 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from torchmigrate.semantics.model import OPAQUE, Candidate, Const, Instance, Items, QualifiedName, Value
+from torchmigrate.semantics.model import (
+    OPAQUE,
+    VIA_METHOD,
+    Candidate,
+    Const,
+    Instance,
+    Items,
+    QualifiedName,
+    Value,
+)
 from torchmigrate.semantics.values import tensor_api
 from torchmigrate.semantics.values.class_api import LAYER_TENSORS, SINGLE_LAYERS, TUPLE_LAYERS
 from torchmigrate.semantics.values.objects import (
@@ -262,7 +271,7 @@ def attribute(cls: str, attr: str, sure: bool) -> Candidate:
             return Instance(TENSOR, sure)
     elif cls == _PACKED and attr in ("data", "batch_sizes"):
         return Instance(TENSOR, sure)
-    return QualifiedName(f"{cls}.{attr}", sure, "method")
+    return QualifiedName(f"{cls}.{attr}", sure, VIA_METHOD)
 
 
 def gives_itself(cls: str, method: str) -> bool:

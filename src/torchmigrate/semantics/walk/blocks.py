@@ -93,7 +93,9 @@ class Blocks:
         ended = False
         held = guards
         for statement in block:
-            if state.guards is not held:  # after `if old: return` and its like
+            if (
+                state.guards is not held
+            ):  # after a statement that narrows what follows: `if old: return`, `assert new`
                 self.tests.note_test(statement, block[-1], held)
                 held = state.guards
             state.statement, state.block = statement, block

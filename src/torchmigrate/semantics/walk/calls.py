@@ -146,7 +146,7 @@ class Calls:
         return UNKNOWN
 
     def register(self, node: ast.Call, values: list[Value]) -> None:
-        """Note `self.register_buffer("name", tensor)` and its like as an attribute of the class."""
+        """Note what a call of `REGISTERS`, as `self.register_buffer("name", x)`, makes an attribute of the class."""
         state = self.state
         func, owner = node.func, state.frame.owner
         if (
@@ -199,7 +199,7 @@ def _asks_indices(node: ast.Call) -> bool:
 
 
 def _along(first: int) -> Callable[[ast.Call, list[Value]], Candidate]:
-    """`max` and its like: with a dimension, the values and their indices. first: the arguments before it."""
+    """`max`, `min`, `median`, `nanmedian`: with a dimension, the values and their indices. first: the arguments before it."""
 
     def result(node: ast.Call, values: list[Value]) -> Candidate:
         names = _keywords(node)

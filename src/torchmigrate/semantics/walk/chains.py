@@ -6,6 +6,8 @@ import ast
 
 from torchmigrate.semantics.model import (
     REFERENCE,
+    VIA_IMPORT,
+    VIA_METHOD,
     Binding,
     Const,
     Instance,
@@ -13,6 +15,7 @@ from torchmigrate.semantics.model import (
     QualifiedName,
     Role,
     Value,
+    Via,
 )
 from torchmigrate.semantics.values import distinctive
 from torchmigrate.semantics.values.slots import NOTHING, UNKNOWN
@@ -89,11 +92,11 @@ class Chains:
         if len(value) == 1:
             item = value[0]
             if isinstance(item, QualifiedName):
-                if item.via != "method":
+                if item.via is not VIA_METHOD:
                     return self._library_chain(node, item, attrs, role, call, decorates, bindings)
             elif not isinstance(item, Instance) and item != _NONE:
                 if isinstance(item, Items) and len(attrs) == 1:
-                    return (QualifiedName(f"items.{attrs[0]}", True, "method", item),)
+                    return (QualifiedName(f"items.{attrs[0]}", True, VIA_METHOD, item),)
                 if attrs:
                     return UNKNOWN
                 self.uses.mention(value)
@@ -132,8 +135,8 @@ class Chains:
         if name.partition(".")[0] in state.roots and "." in name:
             sole = bindings[0] if len(bindings) == 1 and bindings[0].target is not None else None
             via = item.via
-            if via == "import" and bindings and all(binding.target is None for binding in bindings):
-                via = "alias"
+            if via is VIA_IMPORT and bindings and all(binding.target is None for binding in bindings):
+                via = Via.ALIAS
             self.uses.record(node, (name,), item.sure, role, call, decorates, sole, rest, via, bindings)
             if item.taken:
                 state.uses[-1].taken = {name: item.taken}

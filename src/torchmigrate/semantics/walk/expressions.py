@@ -26,6 +26,7 @@ from torchmigrate.semantics.model import (
     Role,
     Scope,
     Value,
+    Via,
 )
 from torchmigrate.semantics.values import types
 from torchmigrate.semantics.values.narrowing import Narrowed
@@ -103,7 +104,7 @@ class Expressions:
     def _constant(self, node: ast.Constant) -> Value:
         if self.state.role is ANNOTATION and isinstance(node.value, str):
             return self._string_annotation(node)
-        return _constant_value(node.value)  # of `Literal["a"]` and its like
+        return _constant_value(node.value)  # as in `Literal["a"]`
 
     def _string_annotation(self, node: ast.Constant) -> Value:
         state = self.state
@@ -160,7 +161,7 @@ class Expressions:
         return UNKNOWN
 
     def _special_call(self, node: ast.Call, name: str) -> Value | None:
-        """`getattr(torch, "qr")`, and dotted names in the strings of `mock.patch` and its like."""
+        """`getattr(torch, "qr")`, and dotted names in the strings of `patch`, `setattr`, `mock.patch`."""
         state = self.state
         if name == "getattr" and 2 <= len(node.args) <= 3 and not node.keywords:
             second = node.args[1]
@@ -173,7 +174,7 @@ class Expressions:
                 if len(node.args) == 3:
                     self.eval(node.args[2])
                 out = tuple(
-                    QualifiedName(f"{item.name}.{second.value}", item.sure, "getattr")
+                    QualifiedName(f"{item.name}.{second.value}", item.sure, Via.GETATTR)
                     if isinstance(item, QualifiedName)
                     else OPAQUE
                     for item in value
@@ -184,7 +185,7 @@ class Expressions:
                     if isinstance(item, QualifiedName) and item.name.partition(".")[0] in state.roots
                 )
                 if names and len(node.args) == 2:
-                    self.uses.record(node, names, False, REFERENCE, None, None, None, "", "getattr")
+                    self.uses.record(node, names, False, REFERENCE, None, None, None, "", Via.GETATTR)
                 return out or UNKNOWN
         elif name == "importorskip":
             return self._imported_or_skipped(node)
@@ -198,7 +199,7 @@ class Expressions:
                 and _DOTTED.match(first.value)
                 and first.value.partition(".")[0] in state.roots
             ):
-                self.uses.record(first, (first.value,), False, Role.STRING, None, None, None, "", "import")
+                self.uses.record(first, (first.value,), False, Role.STRING, None, None, None, "", Via.IMPORT)
         return None
 
     def _cast(self, node: ast.Call) -> Value | None:
@@ -227,7 +228,7 @@ class Expressions:
         module = first.value if isinstance(first, ast.Constant) else None
         if not isinstance(module, str) or module.partition(".")[0] not in self.state.roots:
             return None
-        return (QualifiedName(module, False, "alias"),)
+        return (QualifiedName(module, False, Via.ALIAS),)
 
     def _operation(self, node: ast.BinOp | ast.UnaryOp | ast.Subscript) -> None:
         state = self.state

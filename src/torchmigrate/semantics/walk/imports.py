@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from torchmigrate.semantics.model import (
-    BindingKind,
-    QualifiedName,
-    Role,
-)
+from torchmigrate.semantics.model import VIA_IMPORT, BindingKind, QualifiedName, Role, Via
 from torchmigrate.semantics.values import distinctive
 from torchmigrate.semantics.values.slots import UNKNOWN
 from torchmigrate.semantics.walk.bindings import Bindings
@@ -48,7 +44,7 @@ class Imports:
         if module.partition(".")[0] in state.roots:
             state.stars.append((module, state.offset(node)))
             state.imports_torch = state.imports_torch or module.startswith("torch")
-            self.uses.record(node, (module,), False, Role.IMPORT, None, None, None, "", "star")
+            self.uses.record(node, (module,), False, Role.IMPORT, None, None, None, "", Via.STAR)
         else:
             state.other_star = True
             self._look_alike(module)
@@ -69,7 +65,7 @@ class Imports:
             if root == "torch":
                 state.imports_torch = True
             full = alias.name if kind is BindingKind.IMPORT else target
-            self.uses.record(alias, (full,), True, Role.IMPORT, None, None, binding, "", "import")
+            self.uses.record(alias, (full,), True, Role.IMPORT, None, None, binding, "", VIA_IMPORT)
 
     def _look_alike(self, module: str) -> None:
         """Note an import after which methods of tensors may be those of something else."""

@@ -15,6 +15,7 @@ from torchmigrate.semantics.model import (
     QualifiedName,
     Value,
     VersionOf,
+    Via,
 )
 from torchmigrate.semantics.values.slots import UNBOUND_SLOT, UNKNOWN, UNKNOWN_SLOT, Frame, Slot
 from torchmigrate.semantics.walk.state import State
@@ -58,10 +59,10 @@ class Lookups:
         state = self.state
         if state.other_star and name in state.roots:
             # A module that passes on all of its names passes on its `torch`, which is nothing else.
-            return (QualifiedName(name, False, "star"),), ()
+            return (QualifiedName(name, False, Via.STAR),), ()
         if not state.stars or state.unknown_star or name in _BUILTINS:
             return UNKNOWN_SLOT
-        return tuple(QualifiedName(f"{module}.{name}", False, "star") for module, _ in state.stars), ()
+        return tuple(QualifiedName(f"{module}.{name}", False, Via.STAR) for module, _ in state.stars), ()
 
     def peek(self, node: ast.expr) -> Value:
         """The value of a simple expression, without recording a use: what guards ask for."""

@@ -9,6 +9,8 @@ from torchmigrate.semantics.model import (
     CALL,
     OPAQUE,
     REFERENCE,
+    VIA_IMPORT,
+    VIA_METHOD,
     Binding,
     Candidate,
     Const,
@@ -18,6 +20,7 @@ from torchmigrate.semantics.model import (
     Role,
     Use,
     Value,
+    Via,
 )
 from torchmigrate.semantics.values import distinctive, types
 from torchmigrate.semantics.values.objects import TENSOR, common_class
@@ -66,7 +69,7 @@ class Members:
         ):
             return  # `scipy.linalg.lu_solve(...)`
         self.uses.record(
-            node, (f"{distinctive.ONLY[attr]}.{attr}",), False, role, call, decorates, None, "", "method"
+            node, (f"{distinctive.ONLY[attr]}.{attr}",), False, role, call, decorates, None, "", VIA_METHOD
         )
 
     def record_storage(self, node: ast.expr) -> None:
@@ -76,7 +79,7 @@ class Members:
             function = made.func
             if isinstance(function, ast.Attribute) and function.attr == "storage":
                 names = (f"{TENSOR}.storage",)
-                self.uses.record(function, names, False, CALL, made, None, None, "storage", "method", ())
+                self.uses.record(function, names, False, CALL, made, None, None, "storage", VIA_METHOD, ())
 
     def follow(
         self,
@@ -102,7 +105,7 @@ class Members:
                 start, bindings = number + 1, bindings if number == 0 else ()
                 if number == last:
                     self.uses.record(
-                        node, names, sure, role, call, decorates, None, attr, "method", bindings, known
+                        node, names, sure, role, call, decorates, None, attr, VIA_METHOD, bindings, known
                     )
                 elif attr not in distinctive.ORDINARY:
                     inner: ast.expr = node
@@ -110,7 +113,7 @@ class Members:
                         assert isinstance(inner, ast.Attribute), "there are as many as there are attributes"
                         inner = inner.value
                     self.uses.record(
-                        inner, names, sure, REFERENCE, None, None, None, attr, "method", bindings, known
+                        inner, names, sure, REFERENCE, None, None, None, attr, VIA_METHOD, bindings, known
                     )
             if value is UNKNOWN:
                 unknown = number < last or (not names and self._is_unknown(before, attr))
@@ -142,7 +145,7 @@ class Members:
                 sure = sure and bool(member) and item.sure
                 known = known and bool(member) and (item.sure or item.stated)
                 out.extend(one for one in found if one not in out)
-            elif isinstance(item, QualifiedName) and item.via != "method":
+            elif isinstance(item, QualifiedName) and item.via is not VIA_METHOD:
                 out.append(QualifiedName(f"{item.name}.{attr}", item.sure, item.via, taken=item.taken))
                 sure = known = False
             elif not (isinstance(item, Const) and _raises(item.value, attr)):
@@ -161,7 +164,7 @@ class Members:
                 info = self.state.classes.get(item.local.node) if item.local is not None else None
                 if info is not None and not info.library and not info.certain and info.find(attr) is None:
                     return True
-            elif item is OPAQUE or (isinstance(item, QualifiedName) and item.via == "method"):
+            elif item is OPAQUE or (isinstance(item, QualifiedName) and item.via is VIA_METHOD):
                 return True
         return False
 
@@ -177,7 +180,7 @@ class Members:
     ) -> None:
         """Record the candidates of a chain that are library names."""
         state = self.state
-        found = [item for item in value if isinstance(item, QualifiedName) and item.via != "method"]
+        found = [item for item in value if isinstance(item, QualifiedName) and item.via is not VIA_METHOD]
         names = [
             item.name for item in found if "." in item.name and item.name.partition(".")[0] in state.roots
         ]
@@ -186,8 +189,8 @@ class Members:
         imported = [binding for binding in bindings if binding.target is not None]
         sure = found[0].sure and all(item is found[0] or item == _NONE for item in value)
         via = found[-1].via
-        if via == "import" and bindings and not imported:
-            via = "alias"
+        if via is VIA_IMPORT and bindings and not imported:
+            via = Via.ALIAS
         sole = imported[0] if len(imported) == 1 and len(bindings) == 1 else None
         self.uses.record(
             node,
@@ -229,7 +232,7 @@ class Members:
         if result is OPAQUE:
             return UNKNOWN, ""
         if isinstance(result, QualifiedName) and types.gives_itself(cls, attr):
-            result = QualifiedName(result.name, result.sure, "method", item)
+            result = QualifiedName(result.name, result.sure, VIA_METHOD, item)
         return (result,), f"{cls}.{attr}" if cls.partition(".")[0] in state.roots else ""
 
     def read(self, held: Value) -> Value:

@@ -11,6 +11,7 @@ from torchmigrate.semantics.guards.helpers import demanded
 from torchmigrate.semantics.guards.tests import mark_of, parse_test
 from torchmigrate.semantics.model import (
     ASSIGNMENT,
+    VIA_IMPORT,
     BindingKind,
     Flag,
     Guards,
@@ -168,7 +169,7 @@ class Statements:
         results = _results(node)
         places: dict[str, tuple[Use, ...]] = {}
         for use in state.uses[first:]:
-            if use.via == "import" and use.node in results:
+            if use.via is VIA_IMPORT and use.node in results:
                 for name in use.candidates:
                     places[name] = (*places.get(name, ()), use)
         return tuple(

@@ -4,15 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from torchmigrate.semantics.model import (
-    REFERENCE,
-    Binding,
-    Guards,
-    Local,
-    Role,
-    Use,
-    Value,
-)
+from torchmigrate.semantics.model import REFERENCE, VIA_METHOD, Binding, Guards, Local, Role, Use, Value, Via
 from torchmigrate.semantics.walk.state import FSTRINGS_HAVE_PLACES, State
 
 
@@ -34,7 +26,7 @@ class Uses:
         decorates: ast.AST | None,
         binding: Binding | None,
         rest: str,
-        via: str,
+        via: Via,
         origins: tuple[Binding, ...] = (),
         stated: bool = False,
     ) -> None:
@@ -50,7 +42,7 @@ class Uses:
             Use(
                 node, names, sure, role, state.offset(place), state.end_offset(place), state.statement,
                 state.block, state.frame.scope, state.guards, call, decorates, binding, origins, rest,
-                via == "method", state.string_base is not None, in_fstring, via, stated,
+                via is VIA_METHOD, state.string_base is not None, in_fstring, via, stated,
             )
         )  # fmt: skip
         if state.guards.attempt is not None or state.guards.around is not None:
