@@ -1,6 +1,7 @@
 """Walking syntax trees: what `ast.walk` and `ast.iter_child_nodes` give, in a third of the time.
 
-Both differ in one thing: the contexts (`ast.Load`, `ast.Store`, `ast.Del`), which stand for no place, are left out.
+Both differ in one thing: the contexts (`ast.Load`, `ast.Store`, `ast.Del`), which stand for no place, are
+left out.
 """
 
 from __future__ import annotations

@@ -81,9 +81,9 @@ class Requirements:
     """What projects require for their files; every directory is looked at once.
 
     For a file counts what is required in the directories from the root of its project (the repository; where
-    there is none, from the highest one below one that many share, such as the home directory) to its own. The oldest torch
-    of them is the minimum: a part of a project may ask for an older one than the root, but not for a newer
-    one, since what is in it may be used with what the root allows.
+    there is none, from the highest one below one that many share, such as the home directory) to its own.
+    The oldest torch of them is the minimum: a part of a project may ask for an older one than the root, but
+    not for a newer one, since what is in it may be used with what the root allows.
 
     A torch that was never built for the oldest Python of the project is not supported, whatever the bound:
     the nearest of pyproject.toml, setup.cfg and setup.py that names a Python counts.

@@ -119,8 +119,8 @@ def _is_beside(given: Path, directory: Path, root: Path) -> bool:
 def _is_beside_packages(directory: Path, root: Path) -> bool:
     """Whether a directory is beside the packages of its project, such as `recipes/` or `scripts/`.
 
-    What `pip` installs are packages, and what stands at the root or below a directory of `_HOLD_PACKAGES`, such as `src`; the minimum of
-    a project is for those who install it.
+    What `pip` installs are packages, and what stands at the root or below one of `_HOLD_PACKAGES`, such as
+    `src`; the minimum of a project is for those who install it.
     """
     above = [place for place in (directory, *directory.parents) if place.is_relative_to(root)]
     home = next((place for place in above if not _METADATA.isdisjoint(entries(place))), None)
@@ -132,7 +132,7 @@ def _is_beside_packages(directory: Path, root: Path) -> bool:
 
 @functools.lru_cache(maxsize=256)
 def _has_packages(home: Path) -> bool:
-    """Whether something below a directory is installed as a package, what is `_BESIDE` it, such as tests, apart."""
+    """Whether something below a directory is installed as a package, apart from `_BESIDE`, such as tests."""
     others = [name for name in entries(home) if name not in _HOLD_PACKAGES]
     inside = [place for name in _HOLD_PACKAGES & {*entries(home)} for place in _below(home / name)]
     return any(

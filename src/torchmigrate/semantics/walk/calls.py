@@ -146,7 +146,7 @@ class Calls:
         return UNKNOWN
 
     def register(self, node: ast.Call, values: list[Value]) -> None:
-        """Note what a call of `REGISTERS`, as `self.register_buffer("name", x)`, makes an attribute of the class."""
+        """Note what `self.register_buffer("name", x)`, or another of `REGISTERS`, makes an attribute."""
         state = self.state
         func, owner = node.func, state.frame.owner
         if (
@@ -199,7 +199,10 @@ def _asks_indices(node: ast.Call) -> bool:
 
 
 def _along(first: int) -> Callable[[ast.Call, list[Value]], Candidate]:
-    """`max`, `min`, `median`, `nanmedian`: with a dimension, the values and their indices. first: the arguments before it."""
+    """`max`, `min`, `median`, `nanmedian`: with a dimension, the values and their indices.
+
+    first: how many arguments stand before the dimension.
+    """
 
     def result(node: ast.Call, values: list[Value]) -> Candidate:
         names = _keywords(node)
