@@ -32,6 +32,7 @@ from torchmigrate.cli.options import (
     verbose_option,
     version_option,
 )
+from torchmigrate.report import FORMATS
 
 INTERRUPTED = 130
 _CANNOT_WRITE = frozenset([errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO])
@@ -72,7 +73,7 @@ def commands() -> None:
 )
 @option(
     "--output-format",
-    type=click.Choice(["full", "concise", "json", "github"]),
+    type=click.Choice(FORMATS),
     default="full",
     group=OUTPUT,
     help="How to print findings. [default: full]",

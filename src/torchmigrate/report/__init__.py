@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from torchmigrate.report.base import Reporter
-from torchmigrate.report.style import Style
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from torchmigrate.report.base import Reporter
+    from torchmigrate.report.style import Style
 
 FORMATS = ("full", "concise", "json", "github")
 
