@@ -22,6 +22,7 @@ from torchmigrate.report.summary import (
     statistics_json,
     summary,
 )
+from torchmigrate.source.kinds import kind_of, read_source
 from torchmigrate.source.text import Source, SourceError
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ class Checker:
         text = data
         if not (self.settings.force_exclude and is_excluded(path, self.settings)):
             try:
-                source = Source.from_bytes(data, path)
+                source = kind_of(path).from_bytes(data, path)
                 result = self._engines([path]).check_source(source, path)
                 if result.new_text is not None:
                     text = source.encode(result.new_text)
@@ -162,12 +163,12 @@ class Checker:
             if self.output.diff:
                 self.tally.add(result.findings)
                 if result.new_text is not None:
-                    source = source or Source.read(result.path)
+                    source = source or read_source(result.path)
                     self.diffs.append((str(result.path), self._diff(result, source, shown)))
             elif result.findings:
                 if result.new_text is not None:
-                    source = Source.from_text(result.new_text, result.path)
-                source = source or Source.read(result.path)
+                    source = kind_of(result.path).from_text(result.new_text, result.path)
+                source = source or read_source(result.path)
                 self._render(
                     FileFindings(result.path, shown, source, _sorted(result.findings), self.settings.least)
                 )
@@ -185,7 +186,8 @@ class Checker:
         # In the file's own encoding and with its byte order mark, so that the diff can be applied.
         mark = "\ufeff" if source.bom else ""
         assert result.old_text is not None and result.new_text is not None
-        diff = unified_diff(Path(shown), mark + result.old_text, mark + result.new_text)
+        old, new = (mark + source.written(text) for text in (result.old_text, result.new_text))
+        diff = unified_diff(Path(shown), old, new)
         return diff.encode(source.encoding, "backslashreplace")
 
     # ---- the end -------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from torchmigrate.failures import Failures
 from torchmigrate.files.reading import PARSED, UNRELATED, too_large
 from torchmigrate.findings import Applicability, FileResult, Finding, Fix, Problem
 from torchmigrate.semantics.libraries import mentions_library
+from torchmigrate.source.kinds import KINDS, read_source
 from torchmigrate.source.text import Source, SourceError
 from torchmigrate.versions.range import VersionRange, severity
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 MAX_ROUNDS = 10
 NOTEBOOK = "notebooks are not read; convert it with `jupyter nbconvert --to script`"
 ENDLESS = "{}: the fixes never come to an end; the file was left alone (please report)"
-PYTHON = frozenset(["", ".py", ".pyi", ".pyw"])  # suffixes of what may be Python
+PYTHON = frozenset(["", *KINDS, ".pyw"])  # suffixes of what may be Python
 TOO_DEEP = "nested too deeply to be checked"
 
 
@@ -127,7 +128,7 @@ class Engine:
         if path.suffix == ".ipynb":
             return FileResult(path, problems=[Problem(path, NOTEBOOK)])
         try:
-            source = Source.read(path)
+            source = read_source(path)
         except SourceError as error:
             return FileResult(path, problems=[Problem(path, error.reason, error.line)])
         return self.check_source(source, path)

@@ -17,6 +17,7 @@ from torchmigrate.report.base import shown_path
 from torchmigrate.report.reasons import help_of, message_of, reason_of
 from torchmigrate.report.style import printable
 from torchmigrate.run.engines import Engines
+from torchmigrate.source.kinds import read_source
 from torchmigrate.source.text import Source
 from torchmigrate.versions.range import requirement
 from torchmigrate.versions.releases import Version, parse_version, show_version, torch_release
@@ -100,7 +101,7 @@ def places_of(result: FileResult, here: Path, root: Path) -> Iterator[Place]:
     ]
     if not findings:
         return
-    source = Source.read(result.path)
+    source = read_source(result.path)
     shown = shown_path(result.path, here)
     file = inside(result.path, root)
     for finding, when in findings:

@@ -18,13 +18,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchmigrate.files.paths import exists, is_dir, is_file, project_of, repository_of
 from torchmigrate.files.reading import UnreadableError, explain_os_error, is_below, read
 from torchmigrate.findings import Problem
+from torchmigrate.source.kinds import KINDS
 
 if TYPE_CHECKING:
     from torchmigrate.config.settings import Settings
     from torchmigrate.files.git_index import Tracked
     from torchmigrate.files.globs import Patterns
 
-SUFFIXES = (".py", ".pyi")
+SUFFIXES = tuple(KINDS)
 OUTSIDE = "../"
 ENTRIES_A_FILE = 20  # of a directory are looked at, for each file that a bounded walk may take
 _SPECIAL = frozenset("*?[]!\\/#")  # what a plain name does not have

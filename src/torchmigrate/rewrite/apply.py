@@ -13,7 +13,8 @@ from pathlib import Path
 
 from torchmigrate.files.reading import explain_os_error
 from torchmigrate.findings import Edit, Fix
-from torchmigrate.source.text import Source, SourceError
+from torchmigrate.source.kinds import read_source
+from torchmigrate.source.text import SourceError
 
 _CHANGED = "changed while it was being checked: not written"
 _Key = tuple[int, int, bool, str]
@@ -253,7 +254,7 @@ def save(path: Path, old: str, new: str) -> None:
     Raises SourceError if the file is not `old` any more, if its encoding cannot express `new`, or as
     `write_atomic` does.
     """
-    source = Source.read(path)
+    source = read_source(path)
     if source.text != old:
         raise SourceError(_CHANGED)
     write_atomic(path, source.encode(new), source.data)

@@ -125,7 +125,11 @@ class Source:
 
     def with_text(self, text: str) -> Source:
         """The same file with another text (after edits): same encoding, and `data` as it was read."""
-        return Source(self.path, text, self.data, self.encoding, self.bom)
+        return type(self)(self.path, text, self.data, self.encoding, self.bom)
+
+    def written(self, text: str) -> str:
+        """What the file holds where its Python is `text`: of a plain file just that."""
+        return text
 
     def encode(self, text: str) -> bytes:
         """The bytes of a changed `text` in the encoding of this file, with its byte order mark.
@@ -135,6 +139,7 @@ class Source:
         another encoding than the file did.
         """
         body = self.data[3:] if self.bom else self.data
+        text = self.written(text)
         try:
             data = text.encode(self.encoding)
             if _decode(body, self.encoding).encode(self.encoding) != body:
