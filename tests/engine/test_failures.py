@@ -132,6 +132,14 @@ def test_fixes_without_an_end_leave_the_file_alone(project, monkeypatch, unsafe)
     assert "TM721" in done.stdout
 
 
+@pytest.mark.parametrize("depth", [3, 30])
+def test_calls_in_each_other_are_fixed_however_many_rounds_that_takes(project, depth) -> None:
+    code = f"from torch.autograd import Variable\n\ny = {'Variable(' * depth}x{')' * depth}\n"
+    project.write("b.py", code)
+    project.run("check", "--fix", "--unsafe-fixes", "--select=TM330", "b.py", code=0)
+    assert (project.path / "b.py").read_text() == "y = x\n"
+
+
 # ---- comments ---------------------------------------------------------------------------------------
 
 DROPS_A_COMMENT = """\

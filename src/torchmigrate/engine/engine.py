@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import sys
 from collections import Counter
 from functools import cached_property
 from pathlib import Path
@@ -27,7 +29,8 @@ if TYPE_CHECKING:
     from torchmigrate.project.index import ProjectIndex
     from torchmigrate.rewrite.context import FileContext
 
-MAX_ROUNDS = 10
+MAX_ROUNDS = 10  # without fewer fixes than ever before
+MOST_ROUNDS = 200  # with fewer: calls in each other, which Python's parser takes up to that depth
 NOTEBOOK = "notebooks are not read; convert it with `jupyter nbconvert --to script`"
 ENDLESS = "{}: the fixes never come to an end; the file was left alone (please report)"
 PYTHON = frozenset(["", *KINDS, ".pyw"])  # suffixes of what may be Python
@@ -243,7 +246,8 @@ class Engine:
         fixed: Counter[str] = Counter()
         unused: set[str] = set()  # imports that a fix no longer needs
         left_out: set[tuple[str, int]] = set()  # code and place of findings whose fix does not parse
-        for number in range(MAX_ROUNDS + 1):
+        fewest, rounds = sys.maxsize, 0
+        for number in itertools.count():
             wanted = [
                 finding
                 for finding in found
@@ -255,7 +259,9 @@ class Engine:
             done = editing.apply(source.text, fixes)
             if done.text == source.text:
                 break
-            if number == MAX_ROUNDS:
+            rounds = 0 if len(fixes) < fewest else rounds + 1
+            fewest = min(fewest, len(fixes))
+            if rounds == MAX_ROUNDS or number == MOST_ROUNDS:
                 codes = ", ".join(sorted({fix.code for fix in fixes}))
                 result.problems.append(Problem(path, ENDLESS.format(codes)))
                 source = original

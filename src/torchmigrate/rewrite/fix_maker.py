@@ -99,6 +99,8 @@ class FixMaker:
         self._stated: dict[
             int, str
         ] = {}  # id() of fixes that rest on annotations alone -> what they are about
+        # id() of a hit -> the hit, which keeps its id, and what becomes of it.
+        self._made: dict[int, tuple[RuleMatch, _Rewritten | None]] = {}
         self._suites = Suites(file.tree, file.source)
         self._removed: dict[int, set[int]] = {}  # block -> statements that fixes remove
 
@@ -255,7 +257,7 @@ class FixMaker:
         maybe = use.method and not use.sure
         if not (maybe or self.may_fix(hit)):
             return None
-        made = self._rewrite(hit, None, "")
+        made = self._rewritten(hit)
         if made is None:
             return None
         edits, level, reasons, title, _, requires = made
@@ -320,6 +322,13 @@ class FixMaker:
         return self.moves.leads_on(
             hit.name, new, use.attribute_path.count(".") + 1 if use.attribute_path else 0
         )
+
+    def _rewritten(self, hit: RuleMatch) -> _Rewritten | None:
+        """`_rewrite` with the new name as it is written there; asked for more than once."""
+        known = self._made.get(id(hit))
+        if known is None:
+            known = self._made[id(hit)] = hit, self._rewrite(hit, None, "")
+        return known[1]
 
     def _rewrite(self, hit: RuleMatch, new: str | None, local: str) -> _Rewritten | None:
         """Edits, applicability, reasons, title, callee and what it requires; `new` is written as `local`."""
@@ -438,7 +447,8 @@ class FixMaker:
                 move.users = [hit for hit in users if self.may_fix(hit)]
                 return move
         for hit in users:
-            made = self._rewrite(hit, *move.target(hit, ""))
+            # Where `_new_name` has asked, the spelling changes nothing of what is wanted here.
+            made = self._rewritten(hit) if plain is None else self._rewrite(hit, *move.target(hit, ""))
             if made is None or made[4] != move.target(hit, "")[0]:
                 return None
             move.lower(made[1], made[2])
@@ -612,7 +622,7 @@ class FixMaker:
                 continue
             if hit.use.attribute_path or not self.may_fix(hit):
                 return None
-            made = self._rewrite(hit, None, "")
+            made = self._rewritten(hit)
             callees.add(made[4] if made is not None else None)
         return callees.pop() if len(callees) == 1 else None
 
