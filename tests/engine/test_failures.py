@@ -137,7 +137,7 @@ def test_calls_in_each_other_are_fixed_however_many_rounds_that_takes(project, d
     code = f"from torch.autograd import Variable\n\ny = {'Variable(' * depth}x{')' * depth}\n"
     project.write("b.py", code)
     project.run("check", "--fix", "--unsafe-fixes", "--select=TM330", "b.py", code=0)
-    assert (project.path / "b.py").read_text() == "\ny = x\n"
+    assert (project.path / "b.py").read_text() == "y = x\n"
 
 
 # ---- comments ---------------------------------------------------------------------------------------

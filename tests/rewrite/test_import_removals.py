@@ -38,6 +38,14 @@ def removed(code: str, *names: str, is_init: bool = False) -> str:
         ("from torch import qr  # noqa: E402\nqr\n", "qr", "qr\n"),
         ("from torch import qr  # isort: skip  # type: ignore[attr-defined]\nqr\n", "qr", "qr\n"),
         ("x = 1\nfrom torch import qr", "qr", "x = 1\n"),
+        # Gaps: the longer one stays.
+        ("from torch import qr\n\n\nqr\n", "qr", "qr\n"),
+        ("import os\n\nfrom torch import qr\n\nqr\n", "qr", "import os\n\nqr\n"),
+        ("import os\nfrom torch import qr\n\nqr\n", "qr", "import os\n\nqr\n"),
+        ("import os\n\nfrom torch import qr\nimport re\nqr\n", "qr", "import os\n\nimport re\nqr\n"),
+        ("import os\r\n\r\nfrom torch import qr\r\n\r\n\r\nqr\r\n", "qr", "import os\r\n\r\n\r\nqr\r\n"),
+        ("# c\n\n\nfrom torch import qr\n\nimport re\nqr\n", "qr", "# c\n\n\nimport re\nqr\n"),
+        ("import os\n\nfrom torch import qr\n\nfrom torch import a\n\nqr\n", "qr a", "import os\n\nqr\n"),
         # Suites are not left empty.
         ("def f():\n    from torch import qr\n", "qr", "def f():\n    pass\n"),
         ("def f():\n    from torch import qr\n    import math\n", "qr math", "def f():\n    pass\n"),

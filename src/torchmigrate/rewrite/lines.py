@@ -171,7 +171,8 @@ def remove_statements(
 ) -> tuple[Edit, ...]:
     """Remove simple statements of one block; one of them becomes `pass` where a suite would be empty.
 
-    Blank lines behind those at the beginning of a suite go with them.
+    Blank lines behind those at the beginning of a suite, or of the file, go with them; of those before and
+    behind others the longer gap stays.
 
     Args:
         module: whether `block` is the body of the module, which may be empty.
@@ -194,10 +195,12 @@ def remove_statements(
         seen.update(id(item) for item in line.statements)
         dead = [number for number, item in enumerate(line.statements) if id(item) in ids]
         if len(dead) == len(line.statements) and line.indent is not None:
-            after = line.after
+            start, after = line.start, line.after
             if statement.lineno < first_left and (blank := BLANK_LINES.match(source.text, after)) is not None:
                 after = blank.end()
-            edits.append(Edit(line.start, after, "", mergeable=True))
+            elif not edits or edits[-1].end <= start:
+                start, after = _without_gap(source.text, edits[-1].end if edits else 0, start, after)
+            edits.append(Edit(start, after, "", mergeable=True))
             continue
         for first, last in runs(dead):
             if last + 1 < len(line.statements):
@@ -208,3 +211,31 @@ def remove_statements(
                 end = end_of(source, line.statements[last])
             edits.append(Edit(start, end, "", mergeable=True))
     return tuple(sorted(edits))
+
+
+def _without_gap(text: str, least: int, start: int, after: int) -> tuple[int, int]:
+    """From where to where lines go with the shorter one of the gaps around them.
+
+    Args:
+        least: where the gap before them may begin.
+        start: of the lines that go.
+        after: where the lines begin that stay.
+    """
+    code = start  # the end of what stands before the gap
+    while code > least and text[code - 1].isspace():
+        code -= 1
+    behind = BLANK_LINES.match(text, after)
+    if not code:
+        return start, behind.end() if behind is not None else after
+    line = _REST_OF_LINE.match(text, code) if not text[code - 1].isspace() else None
+    before = code if line is None else min(line.end(), start)
+    if behind is None:
+        return before if after == len(text) else start, after
+    if _height(text, before, start) <= _height(text, after, behind.end()):
+        return before, after
+    return start, behind.end()
+
+
+def _height(text: str, start: int, end: int) -> int:
+    """How many lines end between two offsets."""
+    return max(text.count("\n", start, end), text.count("\r", start, end))
