@@ -1,4 +1,4 @@
-"""Edits of single expressions and arguments: replaced, renamed, called, with something behind them."""
+"""Edits of single expressions: replaced, renamed, with something else around or behind them."""
 
 from __future__ import annotations
 
@@ -6,16 +6,58 @@ import ast
 import re
 
 from torchmigrate.findings import Edit
-from torchmigrate.rewrite.parentheses import GAP, argument_span
+from torchmigrate.rewrite.code import Code, Quotes
+from torchmigrate.rewrite.parentheses import GAP
+from torchmigrate.rewrite.written import written
+from torchmigrate.semantics.model import Use
 from torchmigrate.source.text import Positioned, Source
 
 _CLOSERS = rf"(?P<closing>(?:{GAP}\))*)"
-_ATOMS = (ast.Name, ast.Call, ast.Attribute, ast.Subscript)
 
 
-def replaced(source: Source, node: Positioned, code: str) -> Edit:
-    """Something else in the place of a node; the parentheses around it stay."""
-    return Edit(*source.span(node), code)
+def replaced(source: Source, node: Positioned, new: Code) -> Edit:
+    """Something else in the place of a node; the parentheses around it stay.
+
+    Raises CannotFix if the code binds a name of what it quotes.
+    """
+    return Edit(*source.span(node), written(new, Quotes(source)))
+
+
+def replaced_around(source: Source, node: ast.expr, new: Code, kept: ast.expr) -> tuple[Edit, ...]:
+    """The same, but one part of an expression (or all of it), which the code quotes once, is not touched.
+
+    Raises CannotFix as `replaced` does.
+    """
+    start, end = source.span(node)
+    first, last = source.span(kept)
+    before, after = written(new, _Gap(source, kept)).split(_GAP)
+    edits = Edit(start, first, before), Edit(last, end, after)
+    return tuple(edit for edit in edits if edit.text != source.text[edit.start : edit.end])
+
+
+_GAP = "\0"  # stands for what is kept; in no source
+
+
+class _Gap(Quotes):
+    """Quotes with a gap in the place of one node."""
+
+    def __init__(self, source: Source, kept: ast.expr) -> None:
+        super().__init__(source)
+        self.kept = kept
+
+    def quoted(self, node: ast.expr) -> tuple[str, int]:
+        text, binds = super().quoted(node)
+        return _GAP if node is self.kept else text, binds
+
+
+def name_replaced(use: Use, name: str) -> Edit:
+    """Another qualified name at a use, as it is spelled there."""
+    return Edit(use.start, use.end, name)
+
+
+def has_comment(source: Source, node: Positioned) -> bool:
+    """Whether a comment may be in a node: a `#` is."""
+    return "#" in source.segment(node)
 
 
 def renamed(source: Source, node: Positioned, old: str, new: str) -> Edit | None:
@@ -41,19 +83,3 @@ def suffix_replaced(
     if found is None:
         return None
     return Edit(found.start("tokens") if code else found.end("closing"), end, code)
-
-
-def method_called(source: Source, node: ast.expr, method: str) -> Edit:
-    """A method called on an expression, which gets parentheses where it needs them."""
-    start, end = source.span(node)
-    if isinstance(node, _ATOMS):
-        return Edit(end, end, f".{method}()")
-    return Edit(start, end, f"({source.text[start:end]}).{method}()")
-
-
-def argument_added_behind(
-    source: Source, call: ast.Call, argument: ast.expr | ast.keyword, code: str
-) -> Edit:
-    """One more argument behind one that is there."""
-    _, end = argument_span(argument, call, source)
-    return Edit(end, end, f", {code}")

@@ -15,8 +15,9 @@ from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.findings import finding_at, fix_by
 from torchmigrate.findings import Finding
 from torchmigrate.match.rule_matches import RuleMatch
+from torchmigrate.rewrite.calls import CallEditor
+from torchmigrate.rewrite.code import quoted_like
 from torchmigrate.rewrite.context import FileContext
-from torchmigrate.rewrite.nodes import argument_added_behind
 
 _OLD, _NEW = "--local_rank", "--local-rank"
 _LAUNCH = "torch.distributed.launch"
@@ -57,14 +58,14 @@ def _arguments(rule: Rule, file: FileContext) -> Iterator[Finding]:
         if old is None or _NEW in flags:
             continue
         source = file.source
-        start, end = source.span(old)
-        quote = source.text[end - 1]
         fix = None
         if not any(isinstance(item, ast.Starred) for item in node.args):
-            edit = argument_added_behind(source, node, old, f"{quote}{_NEW}{quote}")
-            fix = fix_by(rule, file, f"Also take `{_NEW}`", edit)
+            call = CallEditor(source, node)
+            call.add_behind(old, quoted_like(old, _NEW, source))
+            edits = call.edits()
+            fix = fix_by(rule, file, f"Also take `{_NEW}`", *edits) if edits is not None else None
         symbol = f"{_LAUNCH}({_OLD})"
-        yield finding_at(rule, file, (start, end), symbol=symbol, fix=fix)
+        yield finding_at(rule, file, source.span(old), symbol=symbol, fix=fix)
 
 
 def _starts_otherwise(file: FileContext) -> bool:

@@ -13,6 +13,7 @@ from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.findings import finding_at, fix_by
 from torchmigrate.findings import Finding
 from torchmigrate.match.rule_matches import RuleMatch
+from torchmigrate.rewrite.code import code
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.nodes import replaced
 
@@ -29,7 +30,7 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
         fix = None
         # In f-strings, places are not sure before Python 3.12.
         if given is not None and file.source.segment(value) == "False":
-            fix = fix_by(rule, file, "Set gradients to None", replaced(file.source, value, "True"))
+            fix = fix_by(rule, file, "Set gradients to None", replaced(file.source, value, code("True")))
             span = file.source.span(given)
         yield finding_at(rule, file, span, symbol="torch.optim.Optimizer.zero_grad", fix=fix)
 

@@ -15,7 +15,7 @@ from functools import lru_cache
 import libcst as cst
 
 from torchmigrate.findings import Edit
-from torchmigrate.match.context import CannotFix, MatchContext
+from torchmigrate.match.context import CannotFix, Positions
 
 _LINE_END = re.compile(r"[ \t\f]*(#[^\r\n]*)?(\r\n|\n|\r)")
 _COMMENT_AFTER = re.compile(r"[ \t\f]*,?[ \t\f]*#")
@@ -95,10 +95,13 @@ def _parse_segment(code: str) -> cst.BaseExpression:
     return parse_expression(code)
 
 
-def parse_call(call: ast.Call, place: MatchContext) -> CallLayout:
+def parse_call(source: Positions, call: ast.Call) -> CallLayout:
     """Find the parts of a call. Raises CannotFix if LibCST does not see it as Python does."""
-    start, end = place.span(call)
-    text = place.source.text
+    line, column = call.end_lineno, call.end_col_offset
+    assert line is not None and column is not None, "the parser gives every call an end"
+    start = source.offset(call.lineno, call.col_offset)
+    end = source.offset(line, column)
+    text = source.text
     segment = text[start:end]
     node = _parse_segment(segment)
     if not isinstance(node, cst.Call) or node.lpar or len(node.args) != len(call.args) + len(call.keywords):

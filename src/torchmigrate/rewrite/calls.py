@@ -1,0 +1,124 @@
+"""The arguments of one call, changed one by one; everything else in it stays as it is laid out.
+
+LibCST says where they are; it is loaded when the edits are made.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from torchmigrate.findings import Edit
+from torchmigrate.rewrite.code import Code, Quotes
+from torchmigrate.rewrite.written import written
+from torchmigrate.source.text import Source
+
+Given = ast.expr | ast.keyword
+
+
+@dataclass(slots=True)
+class _Argument:
+    """One of the new call: an old one, or a new one with a value."""
+
+    old: Given | None
+    keyword: str | None
+    star: str = ""
+    value: Code | None = None
+
+
+class CallEditor:
+    """Collects what becomes of the arguments of a call.
+
+    Args:
+        source: the file.
+        call: one of it.
+    """
+
+    def __init__(self, source: Source, call: ast.Call) -> None:
+        self.source = source
+        self.call = call
+        self._callee: Code | None = None
+        self._behind: list[tuple[Given, Code]] = []
+        given: list[Given] = [*call.args, *call.keywords]
+        given.sort(key=lambda item: (item.lineno, item.col_offset))
+        self._given = given
+        self._new = [_as_given(item) for item in given]
+
+    def drop(self, argument: Given) -> None:
+        """Take an argument away, with its comma, and with its lines where it has them to itself."""
+        del self._new[self._index(argument)]
+
+    def drop_all(self) -> None:
+        """Leave no argument."""
+        self._new = []
+
+    def set(self, argument: Given, value: Code, keyword: str | None = None) -> None:
+        """Give an argument another value; a positional one by name, if there is a `keyword`."""
+        found = self._new[self._index(argument)]
+        found.value = value
+        found.keyword = keyword or found.keyword
+
+    def rename(self, argument: Given, keyword: str | None) -> None:
+        """Give an argument by another keyword; None: by position."""
+        self._new[self._index(argument)].keyword = keyword
+
+    def add(self, value: Code, keyword: str | None = None) -> None:
+        """Add an argument: by keyword at the end, but before `**options`; else behind the positional ones."""
+        at = len(self._new)
+        for index, item in enumerate(self._new):
+            if item.star == "**" or (keyword is None and item.keyword is not None):
+                at = index
+                break
+        self._new.insert(at, _Argument(None, keyword, "", value))
+
+    def insert(self, value: Code) -> None:
+        """Put a positional argument in front of all others."""
+        self._new.insert(0, _Argument(None, None, "", value))
+
+    def add_behind(self, argument: Given, value: Code) -> None:
+        """Put a positional argument behind another that stays, on the same line."""
+        self._behind.append((argument, value))
+
+    def call_instead(self, callee: Code) -> None:
+        """Call something else."""
+        self._callee = callee
+
+    def edits(self) -> list[Edit] | None:
+        """What has to change; None where LibCST does not see the call as Python does.
+
+        Raises CannotFix if a new value binds a name of what it quotes.
+        """
+        from torchmigrate.match.context import CannotFix
+        from torchmigrate.rewrite.call_layout import NewArgument, parse_call, relayout  # with LibCST
+
+        try:
+            layout = parse_call(self.source, self.call)
+        except CannotFix:
+            return None
+        quotes = Quotes(self.source)
+        places = {id(item): index for index, item in enumerate(self._given)}
+        wanted = [
+            NewArgument(
+                places[id(item.old)] if item.old is not None else None,
+                item.keyword,
+                item.star,
+                written(item.value, quotes) if item.value is not None else None,
+            )
+            for item in self._new
+        ]
+        edits, _ = relayout(layout, wanted)
+        for argument, value in self._behind:
+            end = layout.slots[places[id(argument)]].end
+            edits.append(Edit(end, end, ", " + written(value, quotes)))
+        if self._callee is not None:
+            edits.append(Edit(layout.start, layout.function_end, written(self._callee, quotes)))
+        return sorted(edits, key=lambda edit: (edit.start, edit.end))
+
+    def _index(self, argument: Given) -> int:
+        return next(index for index, item in enumerate(self._new) if item.old is argument)
+
+
+def _as_given(argument: Given) -> _Argument:
+    if isinstance(argument, ast.keyword):
+        return _Argument(argument, argument.arg, "" if argument.arg is not None else "**")
+    return _Argument(argument, None, "*" if isinstance(argument, ast.Starred) else "")

@@ -1,0 +1,71 @@
+"""New code, said as a template that quotes the source: `code("$f($x, dim=-1)", f="torch.foo", x=node)`.
+
+The templates are those of the YAML rules. What stands for a metavariable gets parentheses where its place
+needs them, and only there.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from torchmigrate.source.text import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One of the arguments that `*$x` stands for in a call: by keyword, with a star, or neither."""
+
+    value: Part
+    keyword: str | None = None
+    star: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """New code that is not put together yet; to be made by `code`.
+
+    template: an expression or a simple statement with `$names`.
+    parts: what they stand for.
+    """
+
+    template: str
+    parts: Mapping[str, Parts]
+
+
+# A name or a literal; an expression of the source; other new code.
+Part: TypeAlias = str | ast.expr | Code
+Parts: TypeAlias = Part | Sequence[Part | Argument] | None
+
+
+def code(template: str, /, **parts: Parts) -> Code:
+    """New code.
+
+    Args:
+        template: an expression such as `"$f($x, dim=$dim)"`, or a simple statement such as `"$a = $b"`.
+        parts: what its metavariables stand for: a name or a literal as text, an expression of the source, or
+            other new code; for `*$x` several of them, also as `Argument`. For None, `keyword=$x` vanishes.
+    """
+    return Code(template, parts)
+
+
+def quoted_like(node: ast.expr, value: str, source: Source) -> Code:
+    """A string without anything to escape, in the quotes of another literal."""
+    quote = source.segment(node)[-1]
+    return code("$string", string=f"{quote}{value}{quote}")
+
+
+class Quotes:
+    """How expressions of a source are quoted in new code: as they are written there."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+
+    def quoted(self, node: ast.expr) -> tuple[str, int]:
+        """The text of an expression, and how tightly it binds."""
+        from torchmigrate.match.precedence import tightness_in  # with LibCST
+
+        text = self.source.segment(node)
+        return text, tightness_in(node, text)
