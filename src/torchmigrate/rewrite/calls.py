@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from torchmigrate.findings import Edit
 from torchmigrate.rewrite.code import Code, Quotes
+from torchmigrate.rewrite.nodes import replaced
 from torchmigrate.rewrite.written import written
 from torchmigrate.source.text import Source
 
@@ -83,7 +84,7 @@ class CallEditor:
         """Call something else."""
         self._callee = callee
 
-    def edits(self) -> list[Edit] | None:
+    def edits(self) -> tuple[Edit, ...] | None:
         """What has to change; None where LibCST does not see the call as Python does.
 
         Raises CannotFix if a new value binds a name of what it quotes.
@@ -102,17 +103,21 @@ class CallEditor:
                 places[id(item.old)] if item.old is not None else None,
                 item.keyword,
                 item.star,
-                written(item.value, quotes) if item.value is not None else None,
+                written(item.value, quotes) if item.value is not None and item.old is None else None,
             )
             for item in self._new
         ]
         edits, _ = relayout(layout, wanted)
+        for item in self._new:
+            if item.old is not None and item.value is not None:  # where it is, so that parentheses stay
+                old = item.old.value if isinstance(item.old, ast.keyword) else item.old
+                edits.append(replaced(self.source, old, item.value))
         for argument, value in self._behind:
             end = layout.slots[places[id(argument)]].end
             edits.append(Edit(end, end, ", " + written(value, quotes)))
         if self._callee is not None:
             edits.append(Edit(layout.start, layout.function_end, written(self._callee, quotes)))
-        return sorted(edits, key=lambda edit: (edit.start, edit.end))
+        return tuple(sorted(edits, key=lambda edit: (edit.start, edit.end)))
 
     def _index(self, argument: Given) -> int:
         return next(index for index, item in enumerate(self._new) if item.old is argument)

@@ -51,12 +51,6 @@ def code(template: str, /, **parts: Parts) -> Code:
     return Code(template, parts)
 
 
-def quoted_like(node: ast.expr, value: str, source: Source) -> Code:
-    """A string without anything to escape, in the quotes of another literal."""
-    quote = source.segment(node)[-1]
-    return code("$string", string=f"{quote}{value}{quote}")
-
-
 class Quotes:
     """How expressions of a source are quoted in new code: as they are written there."""
 

@@ -60,6 +60,13 @@ def has_comment(source: Source, node: Positioned) -> bool:
     return "#" in source.segment(node)
 
 
+def keyword_renamed(source: Source, keyword: ast.keyword, new: str) -> Edit:
+    """Another keyword for an argument that has one."""
+    assert keyword.arg is not None, "it has one"
+    start = source.span(keyword)[0]
+    return Edit(start, start + len(keyword.arg), new)
+
+
 def renamed(source: Source, node: Positioned, old: str, new: str) -> Edit | None:
     """Another name at the end of a chain of attributes; None where it is not written there as it is."""
     end = source.span(node)[1]

@@ -16,8 +16,8 @@ from torchmigrate.codemods.base.findings import finding_at, fix_by
 from torchmigrate.findings import Finding
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.calls import CallEditor
-from torchmigrate.rewrite.code import quoted_like
 from torchmigrate.rewrite.context import FileContext
+from torchmigrate.rewrite.quotes import quoted_like
 
 _OLD, _NEW = "--local_rank", "--local-rank"
 _LAUNCH = "torch.distributed.launch"
