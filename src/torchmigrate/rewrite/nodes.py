@@ -90,3 +90,9 @@ def suffix_replaced(
     if found is None:
         return None
     return Edit(found.start("tokens") if code else found.end("closing"), end, code)
+
+
+def name_span(source: Source, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> tuple[int, int]:
+    """Where the name of a function or a class stands that is defined."""
+    start = source.text.index(node.name, source.span(node)[0] + len("def"))
+    return start, start + len(node.name)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 import io
-import re
 import tokenize
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from itertools import accumulate
 
 import libcst as cst
@@ -14,28 +14,44 @@ import libcst as cst
 from torchmigrate.findings import Edit
 from torchmigrate.match.context import CannotFix
 from torchmigrate.rewrite.call_layout import CallLayout, NewArgument, Slot, relayout
+from torchmigrate.rewrite.cursor import Cursor
 from torchmigrate.source.text import Source
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
-_NEWLINE = re.compile(r"\r\n|\n|\r")
 _NOTHING = cst.SimpleWhitespace("")
 
 
+@dataclass(frozen=True, slots=True)
+class NewParameter:
+    """A parameter of which the annotation and the default stand somewhere in the file."""
+
+    name: str
+    annotation: ast.expr | None = None
+    default: ast.expr | None = None
+
+
 def parameters_added(
-    source: Source, function: _Function, behind: ast.arg, codes: Sequence[str]
+    source: Source, function: _Function, behind: ast.arg, new: Iterable[NewParameter]
 ) -> list[Edit]:
     """More parameters behind one that is there, in the style of the others.
-
-    Args:
-        codes: such as `x`, `x: int` or `x: int = 1`.
 
     Raises CannotFix if LibCST does not see the function as Python does.
     """
     layout = _layout(source, function)
     at = 1 + _slot_of(layout, behind, source)
     kept = [NewArgument(index) for index in range(len(layout.slots))]
-    edits, _ = relayout(layout, [*kept[:at], *(NewArgument(text=code) for code in codes), *kept[at:]])
+    added = [NewArgument(text=_code_of(item, source)) for item in new]
+    edits, _ = relayout(layout, [*kept[:at], *added, *kept[at:]])
     return edits
+
+
+def _code_of(item: NewParameter, source: Source) -> str:
+    code = item.name
+    if item.annotation is not None:
+        code += f": {source.segment(item.annotation)}"
+    if item.default is not None:
+        code += f"{' = ' if item.annotation is not None else '='}{source.segment(item.default)}"
+    return code
 
 
 def parameter_dropped(source: Source, function: _Function, parameter: ast.arg) -> list[Edit]:
@@ -74,19 +90,8 @@ def _layout(source: Source, function: _Function) -> CallLayout:
         raise CannotFix("LibCST cannot read it") from error
     if not isinstance(node, cst.FunctionDef):
         raise CannotFix("LibCST sees no function")
-    newline = _NEWLINE.search(code)
-    printer = cst.Module([], default_newline=newline[0] if newline else "\n")
-    text, position = source.text, start
-
-    def skip(*parts: cst.CSTNode | str) -> int:
-        nonlocal position
-        for part in parts:
-            written = part if isinstance(part, str) else printer.code_for_node(part)
-            if not text.startswith(written, position):
-                raise CannotFix("LibCST prints another text")
-            position += len(written)
-        return position
-
+    cursor = Cursor(source.text, start, start + len(code))
+    skip = cursor.skip
     if node.asynchronous is not None:
         skip(node.asynchronous)
     name_end = skip("def", node.whitespace_after_def, node.name)
@@ -97,7 +102,7 @@ def _layout(source: Source, function: _Function) -> CallLayout:
     skip(node.whitespace_before_params)
     slots: list[Slot] = []
     for item in _items(node.params):
-        first = value = position
+        first = value = cursor.position
         after: cst.BaseParenthesizableWhitespace = _NOTHING
         if isinstance(item, cst.Param):
             star = item.star if isinstance(item.star, str) else ""
@@ -109,15 +114,15 @@ def _layout(source: Source, function: _Function) -> CallLayout:
             skip("/", item.whitespace_after)
         else:
             skip("*")
-        end, comma = position, None
+        end, comma = cursor.position, None
         if isinstance(item.comma, cst.Comma):
             comma = skip(item.comma.whitespace_before)
             skip(",", item.comma.whitespace_after)
         skip(after)
-        slots.append(Slot(first, value, end, comma, position, "", None, cst.Name("_")))
-    closed = position
+        slots.append(Slot(first, value, end, comma, cursor.position, "", None, cst.Name("_")))
+    closed = cursor.position
     skip(")")
-    return CallLayout(text, start, name_end, opened, closed, tuple(slots), None, start)
+    return CallLayout(source.text, start, name_end, opened, closed, tuple(slots), None, start)
 
 
 def _items(parameters: cst.Parameters) -> Iterator[cst.Param | cst.ParamSlash | cst.ParamStar]:
