@@ -24,9 +24,12 @@ from torchmigrate.codemods.compile.compiled import (
 )
 from torchmigrate.findings import Edit, Finding, Fix
 from torchmigrate.match.rule_matches import RuleMatch
+from torchmigrate.rewrite.calls import CallEditor
+from torchmigrate.rewrite.code import code
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.fix_maker import required
 from torchmigrate.rewrite.lines import logical_line
+from torchmigrate.rewrite.nodes import has_comment, unassigned
 from torchmigrate.semantics.model import Scope
 from torchmigrate.versions.range import applicability
 
@@ -298,7 +301,7 @@ def _last_name(call: ast.Call) -> str:
 
 def _fix(rule: Rule, group: list[Compiled], region: ast.AST, file: FileContext) -> Fix | str:
     """Compile in place, everywhere in the group; or what is in the way, and what to write."""
-    edits = []
+    edits: list[Edit] = []
     target = ast.unparse(group[0].target)
     if any(
         isinstance(node, ast.Attribute) and node.attr == "forward" and ast.unparse(node.value) == target
@@ -314,10 +317,10 @@ def _fix(rule: Rule, group: list[Compiled], region: ast.AST, file: FileContext) 
         other = _alias(item, region)
         if other is not None:
             return _ALIASED.format(other=other, model=target)
-        edit = _in_place(item, file) if file.fixes.may_fix(item.hit) else None
-        if edit is None or not _is_model(item.model, item.statement, item.hit.use.scope):
+        made = _in_place(item, file) if file.fixes.may_fix(item.hit) else None
+        if made is None or not _is_model(item.model, item.statement, item.hit.use.scope):
             return _UNCLEAR.format(target=target)
-        edits.append(edit)
+        edits += made
     level, reason = applicability(rule.cases[0], rule, file.versions)
     title = f"Compile `{target}` in place, which keeps the keys of its state dict"
     return file.fixes.fix(rule, title, level, reason, edits, requires=required(rule.cases[0], rule))
@@ -340,7 +343,7 @@ def _is_model(model: ast.expr, statement: ast.stmt, scope: Scope) -> bool:
     return not isinstance(value, ast.Lambda)
 
 
-def _in_place(item: Compiled, file: FileContext) -> Edit | None:
+def _in_place(item: Compiled, file: FileContext) -> tuple[Edit, ...] | None:
     """`model.compile(mode="max-autotune")` for `model = torch.compile(model, mode="max-autotune")`."""
     source, call = file.source, item.call
     use = item.hit.use
@@ -348,8 +351,10 @@ def _in_place(item: Compiled, file: FileContext) -> Edit | None:
         return None
     line = logical_line(source, use.block, item.statement)
     rest = [keyword for keyword in call.keywords if keyword.value is not item.model]
-    start, end = source.span(item.statement)[0], source.span(call)[1]
-    stop = min((source.offset(item.lineno, item.col_offset) for item in rest), default=end - 1)
-    if line.indent is None or "#" in source.text[start:stop]:
+    editor = CallEditor(source, call)
+    editor.call_instead(code("$model.compile", model=item.target))
+    editor.keep(rest)
+    edits = editor.edits()
+    if line.indent is None or edits is None or has_comment(source, item.statement, *rest[:1]):
         return None
-    return Edit(start, stop, f"{source.segment(item.target)}.compile(")
+    return (unassigned(source, item.statement), *edits)

@@ -11,12 +11,13 @@ from torchmigrate.codemods.base.findings import finding_at
 from torchmigrate.codemods.base.placing import use_at
 from torchmigrate.codemods.base.words import Words
 from torchmigrate.codemods.compile.compiled import COMPILE, is_taken_over
-from torchmigrate.findings import Edit, Finding, Fix
+from torchmigrate.findings import Finding, Fix
 from torchmigrate.match.rule_matches import RuleMatch
+from torchmigrate.rewrite.code import code
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.fix_maker import required
 from torchmigrate.rewrite.imports.planner import Refusal
-from torchmigrate.rewrite.lines import line_start, start_of
+from torchmigrate.rewrite.nodes import add_decorator, begins_line, name_span
 from torchmigrate.semantics.flow.mentions import LOOPS
 from torchmigrate.source.trees import children
 from torchmigrate.versions.range import applicability
@@ -58,10 +59,8 @@ def find(rule: Rule, hits: list[RuleMatch], file: FileContext) -> Iterator[Findi
     for node in file.names.tree.body:
         if isinstance(node, ast.FunctionDef) and _STEP.fullmatch(node.name) and _is_step(node):
             made = _obstacle(node, file) or _fix(rule, node, file)
-            start = text.index(node.name, file.source.offset(node.lineno, node.col_offset) + 3)
             fix = made if isinstance(made, Fix) else None
-            span = (start, start + len(node.name))
-            finding = finding_at(rule, file, span, symbol=node.name, fix=fix)
+            finding = finding_at(rule, file, name_span(file.source, node), symbol=node.name, fix=fix)
             yield finding if fix else finding._replace(help=str(made))
 
 
@@ -129,10 +128,8 @@ def _obstacle(node: ast.FunctionDef, file: FileContext) -> str | None:
 
 def _fix(rule: Rule, node: ast.FunctionDef, file: FileContext) -> Fix | str:
     """The decorator, on a line of its own; or why not."""
-    source = file.source
-    start = start_of(source, node)
     body = file.names.tree.body
-    if line_start(source.text, start) != start:
+    if not begins_line(file.source, node):
         return "the function shares its line with others"
     use = use_at(COMPILE, node, [body], file.names.module, file)
     spelling = file.imports.spell(COMPILE, use)
@@ -140,6 +137,6 @@ def _fix(rule: Rule, node: ast.FunctionDef, file: FileContext) -> Fix | str:
         return spelling.reason
     case = rule.cases[0]
     level, reason = applicability(case, rule, file.versions)
-    edit = Edit(start, start, f"@{spelling.text}{source.newline}", mergeable=True)
+    edit = add_decorator(file.source, node, code("$compile", compile=spelling.text))
     title = f"Put `@{COMPILE}` on `{node.name}`"
     return file.fixes.fix(rule, title, level, reason, (edit, *spelling.edits), requires=required(case, rule))
