@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.findings import finding_at
+from torchmigrate.codemods.base.words import Words
 from torchmigrate.codemods.compile.compiled import WRAPPERS as _WRAPPERS
 from torchmigrate.codemods.compile.compiled import (
     Compiled,
@@ -31,11 +32,12 @@ from torchmigrate.rewrite.fix_maker import required
 from torchmigrate.rewrite.lines import logical_line
 from torchmigrate.rewrite.nodes import has_comment, unassigned
 from torchmigrate.semantics.model import Scope
+from torchmigrate.source.trees import last_name
 from torchmigrate.versions.range import applicability
 
 # Who writes one of these knows of the prefix.
 _MOST = 16  # models of a file that are followed: for each, all that may use it is looked through
-_KNOWN = re.compile(r"_orig_mod|OptimizedModule")
+_KNOWN = Words("_orig_mod", "OptimizedModule")
 _SAVE = re.compile(r"(?:^|_)save(?:_|$)|^save")
 _SAME = frozenset("to cuda cpu train eval float half double bfloat16 requires_grad_ apply".split())
 _ALIASED = (
@@ -242,11 +244,11 @@ class _Saved:
         """Whether a value is an argument of something that saves, by itself, in a container or a variable."""
         outer = self.parents.get(node)
         while isinstance(outer, (ast.Dict, ast.Tuple, ast.List, ast.keyword, ast.IfExp)) or (
-            isinstance(outer, ast.Call) and _last_name(outer) in ("dict", "OrderedDict")
+            isinstance(outer, ast.Call) and last_name(outer.func) in ("dict", "OrderedDict")
         ):
             node, outer = outer, self.parents.get(outer)
         if isinstance(outer, ast.Call):
-            return outer.func is not node and _SAVE.search(_last_name(outer)) is not None
+            return outer.func is not node and _SAVE.search(last_name(outer.func)) is not None
         if not isinstance(outer, ast.Assign) or len(outer.targets) != 1:
             return False
         target = outer.targets[0]
@@ -254,7 +256,7 @@ class _Saved:
             target = target.value
         return isinstance(target, ast.Name) and any(
             isinstance(call, ast.Call)
-            and _SAVE.search(_last_name(call)) is not None
+            and _SAVE.search(last_name(call.func)) is not None
             and any(isinstance(item, ast.Name) and item.id == target.id for item in _given(call))
             for call in ast.walk(self._function(outer))
         )
@@ -288,12 +290,6 @@ def _assigns(function: ast.FunctionDef, name: str) -> bool:
 
 def _given(call: ast.Call) -> list[ast.expr]:
     return [*call.args, *(keyword.value for keyword in call.keywords)]
-
-
-def _last_name(call: ast.Call) -> str:
-    if isinstance(call.func, ast.Attribute):
-        return call.func.attr
-    return call.func.id if isinstance(call.func, ast.Name) else ""
 
 
 # ---- the fix ------------------------------------------------------------------------------------------
