@@ -66,11 +66,15 @@ def has_comment(source: Source, node: Positioned, before: Positioned | None = No
     return "#" in source.text[start : end if before is None else source.span(before)[0]]
 
 
+def word_replaced(start: int, old: str, new: str) -> Edit:
+    """Another word for one that begins at an offset."""
+    return Edit(start, start + len(old), new)
+
+
 def keyword_renamed(source: Source, keyword: ast.keyword, new: str) -> Edit:
     """Another keyword for an argument that has one."""
     assert keyword.arg is not None, "it has one"
-    start = source.span(keyword)[0]
-    return Edit(start, start + len(keyword.arg), new)
+    return word_replaced(source.span(keyword)[0], keyword.arg, new)
 
 
 def is_written(source: Source, node: Positioned, text: str) -> bool:
