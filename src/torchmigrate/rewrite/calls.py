@@ -6,6 +6,7 @@ LibCST says where they are; it is loaded when the edits are made.
 from __future__ import annotations
 
 import ast
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from torchmigrate.findings import Edit
@@ -49,9 +50,9 @@ class CallEditor:
         """Take an argument away, with its comma, and with its lines where it has them to itself."""
         del self._new[self._index(argument)]
 
-    def drop_all(self) -> None:
-        """Leave no argument."""
-        self._new = []
+    def keep(self, arguments: Collection[Given]) -> None:
+        """Drop all but some arguments."""
+        self._new = [item for item in self._new if item.old in arguments]
 
     def set(self, argument: Given, value: Code, keyword: str | None = None) -> None:
         """Give an argument another value; a positional one by name, if there is a `keyword`."""
@@ -130,7 +131,7 @@ def _as_given(argument: Given) -> _Argument:
 
 
 def arguments_removed(source: Source, call: ast.Call) -> list[Edit] | None:
-    """A call without its parentheses and what is in them; None where LibCST does not see it as Python does."""
+    """A call without its parentheses and what is in them; None where LibCST sees it in another way."""
     from torchmigrate.match.context import CannotFix
     from torchmigrate.rewrite.call_layout import parse_call  # with LibCST
 

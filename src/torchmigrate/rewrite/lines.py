@@ -214,3 +214,27 @@ def remove_statements(
                 end = end_of(source, line.statements[last])
             edits.append(Edit(start, end, "", mergeable=True))
     return tuple(sorted(edits))
+
+
+def move_to_end(
+    source: SourceText, block: Sequence[ast.stmt], statement: ast.stmt, changes: Sequence[Edit] = ()
+) -> tuple[Edit, Edit] | None:
+    """Move the line of a simple statement behind all others of its block.
+
+    None where it is there, or lines are shared with other statements, or do not end as usual.
+
+    Args:
+        changes: what else changes in the statement.
+    """
+    text = source.text
+    line, end = logical_line(source, block, statement), logical_line(source, block, block[-1])
+    if line.indent is None or len(line.statements) != 1 or line.after >= end.after:
+        return None
+    if any(text[offset - 1 : offset] != "\n" for offset in (line.start, line.after, end.after)):
+        return None
+    parts, here = [], line.start
+    for edit in changes:
+        parts += [text[here : edit.start], edit.text]
+        here = edit.end
+    moved = "".join([*parts, text[here : line.after]])
+    return Edit(line.start, line.after, ""), Edit(end.after, end.after, moved)

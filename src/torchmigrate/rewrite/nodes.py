@@ -7,11 +7,16 @@ import re
 
 from torchmigrate.findings import Edit
 from torchmigrate.rewrite.code import Code, Quotes
-from torchmigrate.rewrite.parentheses import GAP
+from torchmigrate.rewrite.lines import line_start, start_of
+from torchmigrate.rewrite.parentheses import GAP, with_parentheses
 from torchmigrate.rewrite.written import written
 from torchmigrate.semantics.model import Use
 from torchmigrate.source.text import Positioned, Source
 
+Span = tuple[int, int]
+Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+
+_HEAD = re.compile(rf"(?:async{GAP})?(?:def|class){GAP}")
 _CLOSERS = rf"(?P<closing>(?:{GAP}\))*)"
 
 
@@ -55,16 +60,26 @@ def name_replaced(use: Use, name: str) -> Edit:
     return Edit(use.start, use.end, name)
 
 
-def has_comment(source: Source, node: Positioned) -> bool:
-    """Whether a comment may be in a node: a `#` is."""
-    return "#" in source.segment(node)
+def has_comment(source: Source, node: Positioned, before: Positioned | None = None) -> bool:
+    """Whether a comment may be in a node, in front of another that is in there: a `#` is."""
+    start, end = source.span(node)
+    return "#" in source.text[start : end if before is None else source.span(before)[0]]
+
+
+def word_replaced(start: int, old: str, new: str) -> Edit:
+    """Another word for one that begins at an offset."""
+    return Edit(start, start + len(old), new)
 
 
 def keyword_renamed(source: Source, keyword: ast.keyword, new: str) -> Edit:
     """Another keyword for an argument that has one."""
     assert keyword.arg is not None, "it has one"
-    start = source.span(keyword)[0]
-    return Edit(start, start + len(keyword.arg), new)
+    return word_replaced(source.span(keyword)[0], keyword.arg, new)
+
+
+def is_written(source: Source, node: Positioned, text: str) -> bool:
+    """Whether a node is written so, and its place is right: in f-strings it may not be before Python 3.12."""
+    return source.segment(node) == text
 
 
 def renamed(source: Source, node: Positioned, old: str, new: str) -> Edit | None:
@@ -75,24 +90,69 @@ def renamed(source: Source, node: Positioned, old: str, new: str) -> Edit | None
 
 
 def suffix_replaced(
-    source: Source, owner_end: int, end: int, written: tuple[str, ...], code: str
+    source: Source, owner: ast.expr, owner_end: int, end: int, tokens: tuple[str, ...], new: Code | None
 ) -> Edit | None:
     """Something else for what follows an expression, such as `.data[0]`; None where it is written otherwise.
 
     Args:
-        owner_end: offset of the end of the expression, before the parentheses that close around it.
+        owner_end: offset of the end of the owner, before the parentheses that close around it.
         end: offset of the end of what follows.
-        written: the tokens of it, from the dot on.
-        code: takes their place; empty: the gap before the dot goes, too.
+        tokens: of what follows, from the dot on.
+        new: the new expression, which begins with its owner; None: the owner alone, so that the gap before
+            the dot goes, too.
     """
-    tokens = GAP.join(map(re.escape, written))
-    found = re.compile(rf"{_CLOSERS}{GAP}(?P<tokens>{tokens})").fullmatch(source.text, owner_end, end)
+    follows = GAP.join(map(re.escape, tokens))
+    found = re.compile(rf"{_CLOSERS}{GAP}(?P<tokens>{follows})").fullmatch(source.text, owner_end, end)
     if found is None:
         return None
-    return Edit(found.start("tokens") if code else found.end("closing"), end, code)
+    if new is None:
+        return Edit(found.end("closing"), end, "")
+    before, after = written(new, _Gap(source, owner)).split(_GAP)
+    return Edit(found.start("tokens"), end, after[len(before) :])  # the parentheses around it are there
 
 
-def name_span(source: Source, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> tuple[int, int]:
-    """Where the name of a function or a class stands that is defined."""
-    start = source.text.index(node.name, source.span(node)[0] + len("def"))
-    return start, start + len(node.name)
+def target_added(source: Source, statement: ast.Assign, target: Code) -> Edit:
+    """One more target for an assignment, in front of the others."""
+    start = source.span(statement)[0]
+    return Edit(start, start, f"{written(target, Quotes(source))} = ")
+
+
+def span_in_fstring(source: Source, fstring: ast.JoinedStr, node: ast.expr) -> tuple[int, int] | None:
+    """Where a value stands in an f-string, at its beginning in the braces; None if that is not plain.
+
+    Where things are in there is known since Python 3.12 only, so that it is looked for in the text.
+    """
+    start, stop = source.span(fstring)
+    text = ast.unparse(node)
+    if source.text.count("{" + text, start, stop) != 1:
+        return None
+    begin = source.text.index("{" + text, start, stop) + 1
+    return begin, begin + len(text)
+
+
+def name_span(source: Source, definition: Definition) -> Span:
+    """Where the name of a function or class stands in its definition."""
+    start = source.offset(definition.lineno, definition.col_offset)
+    found = _HEAD.match(source.text, start)
+    assert found is not None, "a definition begins so"
+    return found.end(), found.end() + len(definition.name)
+
+
+def begins_line(source: Source, statement: ast.stmt) -> bool:
+    """Whether a statement of the module has nothing before it on its line."""
+    start = start_of(source, statement)
+    return line_start(source.text, start) == start
+
+
+def add_decorator(source: Source, definition: Definition, decorator: Code) -> Edit:
+    """One more decorator for a definition of the module, on a line of its own above the others."""
+    start = start_of(source, definition)
+    line = f"@{written(decorator, Quotes(source))}{source.newline}"
+    return Edit(start, start, line, mergeable=True)
+
+
+def unassigned(source: Source, statement: ast.Assign) -> Edit:
+    """The value of an assignment as a statement of its own."""
+    since = source.span(statement.targets[-1])[1]
+    value = with_parentheses(*source.span(statement.value), since, source.text)
+    return Edit(source.span(statement)[0], value[0], "")

@@ -20,12 +20,12 @@ from torchmigrate.codemods.apex.scaler import Scaler
 from torchmigrate.codemods.apex.steps import Steps
 from torchmigrate.codemods.apex.uses import Call, Initialize, Scaled, Uses, concerned, is_none, read
 from torchmigrate.codemods.base.functions import functions_of
-from torchmigrate.codemods.base.placing import use_at
 from torchmigrate.codemods.base.unclear import Unclear
 from torchmigrate.findings import Edit
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.imports.planner import Refusal
 from torchmigrate.rewrite.lines import start_of
+from torchmigrate.rewrite.placing import use_at
 from torchmigrate.rewrite.statements import Crowded, Rewriting, indent_step
 from torchmigrate.semantics.flow.functions import Function, key_of, own
 from torchmigrate.semantics.model import Role

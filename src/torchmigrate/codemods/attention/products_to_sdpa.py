@@ -17,7 +17,6 @@ from torchmigrate.codemods.attention.scale import is_default
 from torchmigrate.codemods.attention.sites import Site, sites
 from torchmigrate.codemods.base.findings import finding_at
 from torchmigrate.codemods.base.operations import Reader
-from torchmigrate.codemods.base.placing import use_at
 from torchmigrate.codemods.base.unclear import Unclear
 from torchmigrate.codemods.base.words import Words
 from torchmigrate.findings import Edit, Finding, Fix, because
@@ -25,6 +24,7 @@ from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.imports.planner import Refusal
 from torchmigrate.rewrite.lines import line_start, logical_line, start_of
+from torchmigrate.rewrite.placing import use_at
 from torchmigrate.rewrite.removed_statements import removals
 from torchmigrate.semantics.model import Scope
 from torchmigrate.source.text import Source

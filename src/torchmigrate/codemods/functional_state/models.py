@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.findings import finding_at
-from torchmigrate.codemods.base.placing import use_at
 from torchmigrate.codemods.base.unclear import Unclear
 from torchmigrate.codemods.functional_state.flow import Flow
 from torchmigrate.codemods.functional_state.kinds import Make
@@ -23,6 +22,7 @@ from torchmigrate.findings import Applicability, DroppedUse, Edit, Finding, Fix,
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.imports.planner import Refusal
+from torchmigrate.rewrite.placing import use_at
 from torchmigrate.semantics.flow.tree_index import TreeIndex
 from torchmigrate.semantics.model import Binding, Role, Use
 from torchmigrate.versions.range import applicability

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from torchmigrate.catalogue.model import Rule
+from torchmigrate.catalogue.prefilter import has_word
 from torchmigrate.codemods.base.findings import finding_at, fix_by
 from torchmigrate.findings import Finding
 from torchmigrate.match.rule_matches import RuleMatch
@@ -28,7 +29,6 @@ _COMMAND = re.compile(
     r"(?:-\w+\s+)*-m\s+torch\.distributed\.launch\b"
 )
 _SCRIPT = re.compile(_COMMAND.pattern, re.MULTILINE)
-_DEEPSPEED = re.compile(r"deepspeed(?<!\wdeepspeed)\b")  # begins with letters, and so is found quickly
 # What is said to people: by these functions and methods, and as these arguments of an option parser.
 _SAYS = frozenset("print warn warning info debug error critical exception log echo skip fail".split())
 _TOLD = frozenset(("help", "usage", "description", "epilog", "msg", "message", "reason"))
@@ -48,7 +48,7 @@ def _arguments(rule: Rule, file: FileContext) -> Iterator[Finding]:
     The launcher of DeepSpeed still passes the old one; those of accelerate and `torchrun` pass none, so that
     the script reads it from the environment.
     """
-    if _DEEPSPEED.search(file.source.text) or _starts_otherwise(file):
+    if has_word(file.source.text, "deepspeed") or _starts_otherwise(file):
         return
     for node in file.names.nodes(ast.Call):
         if not isinstance(node.func, ast.Attribute) or node.func.attr not in ("add_argument", "add_option"):

@@ -15,7 +15,7 @@ from torchmigrate.findings import Finding
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.code import code
 from torchmigrate.rewrite.context import FileContext
-from torchmigrate.rewrite.nodes import replaced
+from torchmigrate.rewrite.nodes import is_written, replaced
 
 
 def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
@@ -28,8 +28,7 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
             continue
         span = file.source.span(value)
         fix = None
-        # In f-strings, places are not sure before Python 3.12.
-        if given is not None and file.source.segment(value) == "False":
+        if given is not None and is_written(file.source, value, "False"):
             fix = fix_by(rule, file, "Set gradients to None", replaced(file.source, value, code("True")))
             span = file.source.span(given)
         yield finding_at(rule, file, span, symbol="torch.optim.Optimizer.zero_grad", fix=fix)

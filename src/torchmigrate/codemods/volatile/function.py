@@ -6,7 +6,6 @@ import ast
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 
-from torchmigrate.codemods.base.placing import use_at
 from torchmigrate.codemods.base.unclear import Unclear
 from torchmigrate.codemods.volatile.extent import Extent, check_extent, extents, stored_names
 from torchmigrate.codemods.volatile.flow import BACKWARD, NONE, RETURNED, STORED, Flow, Labels
@@ -22,6 +21,7 @@ from torchmigrate.findings import Edit
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.imports.planner import Refusal
+from torchmigrate.rewrite.placing import use_at
 from torchmigrate.rewrite.statements import Crowded, Rewriting
 from torchmigrate.semantics.flow.mentions import Spot
 from torchmigrate.semantics.model import Scope, Use
