@@ -32,13 +32,16 @@ class NewParameter:
 
 def parameters_added(
     source: Source, function: _Function, behind: ast.arg, new: Iterable[NewParameter]
-) -> list[Edit]:
+) -> list[Edit] | None:
     """More parameters behind one that is there, in the style of the others.
 
-    Raises CannotFix if LibCST does not see the function as Python does.
+    None where LibCST does not see the function as Python does.
     """
-    layout = _layout(source, function)
-    at = 1 + _slot_of(layout, behind, source)
+    try:
+        layout = _layout(source, function)
+        at = 1 + _slot_of(layout, behind, source)
+    except CannotFix:
+        return None
     kept = [NewArgument(index) for index in range(len(layout.slots))]
     added = [NewArgument(text=_code_of(item, source)) for item in new]
     edits, _ = relayout(layout, [*kept[:at], *added, *kept[at:]])
@@ -54,13 +57,16 @@ def _code_of(item: NewParameter, source: Source) -> str:
     return code
 
 
-def parameter_dropped(source: Source, function: _Function, parameter: ast.arg) -> list[Edit]:
+def parameter_dropped(source: Source, function: _Function, parameter: ast.arg) -> list[Edit] | None:
     """One parameter less, with its annotation and its default.
 
-    Raises CannotFix if LibCST does not see the function as Python does.
+    None where LibCST does not see the function as Python does.
     """
-    layout = _layout(source, function)
-    index = _slot_of(layout, parameter, source)
+    try:
+        layout = _layout(source, function)
+        index = _slot_of(layout, parameter, source)
+    except CannotFix:
+        return None
     codes = [layout.text[slot.start : slot.end] for slot in layout.slots]
     gone = {index}
     if codes[index - 1 : index] == ["*"] and (index + 1 == len(codes) or codes[index + 1].startswith("**")):

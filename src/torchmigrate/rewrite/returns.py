@@ -21,7 +21,7 @@ def values_returned(
     *,
     first: bool = False,
     unpacked: bool = False,
-) -> list[Edit]:
+) -> list[Edit] | None:
     """More values behind what a statement returns, or before it.
 
     Args:
@@ -30,13 +30,21 @@ def values_returned(
         unpacked: whether the value is a tuple, and they become part of it; where it is written as one they do
             anyway.
 
-    Raises CannotFix if LibCST does not see the statement as Python does.
+    None where LibCST does not see the statement as Python does.
     """
+    try:
+        return _edits(source, statement, ", ".join(codes), first, unpacked)
+    except CannotFix:
+        return None
+
+
+def _edits(source: Source, statement: ast.Return, added: str, first: bool, unpacked: bool) -> list[Edit]:
+    """As `values_returned`, of which `codes` are `added`. Raises CannotFix."""
     start, end = source.span(statement)
     node = _parse(source.text[start:end])
     cursor = Cursor(source.text, start, end)
     cursor.skip("return")
-    added, value = ", ".join(codes), node.value
+    value = node.value
     if value is None:
         return [Edit(end, end, f" {added}")]
     if isinstance(node.whitespace_after_return, cst.BaseParenthesizableWhitespace):

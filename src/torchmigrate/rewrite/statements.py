@@ -46,13 +46,17 @@ class Crowded(Exception):
 
 @dataclass(slots=True)
 class _Insertion:
-    """A new line: at which offset, its code, and the line whose indentation it has, less `minus`."""
+    """A new line: at which offset, its code, and the line whose indentation it has, less `minus`.
+
+    frame: what stands around the code.
+    """
 
     offset: int
     code: Code | str
     like: int
     minus: str
     number: int
+    frame: str = "{}"
 
 
 class Rewriting:
@@ -172,18 +176,19 @@ class Rewriting:
 
     def decorate(self, function: _Function, decorator: Code) -> None:
         """A decorator above those that a function has."""
-        self.add_before(function, f"@{self._text_of(decorator)}")
+        line = self.first_line(function)
+        self._insert(line, decorator, line, frame="@{}")
 
     def add_behind(self, statement: ast.stmt, code: Code | str) -> None:
         """A statement on a line of its own behind another."""
         self._insert(self.after(statement), code, self.first_line(statement))
 
     def wrap(self, statements: Sequence[ast.stmt], header: Code | str) -> None:
-        """Put neighbours in a block under a header."""
+        """Put neighbours in a block under a header, or, if that is code, under a `with` of it."""
         first = self.first_line(statements[0])
         for statement in statements:
             self.first_line(statement)
-        self._insert(first, header, first, self.step)
+        self._insert(first, header, first, self.step, "{}" if isinstance(header, str) else "with {}:")
         front = len(self.indent(statements[0]))
         for line in self._lines(first, self.after(statements[-1])):
             self._move(line, front, 0, self.step)
@@ -264,8 +269,9 @@ class Rewriting:
             if not gone.hold(start, end):
                 found[start, end] = new
         solid = Ranges(item for item in found if item[0] < item[1])
+        emptied = {start for (start, end), new in found.items() if not new and self._is_line_start(end)}
         for line in sorted(self._moved):
-            if line in gone or solid.cut_at(line):
+            if line in gone or line in emptied or solid.cut_at(line):
                 continue
             have = self._indent_of(line)
             start, end, more = self._indentation(line, have)
@@ -359,6 +365,9 @@ class Rewriting:
                     if not above.endswith(("\n\n\n", "\n\r\n\r\n")):
                         break
 
+    def _is_line_start(self, offset: int) -> bool:
+        return self.text[offset - 1 : offset] in ("\n", "\r")
+
     def _blank_above(self, line: int) -> int | None:
         """The start of the line above another, if that is empty."""
         above = line_start(self.text, line - 1 - (self.text[line - 2 : line] == "\r\n")) if line else line
@@ -377,7 +386,7 @@ class Rewriting:
         indent = indent[:start] + more + indent[end:]
         indent = indent[: len(indent) - len(item.minus)] if item.minus else indent
         newline = self.source.newline
-        new = self._text_of(item.code)
+        new = item.frame.format(self._text_of(item.code))
         if item.offset == len(self.text) and not self.text.endswith(("\n", "\r")):
             return f"{newline}{indent}{new}"
         return f"{indent}{new}{newline}"
@@ -403,8 +412,8 @@ class Rewriting:
             rest += 1
         return start, len(have) - rest, new[start : len(new) - rest]
 
-    def _insert(self, offset: int, code: Code | str, like: int, minus: str = "") -> None:
-        self._insertions.append(_Insertion(offset, code, like, minus, len(self._insertions)))
+    def _insert(self, offset: int, code: Code | str, like: int, minus: str = "", frame: str = "{}") -> None:
+        self._insertions.append(_Insertion(offset, code, like, minus, len(self._insertions), frame))
 
     # ---- lines ----------------------------------------------------------------------------------------
 
