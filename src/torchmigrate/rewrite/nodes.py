@@ -7,7 +7,7 @@ import re
 
 from torchmigrate.findings import Edit
 from torchmigrate.rewrite.code import Code, Quotes
-from torchmigrate.rewrite.lines import line_start, start_of
+from torchmigrate.rewrite.lines import start_of
 from torchmigrate.rewrite.parentheses import GAP, with_parentheses
 from torchmigrate.rewrite.written import written
 from torchmigrate.semantics.model import Use
@@ -136,12 +136,6 @@ def name_span(source: Source, definition: Definition) -> Span:
     found = _HEAD.match(source.text, start)
     assert found is not None, "a definition begins so"
     return found.end(), found.end() + len(definition.name)
-
-
-def begins_line(source: Source, statement: ast.stmt) -> bool:
-    """Whether a statement of the module has nothing before it on its line."""
-    start = start_of(source, statement)
-    return line_start(source.text, start) == start
 
 
 def add_decorator(source: Source, definition: Definition, decorator: Code) -> Edit:
