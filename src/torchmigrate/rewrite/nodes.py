@@ -25,7 +25,7 @@ def replaced(source: Source, node: Positioned, new: Code) -> Edit:
 
     Raises CannotFix if the code binds a name of what it quotes.
     """
-    return Edit(*source.span(node), written(new, Quotes(source)))
+    return Edit(*source.span(node), written(new, Quotes(source), instead_of=source.segment(node)))
 
 
 def replaced_around(source: Source, node: ast.expr, new: Code, kept: ast.expr) -> tuple[Edit, ...]:
@@ -35,7 +35,7 @@ def replaced_around(source: Source, node: ast.expr, new: Code, kept: ast.expr) -
     """
     start, end = source.span(node)
     first, last = source.span(kept)
-    before, after = written(new, _Gap(source, kept)).split(_GAP)
+    before, after = written(new, _Gap(source, kept), instead_of=source.segment(node)).split(_GAP)
     edits = Edit(start, first, before), Edit(last, end, after)
     return tuple(edit for edit in edits if edit.text != source.text[edit.start : edit.end])
 
