@@ -99,10 +99,10 @@ _STATEMENTS = (
 )  # fmt: skip
 
 
-def holes(root: cst.CSTNode) -> dict[int, Hole]:
-    """The place of every name in a template, by the `id` of its node."""
+def holes(root: cst.CSTNode, *, bracketed: bool = False) -> dict[int, Hole]:
+    """The place of every name in a template, by the `id` of its node; bracketed: that of the template."""
     found: dict[int, Hole] = {}
-    stack: list[tuple[cst.CSTNode, Hole]] = [(root, Hole(YIELD))]
+    stack: list[tuple[cst.CSTNode, Hole]] = [(root, Hole(YIELD, bracketed=bracketed))]
     while stack:
         node, hole = stack.pop()
         if isinstance(node, cst.BaseExpression) and node.lpar:

@@ -11,16 +11,27 @@ import libcst as cst
 from torchmigrate.match.pattern import mark
 from torchmigrate.match.precedence import YIELD, holes, tightness, tightness_in
 from torchmigrate.rewrite.code import Argument, Code, Part, Quotes
-from torchmigrate.rewrite.template import MARK, Content, Item, fill_node, mark_index, names_bound_in
+from torchmigrate.rewrite.template import (
+    MARK,
+    Content,
+    Item,
+    fill_node,
+    mark_index,
+    names_bound_in,
+)
 
 
-def filled_in(new: Code, quotes: Quotes) -> tuple[str, int]:
+def filled_in(new: Code, quotes: Quotes, *, bracketed: bool = False) -> tuple[str, int]:
     """New code as text, and how tightly it binds (a statement: not at all).
+
+    Args:
+        bracketed: whether it stands inside of brackets, so that it may have line breaks.
 
     Raises CannotFix if the template binds a name of what it quotes.
     """
     template = _parsed(new.template)
-    node, parts = fill_node(template, holes(template), names_bound_in(template), _Parts(new, quotes), "")
+    places = holes(template, bracketed=bracketed)
+    node, parts = fill_node(template, places, names_bound_in(template), _Parts(new, quotes), "")
     text = MARK.sub(lambda found: parts[int(found[1])].content.code, _PRINTER.code_for_node(node))
     if not isinstance(node, cst.BaseExpression):
         return text.rstrip("\n"), YIELD

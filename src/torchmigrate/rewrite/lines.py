@@ -51,6 +51,12 @@ def line_start(text: str, offset: int) -> int:
     return max(text.rfind("\n", 0, offset), text.rfind("\r", 0, offset)) + 1
 
 
+def begins_line(source: SourceText, statement: ast.stmt) -> bool:
+    """Whether a statement has nothing before it on its line."""
+    start = start_of(source, statement)
+    return not source.text[line_start(source.text, start) : start].strip()
+
+
 def is_marker(comment: str) -> bool:
     """Whether a comment only talks to linters: `# noqa: E402`, `# isort: skip`, `# type: ignore`."""
     parts = [part.strip() for part in comment.split("#")]

@@ -7,7 +7,7 @@ import re
 
 from torchmigrate.findings import Edit
 from torchmigrate.rewrite.code import Code, Quotes
-from torchmigrate.rewrite.lines import line_start, start_of
+from torchmigrate.rewrite.lines import start_of
 from torchmigrate.rewrite.parentheses import GAP, with_parentheses
 from torchmigrate.rewrite.written import written
 from torchmigrate.semantics.model import Use
@@ -25,7 +25,7 @@ def replaced(source: Source, node: Positioned, new: Code) -> Edit:
 
     Raises CannotFix if the code binds a name of what it quotes.
     """
-    return Edit(*source.span(node), written(new, Quotes(source)))
+    return Edit(*source.span(node), written(new, Quotes(source), instead_of=source.segment(node)))
 
 
 def replaced_around(source: Source, node: ast.expr, new: Code, kept: ast.expr) -> tuple[Edit, ...]:
@@ -35,7 +35,7 @@ def replaced_around(source: Source, node: ast.expr, new: Code, kept: ast.expr) -
     """
     start, end = source.span(node)
     first, last = source.span(kept)
-    before, after = written(new, _Gap(source, kept)).split(_GAP)
+    before, after = written(new, _Gap(source, kept), instead_of=source.segment(node)).split(_GAP)
     edits = Edit(start, first, before), Edit(last, end, after)
     return tuple(edit for edit in edits if edit.text != source.text[edit.start : edit.end])
 
@@ -136,12 +136,6 @@ def name_span(source: Source, definition: Definition) -> Span:
     found = _HEAD.match(source.text, start)
     assert found is not None, "a definition begins so"
     return found.end(), found.end() + len(definition.name)
-
-
-def begins_line(source: Source, statement: ast.stmt) -> bool:
-    """Whether a statement of the module has nothing before it on its line."""
-    start = start_of(source, statement)
-    return line_start(source.text, start) == start
 
 
 def add_decorator(source: Source, definition: Definition, decorator: Code) -> Edit:

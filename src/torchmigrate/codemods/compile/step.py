@@ -17,7 +17,8 @@ from torchmigrate.rewrite.code import code
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.fix_maker import required
 from torchmigrate.rewrite.imports.planner import Refusal
-from torchmigrate.rewrite.nodes import add_decorator, begins_line, name_span
+from torchmigrate.rewrite.lines import begins_line
+from torchmigrate.rewrite.nodes import add_decorator, name_span
 from torchmigrate.rewrite.placing import use_at
 from torchmigrate.semantics.flow.mentions import LOOPS
 from torchmigrate.semantics.model import SemanticModel
