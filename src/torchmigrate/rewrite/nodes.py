@@ -150,3 +150,9 @@ def unassigned(source: Source, statement: ast.Assign) -> Edit:
     since = source.span(statement.targets[-1])[1]
     value = with_parentheses(*source.span(statement.value), since, source.text)
     return Edit(source.span(statement)[0], value[0], "")
+
+
+def opens_behind_function(source: Source, call: ast.Call) -> bool:
+    """Whether a call has its parenthesis right behind its function, which has none around it."""
+    start, end = source.span(call.func)
+    return source.span(call)[0] == start and source.text[end : end + 1] == "("
