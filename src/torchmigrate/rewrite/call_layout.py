@@ -16,6 +16,7 @@ import libcst as cst
 
 from torchmigrate.findings import Edit
 from torchmigrate.match.context import CannotFix, Positions
+from torchmigrate.rewrite.cursor import Cursor
 
 _LINE_END = re.compile(r"[ \t\f]*(#[^\r\n]*)?(\r\n|\n|\r)")
 _COMMENT_AFTER = re.compile(r"[ \t\f]*,?[ \t\f]*#")
@@ -111,20 +112,8 @@ def parse_call(source: Positions, call: ast.Call) -> CallLayout:
     node = _parse_segment(segment)
     if not isinstance(node, cst.Call) or node.lpar or len(node.args) != len(call.args) + len(call.keywords):
         raise CannotFix("LibCST sees another call")
-    # LibCST keeps the first newline of the code as the default one, which nodes do not repeat.
-    newline = _NEWLINE.search(segment)
-    printer = cst.Module([], default_newline=newline[0] if newline else "\n")
-    position = start
-
-    def skip(*parts: cst.CSTNode | str) -> int:
-        nonlocal position
-        for part in parts:
-            code = part if isinstance(part, str) else printer.code_for_node(part)
-            if not text.startswith(code, position):
-                raise CannotFix("LibCST prints another text")
-            position += len(code)
-        return position
-
+    cursor = Cursor(text, start, end)
+    skip = cursor.skip
     try:
         receiver, receiver_end = None, start
         if isinstance(node.func, cst.Attribute) and not node.func.lpar:
@@ -133,16 +122,16 @@ def parse_call(source: Positions, call: ast.Call) -> CallLayout:
             skip(node.func.dot, node.func.attr)
         else:
             skip(node.func)
-        function_end = position
+        function_end = cursor.position
         opened = skip(node.whitespace_after_func, "(")
         skip(node.whitespace_before_args)
         found: list[Slot] = []
         for arg in node.args:
-            first = position
+            first = cursor.position
             skip(arg.star, arg.whitespace_after_star)
             if arg.keyword is not None and isinstance(arg.equal, cst.AssignEqual):
                 skip(arg.keyword, arg.equal)
-            value = position
+            value = cursor.position
             last = skip(arg.value)
             comma = None
             if isinstance(arg.comma, cst.Comma):
@@ -150,8 +139,8 @@ def parse_call(source: Positions, call: ast.Call) -> CallLayout:
                 skip(",", arg.comma.whitespace_after)
             skip(arg.whitespace_after_arg)
             keyword = arg.keyword.value if arg.keyword is not None else None
-            found.append(Slot(first, value, last, comma, position, arg.star, keyword, arg.value))
-        closed = position
+            found.append(Slot(first, value, last, comma, cursor.position, arg.star, keyword, arg.value))
+        closed = cursor.position
         if skip(")") != end:
             raise CannotFix("LibCST sees another call")
     except RecursionError as error:

@@ -149,3 +149,15 @@ def _as_given(argument: Given) -> _Argument:
     if isinstance(argument, ast.keyword):
         return _Argument(argument, argument.arg, "" if argument.arg is not None else "**")
     return _Argument(argument, None, "*" if isinstance(argument, ast.Starred) else "")
+
+
+def arguments_removed(source: Source, call: ast.Call) -> list[Edit] | None:
+    """A call without its parentheses and what is in them; None where LibCST sees it in another way."""
+    from torchmigrate.match.context import CannotFix
+    from torchmigrate.rewrite.call_layout import parse_call  # with LibCST
+
+    try:
+        layout = parse_call(source, call)
+    except CannotFix:
+        return None
+    return [Edit(layout.function_end, layout.close + 1, "")]

@@ -117,6 +117,12 @@ def logical_line(source: SourceText, block: Sequence[ast.stmt], statement: ast.s
     return LogicalLine(statements, start, indent, rest.start(2), rest.end(2), rest[1] or "")
 
 
+def is_alone(source: SourceText, block: Sequence[ast.stmt], statement: ast.stmt) -> bool:
+    """Whether a simple statement of `block` has its lines for itself."""
+    line = logical_line(source, block, statement)
+    return line.indent is not None and len(line.statements) == 1
+
+
 def add_before(source: SourceText, statement: ast.stmt, code: str) -> Edit:
     """Add a statement on the line of another, in front of it."""
     start = start_of(source, statement)

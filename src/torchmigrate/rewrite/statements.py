@@ -12,11 +12,13 @@ import itertools
 import re
 import tokenize
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from torchmigrate.findings import Edit, Reason, because
+from torchmigrate.rewrite.apply import splice
+from torchmigrate.rewrite.code import Code, Quotes
 from torchmigrate.rewrite.lines import end_of, is_marker, line_start, start_of
 from torchmigrate.source.ranges import Ranges
 from torchmigrate.source.text import Source
@@ -26,6 +28,7 @@ _NEXT_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 _BLANK = re.compile(r"[ \t\f]*(?:\r\n|\r|\n)")
 _BLANK_BEFORE = re.compile(r"(?:\A|\n|\r(?!\n))[ \t\f]*(?:\r\n|\r|\n)\Z")
 _INDENT = re.compile(r"[ \t]*")
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class Crowded(Exception):
@@ -43,13 +46,17 @@ class Crowded(Exception):
 
 @dataclass(slots=True)
 class _Insertion:
-    """A new line: at which offset, its code, and the line whose indentation it has, less `minus`."""
+    """A new line: at which offset, its code, and the line whose indentation it has, less `minus`.
+
+    frame: what stands around the code.
+    """
 
     offset: int
-    code: str
+    code: Code | str
     like: int
     minus: str
     number: int
+    frame: str = "{}"
 
 
 class Rewriting:
@@ -64,11 +71,12 @@ class Rewriting:
         self.source = source
         self.text = source.text
         self.step = step
-        self._replaced: dict[tuple[int, int], str] = {}
+        self._replaced: dict[tuple[int, int], Code | str] = {}
         self._cut: list[tuple[int, int]] = []
         self._removed: list[tuple[int, int]] = []
         self._insertions: list[_Insertion] = []
         self._unwrapped: dict[int, ast.stmt] = {}
+        self._merged: list[tuple[int, int, int]] = []  # start and end of lines, and where they go
         self._done: set[int] = set()
         # Changes of indentation by the start of the line: how much of it stays in front, how many characters
         # go behind that, and what comes in their place. A block may be indented by tabs, and what is in it by
@@ -96,9 +104,9 @@ class Rewriting:
         """The source of a statement with the replacements so far, on one line; None: it cannot be there."""
         start, end = start_of(self.source, statement), end_of(self.source, statement)
         parts, here = [], start
-        for (begin, stop), code in sorted(self._replaced.items()):
+        for (begin, stop), new in sorted(self._rendered().items()):
             if here <= begin and stop <= end:
-                parts += [self.text[here:begin], code]
+                parts += [self.text[here:begin], new]
                 here = stop
         lines = "".join([*parts, self.text[here:end]]).splitlines()
         if len(lines) > 1 and any(mark in line for line in lines for mark in ("#", '"""', "'''", "\\")):
@@ -139,25 +147,48 @@ class Rewriting:
         """Other code for a part of the text."""
         self._replaced[start, end] = code
 
-    def replace_node(self, node: ast.expr, code: str) -> None:
-        """Other code for an expression."""
-        self.replace(*self.source.span(node), code)
+    def record(self, edits: Iterable[Edit] | None) -> None:
+        """Changes inside of a statement that an editor of its own has made.
 
-    def add_before(self, statement: ast.stmt, code: str) -> None:
+        Raises:
+            Crowded: it could not, which is what None says.
+        """
+        if edits is None:
+            raise Crowded("the code is not understood")
+        for edit in edits:
+            before = self._replaced.get((edit.start, edit.end), "") if edit.start == edit.end else ""
+            self.replace(edit.start, edit.end, f"{before}{edit.text}")
+
+    def replace_node(self, node: ast.expr, code: Code | str) -> None:
+        """Other code for an expression, which may quote it and others: they are quoted as they will be."""
+        self._replaced[self.source.span(node)] = code
+
+    def rename(self, node: ast.Name | ast.arg, name: str) -> None:
+        """Another name for a variable, or for a parameter, at one place."""
+        start, _ = self.source.span(node)
+        old = node.id if isinstance(node, ast.Name) else node.arg
+        self.replace(start, start + len(old), name)
+
+    def add_before(self, statement: ast.stmt, code: Code | str) -> None:
         """A statement on a line of its own before another."""
         line = self.first_line(statement)
         self._insert(line, code, line)
 
-    def add_behind(self, statement: ast.stmt, code: str) -> None:
+    def decorate(self, function: _Function, decorator: Code) -> None:
+        """A decorator above those that a function has."""
+        line = self.first_line(function)
+        self._insert(line, decorator, line, frame="@{}")
+
+    def add_behind(self, statement: ast.stmt, code: Code | str) -> None:
         """A statement on a line of its own behind another."""
         self._insert(self.after(statement), code, self.first_line(statement))
 
-    def wrap(self, statements: Sequence[ast.stmt], header: str) -> None:
-        """Put neighbours in a block under a header."""
+    def wrap(self, statements: Sequence[ast.stmt], header: Code | str) -> None:
+        """Put neighbours in a block under a header, or, if that is code, under a `with` of it."""
         first = self.first_line(statements[0])
         for statement in statements:
             self.first_line(statement)
-        self._insert(first, header, first, self.step)
+        self._insert(first, header, first, self.step, "{}" if isinstance(header, str) else "with {}:")
         front = len(self.indent(statements[0]))
         for line in self._lines(first, self.after(statements[-1])):
             self._move(line, front, 0, self.step)
@@ -201,6 +232,27 @@ class Rewriting:
             return
         self.replace(start_of(self.source, statement), end_of(self.source, statement), "pass")
 
+    def merge(self, function: _Function, into: _Function) -> None:
+        """Put the body of a function before that of another, behind its docstring, and take the rest away.
+
+        Comments in the body come along; of its statements, those that are removed do not.
+
+        Raises:
+            Crowded: one of them has its body on the line of the header, or has another indentation.
+        """
+        lines = [self._own_line(function.body[0]), self._own_line(into.body[0])]
+        if self._indent_of(lines[0]) != self._indent_of(lines[1]):
+            raise Crowded(f"`{function.name}` and `{into.name}` are not indented alike")
+        begin = self.first_line(function)
+        start = self._body_start(begin, lines[0])
+        end = self._body_end(function.body[-1], len(self._indent_of(lines[0])))
+        self._drop(begin, start)
+        self._removed.append((begin, end))
+        at = self._comment_start(self.first_line(into), lines[1])
+        if ast.get_docstring(into, clean=False) is not None:
+            at = self.after(into.body[0])
+        self._merged.append((start, end, at))
+
     # ---- the edits ------------------------------------------------------------------------------------
 
     def edits(self) -> list[Edit]:
@@ -213,12 +265,13 @@ class Rewriting:
         self._close_gaps()
         cut = _merged(self._cut)
         gone = Ranges(cut)
-        for (start, end), code in self._replaced.items():
+        for (start, end), new in self._rendered().items():
             if not gone.hold(start, end):
-                found[start, end] = code
+                found[start, end] = new
         solid = Ranges(item for item in found if item[0] < item[1])
+        emptied = {start for (start, end), new in found.items() if not new and self._is_line_start(end)}
         for line in sorted(self._moved):
-            if line in gone or solid.cut_at(line):
+            if line in gone or line in emptied or solid.cut_at(line):
                 continue
             have = self._indent_of(line)
             start, end, more = self._indentation(line, have)
@@ -240,10 +293,58 @@ class Rewriting:
             span = first.get(offset, (offset, offset))
             found[span] = code + found.get(span, "")
         edits = sorted(Edit(start, end, code) for (start, end), code in found.items())
-        for one, other in itertools.pairwise(edits):
-            if other.start < one.end or (one.start == one.end == other.start == other.end):
-                raise Crowded("two changes meet in one place")
+        _check_apart(edits)
+        for start, end, target in self._merged:
+            edits = self._with_merged(edits, start, end, target)
+            _check_apart(edits)
         return edits
+
+    def _rendered(self) -> dict[tuple[int, int], str]:
+        """The replacements as text, without those that others quote, or have taken the place of."""
+        if all(isinstance(new, str) for new in self._replaced.values()):
+            return {span: self._text_of(new) for span, new in self._replaced.items()}
+        found: dict[tuple[int, int], str] = {}
+        outer = 0  # the end of the expression that has new code
+        for start, end in sorted(self._replaced, key=lambda span: (span[0], -span[1])):
+            if end > outer or start >= outer:
+                new = self._replaced[start, end]
+                found[start, end] = self._text_of(new, (start, end))
+                outer = end if isinstance(new, Code) else outer
+        return found
+
+    def _text_of(self, new: Code | str, own: tuple[int, int] | None = None) -> str:
+        """New code as text, with what it quotes as it will be. own: the place that it takes."""
+        if isinstance(new, str):
+            return new
+        from torchmigrate.match.context import CannotFix
+        from torchmigrate.rewrite.written import written  # with LibCST
+
+        try:
+            return written(new, _Rewritten(self, own))
+        except CannotFix as error:
+            raise Crowded(str(error)) from error
+
+    def will_be(self, start: int, end: int, own: tuple[int, int] | None) -> str:
+        """A part of the text with the replacements in it. own: what is being replaced itself."""
+        parts, here = [], start
+        for begin, stop in sorted(self._replaced, key=lambda span: (span[0], -span[1])):
+            if here <= begin and stop <= end and (begin, stop) != own:
+                parts += [self.text[here:begin], self._text_of(self._replaced[begin, stop], (begin, stop))]
+                here = stop
+        return "".join([*parts, self.text[here:end]])
+
+    def _with_merged(self, edits: Sequence[Edit], start: int, end: int, target: int) -> list[Edit]:
+        """The edits with some lines, and what is changed in them, in another place."""
+        inside = [edit for edit in edits if start <= edit.start < end and edit.end <= end]
+        shifted = [Edit(edit.start - start, edit.end - start, edit.text) for edit in inside]
+        moved = splice(self.text[start:end], shifted).strip("\r\n")
+        rest = [edit for edit in edits if edit not in inside]
+        if moved.strip():
+            moved += self.source.newline
+            at = next((edit for edit in rest if edit.start == target), None)
+            rest = [edit for edit in rest if edit is not at]
+            rest.append(Edit(target, target, moved) if at is None else at._replace(text=moved + at.text))
+        return sorted([*rest, Edit(start, end, "")])
 
     def _close_gaps(self) -> None:
         """Take away the blank lines behind what is removed, where there are as many before it."""
@@ -252,12 +353,25 @@ class Rewriting:
             if begin in inserted:
                 continue
             above = self.text[self._before(begin) : begin]
+            if end == len(self.text):
+                while (empty := self._blank_above(begin)) is not None:
+                    self._cut.append((empty, begin))
+                    begin = empty
+                continue
             if _BLANK_BEFORE.search(above) or above.rstrip(" \t\r\n").endswith(":") or not above:
                 while blank := _BLANK.match(self.text, end):
                     self._cut.append((end, blank.end()))
                     end = blank.end()
                     if not above.endswith(("\n\n\n", "\n\r\n\r\n")):
                         break
+
+    def _is_line_start(self, offset: int) -> bool:
+        return self.text[offset - 1 : offset] in ("\n", "\r")
+
+    def _blank_above(self, line: int) -> int | None:
+        """The start of the line above another, if that is empty."""
+        above = line_start(self.text, line - 1 - (self.text[line - 2 : line] == "\r\n")) if line else line
+        return above if above < line and not self.text[above:line].strip() else None
 
     def _before(self, line: int) -> int:
         """Where the text begins that says what stands above a line: its last character that is no space."""
@@ -272,9 +386,10 @@ class Rewriting:
         indent = indent[:start] + more + indent[end:]
         indent = indent[: len(indent) - len(item.minus)] if item.minus else indent
         newline = self.source.newline
+        new = item.frame.format(self._text_of(item.code))
         if item.offset == len(self.text) and not self.text.endswith(("\n", "\r")):
-            return f"{newline}{indent}{item.code}"
-        return f"{indent}{item.code}{newline}"
+            return f"{newline}{indent}{new}"
+        return f"{indent}{new}{newline}"
 
     def _move(self, line: int, front: int, less: int, more: str) -> None:
         self._moved.setdefault(line, []).append((front, less, more))
@@ -297,8 +412,8 @@ class Rewriting:
             rest += 1
         return start, len(have) - rest, new[start : len(new) - rest]
 
-    def _insert(self, offset: int, code: str, like: int, minus: str = "") -> None:
-        self._insertions.append(_Insertion(offset, code, like, minus, len(self._insertions)))
+    def _insert(self, offset: int, code: Code | str, like: int, minus: str = "", frame: str = "{}") -> None:
+        self._insertions.append(_Insertion(offset, code, like, minus, len(self._insertions), frame))
 
     # ---- lines ----------------------------------------------------------------------------------------
 
@@ -314,6 +429,33 @@ class Rewriting:
                 break
             start = line.end()
         return found
+
+    def _own_line(self, first: ast.stmt) -> int:
+        """The offset of the line that the body of a function begins on."""
+        start = start_of(self.source, first)
+        line = line_start(self.text, start)
+        if self.text[line:start].strip():
+            raise Crowded("a method stands on one line")
+        return line
+
+    def _body_start(self, begin: int, first: int) -> int:
+        """Where the comments and blank lines above `first` begin, behind the header at `begin`."""
+        while True:
+            above = line_start(self.text, first - 1 - (self.text[first - 2 : first] == "\r\n"))
+            if above <= begin or self.text[above:first].strip()[:1] not in ("", "#"):
+                return first
+            first = above
+
+    def _body_end(self, last: ast.stmt, indent: int) -> int:
+        """Behind the last line of a block, and the comments below that have its indentation, or more."""
+        end = here = self.after(last)
+        while (line := _NEXT_LINE.match(self.text, here)) is not None and line[0]:
+            code, here = line[0].strip(), line.end()
+            if code.startswith("#") and len(self._indent_of(line.start())) >= indent:
+                end = here
+            elif code:
+                break
+        return end
 
     def _comment_start(self, begin: int, first: int) -> int:
         """Where the comment lines directly above `first` begin, behind the header at `begin`."""
@@ -338,6 +480,24 @@ class Rewriting:
             alone = not self.text[line_start(self.text, offset) : offset].strip()
             if not is_marker(text) and (remarks or alone):
                 self._insert(start, text, start)
+
+
+class _Rewritten(Quotes):
+    """Quotes expressions as they will be. own: what is being replaced."""
+
+    def __init__(self, rewriting: Rewriting, own: tuple[int, int] | None) -> None:
+        super().__init__(rewriting.source)
+        self._rewriting = rewriting
+        self._own = own
+
+    def quoted(self, node: ast.expr) -> tuple[str, int]:
+        """The text of an expression, and how tightly it binds."""
+        text = self._rewriting.will_be(*self.source.span(node), self._own)
+        if text == self.source.segment(node):
+            return super().quoted(node)
+        from torchmigrate.match.precedence import tightness_in  # with LibCST
+
+        return text, tightness_in(ast.parse(f"({text}\n)", mode="eval").body, text)
 
 
 class _Tokens:
@@ -373,6 +533,12 @@ class _Tokens:
             return list(tokenize.generate_tokens(io.StringIO(self.source.text, newline="").readline))
         except (tokenize.TokenError, IndentationError, SyntaxError) as error:
             raise Crowded("the file is not understood") from error
+
+
+def _check_apart(edits: Sequence[Edit]) -> None:
+    for one, other in itertools.pairwise(edits):
+        if other.start < one.end or (one.start == one.end == other.start == other.end):
+            raise Crowded("two changes meet in one place")
 
 
 def _merged(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
