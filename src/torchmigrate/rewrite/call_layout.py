@@ -75,6 +75,11 @@ class CallLayout:
         return bool(slots) and all(self.begins_line(slot.start) for slot in slots)
 
     @property
+    def last_alone(self) -> bool:
+        """Whether the last argument begins a line."""
+        return bool(self.slots) and self.begins_line(self.slots[-1].start)
+
+    @property
     def line_break(self) -> str:
         """A newline and the indentation of the arguments, for a call with one argument per line."""
         start = self.slots[-1].start
@@ -162,14 +167,15 @@ class NewArgument:
 
 
 def relayout(
-    layout: CallLayout, wanted: Sequence[NewArgument], *, bracketed: bool = False
+    layout: CallLayout, wanted: Sequence[NewArgument], *, bracketed: bool = False, as_last: bool = False
 ) -> tuple[list[Edit], bool]:
     """Edits that give a call the wanted arguments, and whether a comment then stands at another argument.
 
     An argument that stays in order stays in its place. As many arguments as before, in another order, take
     each other's places, so that commas, newlines and comments are not touched. Otherwise a new argument
     takes the place of one that vanishes there, or gets a place of its own in the style of the call.
-    `bracketed`: they will stand in a list, where a generator needs parentheses.
+    `bracketed`: they will stand in a list, where a generator needs parentheses. `as_last`: one more gets a
+    line of its own where the last one has one, even if others share theirs.
     """
     new = _keywords_in_order(layout, _without_repetition(layout, wanted))
     places, inserted = _align(len(layout.slots), new)
@@ -188,7 +194,7 @@ def relayout(
             edits += _fill(layout, index, item, alone)
             misplaced |= item.origin != index and index in survivors and _has_comment(layout, index)
     if appended:
-        edits += _append(layout, appended)
+        edits += _append(layout, appended, layout.one_per_line or (as_last and layout.last_alone))
     edits += _drop(layout, [item is None for item in places])
     return edits, misplaced
 
@@ -322,12 +328,12 @@ def _insert(layout: CallLayout, index: int, codes: list[str]) -> list[Edit]:
     return [Edit(start, start, "".join(code + separator for code in codes))]
 
 
-def _append(layout: CallLayout, codes: list[str]) -> list[Edit]:
+def _append(layout: CallLayout, codes: list[str], on_lines: bool) -> list[Edit]:
     """New arguments after the last slot."""
     if not layout.slots:
         return [Edit(layout.open, layout.open, ", ".join(codes))]
     last = layout.slots[-1]
-    if not layout.one_per_line:
+    if not on_lines:
         if last.comma is not None:
             return [Edit(last.comma + 1, last.comma + 1, "".join(f" {code}," for code in codes))]
         return [Edit(last.end, last.end, "".join(f", {code}" for code in codes))]

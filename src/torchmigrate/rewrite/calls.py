@@ -10,8 +10,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from torchmigrate.findings import Edit
+from torchmigrate.match.context import CannotFix
 from torchmigrate.rewrite.code import Code, Quotes
-from torchmigrate.rewrite.nodes import replaced
 from torchmigrate.rewrite.written import written
 from torchmigrate.source.text import Source
 
@@ -85,19 +85,39 @@ class CallEditor:
         """Call something else."""
         self._callee = callee
 
+    def has_comment(self, argument: Given) -> bool:
+        """Whether a comment may be in an argument, or in front of it."""
+        index = self._given.index(argument)
+        start = self._given[index - 1] if index else self.call.func
+        return "#" in self.source.text[self.source.span(start)[1] : self.source.span(argument)[1]]
+
+    def quoted(self, quotes: Quotes, /) -> tuple[str, int]:
+        """The call as it will be, as a part of new code. Raises CannotFix as `made` does."""
+        from torchmigrate.match.precedence import PRIMARY  # with LibCST
+
+        start, end = self.source.span(self.call)
+        parts: list[str] = []
+        for edit in self.made(quotes):
+            parts += (quotes.stretch(start, edit.start), edit.text)
+            start = edit.end
+        return "".join([*parts, quotes.stretch(start, end)]), PRIMARY
+
     def edits(self) -> tuple[Edit, ...] | None:
-        """What has to change; None where LibCST does not see the call as Python does.
-
-        Raises CannotFix if a new value binds a name of what it quotes.
-        """
-        from torchmigrate.match.context import CannotFix
-        from torchmigrate.rewrite.call_layout import NewArgument, parse_call, relayout  # with LibCST
-
+        """What has to change; None where that is not possible."""
         try:
-            layout = parse_call(self.source, self.call)
+            return self.made(Quotes(self.source))
         except CannotFix:
             return None
-        quotes = Quotes(self.source)
+
+    def made(self, quotes: Quotes) -> tuple[Edit, ...]:
+        """The edits, in order.
+
+        Raises CannotFix if LibCST does not see the call as Python does, or a new value binds a name of what
+        it quotes.
+        """
+        from torchmigrate.rewrite.call_layout import NewArgument, parse_call, relayout  # with LibCST
+
+        layout = parse_call(self.source, self.call)
         places = {id(item): index for index, item in enumerate(self._given)}
         wanted = [
             NewArgument(
@@ -108,11 +128,12 @@ class CallEditor:
             )
             for item in self._new
         ]
-        edits, _ = relayout(layout, wanted)
+        edits, _ = relayout(layout, wanted, as_last=True)
         for item in self._new:
             if item.old is not None and item.value is not None:  # where it is, so that parentheses stay
                 old = item.old.value if isinstance(item.old, ast.keyword) else item.old
-                edits.append(replaced(self.source, old, item.value))
+                text = written(item.value, quotes, instead_of=self.source.segment(old))
+                edits.append(Edit(*self.source.span(old), text))
         for argument, value in self._behind:
             end = layout.slots[places[id(argument)]].end
             edits.append(Edit(end, end, ", " + written(value, quotes)))

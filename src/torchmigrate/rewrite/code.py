@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from torchmigrate.source.text import Source
 
@@ -35,8 +35,15 @@ class Code:
     parts: Mapping[str, Parts]
 
 
-# A name or a literal; an expression of the source; other new code.
-Part: TypeAlias = str | ast.expr | Code
+class Quotable(Protocol):
+    """What else may stand for a metavariable."""
+
+    def quoted(self, quotes: Quotes, /) -> tuple[str, int]:
+        """Its text, and how tightly that binds. Raises CannotFix."""
+
+
+# A name or a literal; an expression of the source; other new code, or what gives some.
+Part: TypeAlias = str | ast.expr | Code | Quotable
 Parts: TypeAlias = Part | Sequence[Part | Argument] | None
 
 
@@ -67,5 +74,23 @@ class Quotes:
         """The text of an expression, and how tightly it binds."""
         from torchmigrate.match.precedence import tightness_in  # with LibCST
 
-        text = self.source.segment(node)
+        text = self.stretch(*self.source.span(node))
         return text, tightness_in(node, text)
+
+    def stretch(self, start: int, end: int) -> str:
+        """The text between two offsets."""
+        return self.source.text[start:end]
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """All that stands from one expression to another, such as some of the items of an index."""
+
+    first: ast.expr
+    last: ast.expr
+
+    def quoted(self, quotes: Quotes, /) -> tuple[str, int]:
+        """See `Quotable`."""
+        from torchmigrate.match.precedence import ATOM  # with LibCST
+
+        return quotes.stretch(quotes.source.span(self.first)[0], quotes.source.span(self.last)[1]), ATOM

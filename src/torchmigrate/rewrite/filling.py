@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -71,9 +72,9 @@ class _Parts:
         found = self.new.parts[name]
         if found is None:
             return None
-        if isinstance(found, (str, ast.expr, Code)):
-            return self._content(found)
-        return [self._item(part) for part in found]
+        if isinstance(found, Sequence) and not isinstance(found, str):
+            return [self._item(part) for part in found]
+        return self._content(found)
 
     def is_optional(self, name: str) -> bool:
         return True
@@ -88,4 +89,6 @@ class _Parts:
             return Content(*self.quotes.quoted(part), part)
         if isinstance(part, Code):
             return Content(*filled_in(part, self.quotes), None)
-        return Content(part, tightness_in(ast.parse(part, mode="eval").body, part), None)
+        if isinstance(part, str):
+            return Content(part, tightness_in(ast.parse(part, mode="eval").body, part), None)
+        return Content(*part.quoted(self.quotes), None)

@@ -163,3 +163,9 @@ def keyed_comprehension(
     start, end = source.span(whole)
     first, last = source.span(node)  # with the brackets, also of the call that a generator may share
     return [Edit(start, first + 1, f"{{{key}: "), Edit(last - 1, end, "}")]
+
+
+def opens_behind_function(source: Source, call: ast.Call) -> bool:
+    """Whether a call has its parenthesis right behind its function, which has none around it."""
+    start, end = source.span(call.func)
+    return source.span(call)[0] == start and source.text[end : end + 1] == "("
