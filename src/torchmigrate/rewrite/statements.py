@@ -345,7 +345,7 @@ class Rewriting:
         for start, end, target in self._merged:
             edits = self._with_merged(edits, start, end, target)
             _check_apart(edits)
-        return edits
+        return _joined(edits)
 
     def _rendered(self) -> dict[tuple[int, int], str]:
         """The replacements as text, without those that others quote, or have taken the place of."""
@@ -588,6 +588,17 @@ def _check_apart(edits: Sequence[Edit]) -> None:
     for one, other in itertools.pairwise(edits):
         if other.start < one.end or (one.start == one.end == other.start == other.end):
             raise Crowded("two changes meet in one place")
+
+
+def _joined(edits: Sequence[Edit]) -> list[Edit]:
+    """The edits, those that only take away as one with the neighbour that does, or that only adds."""
+    found: list[Edit] = []
+    for edit in edits:
+        last = found[-1] if found and not edit.text and found[-1].end == edit.start else None
+        if last is not None and (not last.text or last.start == last.end):
+            edit = found.pop()._replace(end=edit.end)
+        found.append(edit)
+    return found
 
 
 def _merged(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
