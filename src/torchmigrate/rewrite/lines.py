@@ -57,6 +57,11 @@ def begins_line(source: SourceText, statement: ast.stmt) -> bool:
     return not source.text[line_start(source.text, start) : start].strip()
 
 
+def is_elif(source: SourceText, statement: ast.If) -> bool:
+    """Whether an `if` is written as a further branch of another."""
+    return source.text.startswith("elif", start_of(source, statement))
+
+
 def is_marker(comment: str) -> bool:
     """Whether a comment only talks to linters: `# noqa: E402`, `# isort: skip`, `# type: ignore`."""
     parts = [part.strip() for part in comment.split("#")]

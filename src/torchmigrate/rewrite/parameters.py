@@ -57,6 +57,29 @@ def _code_of(item: NewParameter, source: Source) -> str:
     return code
 
 
+def parameter_added(source: Source, function: _Function, name: str) -> list[Edit] | None:
+    """One more parameter behind all but `**options`, by keyword alone where others have defaults.
+
+    None where LibCST does not see the function as Python does.
+    """
+    arguments = function.args
+    try:
+        layout = _layout(source, function)
+        if arguments.vararg is not None or arguments.kwonlyargs:
+            last, added = [arguments.vararg, *arguments.kwonlyargs][-1], [name]
+        else:
+            last = [*arguments.posonlyargs, *arguments.args][-1]
+            added = ["*", name] if arguments.defaults else [name]
+        assert last is not None, "it has one of them"
+        at = 1 + _slot_of(layout, last, source)
+    except CannotFix:
+        return None
+    kept = [NewArgument(index) for index in range(len(layout.slots))]
+    new = [NewArgument(text=item) for item in added]
+    edits, _ = relayout(layout, [*kept[:at], *new, *kept[at:]], as_last=True)
+    return edits
+
+
 def parameter_dropped(source: Source, function: _Function, parameter: ast.arg) -> list[Edit] | None:
     """One parameter less, with its annotation and its default.
 

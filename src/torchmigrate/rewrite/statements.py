@@ -114,7 +114,11 @@ class Rewriting:
             return f"({code})"
         return code
 
-    def rewritten(self, statement: ast.stmt) -> str | None:
+    def fits_line(self, statement: ast.stmt) -> bool:
+        """Whether a statement can stand on one line, without a comment or a string that goes on."""
+        return self._in_one_line(statement) is not None
+
+    def _in_one_line(self, statement: ast.stmt) -> str | None:
         """The source of a statement with the replacements so far, on one line; None: it cannot be there."""
         start, end = start_of(self.source, statement), end_of(self.source, statement)
         parts, here = [], start
@@ -173,9 +177,53 @@ class Rewriting:
             before = self._replaced.get((edit.start, edit.end), "") if edit.start == edit.end else ""
             self.replace(edit.start, edit.end, f"{before}{edit.text}")
 
-    def replace_node(self, node: ast.expr, code: Code | str) -> None:
+    def replace_node(self, node: ast.expr | ast.stmt, code: Code | str) -> None:
         """Other code for an expression, which may quote it and others: they are quoted as they will be."""
         self._replaced[self.source.span(node)] = code
+
+    def add_parameter(self, function: _Function, name: str) -> bool:
+        """One more parameter for a function, by keyword alone where others have defaults.
+
+        False for a function that has none so far.
+
+        Raises:
+            Crowded: the function is not understood.
+        """
+        from torchmigrate.rewrite.parameters import parameter_added  # with LibCST
+
+        arguments = function.args
+        if not (arguments.posonlyargs or arguments.args or arguments.vararg or arguments.kwonlyargs):
+            return False
+        self.record(parameter_added(self.source, function, name))
+        return True
+
+    def drop_item(self, statement: ast.With | ast.AsyncWith, gone: ast.expr) -> None:
+        """Leave a `with` what it has beside one of its items.
+
+        Raises:
+            Crowded: the items are not plain.
+        """
+        unclear = Crowded(f"line {gone.lineno}: the items of the `with` are not plain", line=gone.lineno)
+        spans: list[tuple[int, int]] = []
+        for item in statement.items:
+            start, end = self.source.span(item.context_expr)
+            if item.optional_vars is not None:
+                begin, stop = self.source.span(item.optional_vars)
+                if self.text[end:begin].strip() != "as":
+                    raise unclear
+                end = stop
+            spans.append((start, end))
+        number = [item.context_expr for item in statement.items].index(gone)
+        last = number + 1 == len(spans)
+        one, other = (spans[number - 1], spans[number]) if last else (spans[number], spans[number + 1])
+        if self.text[one[1] : other[0]].strip(" \t\r\n\\") != ",":
+            raise unclear
+        self.replace(*((one[1], other[1]) if last else (one[0], other[0])), "")
+
+    def drop_header(self, statement: ast.With | ast.AsyncWith) -> None:
+        """Leave what stands behind the header of a `with`, on its line."""
+        self.first_line(statement)
+        self.replace(start_of(self.source, statement), start_of(self.source, statement.body[0]), "")
 
     def rename(self, node: ast.Name | ast.arg, name: str) -> None:
         """Another name for a variable, or for a parameter, at one place."""
@@ -187,6 +235,17 @@ class Rewriting:
         """A statement on a line of its own before another."""
         line = self.first_line(statement)
         self._insert(line, code, line)
+
+    def copy_before(self, statement: ast.stmt, place: ast.stmt) -> None:
+        """A statement, with the replacements so far, also on a line of its own before another.
+
+        Raises:
+            Crowded: it cannot stand on one line.
+        """
+        line = self._in_one_line(statement)
+        if line is None:
+            raise Crowded(f"line {statement.lineno} cannot stand on one line", line=statement.lineno)
+        self.add_before(place, line)
 
     def decorate(self, function: _Function, decorator: Code) -> None:
         """A decorator above those that a function has."""
