@@ -99,7 +99,7 @@ class ExpressionEdits:
         return made if isinstance(made, str) else self.filled(span)[0]
 
     def _outermost(self, start: int, end: int, own: Span | None) -> Iterator[Span]:
-        """What is rewritten in a stretch, but for what is inside of other new code, which quotes it or not."""
+        """What is rewritten in a stretch, but for what is inside of other new code: that may quote it."""
         if len(self._order) != len(self._made):
             self._order = sorted((first, last > first, -last) for first, last in self._made)
         position = start
