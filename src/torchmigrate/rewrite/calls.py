@@ -161,3 +161,47 @@ def arguments_removed(source: Source, call: ast.Call) -> list[Edit] | None:
     except CannotFix:
         return None
     return [Edit(layout.function_end, layout.close + 1, "")]
+
+
+def packed_call(source: Source, call: ast.Call, function: Code, leading: int) -> list[Edit] | None:
+    """`f(a, x, k=v)` as `function(f, a, (x,), {"k": v})`, every argument where it was.
+
+    Args:
+        leading: how many of the first arguments stay out of the tuple; several get one of their own. They
+            are given by position, and what is given by keyword stands behind all others.
+
+    None where LibCST does not see the call as Python does.
+    """
+    from torchmigrate.match.context import CannotFix
+    from torchmigrate.rewrite.call_layout import parse_call  # with LibCST
+
+    try:
+        layout = parse_call(source, call)
+    except CannotFix:
+        return None
+    head, rest = layout.slots[:leading], layout.slots[leading:]
+    inputs = [slot for slot in rest if slot.keyword is None and slot.star != "**"]
+    named = rest[len(inputs) :]
+
+    def added(at: int, text: str) -> Edit:
+        return Edit(at, at, text)
+
+    comma = "," if source.text[layout.open] in "\r\n" else ", "
+    edits = [
+        added(layout.start, f"{written(function, Quotes(source))}("),
+        Edit(layout.function_end, layout.open, ", (" if leading > 1 else comma),
+    ]
+    behind = ")" if leading > 1 else ""
+    if inputs:
+        edits += [added(head[-1].end, behind)] if behind else []
+        edits.append(added(inputs[0].start, "("))
+        edits.append(added(inputs[-1].end, ",)" if len(inputs) == 1 else ")"))
+    else:
+        edits.append(added(head[-1].end, f"{behind}, ()"))
+    if len(named) == 1 and named[0].keyword is None:
+        edits.append(Edit(named[0].start, named[0].value, ""))
+    elif named:
+        edits.append(added(named[0].start, "{"))
+        edits += [Edit(slot.start, slot.value, f'"{slot.keyword}": ') for slot in named if slot.keyword]
+        edits.append(added(named[-1].end, "}"))
+    return edits

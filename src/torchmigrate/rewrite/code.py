@@ -58,6 +58,12 @@ def code(template: str, /, **parts: Parts) -> Code:
     return Code(template, parts)
 
 
+def several(parts: Sequence[Part]) -> Code:
+    """Expressions with commas between them; one alone is no tuple."""
+    names = [f"part_{number}" for number in range(len(parts))]
+    return Code(", ".join(f"${name}" for name in names), dict(zip(names, parts, strict=True)))
+
+
 class Quotes:
     """How expressions of a source are quoted in new code: as they are written there."""
 

@@ -152,6 +152,19 @@ def unassigned(source: Source, statement: ast.Assign) -> Edit:
     return Edit(source.span(statement)[0], value[0], "")
 
 
+def keyed_comprehension(
+    source: Source, node: ast.ListComp | ast.GeneratorExp, whole: ast.expr, key: str
+) -> list[Edit]:
+    """A comprehension as one of a dict, with the variable `key` as the keys.
+
+    Args:
+        whole: what it takes the place of: the comprehension, or a call around it.
+    """
+    start, end = source.span(whole)
+    first, last = source.span(node)  # with the brackets, also of the call that a generator may share
+    return [Edit(start, first + 1, f"{{{key}: "), Edit(last - 1, end, "}")]
+
+
 def opens_behind_function(source: Source, call: ast.Call) -> bool:
     """Whether a call has its parenthesis right behind its function, which has none around it."""
     start, end = source.span(call.func)

@@ -12,7 +12,7 @@ import itertools
 import re
 import tokenize
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -27,6 +27,7 @@ _ALONE = re.compile(r"[ \t]*(?:#[^\r\n]*)?(?:\r\n|\r|\n|\Z)")
 _NEXT_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 _BLANK = re.compile(r"[ \t\f]*(?:\r\n|\r|\n)")
 _BLANK_BEFORE = re.compile(r"(?:\A|\n|\r(?!\n))[ \t\f]*(?:\r\n|\r|\n)\Z")
+_COMMENT_BEHIND = re.compile(r"[ \t\f]*(#[^\r\n]*)")
 _INDENT = re.compile(r"[ \t]*")
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -42,6 +43,18 @@ class Crowded(Exception):
     def reasons(self) -> tuple[Reason, ...]:
         """The same as data of a finding."""
         return because(str(self), line=self.line)
+
+
+@dataclass(frozen=True, slots=True)
+class NewFunction:
+    """A function that is written where a statement was. parameters: with their stars."""
+
+    name: str
+    parameters: tuple[str, ...]
+    body: tuple[Code, ...]
+
+
+NewStatement = Code | NewFunction
 
 
 @dataclass(slots=True)
@@ -72,6 +85,7 @@ class Rewriting:
         self.text = source.text
         self.step = step
         self._replaced: dict[tuple[int, int], Code | str] = {}
+        self._rewritten: set[tuple[int, int]] = set()  # statements of which nothing is left as it was
         self._cut: list[tuple[int, int]] = []
         self._removed: list[tuple[int, int]] = []
         self._insertions: list[_Insertion] = []
@@ -274,6 +288,40 @@ class Rewriting:
             self._moved.pop(line, None)
             self._move(line, len(outer), less, "")
 
+    def replace_statement(self, statement: ast.stmt, new: Sequence[NewStatement]) -> None:
+        """Several statements in the place of a simple one, which is alone on its lines and has a block's.
+
+        The comment behind it stays behind the last of them, or behind the first if the last is a function.
+        A function has blank lines around it.
+        """
+        start, end = self.source.span(statement)
+        lines = list(self._written(new))
+        comment = _COMMENT_BEHIND.match(self.text, end)
+        if isinstance(new[-1], NewFunction):
+            if comment is not None:
+                lines[0] += f"  {comment[1]}"
+                end = comment.end()
+            following = self.text[self.after(statement) :]
+            if following.strip() and not following.startswith(("\n", "\r")):
+                lines.append("")
+        indent = self._indent_of(line_start(self.text, start))
+        code = self.source.newline.join(f"{indent}{line}" if line else line for line in lines)
+        self.replace(start, end, code[len(indent) :])
+        self._rewritten.add((start, end))
+
+    def _written(self, new: Sequence[NewStatement]) -> Iterator[str]:
+        """Statements as lines, the first of which is not a function's."""
+        for number, item in enumerate(new):
+            if isinstance(item, Code):
+                yield self._text_of(item)
+                continue
+            yield ""
+            yield f"def {item.name}({', '.join(item.parameters)}):"
+            for line in item.body:
+                yield f"{self.step}{self._text_of(line)}"
+            if number + 1 < len(new):
+                yield ""
+
     def remove(self, statement: ast.stmt, *, remarks: bool = True) -> None:
         """Take a statement away with its lines.
 
@@ -356,11 +404,11 @@ class Rewriting:
         for start, end, target in self._merged:
             edits = self._with_merged(edits, start, end, target)
             _check_apart(edits)
-        return edits
+        return _joined(edits)
 
     def _rendered(self) -> dict[tuple[int, int], str]:
         """The replacements as text, without those that others quote, or have taken the place of."""
-        if all(isinstance(new, str) for new in self._replaced.values()):
+        if not self._rewritten and all(isinstance(new, str) for new in self._replaced.values()):
             return {span: self._text_of(new) for span, new in self._replaced.items()}
         found: dict[tuple[int, int], str] = {}
         outer = 0  # the end of the expression that has new code
@@ -368,7 +416,7 @@ class Rewriting:
             if end > outer or start >= outer:
                 new = self._replaced[start, end]
                 found[start, end] = self._text_of(new, (start, end))
-                outer = end if isinstance(new, Code) else outer
+                outer = end if isinstance(new, Code) or (start, end) in self._rewritten else outer
         return found
 
     def _text_of(self, new: Code | str, own: tuple[int, int] | None = None) -> str:
@@ -378,8 +426,9 @@ class Rewriting:
         from torchmigrate.match.context import CannotFix
         from torchmigrate.rewrite.written import written  # with LibCST
 
+        old = self.text[own[0] : own[1]] if own is not None else ""
         try:
-            return written(new, _Rewritten(self, own))
+            return written(new, _Rewritten(self, own), instead_of=old)
         except CannotFix as error:
             raise Crowded(str(error)) from error
 
@@ -598,6 +647,17 @@ def _check_apart(edits: Sequence[Edit]) -> None:
     for one, other in itertools.pairwise(edits):
         if other.start < one.end or (one.start == one.end == other.start == other.end):
             raise Crowded("two changes meet in one place")
+
+
+def _joined(edits: Sequence[Edit]) -> list[Edit]:
+    """The edits, those that only take away as one with the neighbour that does, or that only adds."""
+    found: list[Edit] = []
+    for edit in edits:
+        last = found[-1] if found and not edit.text and found[-1].end == edit.start else None
+        if last is not None and (not last.text or last.start == last.end):
+            edit = found.pop()._replace(end=edit.end)
+        found.append(edit)
+    return found
 
 
 def _merged(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:

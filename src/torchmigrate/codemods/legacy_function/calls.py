@@ -10,7 +10,7 @@ from torchmigrate.codemods.legacy_function.classes import LegacyClass, Parameter
 from torchmigrate.rewrite.calls import CallEditor, arguments_removed
 from torchmigrate.rewrite.code import Code, code
 from torchmigrate.rewrite.lines import is_alone
-from torchmigrate.rewrite.nodes import has_comment
+from torchmigrate.rewrite.nodes import has_comment, replaced_around
 from torchmigrate.rewrite.statements import Rewriting
 from torchmigrate.semantics.flow.tree_index import TreeIndex
 
@@ -75,7 +75,7 @@ class CallSites:
     def _apply(self, node: ast.Name, maker: ast.Call) -> None:
         if has_comment(self.source, maker):
             raise Unclear("a comment between arguments would be lost")
-        self.rewriting.replace_node(node, code("$f.apply", f=node.id))
+        self.rewriting.record(replaced_around(self.source, node, code("$f.apply", f=node), kept=node))
         self.rewriting.record(arguments_removed(self.source, maker))
 
     def _given(self, maker: ast.Call) -> list[ast.expr | Parameter]:
