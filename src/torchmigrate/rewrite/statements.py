@@ -106,14 +106,6 @@ class Rewriting:
 
     # ---- asking ---------------------------------------------------------------------------------------
 
-    def segment(self, node: ast.expr) -> str:
-        """The source of an expression, in parentheses where it has line breaks outside of its own."""
-        start, end = self.source.span(node)
-        code = self.text[start:end]
-        if "\n" in code and not (isinstance(node, ast.Call | ast.List | ast.Tuple) and code[-1:] in ")]"):
-            return f"({code})"
-        return code
-
     def fits_line(self, statement: ast.stmt) -> bool:
         """Whether a statement can stand on one line, without a comment or a string that goes on."""
         return self._in_one_line(statement) is not None
@@ -161,10 +153,6 @@ class Rewriting:
 
     # ---- recording ------------------------------------------------------------------------------------
 
-    def replace(self, start: int, end: int, code: str) -> None:
-        """Other code for a part of the text."""
-        self._replaced[start, end] = code
-
     def record(self, edits: Iterable[Edit] | None) -> None:
         """Changes inside of a statement that an editor of its own has made.
 
@@ -175,9 +163,9 @@ class Rewriting:
             raise Crowded("the code is not understood")
         for edit in edits:
             before = self._replaced.get((edit.start, edit.end), "") if edit.start == edit.end else ""
-            self.replace(edit.start, edit.end, f"{before}{edit.text}")
+            self._replace(edit.start, edit.end, f"{before}{edit.text}")
 
-    def replace_node(self, node: ast.expr | ast.stmt, code: Code | str) -> None:
+    def replace_node(self, node: ast.expr | ast.stmt, code: Code) -> None:
         """Other code for an expression, which may quote it and others: they are quoted as they will be."""
         self._replaced[self.source.span(node)] = code
 
@@ -218,20 +206,20 @@ class Rewriting:
         one, other = (spans[number - 1], spans[number]) if last else (spans[number], spans[number + 1])
         if self.text[one[1] : other[0]].strip(" \t\r\n\\") != ",":
             raise unclear
-        self.replace(*((one[1], other[1]) if last else (one[0], other[0])), "")
+        self._replace(*((one[1], other[1]) if last else (one[0], other[0])), "")
 
     def drop_header(self, statement: ast.With | ast.AsyncWith) -> None:
         """Leave what stands behind the header of a `with`, on its line."""
         self.first_line(statement)
-        self.replace(start_of(self.source, statement), start_of(self.source, statement.body[0]), "")
+        self._replace(start_of(self.source, statement), start_of(self.source, statement.body[0]), "")
 
     def rename(self, node: ast.Name | ast.arg, name: str) -> None:
         """Another name for a variable, or for a parameter, at one place."""
         start, _ = self.source.span(node)
         old = node.id if isinstance(node, ast.Name) else node.arg
-        self.replace(start, start + len(old), name)
+        self._replace(start, start + len(old), name)
 
-    def add_before(self, statement: ast.stmt, code: Code | str) -> None:
+    def add_before(self, statement: ast.stmt, code: Code) -> None:
         """A statement on a line of its own before another."""
         line = self.first_line(statement)
         self._insert(line, code, line)
@@ -242,26 +230,27 @@ class Rewriting:
         Raises:
             Crowded: it cannot stand on one line.
         """
-        line = self._in_one_line(statement)
-        if line is None:
+        copy = self._in_one_line(statement)
+        if copy is None:
             raise Crowded(f"line {statement.lineno} cannot stand on one line", line=statement.lineno)
-        self.add_before(place, line)
+        line = self.first_line(place)
+        self._insert(line, copy, line)
 
     def decorate(self, function: _Function, decorator: Code) -> None:
         """A decorator above those that a function has."""
         line = self.first_line(function)
         self._insert(line, decorator, line, frame="@{}")
 
-    def add_behind(self, statement: ast.stmt, code: Code | str) -> None:
+    def add_behind(self, statement: ast.stmt, code: Code) -> None:
         """A statement on a line of its own behind another."""
         self._insert(self.after(statement), code, self.first_line(statement))
 
-    def wrap(self, statements: Sequence[ast.stmt], header: Code | str) -> None:
-        """Put neighbours in a block under a header, or, if that is code, under a `with` of it."""
+    def wrap(self, statements: Sequence[ast.stmt], manager: Code) -> None:
+        """Put neighbours in a block under a `with`."""
         first = self.first_line(statements[0])
         for statement in statements:
             self.first_line(statement)
-        self._insert(first, header, first, self.step, "{}" if isinstance(header, str) else "with {}:")
+        self._insert(first, manager, first, self.step, "with {}:")
         front = len(self.indent(statements[0]))
         for line in self._lines(first, self.after(statements[-1])):
             self._move(line, front, 0, self.step)
@@ -306,7 +295,7 @@ class Rewriting:
                 lines.append("")
         indent = self._indent_of(line_start(self.text, start))
         code = self.source.newline.join(f"{indent}{line}" if line else line for line in lines)
-        self.replace(start, end, code[len(indent) :])
+        self._replace(start, end, code[len(indent) :])
         self._rewritten.add((start, end))
 
     def _written(self, new: Sequence[NewStatement]) -> Iterator[str]:
@@ -337,7 +326,7 @@ class Rewriting:
         if any(item.offset == self.first_line(statement) for item in self._insertions):
             self.remove(statement)
             return
-        self.replace(start_of(self.source, statement), end_of(self.source, statement), "pass")
+        self._replace(start_of(self.source, statement), end_of(self.source, statement), "pass")
 
     def merge(self, function: _Function, into: _Function) -> None:
         """Put the body of a function before that of another, behind its docstring, and take the rest away.
@@ -498,6 +487,10 @@ class Rewriting:
         if item.offset == len(self.text) and not self.text.endswith(("\n", "\r")):
             return f"{newline}{indent}{new}"
         return f"{indent}{new}{newline}"
+
+    def _replace(self, start: int, end: int, code: str) -> None:
+        """Other code for a part of the text."""
+        self._replaced[start, end] = code
 
     def _move(self, line: int, front: int, less: int, more: str) -> None:
         self._moved.setdefault(line, []).append((front, less, more))
@@ -681,14 +674,3 @@ def indent_step(tree: ast.Module, source: Source) -> str:
             inner = source.line_text(body[0].lineno)
             return inner[node.col_offset : body[0].col_offset] or " " * 4
     return " " * 4
-
-
-def is_enclosed(code: str) -> bool:
-    """Whether the source of an expression stands in one pair of parentheses: `(a)`, but not `(a) + (b)`."""
-    if not (code.startswith("(") and code.endswith(")")):
-        return False
-    try:
-        ast.parse(code[1:-1].strip(), mode="eval")
-    except SyntaxError:
-        return False
-    return True
