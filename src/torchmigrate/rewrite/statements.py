@@ -225,11 +225,11 @@ class Rewriting:
         Raises:
             Crowded: it cannot stand on one line.
         """
-        line = self._in_one_line(statement)
-        if line is None:
+        copy = self._in_one_line(statement)
+        if copy is None:
             raise Crowded(f"line {statement.lineno} cannot stand on one line", line=statement.lineno)
-        begin = self.first_line(place)
-        self._insert(begin, line, begin)
+        line = self.first_line(place)
+        self._insert(line, copy, line)
 
     def decorate(self, function: _Function, decorator: Code) -> None:
         """A decorator above those that a function has."""
@@ -241,7 +241,7 @@ class Rewriting:
         self._insert(self.after(statement), code, self.first_line(statement))
 
     def wrap(self, statements: Sequence[ast.stmt], manager: Code) -> None:
-        """Put neighbours in the block of a `with`."""
+        """Put neighbours in a block under a `with`."""
         first = self.first_line(statements[0])
         for statement in statements:
             self.first_line(statement)

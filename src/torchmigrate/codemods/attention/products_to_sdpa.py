@@ -64,7 +64,7 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
 def _has_products(file: FileContext) -> bool:
     """Whether anything in the file may be a product of matrices."""
     names, text = file.names, file.source.text
-    if _PRODUCTS.search(text):
+    if _PRODUCTS.are_in(text):
         return True
     decorators = sum(len(getattr(scope.node, "decorator_list", ())) for scope in names.scopes)
     return text.count("@") > decorators and bool(names.nodes(ast.MatMult))

@@ -51,7 +51,7 @@ _UNCLEAR = "compile in place (`{target}.compile(...)`, torch 2.1), or save `{tar
 
 def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
     """A finding at every state dict that is saved with the prefix; those of one model share their fix."""
-    if not hits or _KNOWN.search(file.source.text) or is_taken_over(file.names):
+    if not hits or _KNOWN.are_in(file.source.text) or is_taken_over(file.names):
         return
     parents = file.names.parents
     groups: dict[tuple[int, str], list[Compiled]] = {}

@@ -51,8 +51,7 @@ def find(rule: Rule, hits: list[RuleMatch], file: FileContext) -> Iterator[Findi
         hits: not needed; what matters is what the functions do.
         file: names, source, versions and imports of the file.
     """
-    text = file.source.text
-    if _MAY_BE_COMPILED.search(text) and _compiles(file.names):
+    if _MAY_BE_COMPILED.are_in(file.source.text) and _compiles(file.names):
         return
     if is_taken_over(file.names):
         return

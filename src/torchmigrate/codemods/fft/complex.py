@@ -314,7 +314,7 @@ class ComplexForm:
         self.parts += 1
         self.needless += found.read
         alone = len(found.factors) == 1 or self._is_free(node)
-        self.rewriting.put(node, code("$product" if alone else "($product)", product=found.code()))
+        self.rewriting.put(node, code("$product" if alone else "($product)", product=found.expression()))
 
     def _is_free(self, node: ast.expr) -> bool:
         """Whether an operator may stand in the place of an expression without parentheses."""

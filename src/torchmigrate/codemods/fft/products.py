@@ -28,7 +28,7 @@ class Product:
     read: tuple[ast.Name, ...]
     keys: frozenset[_Key]
 
-    def code(self) -> Code:
+    def expression(self) -> Code:
         """As an expression of complex tensors."""
         factors = [
             code("$x.conj()" if conjugated else "$x", x=name)

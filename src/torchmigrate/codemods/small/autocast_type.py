@@ -24,7 +24,7 @@ _OTHER_TYPES = Words("bfloat16", "set_autocast", "lightning", "accelerate", "dee
 def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
     """A finding for every use; the type is written where the file tells of others."""
     text = file.source.text.lower() if hits else ""
-    if hits and not _OTHER_TYPES.search(text) and not has_word(text, "bf16", whole=False):
+    if hits and not _OTHER_TYPES.are_in(text) and not has_word(text, "bf16", whole=False):
         plain = rule._replace(cases=tuple(case for case in rule.cases if not case.add))
         hits = [replace(hit, rule=plain) for hit in hits]
     yield from file.fixes.findings(hits)
