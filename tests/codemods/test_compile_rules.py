@@ -220,7 +220,7 @@ def test_orders_that_are_not_found(code: str) -> None:
         ("model = torch.compile(model, **options)", "model.compile(**options)"),
         ("model = torch.compile(model=model, dynamic=True)", "model.compile(dynamic=True)"),
         ("model = torch.compile(model,)", "model.compile()"),
-        ("model = torch.compile(\n    model,\n    mode='x',\n)", "model.compile(mode='x',\n)"),
+        ("model = torch.compile(\n    model,\n    mode='x',\n)", "model.compile(\n    mode='x',\n)"),
         ("if fast:\n    model = torch.compile(model)", "if fast:\n    model.compile()"),
     ],
 )

@@ -10,7 +10,7 @@ from match_support import ABSENT, ANY, apply, call, first_rewrite, fixed, is_, m
 
 from torchmigrate.catalogue.model import Case
 from torchmigrate.report.reasons import sentence
-from torchmigrate.rewrite.cases.template import parse_template
+from torchmigrate.rewrite.template import parse_template
 
 
 def made_by(template: str, code: str, **others: object) -> str | None:

@@ -26,3 +26,10 @@ def passes(pattern: str) -> Callable[[str], bool]:
 def has_any(text: str, words: Iterable[str]) -> bool:
     """Whether one of some words is in a text, also within another word."""
     return any(word in text for word in words)
+
+
+def has_word(text: str, word: str, *, whole: bool = True) -> bool:
+    """Whether a word is in a text; not `whole`: also where a longer one begins with it."""
+    end = r"\b" if whole else ""
+    # Begins with letters, and so is found quickly.
+    return re.search(rf"{re.escape(word)}(?<!\w{re.escape(word)}){end}", text) is not None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torchmigrate.catalogue.codes import ASYNC_ARGUMENT
-from torchmigrate.findings import Applicability, Edit, Finding, Fix, Severity, Timeline
+from torchmigrate.findings import Applicability, Finding, Fix, Severity, Timeline
 
 # The first torch that needs Python 3.7; older ones run on 3.6, where the word is none that is reserved.
 SINCE = "1.11"
@@ -14,11 +14,12 @@ def findings(offsets: tuple[int, ...]) -> list[Finding]:
     if not offsets:
         return []
     from torchmigrate.catalogue.builtin import ASYNC_ARGUMENT as RULE  # seldom needed
+    from torchmigrate.rewrite.nodes import word_replaced
 
     found = []
     for start in offsets:
         end = start + len("async")
-        edit = Edit(start, end, "non_blocking")
+        edit = word_replaced(start, "async", "non_blocking")
         fix = Fix("Replace with `non_blocking`", Applicability.SAFE, (edit,), code=ASYNC_ARGUMENT)
         url = RULE.references[0]
         found.append(

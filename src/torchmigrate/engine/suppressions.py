@@ -27,7 +27,6 @@ _NOQA_FILE = r"(?i)#\s*flake8[:=]\s*noqa(?::\s?(?P<items>[A-Z]+[0-9]+(?:[,\s]+[A
 _NOQA_LINE = r"(?i)noqa:([^\n]*)"
 _CODE = r"(?i)[A-Z]+[0-9]+"
 _ITEM = r"[^\s,]+"
-_TO_NEXT = r"[ \t\f]*(\r\n|\r|\n|\Z)?"  # what follows a comment on its line, and the end of the line
 
 
 class _Item:
@@ -159,21 +158,11 @@ class Suppressions:
         )
 
     def _removal(self, comment: _Comment, kept: list[_Item]) -> Edit:
+        from torchmigrate.rewrite.comments import comment_removed, listed_again  # seldom needed
+
         if kept:
-            start, end = comment.items_span
-            written = self.source.text[start:end]
-            between = re.search(r"[,\s]+", written)
-            return Edit(start, end, (between.group() if between else ", ").join(item.text for item in kept))
-        text = self.source.text
-        rest = re.compile(_TO_NEXT).match(text, comment.end)
-        assert rest is not None, "it matches nothing as well"
-        if rest[1] is None:  # another comment follows on this line
-            return Edit(comment.start, rest.end(), "")
-        start = comment.start
-        while start and text[start - 1] in " \t\f":
-            start -= 1
-        alone = start == 0 or text[start - 1] in "\r\n"  # nothing else in this line: all of it goes
-        return Edit(start, rest.end() if alone else rest.start(1), "")
+            return listed_again(self.source, comment.items_span, [item.text for item in kept])
+        return comment_removed(self.source, comment.start, comment.end)
 
     def concern(self, known: Collection[str]) -> bool:
         """Whether a comment may name a rule of ours; if not, and nothing was found, there is nothing to do.

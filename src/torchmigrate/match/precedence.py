@@ -42,6 +42,43 @@ def tightness(node: cst.BaseExpression) -> int:
     return _KINDS.get(type(node), PRIMARY)
 
 
+_SYNTAX: dict[type, int] = {
+    ast.Yield: YIELD, ast.YieldFrom: YIELD, ast.NamedExpr: NAMED, ast.Lambda: EXPRESSION,
+    ast.IfExp: EXPRESSION, ast.Compare: COMPARE, ast.Await: AWAIT, ast.Starred: TUPLE,
+}  # fmt: skip
+
+
+def tightness_in(node: ast.expr, code: str) -> int:
+    """How tightly an expression of a file binds without the parentheses around it; code: its source."""
+    if isinstance(node, ast.Tuple):
+        return ATOM if _is_closed(code) else TUPLE
+    if isinstance(node, (ast.BinOp, ast.BoolOp)):
+        return _OPERATORS[type(node.op)]
+    if isinstance(node, ast.UnaryOp):
+        return NOT if isinstance(node.op, ast.Not) else FACTOR
+    if isinstance(node, ast.Constant):
+        return AWAIT if _is_number_or_several(node.value, code) else PRIMARY
+    return _SYNTAX.get(type(node), PRIMARY)
+
+
+def _is_number_or_several(value: object, code: str) -> bool:
+    """Whether a literal needs parentheses before a dot, as in `_KINDS`: a number, or strings in a row."""
+    if isinstance(value, (str, bytes)):
+        return len({code.find(code[-1]), code.rfind(code[-1], 0, -1)}) > 1
+    return type(value) in (int, float, complex)
+
+
+def _is_closed(code: str) -> bool:
+    """Whether the source of a tuple begins and ends with its own parentheses, unlike `(a), (b)`."""
+    if not code.startswith("("):
+        return False
+    try:
+        ast.parse(f"[{code[1:-1]}]", mode="eval")
+    except SyntaxError:
+        return False
+    return True
+
+
 @dataclass(frozen=True, slots=True)
 class Hole:
     """A place for an expression in a template.
@@ -56,10 +93,16 @@ class Hole:
     bracketed: bool = False
 
 
-def holes(root: cst.BaseExpression) -> dict[int, Hole]:
-    """The place of every name in a template, by the `id` of its node."""
+_STATEMENTS = (
+    cst.SimpleStatementLine, cst.Expr, cst.Assign, cst.AssignTarget, cst.AugAssign, cst.Return,
+    cst.ImportFrom, cst.ImportAlias, cst.AsName,
+)  # fmt: skip
+
+
+def holes(root: cst.CSTNode, *, bracketed: bool = False) -> dict[int, Hole]:
+    """The place of every name in a template, by the `id` of its node; bracketed: that of the template."""
     found: dict[int, Hole] = {}
-    stack: list[tuple[cst.CSTNode, Hole]] = [(root, Hole(YIELD))]
+    stack: list[tuple[cst.CSTNode, Hole]] = [(root, Hole(YIELD, bracketed=bracketed))]
     while stack:
         node, hole = stack.pop()
         if isinstance(node, cst.BaseExpression) and node.lpar:
@@ -76,10 +119,13 @@ def _parts(node: cst.CSTNode, bracketed: bool) -> Iterator[tuple[cst.CSTNode, Ho
     inside = Hole(EXPRESSION, True, True)
     if isinstance(node, cst.Attribute):
         yield node.value, Hole(PRIMARY, False, bracketed)
+        yield node.attr, Hole(PRIMARY, False, bracketed)
     elif isinstance(node, cst.Call):
         yield node.func, Hole(PRIMARY, False, bracketed)
         for arg in node.args:
             yield arg.value, inside
+            if arg.keyword is not None:
+                yield arg.keyword, Hole(PRIMARY, False, True)
     elif isinstance(node, cst.Subscript):
         yield node.value, Hole(PRIMARY, False, bracketed)
         for element in node.slice:
@@ -130,6 +176,12 @@ def _parts(node: cst.CSTNode, bracketed: bool) -> Iterator[tuple[cst.CSTNode, Ho
         yield from ((condition.test, Hole(OR, False, True)) for condition in node.ifs)
         if node.inner_for_in is not None:
             yield from _parts(node.inner_for_in, True)
+    elif isinstance(node, _STATEMENTS):
+        for child in node.children:
+            if isinstance(child, cst.BaseExpression):
+                yield child, Hole(YIELD)
+            else:
+                yield from _parts(child, False)
     else:  # dict comprehensions, f-strings, await: rare in templates, parentheses do no harm
         for child in node.children:
             if isinstance(child, cst.BaseExpression):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from torchmigrate.findings import Applicability, Edit, Fix, Obstacle, Reason
+from torchmigrate.source.text import Source
 
+_TO_NEXT = r"[ \t\f]*(\r\n|\r|\n|\Z)?"  # what follows a comment on its line, and the end of the line
 COMMENT_LOST = Reason(Obstacle.COMMENT)
 
 _STRING_OR_COMMENT = re.compile(
@@ -39,3 +41,23 @@ def without_silent_losses(fix: Fix, text: str) -> Fix:
         return fix
     level = min(fix.applicability, Applicability.UNSAFE)
     return fix._replace(applicability=level, held_by=(*fix.held_by, COMMENT_LOST))
+
+
+def comment_removed(source: Source, start: int, end: int) -> Edit:
+    """Remove a comment, or one of several on its line; with its line, if it has it to itself."""
+    text = source.text
+    rest = re.compile(_TO_NEXT).match(text, end)
+    assert rest is not None, "it matches nothing as well"
+    if rest[1] is None:  # another comment follows on this line
+        return Edit(start, rest.end(), "")
+    while start and text[start - 1] in " \t\f":
+        start -= 1
+    alone = start == 0 or text[start - 1] in "\r\n"  # nothing else in this line: all of it goes
+    return Edit(start, rest.end() if alone else rest.start(1), "")
+
+
+def listed_again(source: Source, span: tuple[int, int], items: Sequence[str]) -> Edit:
+    """The list in a comment with other items, between which stands what stood there."""
+    start, end = span
+    between = re.search(r"[,\s]+", source.text[start:end])
+    return Edit(start, end, (between.group() if between else ", ").join(items))

@@ -51,6 +51,17 @@ def line_start(text: str, offset: int) -> int:
     return max(text.rfind("\n", 0, offset), text.rfind("\r", 0, offset)) + 1
 
 
+def begins_line(source: SourceText, statement: ast.stmt) -> bool:
+    """Whether a statement has nothing before it on its line."""
+    start = start_of(source, statement)
+    return not source.text[line_start(source.text, start) : start].strip()
+
+
+def is_elif(source: SourceText, statement: ast.If) -> bool:
+    """Whether an `if` is written as a further branch of another."""
+    return source.text.startswith("elif", start_of(source, statement))
+
+
 def is_marker(comment: str) -> bool:
     """Whether a comment only talks to linters: `# noqa: E402`, `# isort: skip`, `# type: ignore`."""
     parts = [part.strip() for part in comment.split("#")]
@@ -109,6 +120,12 @@ def logical_line(source: SourceText, block: Sequence[ast.stmt], statement: ast.s
         return LogicalLine(tuple(block[first : last + 1]), start, None, end, after, "")
     statements = tuple(block[first : last + 1])
     return LogicalLine(statements, start, indent, rest.start(2), rest.end(2), rest[1] or "")
+
+
+def is_alone(source: SourceText, block: Sequence[ast.stmt], statement: ast.stmt) -> bool:
+    """Whether a simple statement of `block` has its lines for itself."""
+    line = logical_line(source, block, statement)
+    return line.indent is not None and len(line.statements) == 1
 
 
 def add_before(source: SourceText, statement: ast.stmt, code: str) -> Edit:
@@ -239,3 +256,27 @@ def _without_gap(text: str, least: int, start: int, after: int) -> tuple[int, in
 def _height(text: str, start: int, end: int) -> int:
     """How many lines end between two offsets."""
     return max(text.count("\n", start, end), text.count("\r", start, end))
+
+
+def move_to_end(
+    source: SourceText, block: Sequence[ast.stmt], statement: ast.stmt, changes: Sequence[Edit] = ()
+) -> tuple[Edit, Edit] | None:
+    """Move the line of a simple statement behind all others of its block.
+
+    None where it is there, or lines are shared with other statements, or do not end as usual.
+
+    Args:
+        changes: what else changes in the statement.
+    """
+    text = source.text
+    line, end = logical_line(source, block, statement), logical_line(source, block, block[-1])
+    if line.indent is None or len(line.statements) != 1 or line.after >= end.after:
+        return None
+    if any(text[offset - 1 : offset] != "\n" for offset in (line.start, line.after, end.after)):
+        return None
+    parts, here = [], line.start
+    for edit in changes:
+        parts += [text[here : edit.start], edit.text]
+        here = edit.end
+    moved = "".join([*parts, text[here : line.after]])
+    return Edit(line.start, line.after, ""), Edit(end.after, end.after, moved)

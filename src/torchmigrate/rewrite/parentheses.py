@@ -1,11 +1,8 @@
-"""Where the parentheses are that `ast` does not tell of: around arguments, and behind what is called."""
+"""Where the parentheses are that `ast` does not tell of: around expressions, and behind what is called."""
 
 from __future__ import annotations
 
-import ast
 import re
-
-from torchmigrate.source.text import Source
 
 # White space, comments, backslashes before newlines: what may stand between two tokens inside of parentheses.
 GAP = r"(?:\s|\\|#[^\r\n]*(?![^\r\n]))*"
@@ -13,27 +10,10 @@ _GAP = re.compile(GAP)
 _CLOSERS = re.compile(rf"(?:{GAP}\))*")
 
 
-def arguments_start(call: ast.Call, source: Source) -> int:
-    """The offset behind the opening parenthesis of a call."""
-    offset = source.span(call.func)[1]
-    while True:
-        offset = _after_gap(source.text, offset) + 1
-        if source.text[offset - 1] != ")":  # of parentheses around the function
-            return offset
-
-
 def behind_closers(offset: int, stop: int, text: str) -> int:
     """Behind all parentheses that close between an offset and `stop`, before anything else comes."""
     found = _CLOSERS.match(text, offset, stop)
     return found.end() if found else offset
-
-
-def argument_span(argument: ast.expr | ast.keyword, call: ast.Call, source: Source) -> tuple[int, int]:
-    """Start and end of an argument of a call, with the parentheses around it."""
-    start, end = source.span(argument)
-    ends = [*map(source.span, call.args), *map(source.span, call.keywords)]
-    since = max((offset for _, offset in ends if offset <= start), default=arguments_start(call, source))
-    return with_parentheses(start, end, since, source.text)
 
 
 def with_parentheses(start: int, end: int, since: int, text: str) -> tuple[int, int]:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import functools
 import re
+
+from torchmigrate.rewrite.code import Code, code
+from torchmigrate.source.text import Source
 
 # Each alternative starts with a plain character, so that a search skips all others quickly.
 _TOKENS = re.compile(
@@ -55,3 +59,16 @@ def requoted(new: str, old: str, text: str, near: str = "") -> str:
         return f"{quote}{string[1:-1]}{quote}"
 
     return _TOKENS.sub(written, new)
+
+
+def quoted_like(string: ast.expr, value: str, source: Source) -> Code:
+    """A string without anything to escape, in the quotes of another literal."""
+    quote = source.segment(string)[-1]
+    return code("$string", string=f"{quote}{value}{quote}")
+
+
+def is_plainly_quoted(string: ast.expr, source: Source) -> bool:
+    """Whether a string is written as it is, between one quote and another."""
+    text = source.segment(string)
+    value = string.value if isinstance(string, ast.Constant) else None
+    return isinstance(value, str) and text == f"{text[0]}{value}{text[0]}"

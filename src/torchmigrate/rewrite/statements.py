@@ -12,11 +12,15 @@ import itertools
 import re
 import tokenize
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from torchmigrate.findings import Edit, Reason, because
+from torchmigrate.match.context import CannotFix
+from torchmigrate.rewrite.apply import splice
+from torchmigrate.rewrite.code import Code
+from torchmigrate.rewrite.expressions import ExpressionEdits
 from torchmigrate.rewrite.lines import end_of, is_marker, line_start, start_of
 from torchmigrate.source.ranges import Ranges
 from torchmigrate.source.text import Source
@@ -25,7 +29,9 @@ _ALONE = re.compile(r"[ \t]*(?:#[^\r\n]*)?(?:\r\n|\r|\n|\Z)")
 _NEXT_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 _BLANK = re.compile(r"[ \t\f]*(?:\r\n|\r|\n)")
 _BLANK_BEFORE = re.compile(r"(?:\A|\n|\r(?!\n))[ \t\f]*(?:\r\n|\r|\n)\Z")
+_COMMENT_BEHIND = re.compile(r"[ \t\f]*(#[^\r\n]*)")
 _INDENT = re.compile(r"[ \t]*")
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class Crowded(Exception):
@@ -41,15 +47,31 @@ class Crowded(Exception):
         return because(str(self), line=self.line)
 
 
+@dataclass(frozen=True, slots=True)
+class NewFunction:
+    """A function that is written where a statement was. parameters: with their stars."""
+
+    name: str
+    parameters: tuple[str, ...]
+    body: tuple[Code, ...]
+
+
+NewStatement = Code | NewFunction
+
+
 @dataclass(slots=True)
 class _Insertion:
-    """A new line: at which offset, its code, and the line whose indentation it has, less `minus`."""
+    """A new line: at which offset, its code, and the line whose indentation it has, less `minus`.
+
+    frame: what stands around the code.
+    """
 
     offset: int
-    code: str
+    code: Code | str
     like: int
     minus: str
     number: int
+    frame: str = "{}"
 
 
 class Rewriting:
@@ -64,11 +86,12 @@ class Rewriting:
         self.source = source
         self.text = source.text
         self.step = step
-        self._replaced: dict[tuple[int, int], str] = {}
+        self._expressions = ExpressionEdits(source)
         self._cut: list[tuple[int, int]] = []
         self._removed: list[tuple[int, int]] = []
         self._insertions: list[_Insertion] = []
         self._unwrapped: dict[int, ast.stmt] = {}
+        self._merged: list[tuple[int, int, int]] = []  # start and end of lines, and where they go
         self._done: set[int] = set()
         # Changes of indentation by the start of the line: how much of it stays in front, how many characters
         # go behind that, and what comes in their place. A block may be indented by tabs, and what is in it by
@@ -76,29 +99,19 @@ class Rewriting:
         self._moved: dict[int, list[tuple[int, int, str]]] = {}
         self._tokens = _Tokens(source)
 
-    def fresh(self) -> Rewriting:
-        """Another one of the same file, without changes."""
-        found = Rewriting(self.source, self.step)
-        found._tokens = self._tokens
-        return found
-
     # ---- asking ---------------------------------------------------------------------------------------
 
-    def segment(self, node: ast.expr) -> str:
-        """The source of an expression, in parentheses where it has line breaks outside of its own."""
-        start, end = self.source.span(node)
-        code = self.text[start:end]
-        if "\n" in code and not (isinstance(node, ast.Call | ast.List | ast.Tuple) and code[-1:] in ")]"):
-            return f"({code})"
-        return code
+    def fits_line(self, statement: ast.stmt) -> bool:
+        """Whether a statement can stand on one line, without a comment or a string that goes on."""
+        return self._in_one_line(statement) is not None
 
-    def rewritten(self, statement: ast.stmt) -> str | None:
+    def _in_one_line(self, statement: ast.stmt) -> str | None:
         """The source of a statement with the replacements so far, on one line; None: it cannot be there."""
         start, end = start_of(self.source, statement), end_of(self.source, statement)
         parts, here = [], start
-        for (begin, stop), code in sorted(self._replaced.items()):
+        for (begin, stop), new in sorted(self._rendered().items()):
             if here <= begin and stop <= end:
-                parts += [self.text[here:begin], code]
+                parts += [self.text[here:begin], new]
                 here = stop
         lines = "".join([*parts, self.text[here:end]]).splitlines()
         if len(lines) > 1 and any(mark in line for line in lines for mark in ("#", '"""', "'''", "\\")):
@@ -135,29 +148,104 @@ class Rewriting:
 
     # ---- recording ------------------------------------------------------------------------------------
 
-    def replace(self, start: int, end: int, code: str) -> None:
-        """Other code for a part of the text."""
-        self._replaced[start, end] = code
+    def record(self, edits: Iterable[Edit] | None) -> None:
+        """Changes inside of a statement that an editor of its own has made.
 
-    def replace_node(self, node: ast.expr, code: str) -> None:
-        """Other code for an expression."""
-        self.replace(*self.source.span(node), code)
+        Raises:
+            Crowded: it could not, which is what None says.
+        """
+        if edits is None:
+            raise Crowded("the code is not understood")
+        self._expressions.record(edits)
 
-    def add_before(self, statement: ast.stmt, code: str) -> None:
+    def replace_node(self, node: ast.expr | ast.stmt, code: Code) -> None:
+        """Other code for an expression, which may quote it and others: they are quoted as they will be."""
+        self._expressions.put(node, code)
+
+    def add_parameter(self, function: _Function, name: str) -> bool:
+        """One more parameter for a function, by keyword alone where others have defaults.
+
+        False for a function that has none so far.
+
+        Raises:
+            Crowded: the function is not understood.
+        """
+        from torchmigrate.rewrite.parameters import parameter_added  # with LibCST
+
+        arguments = function.args
+        if not (arguments.posonlyargs or arguments.args or arguments.vararg or arguments.kwonlyargs):
+            return False
+        self.record(parameter_added(self.source, function, name))
+        return True
+
+    def drop_item(self, statement: ast.With | ast.AsyncWith, gone: ast.expr) -> None:
+        """Leave a `with` what it has beside one of its items.
+
+        Raises:
+            Crowded: the items are not plain.
+        """
+        unclear = Crowded(f"line {gone.lineno}: the items of the `with` are not plain", line=gone.lineno)
+        spans: list[tuple[int, int]] = []
+        for item in statement.items:
+            start, end = self.source.span(item.context_expr)
+            if item.optional_vars is not None:
+                begin, stop = self.source.span(item.optional_vars)
+                if self.text[end:begin].strip() != "as":
+                    raise unclear
+                end = stop
+            spans.append((start, end))
+        number = [item.context_expr for item in statement.items].index(gone)
+        last = number + 1 == len(spans)
+        one, other = (spans[number - 1], spans[number]) if last else (spans[number], spans[number + 1])
+        if self.text[one[1] : other[0]].strip(" \t\r\n\\") != ",":
+            raise unclear
+        self._expressions.put_text(*((one[1], other[1]) if last else (one[0], other[0])), "")
+
+    def drop_header(self, statement: ast.With | ast.AsyncWith) -> None:
+        """Leave what stands behind the header of a `with`, on its line."""
+        self.first_line(statement)
+        self._expressions.put_text(
+            start_of(self.source, statement), start_of(self.source, statement.body[0]), ""
+        )
+
+    def rename(self, node: ast.Name | ast.arg, name: str) -> None:
+        """Another name for a variable, or for a parameter, at one place."""
+        start, _ = self.source.span(node)
+        old = node.id if isinstance(node, ast.Name) else node.arg
+        self._expressions.put_text(start, start + len(old), name)
+
+    def add_before(self, statement: ast.stmt, code: Code) -> None:
         """A statement on a line of its own before another."""
         line = self.first_line(statement)
         self._insert(line, code, line)
 
-    def add_behind(self, statement: ast.stmt, code: str) -> None:
+    def copy_before(self, statement: ast.stmt, place: ast.stmt) -> None:
+        """A statement, with the replacements so far, also on a line of its own before another.
+
+        Raises:
+            Crowded: it cannot stand on one line.
+        """
+        copy = self._in_one_line(statement)
+        if copy is None:
+            raise Crowded(f"line {statement.lineno} cannot stand on one line", line=statement.lineno)
+        line = self.first_line(place)
+        self._insert(line, copy, line)
+
+    def decorate(self, function: _Function, decorator: Code) -> None:
+        """A decorator above those that a function has."""
+        line = self.first_line(function)
+        self._insert(line, decorator, line, frame="@{}")
+
+    def add_behind(self, statement: ast.stmt, code: Code) -> None:
         """A statement on a line of its own behind another."""
         self._insert(self.after(statement), code, self.first_line(statement))
 
-    def wrap(self, statements: Sequence[ast.stmt], header: str) -> None:
-        """Put neighbours in a block under a header."""
+    def wrap(self, statements: Sequence[ast.stmt], manager: Code) -> None:
+        """Put neighbours in a block under a `with`."""
         first = self.first_line(statements[0])
         for statement in statements:
             self.first_line(statement)
-        self._insert(first, header, first, self.step)
+        self._insert(first, manager, first, self.step, "with {}:")
         front = len(self.indent(statements[0]))
         for line in self._lines(first, self.after(statements[-1])):
             self._move(line, front, 0, self.step)
@@ -184,6 +272,39 @@ class Rewriting:
             self._moved.pop(line, None)
             self._move(line, len(outer), less, "")
 
+    def replace_statement(self, statement: ast.stmt, new: Sequence[NewStatement]) -> None:
+        """Several statements in the place of a simple one, which is alone on its lines and has a block's.
+
+        The comment behind it stays behind the last of them, or behind the first if the last is a function.
+        A function has blank lines around it.
+        """
+        start, end = self.source.span(statement)
+        lines = list(self._written(new))
+        comment = _COMMENT_BEHIND.match(self.text, end)
+        if isinstance(new[-1], NewFunction):
+            if comment is not None:
+                lines[0] += f"  {comment[1]}"
+                end = comment.end()
+            following = self.text[self.after(statement) :]
+            if following.strip() and not following.startswith(("\n", "\r")):
+                lines.append("")
+        indent = self._indent_of(line_start(self.text, start))
+        code = self.source.newline.join(f"{indent}{line}" if line else line for line in lines)
+        self._expressions.put_text(start, end, code[len(indent) :], whole=True)
+
+    def _written(self, new: Sequence[NewStatement]) -> Iterator[str]:
+        """Statements as lines, the first of which is not a function's."""
+        for number, item in enumerate(new):
+            if isinstance(item, Code):
+                yield self._text_of(item)
+                continue
+            yield ""
+            yield f"def {item.name}({', '.join(item.parameters)}):"
+            for line in item.body:
+                yield f"{self.step}{self._text_of(line)}"
+            if number + 1 < len(new):
+                yield ""
+
     def remove(self, statement: ast.stmt, *, remarks: bool = True) -> None:
         """Take a statement away with its lines.
 
@@ -199,7 +320,28 @@ class Rewriting:
         if any(item.offset == self.first_line(statement) for item in self._insertions):
             self.remove(statement)
             return
-        self.replace(start_of(self.source, statement), end_of(self.source, statement), "pass")
+        self._expressions.put_text(start_of(self.source, statement), end_of(self.source, statement), "pass")
+
+    def merge(self, function: _Function, into: _Function) -> None:
+        """Put the body of a function before that of another, behind its docstring, and take the rest away.
+
+        Comments in the body come along; of its statements, those that are removed do not.
+
+        Raises:
+            Crowded: one of them has its body on the line of the header, or has another indentation.
+        """
+        lines = [self._own_line(function.body[0]), self._own_line(into.body[0])]
+        if self._indent_of(lines[0]) != self._indent_of(lines[1]):
+            raise Crowded(f"`{function.name}` and `{into.name}` are not indented alike")
+        begin = self.first_line(function)
+        start = self._body_start(begin, lines[0])
+        end = self._body_end(function.body[-1], len(self._indent_of(lines[0])))
+        self._drop(begin, start)
+        self._removed.append((begin, end))
+        at = self._comment_start(self.first_line(into), lines[1])
+        if ast.get_docstring(into, clean=False) is not None:
+            at = self.after(into.body[0])
+        self._merged.append((start, end, at))
 
     # ---- the edits ------------------------------------------------------------------------------------
 
@@ -213,12 +355,13 @@ class Rewriting:
         self._close_gaps()
         cut = _merged(self._cut)
         gone = Ranges(cut)
-        for (start, end), code in self._replaced.items():
+        for (start, end), new in self._rendered().items():
             if not gone.hold(start, end):
-                found[start, end] = code
+                found[start, end] = new
         solid = Ranges(item for item in found if item[0] < item[1])
+        emptied = {start for (start, end), new in found.items() if not new and self._is_line_start(end)}
         for line in sorted(self._moved):
-            if line in gone or solid.cut_at(line):
+            if line in gone or line in emptied or solid.cut_at(line):
                 continue
             have = self._indent_of(line)
             start, end, more = self._indentation(line, have)
@@ -240,10 +383,38 @@ class Rewriting:
             span = first.get(offset, (offset, offset))
             found[span] = code + found.get(span, "")
         edits = sorted(Edit(start, end, code) for (start, end), code in found.items())
-        for one, other in itertools.pairwise(edits):
-            if other.start < one.end or (one.start == one.end == other.start == other.end):
-                raise Crowded("two changes meet in one place")
-        return edits
+        _check_apart(edits)
+        for start, end, target in self._merged:
+            edits = self._with_merged(edits, start, end, target)
+            _check_apart(edits)
+        return _joined(edits)
+
+    def _rendered(self) -> dict[tuple[int, int], str]:
+        """The replacements as text, without those that others quote, or have taken the place of."""
+        try:
+            return {(start, end): text for start, end, text, _ in self._expressions.edits()}
+        except CannotFix as error:
+            raise Crowded(str(error)) from error
+
+    def _text_of(self, new: Code | str) -> str:
+        """New code as text, with what it quotes as it will be."""
+        try:
+            return new if isinstance(new, str) else self._expressions.text_of(new)
+        except CannotFix as error:
+            raise Crowded(str(error)) from error
+
+    def _with_merged(self, edits: Sequence[Edit], start: int, end: int, target: int) -> list[Edit]:
+        """The edits with some lines, and what is changed in them, in another place."""
+        inside = [edit for edit in edits if start <= edit.start < end and edit.end <= end]
+        shifted = [Edit(edit.start - start, edit.end - start, edit.text) for edit in inside]
+        moved = splice(self.text[start:end], shifted).strip("\r\n")
+        rest = [edit for edit in edits if edit not in inside]
+        if moved.strip():
+            moved += self.source.newline
+            at = next((edit for edit in rest if edit.start == target), None)
+            rest = [edit for edit in rest if edit is not at]
+            rest.append(Edit(target, target, moved) if at is None else at._replace(text=moved + at.text))
+        return sorted([*rest, Edit(start, end, "")])
 
     def _close_gaps(self) -> None:
         """Take away the blank lines behind what is removed, where there are as many before it."""
@@ -252,12 +423,25 @@ class Rewriting:
             if begin in inserted:
                 continue
             above = self.text[self._before(begin) : begin]
+            if end == len(self.text):
+                while (empty := self._blank_above(begin)) is not None:
+                    self._cut.append((empty, begin))
+                    begin = empty
+                continue
             if _BLANK_BEFORE.search(above) or above.rstrip(" \t\r\n").endswith(":") or not above:
                 while blank := _BLANK.match(self.text, end):
                     self._cut.append((end, blank.end()))
                     end = blank.end()
                     if not above.endswith(("\n\n\n", "\n\r\n\r\n")):
                         break
+
+    def _is_line_start(self, offset: int) -> bool:
+        return self.text[offset - 1 : offset] in ("\n", "\r")
+
+    def _blank_above(self, line: int) -> int | None:
+        """The start of the line above another, if that is empty."""
+        above = line_start(self.text, line - 1 - (self.text[line - 2 : line] == "\r\n")) if line else line
+        return above if above < line and not self.text[above:line].strip() else None
 
     def _before(self, line: int) -> int:
         """Where the text begins that says what stands above a line: its last character that is no space."""
@@ -272,9 +456,10 @@ class Rewriting:
         indent = indent[:start] + more + indent[end:]
         indent = indent[: len(indent) - len(item.minus)] if item.minus else indent
         newline = self.source.newline
+        new = item.frame.format(self._text_of(item.code))
         if item.offset == len(self.text) and not self.text.endswith(("\n", "\r")):
-            return f"{newline}{indent}{item.code}"
-        return f"{indent}{item.code}{newline}"
+            return f"{newline}{indent}{new}"
+        return f"{indent}{new}{newline}"
 
     def _move(self, line: int, front: int, less: int, more: str) -> None:
         self._moved.setdefault(line, []).append((front, less, more))
@@ -297,8 +482,8 @@ class Rewriting:
             rest += 1
         return start, len(have) - rest, new[start : len(new) - rest]
 
-    def _insert(self, offset: int, code: str, like: int, minus: str = "") -> None:
-        self._insertions.append(_Insertion(offset, code, like, minus, len(self._insertions)))
+    def _insert(self, offset: int, code: Code | str, like: int, minus: str = "", frame: str = "{}") -> None:
+        self._insertions.append(_Insertion(offset, code, like, minus, len(self._insertions), frame))
 
     # ---- lines ----------------------------------------------------------------------------------------
 
@@ -314,6 +499,33 @@ class Rewriting:
                 break
             start = line.end()
         return found
+
+    def _own_line(self, first: ast.stmt) -> int:
+        """The offset of the line that the body of a function begins on."""
+        start = start_of(self.source, first)
+        line = line_start(self.text, start)
+        if self.text[line:start].strip():
+            raise Crowded("a method stands on one line")
+        return line
+
+    def _body_start(self, begin: int, first: int) -> int:
+        """Where the comments and blank lines above `first` begin, behind the header at `begin`."""
+        while True:
+            above = line_start(self.text, first - 1 - (self.text[first - 2 : first] == "\r\n"))
+            if above <= begin or self.text[above:first].strip()[:1] not in ("", "#"):
+                return first
+            first = above
+
+    def _body_end(self, last: ast.stmt, indent: int) -> int:
+        """Behind the last line of a block, and the comments below that have its indentation, or more."""
+        end = here = self.after(last)
+        while (line := _NEXT_LINE.match(self.text, here)) is not None and line[0]:
+            code, here = line[0].strip(), line.end()
+            if code.startswith("#") and len(self._indent_of(line.start())) >= indent:
+                end = here
+            elif code:
+                break
+        return end
 
     def _comment_start(self, begin: int, first: int) -> int:
         """Where the comment lines directly above `first` begin, behind the header at `begin`."""
@@ -375,6 +587,23 @@ class _Tokens:
             raise Crowded("the file is not understood") from error
 
 
+def _check_apart(edits: Sequence[Edit]) -> None:
+    for one, other in itertools.pairwise(edits):
+        if other.start < one.end or (one.start == one.end == other.start == other.end):
+            raise Crowded("two changes meet in one place")
+
+
+def _joined(edits: Sequence[Edit]) -> list[Edit]:
+    """The edits, those that only take away as one with the neighbour that does, or that only adds."""
+    found: list[Edit] = []
+    for edit in edits:
+        last = found[-1] if found and not edit.text and found[-1].end == edit.start else None
+        if last is not None and (not last.text or last.start == last.end):
+            edit = found.pop()._replace(end=edit.end)
+        found.append(edit)
+    return found
+
+
 def _merged(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     """Without overlap, neighbours apart."""
     found: list[tuple[int, int]] = []
@@ -396,14 +625,3 @@ def indent_step(tree: ast.Module, source: Source) -> str:
             inner = source.line_text(body[0].lineno)
             return inner[node.col_offset : body[0].col_offset] or " " * 4
     return " " * 4
-
-
-def is_enclosed(code: str) -> bool:
-    """Whether the source of an expression stands in one pair of parentheses: `(a)`, but not `(a) + (b)`."""
-    if not (code.startswith("(") and code.endswith(")")):
-        return False
-    try:
-        ast.parse(code[1:-1].strip(), mode="eval")
-    except SyntaxError:
-        return False
-    return True

@@ -218,6 +218,10 @@ class Source:
         start, end = self.span(node)
         return self.text[start:end]
 
+    def shown(self, node: Positioned) -> str:
+        """A node in a message; new code quotes nodes by `rewrite.code`."""
+        return self.segment(node)
+
     def line_start(self, line: int) -> int:
         """Offset of the first character of a 1-based line; raises IndexError beyond the last."""
         return self._lines()[line - 1]

@@ -110,11 +110,11 @@ def has_effects(node: ast.AST, harmless: Container[str] = ()) -> bool:
     """
     effects = (ast.Call, ast.Await, ast.NamedExpr, ast.Yield, ast.YieldFrom)
     return any(
-        isinstance(inner, effects)
-        and not (isinstance(inner, ast.Call) and _last_name(inner.func) in harmless)
+        isinstance(inner, effects) and not (isinstance(inner, ast.Call) and last_name(inner.func) in harmless)
         for inner in ast.walk(node)
     )
 
 
-def _last_name(node: ast.expr) -> str:
+def last_name(node: ast.AST) -> str:
+    """The last part of `a.b.c`; nothing of what is no chain of names and attributes."""
     return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from torchmigrate.codemods.apex.presence import Presence
 from torchmigrate.codemods.apex.uses import Scaled, Uses
 from torchmigrate.codemods.base.unclear import Unclear
-from torchmigrate.rewrite.lines import start_of
+from torchmigrate.rewrite.lines import is_elif
 from torchmigrate.rewrite.statements import Rewriting
 from torchmigrate.semantics.flow.functions import Functions
 from torchmigrate.semantics.flow.mentions import Spot
@@ -56,8 +56,7 @@ class Branches:
                     self.dropped |= {id(node) for item in other for node in ast.walk(item)}
                     return
                 if self._same(spot.block, other):
-                    start = start_of(self.rewriting.source, outer)
-                    if self.rewriting.text.startswith("elif", start):
+                    if is_elif(self.rewriting.source, outer):
                         raise Unclear(
                             f"line {outer.lineno}: apex is used in one of several branches", line=outer.lineno
                         )

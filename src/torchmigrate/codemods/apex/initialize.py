@@ -96,22 +96,22 @@ def note_objects(first: Initialize, functions: Functions) -> None:
                 functions.note(key_of(new), first.function, value)
 
 
-def scale_options(first: Initialize) -> tuple[list[str], list[str]]:
-    """Arguments of the scaler for the loss scale, and what a person should know of it.
+def scale_option(first: Initialize) -> tuple[str | None, list[str]]:
+    """The number that the scaler begins with, if one is given, and what a person should know of it.
 
     Raises:
         Unclear: the scale is a literal that is none.
     """
     given = first.given.get("loss_scale")
     if given is None or is_none(given) or (isinstance(given, ast.Constant) and given.value == "dynamic"):
-        return [], []
+        return None, []
     if isinstance(given, ast.Constant):
         try:
             value = float(given.value)  # type: ignore[arg-type]
         except (TypeError, ValueError):
             raise Unclear(f"line {given.lineno}: the loss scale is not a number", line=given.lineno) from None
-        return [f"init_scale={value}"], ["the fixed loss scale is only where the scaler begins"]
-    return [], ["the scaler finds the loss scale itself, whatever the arguments say"]
+        return str(value), ["the fixed loss scale is only where the scaler begins"]
+    return None, ["the scaler finds the loss scale itself, whatever the arguments say"]
 
 
 def remarks(first: Initialize, uses: Uses) -> list[str]:

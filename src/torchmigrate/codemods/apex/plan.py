@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from torchmigrate.codemods.apex.branches import Branches
+from torchmigrate.codemods.apex.conditions import as_bool, code_of, conjuncts
 from torchmigrate.codemods.apex.forward import MODEL, Forward, joined
 from torchmigrate.codemods.apex.initialize import (
     elements,
     in_place,
     note_objects,
     remarks,
-    scale_options,
+    scale_option,
     the_call,
 )
 from torchmigrate.codemods.apex.presence import Presence, prune
@@ -20,12 +22,12 @@ from torchmigrate.codemods.apex.scaler import Scaler
 from torchmigrate.codemods.apex.steps import Steps
 from torchmigrate.codemods.apex.uses import Call, Initialize, Scaled, Uses, concerned, is_none, read
 from torchmigrate.codemods.base.functions import functions_of
-from torchmigrate.codemods.base.placing import use_at
 from torchmigrate.codemods.base.unclear import Unclear
 from torchmigrate.findings import Edit
+from torchmigrate.rewrite.code import Code, code
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.imports.planner import Refusal
-from torchmigrate.rewrite.lines import start_of
+from torchmigrate.rewrite.placing import use_at
 from torchmigrate.rewrite.statements import Crowded, Rewriting, indent_step
 from torchmigrate.semantics.flow.functions import Function, key_of, own
 from torchmigrate.semantics.model import Role
@@ -79,34 +81,42 @@ class _Planner:
         self._check_branches(branches, condition)
         self._plain_backwards(branches, steps)
         for scaled in self.uses.scaled:
-            loss = rewriting.segment(scaled.loss)
             self._open(scaled)
             for call in scaled.backward:
                 assert isinstance(call.func, ast.Attribute), "read before"
-                rewriting.replace_node(call.func.value, f"{text(scaled.function)}.scale({loss})")
+                new = code("$scaler.scale($loss)", scaler=text(scaled.function), loss=scaled.loss)
+                rewriting.replace_node(call.func.value, new)
         for master in self.uses.master:
             rewriting.replace_node(
                 master.call, self._parameters(master.call, master.argument, master.function, branches)
             )
         for handed in self.uses.handed:
-            rewriting.replace_node(handed.node, text(handed.function))
+            rewriting.replace_node(handed.node, code("$scaler", scaler=text(handed.function)))
         for state in self.uses.states:
-            rewriting.replace_node(state.call.func, f"{text(state.function)}.{_state(state)}")
+            method = code("$scaler.$method", scaler=text(state.function), method=_state(state))
+            rewriting.replace_node(state.call.func, method)
         steps.rewrite(text)
         gone: list[ast.stmt] = []
         self._initialised(first, gone)
         made = self._spell(GRAD_SCALER, first.function, place)
         if isinstance(made, Refusal):
             return made
-        scale, told = scale_options(first)
-        options = "".join(f", {item}" for item in [*scale, *([f"enabled={condition}"] if condition else [])])
-        rewriting.add_before(place, f"{text(first.function)} = {made}({self._device()}{options})")
+        scale, told = scale_option(first)
+        scaler_made = code(
+            '$made("cuda", init_scale=$scale, enabled=$enabled)',
+            made=made,
+            scale=scale,
+            enabled=code_of(condition) if condition is not None else None,
+        )
+        rewriting.add_before(place, code("$scaler = $call", scaler=text(first.function), call=scaler_made))
         for function, statements in self._ranges:
             name = self._spell(AUTOCAST, function, statements[0])
             if isinstance(name, Refusal):
                 return name
             enabled = self._enabled(condition, function, scaler)
-            rewriting.wrap(statements, f"with {name}({self._device()}{enabled}):")
+            rewriting.wrap(
+                statements, code('$autocast("cuda", enabled=$enabled)', autocast=name, enabled=enabled)
+            )
         presence.rewrite()
         prune([*gone, *presence.gone], functions, rewriting)
         self.remarks += [*told, *steps.remarks, *remarks(first, self.uses)]
@@ -121,39 +131,14 @@ class _Planner:
 
     def _open(self, scaled: Scaled) -> None:
         """Leave what is under `amp.scale_loss` in its place."""
-        statement, rewriting, source = scaled.statement, self.rewriting, self.rewriting.source
+        statement, rewriting = scaled.statement, self.rewriting
         inner = statement.body[0]
         if len(statement.items) > 1:
-            self._drop_item(scaled)
+            rewriting.drop_item(statement, scaled.call)
         elif len(statement.body) == 1 and inner.lineno == statement.items[-1].context_expr.end_lineno:
-            rewriting.first_line(statement)
-            rewriting.replace(start_of(source, statement), start_of(source, inner), "")
+            rewriting.drop_header(statement)
         else:
             rewriting.unwrap(statement, statement.body)
-
-    def _drop_item(self, scaled: Scaled) -> None:
-        """Leave a `with` what it has beside `amp.scale_loss`."""
-        spans = []
-        for item in scaled.statement.items:
-            start, end = self.rewriting.source.span(item.context_expr)
-            if item.optional_vars is not None:
-                begin, stop = self.rewriting.source.span(item.optional_vars)
-                if self.rewriting.text[end:begin].strip() != "as":
-                    raise Unclear(
-                        f"line {scaled.call.lineno}: the items of the `with` are not plain",
-                        line=scaled.call.lineno,
-                    )
-                end = stop
-            spans.append((start, end))
-        number = [item.context_expr for item in scaled.statement.items].index(scaled.call)
-        last = number + 1 == len(spans)
-        one, other = (spans[number - 1], spans[number]) if last else (spans[number], spans[number + 1])
-        if self.rewriting.text[one[1] : other[0]].strip(" \t\r\n\\") != ",":
-            raise Unclear(
-                f"line {scaled.call.lineno}: the items of the `with` are not plain", line=scaled.call.lineno
-            )
-        start, end = (one[1], other[1]) if last else (one[0], other[0])
-        self.rewriting.replace(start, end, "")
 
     def _initialised(self, first: Initialize, gone: list[ast.stmt]) -> None:
         """Objects stay what they are: at most they get another name."""
@@ -165,16 +150,13 @@ class _Planner:
         targets = elements(statement.targets[0])
         if len(targets) == len(values):
             pairs = [pair for pair in zip(targets, values, strict=True) if key_of(pair[0]) != key_of(pair[1])]
-            left, right = (
-                [self.rewriting.segment(node) for node in side] for side in zip(*pairs, strict=True)
-            )
-            start, end = self.rewriting.source.span(statement)
-            self.rewriting.replace(start, end, f"{', '.join(left)} = {', '.join(right)}")
+            left, right = (_listed(side) for side in zip(*pairs, strict=True))
+            self.rewriting.replace_node(statement, code("$left = $right", left=left, right=right))
             return
         given = [first.given["models"]]
         if not is_none(first.given.get("optimizers")):
             given.append(first.given["optimizers"])
-        self.rewriting.replace_node(first.call, ", ".join(map(self.rewriting.segment, given)))
+        self.rewriting.replace_node(first.call, _listed(given))
 
     # ---- the forward pass -----------------------------------------------------------------------------
 
@@ -213,22 +195,21 @@ class _Planner:
         spot = self.functions.spots[id(self.first.statement)]
         return any(isinstance(item.statement, ast.If) for item in spot.chain()[:-1])
 
-    def _enabled(self, condition: str | None, function: Function, scaler: Scaler) -> str:
-        if condition is None:
-            return ""
-        if condition == "False":
-            return ", enabled=False"
-        if function.within(self.first.function) and condition.replace(".", "").replace("_", "").isalnum():
-            root = condition.partition(".")[0]
+    def _enabled(self, condition: ast.expr | None, function: Function, scaler: Scaler) -> Code | None:
+        if condition is None or (isinstance(condition, ast.Constant) and condition.value is False):
+            return code_of(condition) if condition is not None else None
+        key = key_of(condition)
+        if function.within(self.first.function) and key is not None:
+            root = key.partition(".")[0]
             same = self.functions.home(root, function) is self.functions.home(root, self.first.function)
-            if same and not self._changes(condition):
-                return f", enabled={condition}"
+            if same and not self._changes(key):
+                return code_of(condition)
         text = scaler.text(function)
         if text is None:
             raise Unclear(
                 f"`{function.name}` runs the model, and does not know whether mixed precision is on"
             )
-        return f", enabled={text}.is_enabled()"
+        return code("$scaler.is_enabled()", scaler=text)
 
     def _changes(self, key: str) -> bool:
         """Whether what the condition reads is set behind `amp.initialize`."""
@@ -242,10 +223,10 @@ class _Planner:
 
     # ---- the rest -------------------------------------------------------------------------------------
 
-    def _check_branches(self, branches: Branches, condition: str | None) -> None:
+    def _check_branches(self, branches: Branches, condition: ast.expr | None) -> None:
         """A branch without apex may stay only if the scaler is off there."""
         for statement, inner in branches.kept:
-            test = self.rewriting.segment(statement.test)
+            tests = {ast.dump(statement.test), ast.dump(as_bool(statement.test))}
             spot = self.functions.spots[id(inner)]
             in_body = any(item.block is statement.body for item in spot.chain())
             other = statement.orelse if in_body else statement.body
@@ -256,7 +237,7 @@ class _Planner:
                 for item in other
                 for node in ast.walk(item)
             )
-            if trains and not {test, f"bool({test})"} & _conjuncts(condition):
+            if trains and not tests & _parts(condition):
                 raise Unclear(
                     f"line {statement.lineno}: the branch without apex does not do the same as that with it",
                     line=statement.lineno,
@@ -302,11 +283,11 @@ class _Planner:
 
     def _parameters(
         self, call: ast.Call, optimizer: ast.expr | None, function: Function, branches: Branches
-    ) -> str:
+    ) -> Code:
         """What stands for `amp.master_params(optimizer)`."""
         beside = branches.parameters.get(id(call))
         if beside is not None:
-            return self.rewriting.segment(beside)
+            return code("$beside", beside=beside)
         called = {
             key
             for statement in function.statements
@@ -315,15 +296,9 @@ class _Planner:
             if self.functions.find(key, function) == MODEL
         }
         if len(called) == 1 and len(self.first.models) == len(self.first.optimizers) == 1:
-            return f"{called.pop()}.parameters()"
+            return code("$model.parameters()", model=called.pop())
         assert optimizer is not None, "read before"
-        quote = "'" if self.rewriting.text.count("'") > self.rewriting.text.count('"') else '"'
-        groups = f"{self.rewriting.segment(optimizer)}.param_groups"
-        return f"[p for group in {groups} for p in group[{quote}params{quote}]]"
-
-    def _device(self) -> str:
-        text = self.rewriting.text
-        return "'cuda'" if text.count("'") > text.count('"') else '"cuda"'
+        return code('[p for group in $optimizer.param_groups for p in group["params"]]', optimizer=optimizer)
 
     def _spell(self, name: str, function: Function, statement: ast.stmt) -> str | Refusal:
         names = self.file.names
@@ -368,11 +343,16 @@ def _without_import(file: FileContext) -> Plan | None:
     return Plan(uses, rewriting.edits(), [], unused=True)
 
 
-def _conjuncts(condition: str | None) -> set[str]:
+def _parts(condition: ast.expr | None) -> set[str]:
     """The parts of a condition that all have to hold, itself too."""
-    node = ast.parse(condition, mode="eval").body if condition is not None else None
-    parts = node.values if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And) else []
-    return {condition or "", *(ast.get_source_segment(condition or "", part) or "" for part in parts)}
+    if condition is None:
+        return set()
+    return {ast.dump(condition), *map(ast.dump, conjuncts(condition))}
+
+
+def _listed(items: Sequence[ast.expr]) -> Code:
+    """Several expressions as a tuple without parentheses, one alone as it is."""
+    return code("$item", item=items[0]) if len(items) == 1 else code("*$items,", items=items)
 
 
 def _state(state: Call) -> str:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from torchmigrate.codemods.apex.conditions import code_of
 from torchmigrate.codemods.apex.uses import Uses
 from torchmigrate.codemods.base.unclear import Unclear
+from torchmigrate.rewrite.code import code
 from torchmigrate.rewrite.imports.edits import ImportStatement
-from torchmigrate.rewrite.lines import end_of, start_of
+from torchmigrate.rewrite.lines import is_elif
 from torchmigrate.rewrite.statements import Rewriting
 from torchmigrate.semantics.flow.functions import Functions, own
 from torchmigrate.semantics.flow.mentions import Spot
@@ -52,22 +54,17 @@ class Presence:
             return None if None in found else not decisive
         return None
 
-    def text(self, node: ast.expr) -> str | None:
-        """The source of a test without the parts that are true; None: nothing is left of it."""
+    def left_of(self, node: ast.expr) -> ast.expr | None:
+        """A test without the parts that are true, itself if there are none; None: nothing is left of it."""
         known = self.truth(node)
         if known is not None:
-            return None if known else "False"
+            return None if known else ast.Constant(False)
         if isinstance(node, ast.BoolOp):
             kept = [value for value in node.values if self.truth(value) is None]
             if len(kept) < len(node.values):
-                word = " and " if isinstance(node.op, ast.And) else " or "
-                return word.join(self._operand(value, len(kept)) for value in kept)
-        return self.rewriting.segment(node)
-
-    def _operand(self, value: ast.expr, count: int) -> str:
-        text = self.text(value) or "True"
-        loose = isinstance(value, (ast.BoolOp, ast.IfExp, ast.Lambda, ast.NamedExpr))
-        return f"({text})" if loose and count > 1 else text
+                left = [self.left_of(value) or ast.Constant(True) for value in kept]
+                return left[0] if len(left) == 1 else ast.BoolOp(node.op, left)
+        return node
 
     # ---- imports --------------------------------------------------------------------------------------
 
@@ -184,11 +181,14 @@ class Presence:
         if isinstance(statement, ast.If) and _holds(statement.test, node):
             known = self.truth(statement.test)
             if known is None:
-                if self.text(statement.test) != self.rewriting.segment(statement.test):
-                    self.rewriting.replace_node(statement.test, self.text(statement.test) or "True")
+                left = self.left_of(statement.test)
+                if left is not statement.test:
+                    self.rewriting.replace_node(statement.test, code_of(left or ast.Constant(True)))
                     self._seen(node)
                     return
-            elif not _is_elif(statement, self.rewriting) and not (statement.orelse and _has_elif(statement)):
+            elif not is_elif(self.rewriting.source, statement) and not (
+                statement.orelse and _has_elif(statement)
+            ):
                 block = statement.body if known else statement.orelse
                 if not block:
                     self.gone.append(statement)
@@ -222,9 +222,9 @@ class Presence:
         for item in (*attempt.body, *attempt.orelse):
             flag = _flag(item)
             if flag is not None and self._still_read(flag[0], attempt):
-                kept.append(f"{flag[0]} = {flag[1]!r}")
-        for code in kept:
-            self.rewriting.add_before(attempt, code)
+                kept.append(code("$flag = $value", flag=flag[0], value=repr(flag[1])))
+        for assignment in kept:
+            self.rewriting.add_before(attempt, assignment)
         self.gone.append(attempt)
 
     def _still_read(self, name: str, attempt: ast.Try) -> bool:
@@ -254,9 +254,7 @@ class Presence:
         indices = [
             number for number, alias in enumerate(statement.names) if any(alias is item.node for item in mine)
         ]
-        cut = ImportStatement(self.rewriting.source, statement).cut(indices)
-        for edit in cut.edits:
-            self.rewriting.replace(edit.start, edit.end, edit.text)
+        self.rewriting.record(ImportStatement(self.rewriting.source, statement).cut(indices).edits)
 
 
 def prune(gone: list[ast.stmt], functions: Functions, rewriting: Rewriting) -> None:
@@ -273,7 +271,7 @@ def prune(gone: list[ast.stmt], functions: Functions, rewriting: Rewriting) -> N
             and id(outer) not in ids
             and all(id(item) in ids for item in outer.body)
             and not any(True for _ in own(outer, ast.NamedExpr, ast.Await))
-            and not _is_elif(outer, rewriting)
+            and not is_elif(rewriting.source, outer)
         ):
             ids.add(id(outer))
             every.append(outer)
@@ -332,11 +330,6 @@ def _conditions(test: ast.expr) -> Iterator[ast.expr]:
         yield from _conditions(test.operand)
     elif isinstance(test, ast.Compare):
         yield test.left
-
-
-def _is_elif(statement: ast.If, rewriting: Rewriting) -> bool:
-    start, end = start_of(rewriting.source, statement), end_of(rewriting.source, statement)
-    return rewriting.text[start:end].startswith("elif")
 
 
 def _has_elif(statement: ast.If) -> bool:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
+from torchmigrate.codemods.apex.conditions import as_bool, every_one, negation, unequal
 from torchmigrate.codemods.apex.presence import Presence
 from torchmigrate.codemods.apex.uses import Initialize
 from torchmigrate.codemods.base.truth import is_bool
 from torchmigrate.codemods.base.unclear import Unclear
 from torchmigrate.match.conditions import binds_or_waits
-from torchmigrate.rewrite.lines import end_of
-from torchmigrate.rewrite.parentheses import behind_closers
-from torchmigrate.rewrite.statements import Rewriting, is_enclosed
+from torchmigrate.rewrite.calls import CallEditor
+from torchmigrate.rewrite.code import code
+from torchmigrate.rewrite.lines import is_elif
+from torchmigrate.rewrite.statements import Rewriting
 from torchmigrate.semantics.flow.functions import Function, Functions
 from torchmigrate.semantics.flow.mentions import Spot, common_block
 
@@ -152,23 +154,7 @@ class Scaler:
     def _accept(self, function: Function) -> None:
         node, rewriting = function.node, self.rewriting
         assert not isinstance(node, ast.Module), "a function"
-        arguments = node.args
-        last = [*arguments.posonlyargs, *arguments.args]
-        if arguments.vararg is not None or arguments.kwonlyargs:
-            given = [item for item in arguments.kw_defaults if item is not None]
-            rest: list[ast.arg | ast.expr] = [
-                item for item in (arguments.vararg, *arguments.kwonlyargs, *given) if item is not None
-            ]
-            end = max(rewriting.source.span(item)[1] for item in rest)
-            rewriting.replace(end, end, f", {self.name}")
-        elif arguments.defaults:
-            both: list[ast.arg | ast.expr] = [*last, *arguments.defaults]
-            end = max(rewriting.source.span(item)[1] for item in both)
-            rewriting.replace(end, end, f", *, {self.name}")
-        elif last:
-            end = rewriting.source.span(last[-1])[1]
-            rewriting.replace(end, end, f", {self.name}")
-        else:
+        if not rewriting.add_parameter(node, self.name):
             raise Unclear(f"`{function.name}` needs the scaler, and takes no arguments so far")
 
     def _pass(self, call: ast.Call, function: Function, text: str) -> None:
@@ -185,13 +171,13 @@ class Scaler:
             raise Unclear(
                 f"line {call.lineno}: the arguments of `{function.name}` are not plain", line=call.lineno
             )
-        end = max(rewriting.source.span(item)[1] for item in every)
-        end = behind_closers(end, rewriting.source.span(call)[1] - 1, rewriting.text)
-        rewriting.replace(end, end, f", {self.name}={text}" if by_name else f", {text}")
+        editor = CallEditor(rewriting.source, call)
+        editor.add(code("$scaler", scaler=text), self.name if by_name else None)
+        rewriting.record(editor.edits())
 
     # ---- where it is made -----------------------------------------------------------------------------
 
-    def enabled(self) -> tuple[str | None, ast.stmt]:
+    def enabled(self) -> tuple[ast.expr | None, ast.stmt]:
         """The condition of the scaler (None: always), and the statement before which it is made.
 
         Raises:
@@ -209,7 +195,7 @@ class Scaler:
         else:
             raise Unclear("the scaler would be used where it is not made")
         here: Spot = init
-        tests: list[tuple[ast.expr | None, str]] = []
+        tests: list[tuple[ast.expr, ast.expr | None]] = []
         while here.block is not block:
             outer = here.outer
             if outer is None or not isinstance(outer.statement, ast.If):
@@ -233,10 +219,10 @@ class Scaler:
             if before and self.in_class is None:
                 raise Unclear(f"line {statement.lineno} runs before `amp.initialize`", line=statement.lineno)
         outermost = here.statement
-        parts = list(dict.fromkeys(self._bool(*part) for part in [*tests[::-1], *self.level] if part[1]))
+        parts = [*(left for _, left in tests[::-1] if left is not None), *self.level]
         if outermost is not self.first.statement:
-            self._check_names(outermost, [node for node, _ in [*tests, *self.level] if node is not None])
-        return " and ".join(parts) or None, outermost
+            self._check_names(outermost, [*(test for test, _ in tests), *self.level])
+        return every_one(map(self._bool, parts)), outermost
 
     def _always_made(self) -> None:
         """The method that makes the scaler must always run before the others."""
@@ -251,11 +237,9 @@ class Scaler:
                 "`__init__`, with the condition as `enabled=`"
             )
 
-    def _bool(self, node: ast.expr | None, text: str) -> str:
+    def _bool(self, test: ast.expr) -> ast.expr:
         """A condition as a bool, which is all that autocast takes."""
-        if node is None or is_bool(ast.parse(text, mode="eval").body, self.functions.module.node):
-            return text
-        return f"bool{text}" if is_enclosed(text) else f"bool({text})"
+        return test if is_bool(test, self.functions.module.node) else as_bool(test)
 
     def _only_init(self, spot: Spot) -> bool:
         """Whether an `if` is there for `amp.initialize` alone, so that the scaler belongs before it."""
@@ -267,21 +251,20 @@ class Scaler:
             for place in self.places
         )
 
-    def _condition(self, statement: ast.If, inner: Spot, tests: list[tuple[ast.expr | None, str]]) -> None:
+    def _condition(
+        self, statement: ast.If, inner: Spot, tests: list[tuple[ast.expr, ast.expr | None]]
+    ) -> None:
         if binds_or_waits(statement.test):
             raise Unclear(f"line {statement.lineno}: the condition binds a name", line=statement.lineno)
-        source = self.rewriting.source
-        if self.rewriting.text[: end_of(source, statement)][source.span(statement)[0] :].startswith("elif"):
+        if is_elif(self.rewriting.source, statement):
             raise Unclear(
                 f"line {statement.lineno}: `amp.initialize` stands in one of several branches",
                 line=statement.lineno,
             )
-        text = self.presence.text(statement.test)
+        left = self.presence.left_of(statement.test)
         if inner.block is statement.orelse:
-            text = f"not {_tight(statement.test, text)}" if text else "False"
-        elif text is not None and _is_loose(statement.test):
-            text = f"({text})"
-        tests.append((statement.test, text or ""))
+            left = negation(left) if left is not None else ast.Constant(False)
+        tests.append((statement.test, left))
 
     def _check_names(self, outermost: ast.stmt, nodes: list[ast.expr]) -> None:
         read = {
@@ -299,42 +282,22 @@ class Scaler:
                     line=inner.lineno,
                 )
 
-    def _level(self) -> list[tuple[ast.expr | None, str]]:
+    def _level(self) -> list[ast.expr]:
         """What the arguments of `amp.initialize` say about whether mixed precision is used."""
-        found: list[tuple[ast.expr | None, str]] = []
+        found: list[ast.expr] = []
         given = self.first.given
         enabled, level = given.get("enabled"), given.get("opt_level")
         if isinstance(enabled, ast.Constant):
             if not enabled.value:
-                return [(None, "False")]
+                return [ast.Constant(False)]
         elif enabled is not None:
-            text = self.rewriting.segment(enabled)
-            found.append((enabled, f"({text})" if _is_loose(enabled) else text))
+            found.append(enabled)
         if isinstance(level, ast.Constant):
             if level.value not in ("O0", "O1", "O2", "O3"):
                 raise Unclear(
                     f"line {level.lineno}: there is no opt level {level.value!r}", line=level.lineno
                 )
-            return [(None, "False")] if level.value == "O0" else found
+            return [ast.Constant(False)] if level.value == "O0" else found
         if level is not None:
-            text = _tight(level, self.rewriting.segment(level))
-            quote = "'" if self.rewriting.text.count("'") > self.rewriting.text.count('"') else '"'
-            found.append((_compared(level), f"{text} != {quote}O0{quote}"))
+            found.append(unequal(level, "O0"))
         return found
-
-
-def _compared(level: ast.expr) -> ast.expr:
-    return ast.Compare(level, [ast.NotEq()], [ast.Constant("O0")])
-
-
-def _is_loose(node: ast.expr) -> bool:
-    """Whether an expression needs parentheses beside `and`."""
-    if isinstance(node, ast.BoolOp):
-        return isinstance(node.op, ast.Or)
-    return isinstance(node, ast.IfExp | ast.Lambda)
-
-
-def _tight(node: ast.expr, text: str) -> str:
-    """The text of an expression with parentheses where an operator beside it may take a part of it."""
-    tight = isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Subscript | ast.Constant)
-    return text if tight or is_enclosed(text) else f"({text})"

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from torchmigrate.codemods.apex.branches import Branches
 from torchmigrate.codemods.apex.uses import Uses
 from torchmigrate.codemods.base.unclear import Unclear
+from torchmigrate.rewrite.code import Code, code
 from torchmigrate.rewrite.statements import Rewriting
 from torchmigrate.semantics.flow.functions import Function, Functions, key_of, own
 from torchmigrate.semantics.flow.mentions import LOOPS, Spot, common_block
@@ -30,7 +31,7 @@ class Step:
     statement: ast.stmt
     function: Function
     number: int
-    text: str
+    optimizer: ast.expr
 
 
 @dataclass(slots=True)
@@ -40,7 +41,7 @@ class Gradients:
     statement: ast.stmt
     function: Function
     number: int
-    text: str
+    optimizer: ast.expr
 
 
 class Steps:
@@ -85,13 +86,15 @@ class Steps:
             Unclear: there is no place for that which is right in every iteration.
         """
         for step in self.steps:
-            self.rewriting.replace_node(step.call, f"{scaler(step.function)}.step({step.text})")
+            new = code("$scaler.step($optimizer)", scaler=scaler(step.function), optimizer=step.optimizer)
+            self.rewriting.replace_node(step.call, new)
         by_function: dict[int, list[Step]] = defaultdict(list)
         for step in self.steps:
             by_function[id(step.function)].append(step)
         for steps in by_function.values():
             for place in self._updates(steps):
-                self.rewriting.add_behind(place, f"{scaler(steps[0].function)}.update()")
+                update = code("$scaler.update()", scaler=scaler(steps[0].function))
+                self.rewriting.add_behind(place, update)
         by_step: dict[int, tuple[Step, list[Gradients]]] = {}
         moved: list[tuple[Step, Gradients]] = []
         for item in self.gradients:
@@ -102,7 +105,7 @@ class Steps:
                 by_step.setdefault(id(always.statement), (always, []))[1].append(item)
         for step, items in by_step.values():
             place = self._before_all(items, step)
-            self.rewriting.add_before(place, f"{scaler(step.function)}.unscale_({items[0].text})")
+            self.rewriting.add_before(place, _unscaled(scaler(step.function), items[0]))
         for step, item in moved:
             self._move(item, step, None if id(step.statement) in by_step else scaler(step.function))
             by_step.setdefault(id(step.statement), (step, []))
@@ -144,7 +147,7 @@ class Steps:
                 f"line {node.lineno}: a scaler cannot step with a closure, nor gives it a result",
                 line=node.lineno,
             )
-        return Step(call, statement, function, number, self.rewriting.segment(node.value))
+        return Step(call, statement, function, number, node.value)
 
     def _updates(self, steps: list[Step]) -> list[ast.stmt]:
         """The statements behind which the scaler is updated: the last step of an iteration."""
@@ -185,7 +188,10 @@ class Steps:
         if not scaled or looped or spot.index == 0:
             return False
         before = spot.block[spot.index - 1]
-        emptied = isinstance(before, ast.Expr) and ast.unparse(before.value) == f"{step.text}.zero_grad()"
+        emptied = (
+            isinstance(before, ast.Expr)
+            and ast.unparse(before.value) == f"{ast.unparse(step.optimizer)}.zero_grad()"
+        )
         return emptied and step.statement.lineno < min(item.lineno for item in scaled)
 
     def _check_order(self) -> None:
@@ -271,7 +277,7 @@ class Steps:
                         f"line {statement.lineno}: whose gradients these are is not clear",
                         line=statement.lineno,
                     )
-                yield Gradients(statement, function, mine[0].number, mine[0].text)
+                yield Gradients(statement, function, mine[0].number, mine[0].optimizer)
         for item in self.uses.master:
             number = self.functions.find(key_of(item.argument), item.function)
             if not isinstance(number, int) or item.argument is None:
@@ -279,7 +285,7 @@ class Steps:
                     f"line {item.statement.lineno}: which optimizer this is is not clear",
                     line=item.statement.lineno,
                 )
-            yield Gradients(item.statement, item.function, number, self.rewriting.segment(item.argument))
+            yield Gradients(item.statement, item.function, number, item.argument)
 
     def _step_of(self, item: Gradients) -> Step | None:
         """The step that always follows the use of gradients."""
@@ -326,15 +332,14 @@ class Steps:
 
     def _move(self, item: Gradients, step: Step, scaler: str | None) -> None:
         """Clip beside the step; scaler: where gradients have to be unscaled for that."""
-        code = self.rewriting.rewritten(item.statement)
-        if code is None:
+        if not self.rewriting.fits_line(item.statement):
             raise Unclear(
                 f"line {item.statement.lineno}: this belongs beside the step, once for each",
                 line=item.statement.lineno,
             )
         if scaler is not None:
-            self.rewriting.add_before(step.statement, f"{scaler}.unscale_({item.text})")
-        self.rewriting.add_before(step.statement, code)
+            self.rewriting.add_before(step.statement, _unscaled(scaler, item))
+        self.rewriting.copy_before(item.statement, step.statement)
         self.rewriting.remove(item.statement)
         self.remarks.append(
             f"line {item.statement.lineno}: accumulated gradients are clipped once, before the step"
@@ -356,6 +361,10 @@ class Steps:
         if any(id(scaled.statement) in within for scaled in self.uses.scaled):
             raise self._unclear(items[0].statement)  # the backward pass would come behind
         return place.statement
+
+
+def _unscaled(scaler: str, item: Gradients) -> Code:
+    return code("$scaler.unscale_($optimizer)", scaler=scaler, optimizer=item.optimizer)
 
 
 def _trains(function: Function) -> bool:

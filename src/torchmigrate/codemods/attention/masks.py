@@ -13,14 +13,15 @@ from typing import NamedTuple
 from torchmigrate.codemods.attention.products import is_minus_infinity
 from torchmigrate.codemods.attention.sites import Site
 from torchmigrate.codemods.base.operations import Reader, is_self, number, same
+from torchmigrate.rewrite.code import Argument, Code, code
 
 _FLIPPED: dict[type[ast.cmpop], str] = {
-    ast.Eq: "!=",
-    ast.NotEq: "==",
-    ast.Lt: ">=",
-    ast.LtE: ">",
-    ast.Gt: "<=",
-    ast.GtE: "<",
+    ast.Eq: "$left != $right",
+    ast.NotEq: "$left == $right",
+    ast.Lt: "$left >= $right",
+    ast.LtE: "$left > $right",
+    ast.Gt: "$left <= $right",
+    ast.GtE: "$left < $right",
 }
 _FLIPPED_METHODS = {"eq": "ne", "ne": "eq", "lt": "ge", "le": "gt", "gt": "le", "ge": "lt"}
 
@@ -48,49 +49,33 @@ class Mask(NamedTuple):
     boolean: bool = False
     also: Mask | None = None
 
-    def argument(self, text: Callable[[ast.expr], str]) -> str:
-        """The argument of the new call; text: gives the source of an expression."""
+    def argument(self) -> Argument:
+        """The argument of the new call."""
         if self.also is not None:
-            both = [part._operand(text, "&" if self.boolean else "+") for part in (self, self.also)]
-            return f"attn_mask={(' & ' if self.boolean else ' + ').join(both)}"
+            both = "$one & $other" if self.boolean else "$one + $other"
+            return Argument(code(both, one=self._code(), other=self.also._code()), "attn_mask")
         if self.how is How.CAUSAL and self.test is None:
-            return "is_causal=True"
-        code = self._code(text)
-        if self.test is None:
-            return f"attn_mask={code}"
-        test = text(self.test)
-        if test == f"{code} is not None":
-            return f"attn_mask={code}"
-        return f"attn_mask={code} if {test} else None"
+            return Argument("True", "is_causal")
+        mask = self._code()
+        if self.test is None or self._is_asked_for(self.test):
+            return Argument(mask, "attn_mask")
+        return Argument(code("$mask if $test else None", mask=mask, test=self.test), "attn_mask")
 
-    def _operand(self, text: Callable[[ast.expr], str], operator: str) -> str:
-        """The mask as an operand, in parentheses where it needs them."""
-        code = self._code(text)
-        node = ast.parse(code.strip(), mode="eval").body
-        tight = not isinstance(node, ast.Compare | ast.BoolOp | ast.IfExp | ast.Lambda | ast.NamedExpr)
-        if isinstance(node, ast.BinOp):
-            tight = operator == "+" and isinstance(
-                node.op, ast.Add | ast.Sub | ast.Mult | ast.Div | ast.MatMult
-            )
-        return code if tight else f"({code})"
+    def _is_asked_for(self, test: ast.expr) -> bool:
+        """Whether a test only asks whether there is a mask."""
+        return self.how is How.PLAIN and ast.unparse(test) == f"{ast.unparse(self.value)} is not None"
 
-    def _code(self, text: Callable[[ast.expr], str]) -> str:
+    def _code(self) -> Code:
         value = self.value
         if self.how is How.PLAIN:
-            return text(value)
+            return code("$mask", mask=value)
         if isinstance(value, ast.Compare) and self.how is not How.INVERTED:
-            return f"{text(value.left)} {_FLIPPED[type(value.ops[0])]} {text(value.comparators[0])}"
+            return code(_FLIPPED[type(value.ops[0])], left=value.left, right=value.comparators[0])
         if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and self.how is How.FLIPPED:
             name = _FLIPPED_METHODS[value.func.attr]
-            return f"{text(value.func.value)}.{name}({', '.join(map(text, value.args))})"
-        if (inner := _inverted(value)) is not None:
-            return text(inner)
-        code = text(value)
-        return (
-            f"~{code}"
-            if isinstance(value, ast.Name | ast.Attribute | ast.Subscript | ast.Call)
-            else f"~({code})"
-        )
+            return code("$x.$name(*$given)", x=value.func.value, name=name, given=value.args)
+        inner = _inverted(value)
+        return code("$mask", mask=inner) if inner is not None else code("~$mask", mask=value)
 
 
 def negated(node: ast.expr, site: Site, reader: Reader) -> Mask:

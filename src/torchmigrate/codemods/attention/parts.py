@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from torchmigrate.codemods.attention.casts import Casts
 from torchmigrate.codemods.attention.masks import Mask, fill_of, joined, negated
 from torchmigrate.codemods.attention.products import (
+    STAY,
     TURN,
+    Turn,
     dimensions,
     is_bmm,
     scores_of,
@@ -33,17 +35,17 @@ _IN_A_BRANCH = "the scores change in a branch: make an `attn_mask` of what is ad
 
 @dataclass(slots=True)
 class Turned:
-    """An operand, and the method call that brings its dimensions into the order of attention, or nothing."""
+    """An operand, and what brings its dimensions into the order of attention."""
 
     node: ast.expr
-    turn: str = ""
+    turn: Turn = STAY
 
 
 @dataclass(slots=True)
 class Parts:
     """The parts, as expressions of the source.
 
-    result: the method call that brings the dimensions of the result back, or nothing.
+    result: what brings the dimensions of the result back.
     divided: whether the scores are divided by `scale`.
     dropout: the probability; training: the expression that says whether it is applied, None: always.
     module: the dropout layer instead; number: which one of the `nn.Sequential` it is part of.
@@ -54,7 +56,7 @@ class Parts:
     key: Turned
     value: Turned
     trail: RemovedStatements
-    result: str = ""
+    result: Turn = STAY
     scale: ast.expr | None = None
     divided: bool = False
     mask: Mask | None = None
@@ -95,7 +97,7 @@ class PartsReader:
 
     # ---- from the product back to the scores -----------------------------------------------------------
 
-    def _values(self) -> tuple[Turned, str]:
+    def _values(self) -> tuple[Turned, Turn]:
         """The values, as the product has them, and what turns its result."""
         product = self._operation(self.site.product)
         operands = product.operands
@@ -110,7 +112,7 @@ class PartsReader:
         if product.kind != "matmul" or len(operands) != 2 or product.keywords:
             raise Unclear("the product has other arguments")
         if self.site.weights is operands[0]:
-            return Turned(operands[1]), ""
+            return Turned(operands[1]), STAY
         self.turned = True
         return self._transposed(operands[0], self.site.product), TURN
 
@@ -276,7 +278,7 @@ class PartsReader:
         plain = untransposed(self.reader.operation(node, self.site.owner), node, is_bmm(product))
         return Turned(plain) if plain is not None else Turned(node, TURN)
 
-    def _turned(self, node: ast.expr, turn: str) -> Turned:
+    def _turned(self, node: ast.expr, turn: Turn) -> Turned:
         """An operand of an einsum."""
         return self._transposed(node, self.site.product) if turn == TURN else Turned(node, turn)
 

@@ -6,9 +6,26 @@ import ast
 from typing import NamedTuple
 
 from torchmigrate.codemods.base.operations import Operation, Reader, number
+from torchmigrate.rewrite.code import Code, Part, code
 
 ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"  # one character, as all other dimensions have
-TURN = ".transpose(-2, -1)"
+
+
+class Turn(NamedTuple):
+    """The method call that brings dimensions into another order; without a method there is nothing to do."""
+
+    method: str = ""
+    dimensions: tuple[int, ...] = ()
+
+    def of(self, tensor: Part) -> Code:
+        """A tensor so turned."""
+        if not self.method:
+            return code("$x", x=tensor)
+        return code("$x.$turn(*$dims)", x=tensor, turn=self.method, dims=[*map(str, self.dimensions)])
+
+
+STAY = Turn()
+TURN = Turn("transpose", (-2, -1))
 
 
 def is_bmm(node: ast.expr) -> bool:
@@ -51,15 +68,13 @@ def _float_of(call: ast.Call) -> str:
 class Aligned(NamedTuple):
     """How the operands of an einsum have to be turned to become those of attention.
 
-    Each turn is the source of a method call, such as `.transpose(1, 2)`, or empty.
-
     rows: of the query, or of the values.
     columns: of the key; for the product with values, of what comes out.
     swapped: whether the second operand is the query.
     """
 
-    rows: str
-    columns: str
+    rows: Turn
+    columns: Turn
     swapped: bool = False
 
 
@@ -112,13 +127,13 @@ def values_of(weights: list[str], values: list[str], result: list[str]) -> Align
     return Aligned(rows, columns) if rows is not None and columns is not None else None
 
 
-def _turn(have: list[str], want: list[str]) -> str | None:
+def _turn(have: list[str], want: list[str]) -> Turn | None:
     """The method call that brings dimensions into another order; None if they are not the same ones."""
     if sorted(have) != sorted(want):
         return None
     moved = [index for index in range(len(have)) if have[index] != want[index]]
     if not moved:
-        return ""
+        return STAY
     if moved == [len(have) - 2, len(have) - 1]:
         return TURN
     if ELLIPSIS in have:
@@ -126,10 +141,10 @@ def _turn(have: list[str], want: list[str]) -> str | None:
             return None
         moved = [index - len(have) for index in moved]
     if len(moved) == 2:
-        return f".transpose({moved[0]}, {moved[1]})"
+        return Turn("transpose", (moved[0], moved[1]))
     if ELLIPSIS in have:
         return None
-    return f".permute({', '.join(str(have.index(name)) for name in want)})"
+    return Turn("permute", tuple(map(have.index, want)))
 
 
 def is_minus_infinity(node: ast.expr, reader: Reader) -> bool:

@@ -7,24 +7,26 @@ between is understood and nobody else reads the scores or the weights.
 from __future__ import annotations
 
 import ast
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from torchmigrate.catalogue.model import Rule
-from torchmigrate.codemods.attention.parts import Parts, PartsReader, Turned
+from torchmigrate.codemods.attention.parts import Parts, PartsReader
+from torchmigrate.codemods.attention.products import STAY
 from torchmigrate.codemods.attention.scale import is_default
 from torchmigrate.codemods.attention.sites import Site, sites
 from torchmigrate.codemods.base.findings import finding_at
 from torchmigrate.codemods.base.operations import Reader
-from torchmigrate.codemods.base.placing import use_at
 from torchmigrate.codemods.base.unclear import Unclear
 from torchmigrate.codemods.base.words import Words
-from torchmigrate.findings import Edit, Finding, Fix, because
+from torchmigrate.findings import Finding, Fix, because
 from torchmigrate.match.rule_matches import RuleMatch
+from torchmigrate.rewrite.code import Argument, code
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.imports.planner import Refusal
-from torchmigrate.rewrite.lines import line_start, logical_line, start_of
+from torchmigrate.rewrite.lines import begins_line, logical_line
+from torchmigrate.rewrite.long_calls import call_instead
+from torchmigrate.rewrite.placing import use_at
 from torchmigrate.rewrite.removed_statements import removals
 from torchmigrate.semantics.model import Scope
 from torchmigrate.source.text import Source
@@ -32,11 +34,7 @@ from torchmigrate.versions.range import applicability
 
 NEW = "torch.nn.functional.scaled_dot_product_attention"
 _PRODUCTS = Words("matmul", "bmm", "einsum")
-# What stands before the parenthesis of a call or a definition.
-_CALLED = re.compile(r"(?:[)\]]|(?<!\w)(?!(?:return|in|and|or|not|if|else|yield|await|is|lambda)\b)\w+)\s*$")
 _SCALE_SINCE = "2.1"
-_WIDTH = 88
-_STEP = "    "
 _MOST = 16  # attentions of one function that are followed: for each, the whole function is looked through
 _TOO_MANY = f"there are more than {_MOST} in this function"
 
@@ -66,7 +64,7 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
 def _has_products(file: FileContext) -> bool:
     """Whether anything in the file may be a product of matrices."""
     names, text = file.names, file.source.text
-    if _PRODUCTS.search(text):
+    if _PRODUCTS.are_in(text):
         return True
     decorators = sum(len(getattr(scope.node, "decorator_list", ())) for scope in names.scopes)
     return text.count("@") > decorators and bool(names.nodes(ast.MatMult))
@@ -94,13 +92,14 @@ def _fix(site: Site, rule: Rule, file: FileContext, reader: Reader, scope: Scope
     )
     if isinstance(spelling, Refusal):
         return spelling.reason
-    arguments = _arguments(parts, site, reader, source)
-    edits = [_call(site, spelling.text, arguments, parts.result, source), *spelling.edits]
+    arguments = _arguments(parts, site, reader)
+    call = call_instead(source, site.product, spelling.text, arguments, parts.result.of, together=3)
+    edits = [call, *spelling.edits]
     edits += removals(parts.trail.gone, site.block, source)
     for statement, block in parts.trail.inner:
         edits += removals([statement], block, source)
     case = rule.cases[0]
-    if any(item.startswith("scale=") for item in arguments):
+    if any(item.keyword == "scale" for item in arguments):
         case = case._replace(requires=_SCALE_SINCE)
     level, reason = applicability(case, rule, file.versions)
     return file.fixes.fix(rule, f"Use `{NEW.rpartition('.')[2]}`", level, reason, edits)
@@ -109,8 +108,7 @@ def _fix(site: Site, rule: Rule, file: FileContext, reader: Reader, scope: Scope
 def _shares_lines(site: Site, parts: Parts, source: Source) -> bool:
     for statement, block in [*((item, site.block) for item in parts.trail.gone), *parts.trail.inner]:
         if isinstance(statement, ast.If):
-            start = start_of(source, statement)
-            if source.text[line_start(source.text, start) : start].strip():
+            if not begins_line(source, statement):
                 return True
             continue
         line = logical_line(source, block, statement)
@@ -119,80 +117,26 @@ def _shares_lines(site: Site, parts: Parts, source: Source) -> bool:
     return False
 
 
-def _arguments(parts: Parts, site: Site, reader: Reader, source: Source) -> list[str]:
+def _arguments(parts: Parts, site: Site, reader: Reader) -> list[Argument]:
     """The arguments of the new call."""
-
-    def text(node: ast.expr) -> str:
-        start, end = source.span(node)
-        code = source.text[start:end]
-        return f"({code})" if "\n" in code and not code.endswith((")", "]")) else code
-
-    def primary(node: ast.expr) -> str:
-        plain = isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Subscript)
-        return text(node) if plain else f"({text(node)})"
-
-    def turned(part: Turned) -> str:
-        return f"{primary(part.node)}{part.turn}" if part.turn else text(part.node)
-
     query, key = parts.query, parts.key
-    found = [turned(query), turned(key), turned(parts.value)]
+    found = [Argument(part.turn.of(part.node)) for part in (query, key, parts.value)]
     if parts.mask is not None:
-        found.append(parts.mask.argument(text))
+        found.append(parts.mask.argument())
     if parts.module is not None:
-        layer = text(parts.module) + (f"[{parts.number}]" if parts.number is not None else "")
-        found.append(f"dropout_p={layer}.p if {layer}.training else 0.0")
+        index = str(parts.number) if parts.number is not None else None
+        layer = code("$layer" if index is None else "$layer[$index]", layer=parts.module, index=index)
+        found.append(Argument(code("$layer.p if $layer.training else 0.0", layer=layer), "dropout_p"))
     elif parts.dropout is not None:
-        chance = "0.5" if not hasattr(parts.dropout, "lineno") else text(parts.dropout)
-        when = f" if {text(parts.training)} else 0.0" if parts.training is not None else ""
-        found.append(f"dropout_p={chance}{when}")
-    if parts.scale is None:
-        found.append("scale=1.0")
-    elif not is_default(
-        parts.scale,
-        parts.divided,
-        None if query.turn else query.node,
-        None if key.turn else key.node,
-        site,
-        reader,
-    ):
-        tight = isinstance(parts.scale, ast.Name | ast.Attribute | ast.Call | ast.Constant | ast.Subscript)
-        scale = text(parts.scale) if tight or not parts.divided else f"({text(parts.scale)})"
-        found.append(f"scale=1.0 / {scale}" if parts.divided else f"scale={scale}")
+        chance = parts.dropout if hasattr(parts.dropout, "lineno") else "0.5"
+        when = "$chance if $training else 0.0" if parts.training is not None else "$chance"
+        found.append(Argument(code(when, chance=chance, training=parts.training), "dropout_p"))
+    scale, divided = parts.scale, parts.divided
+    one, other = (part.node if part.turn == STAY else None for part in (query, key))
+    if scale is None:
+        found.append(Argument("1.0", "scale"))
+    elif not is_default(scale, divided, one, other, site, reader):
+        plain = isinstance(scale, ast.Name | ast.Attribute | ast.Call | ast.Constant | ast.Subscript)
+        inverse = "1.0 / $scale" if plain else "1.0 / ($scale)"
+        found.append(Argument(code(inverse if divided else "$scale", scale=scale), "scale"))
     return found
-
-
-def _call(site: Site, function: str, arguments: Sequence[str], turn: str, source: Source) -> Edit:
-    """The new call in the place of the product, on several lines if it is long.
-
-    Args:
-        turn: the method call that the result needs, or nothing.
-    """
-    start, end = source.span(site.product)
-    text = source.text
-    if _parenthesized(text, start, end):
-        start, end = start - 1, end + 1
-    code = f"{function}({', '.join(arguments)}){turn}"
-    begin = line_start(text, start)
-    rest = re.match(r"[^\r\n]*", text[end:])
-    width = start - begin + len(code) + (len(rest[0]) if rest else 0)
-    if width > _WIDTH and "\n" not in code:
-        line = text[begin:start]
-        indent = line[: len(line) - len(line.lstrip())]
-        inner = f"{source.newline}{indent}{_STEP}"
-        row = ", ".join(arguments)
-        if len(indent) + len(_STEP) + len(row) <= _WIDTH:
-            return Edit(start, end, f"{function}({inner}{row}{source.newline}{indent}){turn}")
-        operands = ", ".join(arguments[:3])
-        fits = len(indent) + len(_STEP) + len(operands) <= _WIDTH
-        rows = [operands, *arguments[3:]] if fits else list(arguments)
-        code = f"{function}({inner}{f',{inner}'.join(rows)},{source.newline}{indent}){turn}"
-    return Edit(start, end, code)
-
-
-def _parenthesized(text: str, start: int, end: int) -> bool:
-    """Whether an expression has parentheses of its own around it, with nothing else inside."""
-    return (
-        text[start - 1 : start] == "("
-        and text[end : end + 1] == ")"
-        and not _CALLED.search(text[: start - 1].rpartition("\n")[2])
-    )

@@ -30,7 +30,7 @@ def finding_at(
     )
 
 
-def fix_by(rule: Rule, file: FileContext, title: str, edit: Edit) -> Fix:
-    """A fix of one edit, as safe as the rule says."""
+def fix_by(rule: Rule, file: FileContext, title: str, *edits: Edit) -> Fix:
+    """A fix of some edits, as safe as the rule says."""
     level, reason = applicability(rule.cases[0], rule, file.versions)
-    return file.fixes.fix(rule, title, level, reason, (edit,))
+    return file.fixes.fix(rule, title, level, reason, edits)

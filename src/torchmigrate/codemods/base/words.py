@@ -1,4 +1,4 @@
-"""Words of which one is in a text, faster than by a pattern."""
+"""Words of which one may be in a text."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from torchmigrate.catalogue.prefilter import has_any
 
 
 class Words:
-    """Some words, with the method of a pattern."""
+    """Some words."""
 
     def __init__(self, *words: str) -> None:
         self.words = words
 
-    def search(self, text: str) -> bool:
+    def are_in(self, text: str) -> bool:
         """Whether one of the words occurs."""
         return has_any(text, self.words)

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from torchmigrate.codemods.compile.events import Build
 from torchmigrate.codemods.compile.kinds import Built, ModelKinds
 from torchmigrate.semantics.flow.mentions import Spot, blocks
 from torchmigrate.semantics.model import BindingKind, Scope, SemanticModel
-from torchmigrate.source.text import Source
+from torchmigrate.source.trees import last_name
 
 # Methods that give back the model itself. The first group puts it somewhere or changes its type.
 MOVES = frozenset("bfloat16 cpu cuda double float half hpu ipu mps npu to to_empty type xpu".split())
 MODES = frozenset(["train", "eval"])
 SAME_OBJECT = MOVES | MODES | {"apply", "requires_grad_"}
-_PARAMETERS = re.compile(r"\.\s*(?:named_)?parameters\b")
-_BEFORE_PARAMETERS = re.compile(r"(\w+)\s*(?:\.\s*module\s*)?\Z")
+_PARAMETERS = ("parameters", "named_parameters")
 
 
 class Builds:
@@ -25,15 +23,14 @@ class Builds:
 
     Args:
         names: what the resolver found in the file.
-        source: its text.
         kinds: what its calls give.
     """
 
-    def __init__(self, names: SemanticModel, source: Source, kinds: ModelKinds) -> None:
+    def __init__(self, names: SemanticModel, kinds: ModelKinds) -> None:
         self.names = names
         self.kinds = kinds
         # Where the call that builds a model does not tell that it does, only these variables are followed.
-        self._with_parameters = frozenset(_asked_for_parameters(source.text))
+        self._with_parameters = frozenset(_asked_for_parameters(names))
 
     def scopes(self) -> list[Scope]:
         """The module and the functions in which something is assigned that may be a model."""
@@ -113,9 +110,11 @@ def is_method_of_same(call: ast.Call) -> bool:
     return isinstance(call.func, ast.Attribute) and call.func.attr in SAME_OBJECT
 
 
-def _asked_for_parameters(text: str) -> Iterator[str]:
-    """The names in front of `.parameters`; backwards from it, since a name could begin anywhere."""
-    for found in _PARAMETERS.finditer(text):
-        before = _BEFORE_PARAMETERS.search(text[max(0, found.start() - 80) : found.start()])
-        if before is not None:
-            yield before[1]
+def _asked_for_parameters(names: SemanticModel) -> Iterator[str]:
+    """The names in front of `.parameters` and `.module.parameters`."""
+    for node in names.nodes(ast.Attribute):
+        if node.attr in _PARAMETERS:
+            owner = node.value
+            if isinstance(owner, ast.Attribute) and owner.attr == "module":
+                owner = owner.value
+            yield last_name(owner)

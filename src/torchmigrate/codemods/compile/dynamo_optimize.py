@@ -12,10 +12,11 @@ from collections.abc import Iterator, Sequence
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.findings import Finding, Fix
 from torchmigrate.match.rule_matches import RuleMatch
+from torchmigrate.rewrite.code import Argument, code
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.fix_maker import required
 from torchmigrate.rewrite.imports.planner import Refusal
-from torchmigrate.rewrite.nodes import replaced
+from torchmigrate.rewrite.nodes import has_comment, replaced
 from torchmigrate.semantics.model import Role
 from torchmigrate.versions.range import applicability
 
@@ -44,46 +45,45 @@ def _fix(rule: Rule, hit: RuleMatch, around: dict[int, ast.Call], file: FileCont
     if outer is not None:
         if outer.keywords or len(outer.args) != 1 or isinstance(outer.args[0], ast.Starred):
             return None
-        given.insert(0, file.source.segment(outer.args[0]))
+        given.insert(0, Argument(outer.args[0]))
     whole = outer or call
-    if "#" in file.source.segment(whole):
+    if has_comment(file.source, whole):
         return None  # a comment would be lost
     spelling = file.imports.spell(_COMPILE, use)
     if isinstance(spelling, Refusal):
         return None
     # `@torch.compile` needs no call; with one, it takes what follows all the same.
     plain = outer is None and not given
-    text = spelling.text if plain else f"{spelling.text}({', '.join(given)})"
-    root = _root(file.source.text[use.start : use.end])
+    new = code("$compile" if plain else "$compile(*$given)", compile=spelling.text, given=given)
     # What `torch` was bound by is still used by the new name.
-    releases = () if _root(spelling.text) == root else file.imports.releases(use)
+    releases = () if _root(spelling.text) == _root(ast.unparse(use.node)) else file.imports.releases(use)
     level, reason = applicability(rule.cases[0], rule, file.versions)
     return file.fixes.fix(
         rule,
         f"Replace with `{_COMPILE}`",
         level,
         reason,
-        (replaced(file.source, whole, text), *spelling.edits),
+        (replaced(file.source, whole, new), *spelling.edits),
         releases,
         required(rule.cases[0], rule),
     )
 
 
 def _root(name: str) -> str:
-    return name.partition(".")[0].strip()
+    return name.partition(".")[0]
 
 
-def _arguments(call: ast.Call, file: FileContext) -> list[str] | None:
+def _arguments(call: ast.Call, file: FileContext) -> list[Argument] | None:
     """The arguments as `torch.compile` has them, in their order; None: one of them it does not have."""
     if len(call.args) > 1 or any(isinstance(item, ast.Starred) for item in call.args):
         return None
     values = [*call.args, *(keyword.value for keyword in call.keywords)]
     if any(isinstance(item, (ast.NamedExpr, ast.Yield, ast.Await)) for item in values):
         return None  # they may need brackets
-    found = [f"backend={file.source.segment(item)}" for item in call.args]
+    found = [Argument(item, "backend") for item in call.args]
     for keyword in call.keywords:
         name = _KEYWORDS.get(keyword.arg or "")
         if name is None:
             return None
-        found.append(f"{name}={file.source.segment(keyword.value)}")
+        found.append(Argument(keyword.value, name))
     return found

@@ -16,6 +16,7 @@ from functools import cached_property, lru_cache
 from torchmigrate.semantics.model import BindingKind, Scope, SemanticModel
 from torchmigrate.semantics.public_names import public_name
 from torchmigrate.source.text import Source
+from torchmigrate.source.trees import last_name
 
 
 class Built(enum.Enum):
@@ -143,8 +144,7 @@ _NOT_MODELS = frozenset(
 _GIVE_NO_MODEL = _NOT_MODELS | _LEAVE_LAST | _WRAPS | _COPIES | _SHARDS
 _TRANSFORMERS = re.compile(r"(?!TF|Flax|DataCollator)\w*(?:Model|For[A-Z]\w*|LMHead\w*|Transformer)")
 _TRANSFORMERS_ROOTS = ("transformers", "pytorch_transformers", "pytorch_pretrained_bert")
-_COMPILE_METHOD = re.compile(r"\.\s*compile\s*\(")
-_OTHER_COMPILERS = re.compile(r"(?:\bre|\bregex|\btorch)\s*\Z")
+_OTHER_COMPILERS = ("re", "regex", "torch")
 _FROM = frozenset("from_pretrained from_config from_encoder_decoder_pretrained".split())
 
 
@@ -231,11 +231,11 @@ class ModelKinds:
     @cached_property
     def _compiler_lines(self) -> list[int]:
         """The lines of the file on which something compiles, traces or exports."""
-        text = self.source.text
         lines = [
-            self.source.position(found.start())[0]
-            for found in _COMPILE_METHOD.finditer(text)
-            if not _OTHER_COMPILERS.search(text, max(0, found.start() - 20), found.start())
+            node.func.end_lineno or node.lineno
+            for node in self.names.nodes(ast.Call)
+            if isinstance(node.func, ast.Attribute) and node.func.attr == "compile"
+            if last_name(node.func.value) not in _OTHER_COMPILERS
         ]
         for use in self.names.uses:
             if any(below(name, _COMPILERS) and not below(name, _JIT_HINTS) for name in use.candidates):

@@ -40,7 +40,7 @@ class ModelHistories:
         self.names = names
         self.source = source
         self.kinds = ModelKinds(names, source)
-        self.builds = Builds(names, source, self.kinds)
+        self.builds = Builds(names, self.kinds)
         self._optimizes = _OPTIMIZER in source.text.lower()
         self._given: dict[tuple[int, str], frozenset[Event]] = {}
 

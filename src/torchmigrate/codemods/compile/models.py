@@ -11,16 +11,17 @@ import re
 from collections.abc import Iterable, Iterator
 
 from torchmigrate.catalogue.model import Rule
-from torchmigrate.codemods.base.placing import inside_one, line_behind, runs_one_of, use_at
 from torchmigrate.codemods.compile.compiled import is_taken_over
 from torchmigrate.codemods.compile.events import Build, Event, Life, ModelEvent
 from torchmigrate.codemods.compile.kinds import Built, below
 from torchmigrate.codemods.compile.life import ModelHistories
 from torchmigrate.findings import Edit, Finding, Fix
 from torchmigrate.match.rule_matches import RuleMatch
+from torchmigrate.rewrite.code import code
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.fix_maker import fill, required
 from torchmigrate.rewrite.imports.planner import Refusal
+from torchmigrate.rewrite.placing import inside_one, line_behind, runs_one_of, use_at
 from torchmigrate.semantics.flow.mentions import Spot, position
 from torchmigrate.semantics.model import Scope, SemanticModel
 from torchmigrate.versions.range import applicability, severity, timeline
@@ -289,7 +290,7 @@ def _fix(life: Life, place: Spot, scope: Scope, rule: Rule, file: FileContext) -
     edits: tuple[Edit, ...] = ()
     if _keeps_its_keys(life):
         case = case._replace(requires=IN_PLACE_SINCE)
-        code = f"{name}.compile()"
+        new = code("$name.compile()", name=name)
         title = f"Compile `{name}` in place, which keeps the keys of its state dict"
     else:
         spelling = file.imports.spell(
@@ -298,11 +299,11 @@ def _fix(life: Life, place: Spot, scope: Scope, rule: Rule, file: FileContext) -
         if isinstance(spelling, Refusal):
             return spelling.reason
         edits = spelling.edits
-        code = f"{name} = {spelling.text}({name})"
+        new = code("$name = $compile($name)", name=name, compile=spelling.text)
         title = f"Wrap `{name}` in `{COMPILE}`"
     level, reason = applicability(case, rule, file.versions)
     requires = required(case, rule)
-    return file.fixes.fix(rule, title, level, reason, (line.insert(code), *edits), requires=requires)
+    return file.fixes.fix(rule, title, level, reason, (line.insert(new), *edits), requires=requires)
 
 
 def _keeps_its_keys(life: Life) -> bool:

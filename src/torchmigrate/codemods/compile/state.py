@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.findings import finding_at
+from torchmigrate.codemods.base.words import Words
 from torchmigrate.codemods.compile.compiled import WRAPPERS as _WRAPPERS
 from torchmigrate.codemods.compile.compiled import (
     Compiled,
@@ -24,15 +25,19 @@ from torchmigrate.codemods.compile.compiled import (
 )
 from torchmigrate.findings import Edit, Finding, Fix
 from torchmigrate.match.rule_matches import RuleMatch
+from torchmigrate.rewrite.calls import CallEditor
+from torchmigrate.rewrite.code import code
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.fix_maker import required
 from torchmigrate.rewrite.lines import logical_line
+from torchmigrate.rewrite.nodes import has_comment, unassigned
 from torchmigrate.semantics.model import Scope
+from torchmigrate.source.trees import last_name
 from torchmigrate.versions.range import applicability
 
 # Who writes one of these knows of the prefix.
 _MOST = 16  # models of a file that are followed: for each, all that may use it is looked through
-_KNOWN = re.compile(r"_orig_mod|OptimizedModule")
+_KNOWN = Words("_orig_mod", "OptimizedModule")
 _SAVE = re.compile(r"(?:^|_)save(?:_|$)|^save")
 _SAME = frozenset("to cuda cpu train eval float half double bfloat16 requires_grad_ apply".split())
 _ALIASED = (
@@ -46,7 +51,7 @@ _UNCLEAR = "compile in place (`{target}.compile(...)`, torch 2.1), or save `{tar
 
 def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
     """A finding at every state dict that is saved with the prefix; those of one model share their fix."""
-    if not hits or _KNOWN.search(file.source.text) or is_taken_over(file.names):
+    if not hits or _KNOWN.are_in(file.source.text) or is_taken_over(file.names):
         return
     parents = file.names.parents
     groups: dict[tuple[int, str], list[Compiled]] = {}
@@ -239,11 +244,11 @@ class _Saved:
         """Whether a value is an argument of something that saves, by itself, in a container or a variable."""
         outer = self.parents.get(node)
         while isinstance(outer, (ast.Dict, ast.Tuple, ast.List, ast.keyword, ast.IfExp)) or (
-            isinstance(outer, ast.Call) and _last_name(outer) in ("dict", "OrderedDict")
+            isinstance(outer, ast.Call) and last_name(outer.func) in ("dict", "OrderedDict")
         ):
             node, outer = outer, self.parents.get(outer)
         if isinstance(outer, ast.Call):
-            return outer.func is not node and _SAVE.search(_last_name(outer)) is not None
+            return outer.func is not node and _SAVE.search(last_name(outer.func)) is not None
         if not isinstance(outer, ast.Assign) or len(outer.targets) != 1:
             return False
         target = outer.targets[0]
@@ -251,7 +256,7 @@ class _Saved:
             target = target.value
         return isinstance(target, ast.Name) and any(
             isinstance(call, ast.Call)
-            and _SAVE.search(_last_name(call)) is not None
+            and _SAVE.search(last_name(call.func)) is not None
             and any(isinstance(item, ast.Name) and item.id == target.id for item in _given(call))
             for call in ast.walk(self._function(outer))
         )
@@ -287,18 +292,12 @@ def _given(call: ast.Call) -> list[ast.expr]:
     return [*call.args, *(keyword.value for keyword in call.keywords)]
 
 
-def _last_name(call: ast.Call) -> str:
-    if isinstance(call.func, ast.Attribute):
-        return call.func.attr
-    return call.func.id if isinstance(call.func, ast.Name) else ""
-
-
 # ---- the fix ------------------------------------------------------------------------------------------
 
 
 def _fix(rule: Rule, group: list[Compiled], region: ast.AST, file: FileContext) -> Fix | str:
     """Compile in place, everywhere in the group; or what is in the way, and what to write."""
-    edits = []
+    edits: list[Edit] = []
     target = ast.unparse(group[0].target)
     if any(
         isinstance(node, ast.Attribute) and node.attr == "forward" and ast.unparse(node.value) == target
@@ -314,10 +313,10 @@ def _fix(rule: Rule, group: list[Compiled], region: ast.AST, file: FileContext) 
         other = _alias(item, region)
         if other is not None:
             return _ALIASED.format(other=other, model=target)
-        edit = _in_place(item, file) if file.fixes.may_fix(item.hit) else None
-        if edit is None or not _is_model(item.model, item.statement, item.hit.use.scope):
+        made = _in_place(item, file) if file.fixes.may_fix(item.hit) else None
+        if made is None or not _is_model(item.model, item.statement, item.hit.use.scope):
             return _UNCLEAR.format(target=target)
-        edits.append(edit)
+        edits += made
     level, reason = applicability(rule.cases[0], rule, file.versions)
     title = f"Compile `{target}` in place, which keeps the keys of its state dict"
     return file.fixes.fix(rule, title, level, reason, edits, requires=required(rule.cases[0], rule))
@@ -340,7 +339,7 @@ def _is_model(model: ast.expr, statement: ast.stmt, scope: Scope) -> bool:
     return not isinstance(value, ast.Lambda)
 
 
-def _in_place(item: Compiled, file: FileContext) -> Edit | None:
+def _in_place(item: Compiled, file: FileContext) -> tuple[Edit, ...] | None:
     """`model.compile(mode="max-autotune")` for `model = torch.compile(model, mode="max-autotune")`."""
     source, call = file.source, item.call
     use = item.hit.use
@@ -348,8 +347,10 @@ def _in_place(item: Compiled, file: FileContext) -> Edit | None:
         return None
     line = logical_line(source, use.block, item.statement)
     rest = [keyword for keyword in call.keywords if keyword.value is not item.model]
-    start, end = source.span(item.statement)[0], source.span(call)[1]
-    stop = min((source.offset(item.lineno, item.col_offset) for item in rest), default=end - 1)
-    if line.indent is None or "#" in source.text[start:stop]:
+    editor = CallEditor(source, call)
+    editor.call_instead(code("$model.compile", model=item.target))
+    editor.keep(rest)
+    edits = editor.edits()
+    if line.indent is None or edits is None or has_comment(source, item.statement, *rest[:1]):
         return None
-    return Edit(start, stop, f"{source.segment(item.target)}.compile(")
+    return (unassigned(source, item.statement), *edits)

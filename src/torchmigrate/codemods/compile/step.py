@@ -8,25 +8,29 @@ from collections.abc import Iterable, Iterator
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.findings import finding_at
-from torchmigrate.codemods.base.placing import use_at
 from torchmigrate.codemods.base.words import Words
 from torchmigrate.codemods.compile.compiled import COMPILE, is_taken_over
-from torchmigrate.findings import Edit, Finding, Fix
+from torchmigrate.codemods.compile.kinds import below
+from torchmigrate.findings import Finding, Fix
 from torchmigrate.match.rule_matches import RuleMatch
+from torchmigrate.rewrite.code import code
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.fix_maker import required
 from torchmigrate.rewrite.imports.planner import Refusal
-from torchmigrate.rewrite.lines import line_start, start_of
+from torchmigrate.rewrite.lines import begins_line
+from torchmigrate.rewrite.nodes import add_decorator, name_span
+from torchmigrate.rewrite.placing import use_at
 from torchmigrate.semantics.flow.mentions import LOOPS
-from torchmigrate.source.trees import children
+from torchmigrate.semantics.model import SemanticModel
+from torchmigrate.source.trees import children, last_name
 from torchmigrate.versions.range import applicability
 
 _STEP = re.compile(r"(?:(?:(?:pre)?train|finetune|eval|val|valid|validation|test)(?:ing)?(?:_one)?_)?step")
 _MODEL = re.compile(r"(?:\w+_)?(?:model|net|network|module|mod)")
 _LOSS = re.compile(r"loss|criterion|entropy|mse|nll", re.IGNORECASE)
 # Compiled already in some way, or no torch program.
-_MAY_BE_COMPILED = Words("compile", "jit", "_dynamo", "fx")
-_COMPILED = re.compile(r"torch\s*\.\s*(?:compile|jit|_dynamo|fx)\b|\.\s*compile\s*\(|import\s+compile\b")
+_COMPILED = ("compile", "jit", "_dynamo", "fx")
+_MAY_BE_COMPILED = Words(*_COMPILED)
 _OTHERS = frozenset("flax haiku jax keras mxnet paddle tensorflow torch_xla pytest unittest".split())
 _MODEL_RULE = "TM900"  # compiles the models themselves
 
@@ -47,8 +51,7 @@ def find(rule: Rule, hits: list[RuleMatch], file: FileContext) -> Iterator[Findi
         hits: not needed; what matters is what the functions do.
         file: names, source, versions and imports of the file.
     """
-    text = file.source.text
-    if _MAY_BE_COMPILED.search(text) and _COMPILED.search(text):
+    if _MAY_BE_COMPILED.are_in(file.source.text) and _compiles(file.names):
         return
     if is_taken_over(file.names):
         return
@@ -58,11 +61,28 @@ def find(rule: Rule, hits: list[RuleMatch], file: FileContext) -> Iterator[Findi
     for node in file.names.tree.body:
         if isinstance(node, ast.FunctionDef) and _STEP.fullmatch(node.name) and _is_step(node):
             made = _obstacle(node, file) or _fix(rule, node, file)
-            start = text.index(node.name, file.source.offset(node.lineno, node.col_offset) + 3)
             fix = made if isinstance(made, Fix) else None
-            span = (start, start + len(node.name))
-            finding = finding_at(rule, file, span, symbol=node.name, fix=fix)
+            finding = finding_at(rule, file, name_span(file.source, node), symbol=node.name, fix=fix)
             yield finding if fix else finding._replace(help=str(made))
+
+
+def _compiles(names: SemanticModel) -> bool:
+    """Whether a file names a compiler of torch, or calls a method `compile`."""
+    modules = tuple(f"torch.{name}." for name in _COMPILED)
+    imported = [alias.name for node in names.nodes(ast.Import) for alias in node.names]
+    imported += [
+        f"{node.module}.{alias.name}" for node in names.nodes(ast.ImportFrom) for alias in node.names
+    ]
+    return (
+        any(below(name, modules) or name.endswith(".compile") for name in imported)
+        or any(
+            node.attr in _COMPILED and last_name(node.value) == "torch" for node in names.nodes(ast.Attribute)
+        )
+        or any(
+            isinstance(call.func, ast.Attribute) and call.func.attr == "compile"
+            for call in names.nodes(ast.Call)
+        )
+    )
 
 
 def _is_step(node: ast.FunctionDef) -> bool:
@@ -77,7 +97,7 @@ def _is_step(node: ast.FunctionDef) -> bool:
         if isinstance(inner, (ast.Yield, ast.YieldFrom, ast.Await, ast.Global, ast.Nonlocal)):
             return False
         called = called or _calls_model(inner)
-        scored = scored or (isinstance(inner, ast.Call) and _LOSS.search(_last_name(inner)) is not None)
+        scored = scored or (isinstance(inner, ast.Call) and _LOSS.search(last_name(inner.func)) is not None)
     return called and scored
 
 
@@ -99,12 +119,6 @@ def _run(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
             todo += children(node)
 
 
-def _last_name(call: ast.Call) -> str:
-    if isinstance(call.func, ast.Attribute):
-        return call.func.attr
-    return call.func.id if isinstance(call.func, ast.Name) else ""
-
-
 def _obstacle(node: ast.FunctionDef, file: FileContext) -> str | None:
     """Why the decorator cannot simply be put there."""
     backward = 0
@@ -113,7 +127,7 @@ def _obstacle(node: ast.FunctionDef, file: FileContext) -> str | None:
             return _TWICE
         if not isinstance(inner, ast.Call):
             continue
-        name = _last_name(inner)
+        name = last_name(inner.func)
         if isinstance(inner.func, ast.Attribute):
             if name in _READS and not inner.args and not inner.keywords:
                 return _NO_FIX.format(f".{name}()")
@@ -129,10 +143,8 @@ def _obstacle(node: ast.FunctionDef, file: FileContext) -> str | None:
 
 def _fix(rule: Rule, node: ast.FunctionDef, file: FileContext) -> Fix | str:
     """The decorator, on a line of its own; or why not."""
-    source = file.source
-    start = start_of(source, node)
     body = file.names.tree.body
-    if line_start(source.text, start) != start:
+    if not begins_line(file.source, node):
         return "the function shares its line with others"
     use = use_at(COMPILE, node, [body], file.names.module, file)
     spelling = file.imports.spell(COMPILE, use)
@@ -140,6 +152,6 @@ def _fix(rule: Rule, node: ast.FunctionDef, file: FileContext) -> Fix | str:
         return spelling.reason
     case = rule.cases[0]
     level, reason = applicability(case, rule, file.versions)
-    edit = Edit(start, start, f"@{spelling.text}{source.newline}", mergeable=True)
+    edit = add_decorator(file.source, node, code("$compile", compile=spelling.text))
     title = f"Put `@{COMPILE}` on `{node.name}`"
     return file.fixes.fix(rule, title, level, reason, (edit, *spelling.edits), requires=required(case, rule))

@@ -10,15 +10,18 @@ without `signal_sizes`, the old `irfft` made a signal of 2 * n - 1 elements; `to
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from torchmigrate.codemods.base.operations import number
 from torchmigrate.codemods.base.unclear import Unclear
 from torchmigrate.match.rule_matches import RuleMatch
-from torchmigrate.match.signature import RECEIVER, Argument, arguments_of, bind, parse_signature
-from torchmigrate.rewrite.expressions import Piece, as_primary
-from torchmigrate.rewrite.parentheses import with_parentheses
+from torchmigrate.match.signature import RECEIVER, arguments_of, bind, parse_signature
+from torchmigrate.match.signature import Argument as OldArgument
+from torchmigrate.rewrite.calls import CallEditor
+from torchmigrate.rewrite.code import Argument, Code, Part, code
+from torchmigrate.rewrite.nodes import opens_behind_function
 from torchmigrate.source.text import Source
 from torchmigrate.source.trees import has_effects
 
@@ -35,6 +38,7 @@ SIGNATURES = {
 _GIVE_PAIRS = frozenset(["fft", "ifft", "rfft", "stft"])
 _TAKE_PAIRS = frozenset(["fft", "ifft", "irfft", "istft"])
 _SHORT = {1: "", 2: "2", 3: "n"}
+_SIZES = {2: "(-1, $last)", 3: "(-1, -1, $last)"}  # by the number of dimensions
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +52,7 @@ class Transform:
     kind: str
     call: ast.Call
     input: ast.expr
-    arguments: tuple[Argument, ...]
+    arguments: tuple[OldArgument, ...]
     given: dict[str, int]
     method: bool
 
@@ -59,6 +63,12 @@ class Transform:
     @property
     def takes_pairs(self) -> bool:
         return self.kind in _TAKE_PAIRS
+
+    def node(self, index: int) -> ast.expr | ast.keyword:
+        """An argument as it is written."""
+        node = self.arguments[index].node
+        assert isinstance(node, ast.expr | ast.keyword), "it is in the source"
+        return node
 
     def value(self, parameter: str) -> ast.expr | None:
         """What a parameter is given; None: nothing."""
@@ -83,8 +93,7 @@ def read(hit: RuleMatch, source: Source) -> Transform:
     given = {name: indices[0] for name, indices in bound.given.items()}
     receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
     value = receiver if given["input"] == RECEIVER else arguments[given["input"]].value
-    start, end = source.span(call.func)
-    if value is None or source.span(call)[0] != start or source.text[end : end + 1] != "(":
+    if value is None or not opens_behind_function(source, call):
         raise Unclear("the call is written in an unusual way")
     return Transform(hit, kind, call, value, arguments, given, hit.use.method)
 
@@ -99,97 +108,71 @@ class Measure:
     tensor: ast.expr
     behind: int
 
-    def last(self) -> tuple[Piece, ...]:
+    def last(self) -> Code:
         """The number of frequencies, `tensor.size(-1)`."""
-        return (self.tensor, f".size({-1 - self.behind})")
+        return code("$tensor.size($dim)", tensor=self.tensor, dim=str(-1 - self.behind))
 
 
-@dataclass(slots=True)
-class _Change:
-    """What becomes of the arguments: by index a new text, or None for one that goes."""
+class _Changes(NamedTuple):
+    """What becomes of the arguments.
+
+    function: that is called instead.
+    arguments: by index what each is now, with its keyword, or None for one that goes.
+    added: one more.
+    real: whether only the real part of the result is meant.
+    """
 
     function: str
-    arguments: dict[int, tuple[Piece, ...] | None]
-    added: list[tuple[Piece, ...]]
-    behind: str = ""
+    arguments: dict[int, Argument | None]
+    added: Argument | None = None
+    real: bool = False
 
 
 def new_call(
-    transform: Transform,
-    value: Sequence[Piece],
-    measure: Measure | None,
-    spell: Callable[[str], str],
-    source: Source,
-) -> tuple[Piece, ...]:
+    transform: Transform, value: Part, measure: Measure | None, spell: Callable[[str], str], source: Source
+) -> Code:
     """The call of the new function, which gives a complex tensor where the old one gave pairs.
 
     Args:
-        value: the new text of what is transformed.
+        value: the new code of what is transformed.
         measure: where its size can be asked for, if anywhere.
         spell: writes a qualified name at this place.
 
     Raises:
         Unclear: there is no call with the same meaning.
     """
-    change = _short_time(transform) if transform.kind.endswith("stft") else _whole(transform, measure)
-    end = source.span(transform.call)[1]
-    open_end = source.span(transform.call.func)[1] + 1
-    pieces: list[Piece] = [spell(change.function), (open_end - 1, open_end)]
-    position = open_end
-    glue = ", "
-    bare = True  # no argument is written yet
-    if transform.method:
-        pieces += value
-        bare = False
-    else:
-        change.arguments[transform.given["input"]] = tuple(value)
-    for index, argument in enumerate(transform.arguments):
-        assert argument.node is not None, "it is in the source"
-        first, last = source.span(argument.node)  # type: ignore[arg-type]
-        first, last = with_parentheses(first, last, position, source.text)
-        glue = _glue(source, first, last, end)
-        new = change.arguments.get(index, ((first, last),))
-        if new is not None and not transform.method and index == transform.given["input"]:
-            inner, outer = source.span(transform.input)  # its keyword and parentheses stay
-            new = ((first, inner), *new, (outer, last))
+    changes = _short_time(transform) if transform.kind.endswith("stft") else _whole(transform, measure)
+    call = CallEditor(source, transform.call)
+    call.call_instead(code("$function", function=spell(changes.function)))
+    for index, new in changes.arguments.items():
+        node = transform.node(index)
         if new is not None:
-            gap: Piece = (position, first)
-            if bare and index:
-                gap = ""
-            elif transform.method and not index:
-                gap = ", "
-            pieces += (gap, *new)
-            bare = False
-        elif "#" in source.text[position:last]:
+            call.set(node, code("$value", value=new.value), keyword=new.keyword)
+        elif call.has_comment(node):
             raise Unclear("a comment stands between its arguments")
-        position = last
-    for added in change.added:
-        pieces += (glue, *added)
-    return (*pieces, (position, end), change.behind)
-
-
-def _glue(source: Source, first: int, last: int, end: int) -> str:
-    """What stands between an argument and one that is added behind it: a line of its own, if that has one."""
-    indent = source.text[source.line_start(source.position(first)[0]) : first]
-    if indent.strip() or not indent or "#" in source.text[last:end]:
-        return ", "
-    return f",{source.newline}{indent}"
-
-
-def _short_time(transform: Transform) -> _Change:
-    """`stft` and `istft` keep all their arguments."""
-    change = _Change(f"torch.{transform.kind}", {}, [])
-    if transform.kind == "stft":
-        index = transform.given.get("return_complex")
-        if index is None:
-            change.added.append(("return_complex=True",))
         else:
-            keyword = transform.arguments[index].keyword
-            change.arguments[index] = (f"{keyword}=True" if keyword else "True",)
-    return change
+            call.drop(node)
+    if transform.method:
+        call.insert(code("$value", value=value))
+    else:
+        call.set(transform.node(transform.given["input"]), code("$value", value=value))
+    if changes.added is not None:
+        call.add(code("$value", value=changes.added.value), changes.added.keyword)
+    return code("$call.real" if changes.real else "$call", call=call)
 
 
-def _whole(transform: Transform, measure: Measure | None) -> _Change:
+def _short_time(transform: Transform) -> _Changes:
+    """`stft` and `istft` keep all their arguments."""
+    function = f"torch.{transform.kind}"
+    if transform.kind != "stft":
+        return _Changes(function, {})
+    index = transform.given.get("return_complex")
+    if index is None:
+        return _Changes(function, {}, Argument("True", "return_complex"))
+    return _Changes(function, {index: Argument("True")})
+
+
+def _whole(transform: Transform, measure: Measure | None) -> _Changes:
     """A transform as a whole, by the function of `torch.fft` that does the same: `rfft(x, 2)` as `rfft2`."""
     kind = transform.kind
     onesided = _flag(transform, "onesided", True)
@@ -198,31 +181,31 @@ def _whole(transform: Transform, measure: Measure | None) -> _Change:
     count = _ndim(transform)
     dims, sizes = _dims(transform, count)
     base = kind if onesided else kind.replace("rfft", "fft")
-    length = _SHORT[count] if count is not None and not (sizes and sizes[0] == "s" and count == 1) else "n"
+    length = (
+        _SHORT[count] if count is not None and not (sizes and sizes.keyword == "s" and count == 1) else "n"
+    )
     if length == "n":
-        dims = dims or "(-1,)"
-    change = _Change(f"torch.fft.{base}{length}", {}, [])
-    change.behind = ".real" if kind == "irfft" and not onesided else ""
+        dims = dims or code("(-1,)")
+    arguments: dict[int, Argument | None] = {}
     for parameter, index in transform.given.items():
         if parameter == "input":
             continue
-        node = transform.arguments[index].node
-        new: tuple[Piece, ...] | None = None
+        new: Argument | None = None
         if parameter == "signal_ndim":
-            new = (f"dim={dims}",) if dims else None
+            new = Argument(dims, "dim") if dims else None
         elif parameter == "normalized":
             new = _norm(transform)
         elif parameter == "signal_sizes" and sizes is not None:
-            new = (f"{sizes[0]}=", sizes[1])
-        elif node is not None and has_effects(node):
+            new = sizes
+        elif has_effects(transform.node(index)):
             raise Unclear("an argument that is not needed any more may do something")
-        change.arguments[index] = new
-    if kind == "irfft" and onesided and sizes is None:
-        change.added.append(_odd(count, measure))
-    return change
+        arguments[index] = new
+    added = _odd(count, measure) if kind == "irfft" and onesided and sizes is None else None
+    real = kind == "irfft" and not onesided
+    return _Changes(f"torch.fft.{base}{length}", arguments, added, real)
 
 
-def _odd(count: int | None, measure: Measure | None) -> tuple[Piece, ...]:
+def _odd(count: int | None, measure: Measure | None) -> Argument:
     """The sizes of a signal that was not told any: the last one is odd."""
     if count is None or measure is None:
         what = "give its input a name" if count is not None else "say how many dimensions there are"
@@ -230,20 +213,20 @@ def _odd(count: int | None, measure: Measure | None) -> tuple[Piece, ...]:
             "without `signal_sizes` the result has an odd length, 2 * n - 1 of n frequencies, where that of"
             f" `torch.fft.irfft` has 2 * n - 2: pass the signal's size, or {what}"
         )
-    odd = ("2 * ", *measure.last(), " - 1")
-    return ("n=", *odd) if count == 1 else (f"s=({'-1, ' * (count - 1)}", *odd, ")")
+    odd = code("2 * $last - 1", last=measure.last())
+    return Argument(odd, "n") if count == 1 else Argument(code(_SIZES[count], last=odd), "s")
 
 
-def _dims(transform: Transform, count: int | None) -> tuple[str | None, tuple[str, ast.expr] | None]:
-    """The dimensions, where the short name does not say them; the sizes, as keyword and value."""
+def _dims(transform: Transform, count: int | None) -> tuple[Code | None, Argument | None]:
+    """The dimensions, where the short name does not say them; the sizes."""
     if count is None:
         value = transform.value("signal_ndim")
         assert value is not None, "it has no default"
         if not isinstance(value, ast.Name | ast.Attribute):
             raise Unclear("the number of dimensions is computed in the call")
-        dims: str | None = f"tuple(range(-{ast.unparse(value)}, 0))"
+        dims: Code | None = code("tuple(range(-$count, 0))", count=value)
     else:
-        dims = None if count < 3 else "(-3, -2, -1)"
+        dims = None if count < 3 else code("(-3, -2, -1)")
     sizes = transform.value("signal_sizes")
     if sizes is None or _flag(transform, "onesided", True) is False:
         return dims, None  # two-sided ones had to have the size of the input
@@ -252,14 +235,14 @@ def _dims(transform: Transform, count: int | None) -> tuple[str | None, tuple[st
     if not isinstance(sizes, ast.Tuple | ast.List):
         if _may_be_none(sizes, transform.hit):
             raise Unclear("`signal_sizes` may be empty: then the last size of the result is odd")
-        return dims, ("s", sizes)
+        return dims, Argument(sizes, "s")
     if not sizes.elts:
         return dims, None
     if any(isinstance(item, ast.Starred) for item in sizes.elts):
-        return dims, ("s", sizes)
+        return dims, Argument(sizes, "s")
     if count is not None and len(sizes.elts) != count:
         raise Unclear("`signal_sizes` has another length than there are dimensions")
-    return dims, ("n", sizes.elts[0]) if count == 1 else ("s", sizes)
+    return dims, Argument(sizes.elts[0], "n") if count == 1 else Argument(sizes, "s")
 
 
 def _may_be_none(node: ast.expr, hit: RuleMatch) -> bool:
@@ -302,13 +285,9 @@ def _flag(transform: Transform, parameter: str, default: bool) -> bool | None:
     return bool(value) if value is None or isinstance(value, bool | int) else None
 
 
-def _norm(transform: Transform) -> tuple[Piece, ...] | None:
+def _norm(transform: Transform) -> Argument | None:
     """The new argument for `normalized`; None: there is none."""
     flag = _flag(transform, "normalized", False)
     if flag is not None:
-        return ('norm="ortho"',) if flag else None
-    value = transform.value("normalized")
-    assert value is not None, "it is given"
-    plain = isinstance(value, ast.Name | ast.Attribute | ast.Call | ast.Subscript)
-    test: tuple[Piece, ...] = (value,) if plain else as_primary(value)
-    return ('norm="ortho" if ', *test, " else None")
+        return Argument('"ortho"', "norm") if flag else None
+    return Argument(code('"ortho" if $test else None', test=transform.value("normalized")), "norm")

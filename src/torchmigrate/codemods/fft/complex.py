@@ -9,20 +9,26 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 
 from torchmigrate.codemods.base.operations import number
 from torchmigrate.codemods.fft.calls import Transform, new_call
 from torchmigrate.codemods.fft.inputs import as_complex, measure, real_only
-from torchmigrate.codemods.fft.model import Escapes, Helper, Layout
-from torchmigrate.codemods.fft.products import Product, product
+from torchmigrate.codemods.fft.model import Escapes, Helper, Layout, Length
+from torchmigrate.codemods.fft.products import Product, product, times
 from torchmigrate.codemods.fft.shapes import adds_dimension, inside_column, is_ellipsis, sliced
 from torchmigrate.codemods.fft.values import Values, only_argument
-from torchmigrate.rewrite.expressions import ExpressionEdits, Piece, as_primary
+from torchmigrate.rewrite.calls import CallEditor
+from torchmigrate.rewrite.code import Code, Part, Stretch, code
+from torchmigrate.rewrite.expressions import ExpressionEdits
+from torchmigrate.rewrite.nodes import has_comment
 from torchmigrate.semantics.flow.reaching import Definition
 
 _INNER = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.JoinedStr)
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _TIGHT = (ast.Name, ast.Attribute, ast.Subscript)
+_PRIMARY = (*_TIGHT, ast.Call, ast.List, ast.Tuple)
+PARTS = ("real", "imag")
 
 
 @dataclass(slots=True)
@@ -111,8 +117,8 @@ class ComplexForm:
             call = self._transformed(transform)
             if transform.gives_pairs:
                 self.kept = True
-                call = (self.spell(transform, "torch.view_as_real"), "(", *call, ")")
-            self.rewriting.put(node, *call)
+                call = code("$f($call)", f=self.spell(transform, "torch.view_as_real"), call=call)
+            self.rewriting.put(node, call)
             return
         if isinstance(node, _INNER):
             self._hidden(node)
@@ -142,9 +148,8 @@ class ComplexForm:
         if length is not None and self._concerned(length.pair):
             self.parts += 1
             self._read(length.pair)
-            end = ".square()" if length.squared else ""
-            column = ".unsqueeze(-1)" if length.keepdim else ""
-            self.rewriting.put(node, *self._primary(length.pair), f".abs(){end}{column}")
+            new = code("$length.unsqueeze(-1)" if length.keepdim else "$length", length=_absolute(length))
+            self.rewriting.put(node, new)
             return True
         return self._view(node) or self._size(node)
 
@@ -157,17 +162,17 @@ class ComplexForm:
         )
 
     def _part(self, node: ast.expr, pair: ast.expr, index: int) -> None:
-        name = (".real", ".imag")[index]
+        name = PARTS[index]
         self._read(pair)
         if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Tuple):
             kept = node.slice.elts[:-1]
             if len(kept) > 1 and is_ellipsis(kept[0]):
                 for item in kept:
                     self.visit(item)
-                first, last = self._span(kept[0])[0], self._span(kept[-1])[1]
-                self.rewriting.put(node, *self._primary(pair), "[", (first, last), "]", name)
+                items = Stretch(kept[0], kept[-1])
+                self.rewriting.put(node, code("$pair[$items].$name", pair=pair, items=items, name=name))
                 return
-        self.rewriting.put(node, *self._primary(pair), name)
+        self.rewriting.put(node, code("$pair.$name", pair=pair, name=name))
 
     def _unbound(self, node: ast.expr, pair: ast.expr) -> None:
         if not isinstance(pair, ast.Name):
@@ -176,8 +181,8 @@ class ComplexForm:
         self._read(pair)
         around = self.values.parents.get(node)
         bare = isinstance(around, ast.Assign) and around.value is node
-        text = f"{pair.id}.real, {pair.id}.imag"
-        self.rewriting.put(node, text if bare else f"({text})")
+        both = "$pair.real, $pair.imag" if bare else "($pair.real, $pair.imag)"
+        self.rewriting.put(node, code(both, pair=pair.id))
 
     def _view(self, node: ast.expr) -> bool:
         """`torch.view_as_complex(x)`, which is `x` now."""
@@ -186,7 +191,7 @@ class ComplexForm:
         if len(node.args) != 1 or self.values.layout(node.args[0]) is not Layout.PAIR:
             return False
         self.complex(node.args[0])
-        self.rewriting.put(node, *self._primary(node.args[0]))
+        self.rewriting.put(node, self._alone(node.args[0]))
         return True
 
     def _read(self, pair: ast.expr) -> None:
@@ -217,7 +222,7 @@ class ComplexForm:
             return False
         self._read(value)
         if index is not None and isinstance(place, int) and place < 0:
-            self.rewriting.put(index, str(place + 1))
+            self.rewriting.put(index, code("$place", place=str(place + 1)))
         return True
 
     # ---- pairs, written as complex tensors ---------------------------------------------------------------
@@ -246,10 +251,10 @@ class ComplexForm:
             for item in kept:
                 self.visit(item)
             if len(kept) == 1:
-                self.rewriting.put(node, *self._primary(node.value))
+                self.rewriting.put(node, self._alone(node.value))
             else:
-                stretch = self._span(kept[0])[0], self._span(kept[-1])[1]
-                self.rewriting.put(node, *self._primary(node.value), "[", stretch, "]")
+                items = Stretch(kept[0], kept[-1])
+                self.rewriting.put(node, code("$pair[$items]", pair=node.value, items=items))
         elif isinstance(node, ast.Call):
             self._complex_call(node)
         else:
@@ -259,7 +264,7 @@ class ComplexForm:
         transform = self.values.transforms.get(id(node))
         stacked = self.values.stacked(node)
         if transform is not None:
-            self.rewriting.put(node, *self._transformed(transform))
+            self.rewriting.put(node, self._transformed(transform))
         elif stacked is not None:
             self._stacked(node, *stacked)
         elif (helper := self.values.helped(node)) is not None:
@@ -269,12 +274,12 @@ class ComplexForm:
             if real is None:
                 raise Escapes(node, frozenset())
             self.visit(real)
-            self.rewriting.put(node, *as_primary(real))
+            self.rewriting.put(node, as_primary(real))
         elif isinstance(node.func, ast.Attribute) and self.values.layout(node.func.value) is Layout.PAIR:
             self._method(node, node.func)
         else:
             self._children(node)
-            self.rewriting.put(node, self.spell(None, "torch.view_as_complex"), "(", node, ")")
+            self.rewriting.put(node, code("$f($x)", f=self.spell(None, "torch.view_as_complex"), x=node))
 
     def _method(self, node: ast.Call, function: ast.Attribute) -> None:
         """A method that does the same to a complex tensor, which has one dimension less."""
@@ -282,35 +287,34 @@ class ComplexForm:
         for argument in node.args:
             self.visit(argument)
         if function.attr in ("view", "reshape", "permute"):
-            end, last = self._span(node.args[-2])[1], self._span(node.args[-1])[1]
-            whole = self._span(node)
-            text = self.rewriting.source.text
-            if "#" in text[end:last] or "(" in text[end:last] or ")" in text[end:last]:
+            call = CallEditor(self.rewriting.source, node)
+            if call.has_comment(node.args[-1]):
                 raise Escapes(node, frozenset())
-            self.rewriting.put(node, (whole[0], end), (last, whole[1]))
+            call.drop(node.args[-1])
+            self.rewriting.put(node, code("$call", call=call))
         elif function.attr == "transpose":
             for argument in node.args:
-                self.rewriting.put(argument, str(int(number(argument) or 0) + 1))
+                self.rewriting.put(argument, code("$dim", dim=str(int(number(argument) or 0) + 1)))
 
     def _stacked(self, node: ast.Call, real: ast.expr, imaginary: ast.expr) -> None:
         """`torch.stack((re, im), -1)`: the product that it is, or `torch.complex(re, im)`."""
         assert self.statement is not None, "it is part of one"
         found = product(real, imaginary, self.statement, self.values)
-        if found is not None and "#" not in self.rewriting.source.segment(node):
+        if found is not None and not has_comment(self.rewriting.source, node):
             self._product(node, found)
             return
         self.visit(real)
         self.visit(imaginary)
-        self.rewriting.put(node, self.spell(None, "torch.complex"), "(", real, ", ", imaginary, ")")
+        function = self.spell(None, "torch.complex")
+        self.rewriting.put(node, code("$f($real, $imag)", f=function, real=real, imag=imaginary))
 
     def _product(self, node: ast.Call, found: Product) -> None:
         for _, seen in found.keys:
             self.demanded |= seen
         self.parts += 1
         self.needless += found.read
-        text = found.text()
         alone = len(found.factors) == 1 or self._is_free(node)
-        self.rewriting.put(node, text if alone else f"({text})")
+        self.rewriting.put(node, code("$product" if alone else "($product)", product=found.expression()))
 
     def _is_free(self, node: ast.expr) -> bool:
         """Whether an operator may stand in the place of an expression without parentheses."""
@@ -320,20 +324,21 @@ class ComplexForm:
     def _multiplied(self, node: ast.Call, helper: Helper) -> None:
         """A call of a function that multiplies: the product itself."""
         self.parts += 1
-        pieces: list[Piece] = []
+        factors: list[Code] = []
         for place, conjugated in zip(helper.factors, helper.conjugated, strict=True):
             factor = node.args[place]
-            new: tuple[Piece, ...] = (factor,)
+            new = code("$factor", factor=factor)
             if self.values.layout(factor) is Layout.PAIR:
                 self.complex(factor)
-                if not self._is_tight(factor) and (conjugated or isinstance(factor, ast.BinOp | ast.UnaryOp)):
-                    new = ("(", factor, ")")
+                if isinstance(factor, ast.BinOp | ast.UnaryOp):
+                    new = code("($factor)", factor=factor)
             else:
                 self.visit(factor)
                 new = as_complex(factor, self.values, self.spell(None, "torch.view_as_complex"))
-            pieces += (" * ", *new, ".conj()") if conjugated else (" * ", *new)
+            factors.append(code("$factor.conj()", factor=new) if conjugated else new)
         alone = len(helper.factors) == 1 or self._is_free(node)
-        self.rewriting.put(node, *pieces[1:] if alone else ("(", *pieces[1:], ")"))
+        whole = reduce(times, factors)
+        self.rewriting.put(node, code("$product" if alone else "($product)", product=whole))
 
     def squeeze(self, node: ast.expr) -> None:
         """Write a column without its last dimension. Raises Unclear."""
@@ -342,7 +347,7 @@ class ComplexForm:
             self.demanded |= self.values.reaching.of(node)
         elif inner is not None and (isinstance(node, ast.Call) or adds_dimension(node)):
             self.visit(inner)
-            self.rewriting.put(node, *as_primary(inner))
+            self.rewriting.put(node, as_primary(inner))
         elif isinstance(node, ast.UnaryOp):
             self.squeeze(node.operand)
         elif isinstance(node, ast.BinOp):
@@ -357,36 +362,35 @@ class ComplexForm:
                 raise Escapes(node, frozenset())
             self.parts += 1
             self.complex(length.pair)
-            end = ".square()" if length.squared else ""
-            self.rewriting.put(node, *self._primary(length.pair), f".abs(){end}")
+            self.rewriting.put(node, _absolute(length))
 
-    def _transformed(self, transform: Transform) -> tuple[Piece, ...]:
+    def _transformed(self, transform: Transform) -> Code:
         """The new call of a transform; what it takes is complex too."""
         for argument in transform.arguments:
             if argument.value is not None and argument.value is not transform.input:
                 self.visit(argument.value)
         value = transform.input
-        pieces: tuple[Piece, ...] = (value,)
+        new: Part = value
         sized = measure(value, self.values, 1)
         if transform.takes_pairs and self.values.layout(value) is Layout.PAIR:
             sized = measure(value, self.values, 0)
             zero = real_only(value, self.values) if transform.kind in ("fft", "ifft") else None
             if zero is not None:
                 self.visit(zero)
-                pieces = (zero,)
+                new = zero
             else:
                 self.complex(value)
         else:
             self.visit(value)
             if transform.takes_pairs:
-                pieces = as_complex(value, self.values, self.spell(transform, "torch.view_as_complex"))
+                new = as_complex(value, self.values, self.spell(transform, "torch.view_as_complex"))
         return new_call(
-            transform, pieces, sized, lambda name: self.spell(transform, name), self.rewriting.source
+            transform, new, sized, lambda name: self.spell(transform, name), self.rewriting.source
         )
 
-    def _primary(self, node: ast.expr) -> tuple[Piece, ...]:
-        """A pair, written as complex tensor, in front of `.real`."""
-        return (node,) if self._is_tight(node) else ("(", node, ")")
+    def _alone(self, pair: ast.expr) -> Code:
+        """A pair, written as complex tensor, in the place of what was read of it."""
+        return code("$pair" if self._is_tight(pair) else "($pair)", pair=pair)
 
     def _is_tight(self, node: ast.expr) -> bool:
         """Whether a pair is still a name or a call when it is written as complex tensor."""
@@ -395,5 +399,12 @@ class ComplexForm:
         made = self.values.stacked(node) is not None or self.values.helped(node) is not None
         return not made or not self._is_free(node)  # else it has its own parentheses
 
-    def _span(self, node: ast.expr) -> tuple[int, int]:
-        return self.rewriting.source.span(node)
+
+def _absolute(length: Length) -> Code:
+    """The absolute value of a pair, or its square."""
+    return code("$pair.abs().square()" if length.squared else "$pair.abs()", pair=length.pair)
+
+
+def as_primary(node: ast.expr) -> Code:
+    """An expression in the place of a call: in parentheses unless it is one that needs none anywhere."""
+    return code("$x" if isinstance(node, _PRIMARY) else "($x)", x=node)

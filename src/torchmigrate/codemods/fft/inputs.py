@@ -6,16 +6,16 @@ import ast
 
 from torchmigrate.codemods.fft.calls import Measure
 from torchmigrate.codemods.fft.values import FILLED, Values, only_argument
-from torchmigrate.rewrite.expressions import Piece, as_primary
+from torchmigrate.rewrite.code import Code, code
 
 _LAID_OUT = FILLED | {"torch.stack", "torch.view_as_real"}  # `cat` may keep another order of dimensions
 
 
-def as_complex(node: ast.expr, values: Values, function: str) -> tuple[Piece, ...]:
+def as_complex(node: ast.expr, values: Values, function: str) -> Code:
     """A pair from elsewhere as a complex tensor; `view_as_complex` needs both parts side by side."""
     if _laid_out(node, values):
-        return (f"{function}(", node, ")")
-    return (f"{function}(", *as_primary(node), ".contiguous())")
+        return code("$function($x)", function=function, x=node)
+    return code("$function($x.contiguous())", function=function, x=node)
 
 
 def _laid_out(node: ast.expr, values: Values) -> bool:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import reduce
 
 from torchmigrate.codemods.fft.values import Values
+from torchmigrate.rewrite.code import Code, code
 from torchmigrate.semantics.flow.reaching import Seen
 
 _Key = tuple[str, Seen]  # a variable, and where its value comes from
@@ -26,12 +28,18 @@ class Product:
     read: tuple[ast.Name, ...]
     keys: frozenset[_Key]
 
-    def text(self) -> str:
+    def expression(self) -> Code:
         """As an expression of complex tensors."""
-        return " * ".join(
-            f"{name}.conj()" if conjugated else name
+        factors = [
+            code("$x.conj()" if conjugated else "$x", x=name)
             for name, conjugated in zip(self.factors, self.conjugated, strict=True)
-        )
+        ]
+        return reduce(times, factors)
+
+
+def times(one: Code, other: Code) -> Code:
+    """A product."""
+    return code("$one * $other", one=one, other=other)
 
 
 @dataclass(frozen=True, slots=True)

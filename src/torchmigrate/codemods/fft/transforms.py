@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.unclear import Unclear
 from torchmigrate.codemods.fft.calls import Transform, new_call, read
-from torchmigrate.codemods.fft.complex import ComplexForm
+from torchmigrate.codemods.fft.complex import PARTS, ComplexForm
 from torchmigrate.codemods.fft.helpers import Helpers
 from torchmigrate.codemods.fft.inputs import as_complex, measure
 from torchmigrate.codemods.fft.model import Escapes, Layout
@@ -22,9 +22,11 @@ from torchmigrate.codemods.fft.shapes import last_part
 from torchmigrate.codemods.fft.values import Values, only_argument
 from torchmigrate.codemods.fft.variables import idle, mixed, unread
 from torchmigrate.findings import Applicability, DroppedUse, Edit, Finding, Fix, Obstacle, Reason, because
+from torchmigrate.match.context import CannotFix
 from torchmigrate.match.rule_matches import RuleMatch
+from torchmigrate.rewrite.code import Part, code
 from torchmigrate.rewrite.context import FileContext
-from torchmigrate.rewrite.expressions import ExpressionEdits, Piece
+from torchmigrate.rewrite.expressions import ExpressionEdits
 from torchmigrate.rewrite.fix_maker import required
 from torchmigrate.rewrite.imports.planner import Refusal
 from torchmigrate.rewrite.lines import logical_line, remove_statements
@@ -246,7 +248,10 @@ class Plan:
                 self._keep_layout(transform, values, rewriting, inner, spelled)
             except Unclear as error:
                 raise Unclear(f"line {transform.call.lineno}: {error}", line=transform.call.lineno) from None
-        return [*rewriting.edits(), *spelled]
+        try:
+            return [*rewriting.edits(), *spelled]
+        except CannotFix as error:
+            raise Unclear(str(error)) from None
 
     def _keep_layout(
         self,
@@ -262,23 +267,23 @@ class Plan:
             return self._spell(transform, name, spelled)
 
         node = transform.input
-        value: tuple[Piece, ...] = (node,)
+        value: Part = node
         if transform.takes_pairs and id(node) not in inner:
             real = isinstance(node, ast.Call) and self.around.qualified(node.func) == "torch.view_as_real"
             given = only_argument(node) if real and isinstance(node, ast.Call) else None
             if given is not None:
-                value = (given,)
+                value = given
             else:
                 value = as_complex(node, values, spell("torch.view_as_complex"))
         call = new_call(transform, value, measure(node, values, 1), spell, self.file.source)
         outer = values.parents.get(transform.call)
         part = values.part(outer) if isinstance(outer, ast.Subscript) else None
         if part is not None and isinstance(outer, ast.Subscript) and last_part(outer):
-            rewriting.put(outer, *call, (".real", ".imag")[part.index])
+            rewriting.put(outer, code("$call.$part", call=call, part=PARTS[part.index]))
             return
         if transform.gives_pairs and id(transform.call) not in inner:
-            call = (spell("torch.view_as_real"), "(", *call, ")")
-        rewriting.put(transform.call, *call)
+            call = code("$f($call)", f=spell("torch.view_as_real"), call=call)
+        rewriting.put(transform.call, call)
 
     def _complex(
         self, node: _Body, transforms: dict[int, Transform], values: Values
@@ -309,7 +314,10 @@ class Plan:
                     return None, 0
                 gone = unread(form, values.reaching)
                 edits, spans = self._removed(gone, node.body)
-                return [*rewriting.edits(spans), *edits, *spelled], 0 if form.kept else form.parts
+                try:
+                    return [*rewriting.edits(spans), *edits, *spelled], 0 if form.kept else form.parts
+                except CannotFix:
+                    return None, 0
             values.refuse(without)
         return None, 0
 

@@ -17,6 +17,7 @@ from torchmigrate.codemods.functional_state.kinds import (
     Wrap,
 )
 from torchmigrate.codemods.functional_state.loops import Comprehensions
+from torchmigrate.rewrite.code import code
 from torchmigrate.semantics.model import Scope
 
 _TRANSFORMS = {
@@ -62,9 +63,9 @@ class Calls(Comprehensions):
                 self.as_value |= False
                 for argument in node.args:
                     self.read(argument, scope)
-                self.text.module_methods.append(node)
+                self.writer.module_methods.append(node)
                 return None
-            if isinstance(base, State) and node.func.attr == "append" and self.text.is_append(node):
+            if isinstance(base, State) and node.func.attr == "append" and self.writer.is_append(node):
                 for argument in node.args:
                     self.read(argument, scope)
                 return None
@@ -77,12 +78,12 @@ class Calls(Comprehensions):
             kind = self.read(argument, scope)
             if self.tracked(kind):
                 self.fail(
-                    argument, f"goes to `{self.text.source.segment(node.func)}`, which is not in this file"
+                    argument, f"goes to `{self.writer.source.shown(node.func)}`, which is not in this file"
                 )
         for keyword in node.keywords:
             if self.tracked(self.read(keyword.value, scope)):
                 self.fail(
-                    keyword.value, f"goes to `{self.text.source.segment(node.func)}`, which is not followed"
+                    keyword.value, f"goes to `{self.writer.source.shown(node.func)}`, which is not followed"
                 )
         return None
 
@@ -94,14 +95,14 @@ class Calls(Comprehensions):
             if isinstance(only, ast.GeneratorExp | ast.ListComp):
                 return self.keyed_comprehension(only, scope, node)
             if isinstance(self.read(only, scope), State):
-                self.text.replace(node.func, "dict", self.final)
+                self.writer.replace(node.func, code("dict"), self.final)
                 return STATE
             return True
         if name in _ITERATING:
             for argument in arguments:
                 kind = self.read(argument, scope)
                 if isinstance(kind, State):
-                    self.text.values(argument, self.final)
+                    self.writer.values(argument, self.final)
                 elif self.tracked(kind):
                     self.fail(argument, f"goes to `{name}`")
             return True
@@ -133,7 +134,7 @@ class Calls(Comprehensions):
             for argument in arguments:
                 kind = self.read(argument, scope)
                 if isinstance(kind, State):
-                    (self.text.tupled if inputs else self.text.values)(argument, self.final)
+                    (self.writer.tupled if inputs else self.writer.values)(argument, self.final)
                 elif self.tracked(kind):
                     self.fail(argument, f"goes to `{name}`")
             return True

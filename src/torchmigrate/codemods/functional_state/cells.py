@@ -17,7 +17,7 @@ from torchmigrate.codemods.functional_state.kinds import (
     Wrap,
     merged,
 )
-from torchmigrate.codemods.functional_state.text import StateText
+from torchmigrate.codemods.functional_state.writer import StateWriter
 from torchmigrate.semantics.flow.tree_index import TreeIndex
 from torchmigrate.semantics.model import Scope, SemanticModel
 
@@ -32,16 +32,16 @@ class AbstractStore(ABC):
         makes: the calls that make functional models, by id() of the node.
         names: of the file.
         local: its own names.
-        text: makes the edits.
+        writer: rewrites the expressions.
     """
 
     def __init__(
-        self, makes: dict[int, Make], names: SemanticModel, local: TreeIndex, text: StateText
+        self, makes: dict[int, Make], names: SemanticModel, local: TreeIndex, writer: StateWriter
     ) -> None:
         self.makes = makes
         self.names = names
         self.local = local
-        self.text = text
+        self.writer = writer
         self.cells: dict[Cell, Kind] = {}
         self.scopes = {id(scope.node): scope for scope in names.scopes}
         self.uses = {id(use.node): use for use in names.uses}
@@ -131,7 +131,7 @@ class AbstractStore(ABC):
     def fail(self, node: ast.expr, why: str) -> None:
         """Give up, if all is known."""
         if self.final:
-            text = " ".join(self.text.source.segment(node).split())
+            text = " ".join(self.writer.source.shown(node).split())
             raise Unclear(f"`{text}` {why}" if len(text) < 60 else f"line {node.lineno} {why}", node)
 
     def owner(self, node: ast.Attribute, scope: Scope) -> ast.ClassDef | None:

@@ -14,6 +14,7 @@ from torchmigrate.codemods.base.unclear import Unclear
 from torchmigrate.codemods.functional_state.calls import Calls
 from torchmigrate.codemods.functional_state.cells import Cell
 from torchmigrate.codemods.functional_state.kinds import STATE, Def, Kind, Many, Model, State, merged
+from torchmigrate.rewrite.code import code
 from torchmigrate.semantics.model import Scope
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -68,10 +69,10 @@ class Expressions(Calls):
     def _display(self, node: ast.Tuple | ast.List, scope: Scope, wanted: Kind) -> Kind:
         if isinstance(wanted, State):
             if isinstance(node, ast.List) and not node.elts:
-                self.text.replace(node, "{}", self.final)
+                self.writer.replace(node, code("{}"), self.final)
                 return STATE
             if not node.elts:
-                self.text.replace(node, "{}", self.final)
+                self.writer.replace(node, code("{}"), self.final)
                 return STATE
             for item in node.elts:
                 self.read(item, scope)
@@ -90,12 +91,14 @@ class Expressions(Calls):
         index = node.slice
         if isinstance(held, State):
             if isinstance(index, ast.Name) and self.cell(index.id, scope) in self.keys:
-                self.text.replace(index, self.keys[self.cell(index.id, scope)], self.final)
+                self.writer.replace(
+                    index, code("$key", key=self.keys[self.cell(index.id, scope)]), self.final
+                )
                 return None
             self._plain(index, scope) if isinstance(index, ast.Slice) else self.read(index, scope)
             if not isinstance(node.ctx, ast.Load):
                 self.fail(node, "is changed in place")
-            self.text.listed(node.value, self.final)
+            self.writer.listed(node.value, self.final)
             return None
         if isinstance(held, Many):
             try:
@@ -243,7 +246,7 @@ class Flow(Expressions):
         wanted = self._wanted(target, scope)
         kind = self.read(value, scope, wanted)
         if isinstance(kind, State) and isinstance(target, ast.Tuple | ast.List):
-            self.text.values(value, self.final)
+            self.writer.values(value, self.final)
             kind = None
         self._store(target, kind, scope)
 
@@ -310,7 +313,7 @@ class Flow(Expressions):
         else:
             kind = self.read(node.iter, scope)
             if isinstance(kind, State):
-                self.text.values(node.iter, self.final)
+                self.writer.values(node.iter, self.final)
             elif self.tracked(kind):
                 self.fail(node.iter, "is iterated")
         self._store(node.target, None, scope)
@@ -328,8 +331,8 @@ class Flow(Expressions):
             ):
                 holder = call.func.value
                 if isinstance(holder, ast.Name) and self.cells.get(self.cell(holder.id, scope)) == STATE:
-                    key = self.text.key()
-                    self.text.append(call, key, self.final)
+                    key = self.writer.key()
+                    self.writer.append(call, key, self.final)
                     return key
         return None
 

@@ -25,7 +25,7 @@ class Comprehensions(AbstractStore):
         for number, part in enumerate(node.generators):
             kind = self.read(part.iter, inner if number else scope)
             if isinstance(kind, State):
-                self.text.values(part.iter, self.final)
+                self.writer.values(part.iter, self.final)
             elif self.tracked(kind):
                 self.fail(part.iter, "is iterated")
             for test in part.ifs:
@@ -45,13 +45,13 @@ class Comprehensions(AbstractStore):
         if len(node.generators) > 1 or part.ifs or part.is_async:
             self.fail(node, "makes the state of a model in a way that is not understood")
             return STATE
-        key = self.text.key()
+        key = self.writer.key()
         index = self._keyed(part.target, part.iter, scope, key, node.elt, inner)
         if self.tracked(self.read(node.elt, inner)):
             self.fail(node.elt, "is collected")
         if index is not None:
             self.keys.pop(index, None)
-        self.text.braces(node, whole, key, self.final)
+        self.writer.braces(node, whole, key, self.final)
         return STATE
 
     def _keyed(
@@ -72,9 +72,9 @@ class Comprehensions(AbstractStore):
                     kind = self.read(item, scope)
                     if isinstance(kind, State) and not done:
                         done = True
-                        self.text.items(item, part, key, self.final, wrapped=True)
+                        self.writer.items(item, part, key, self.final, wrapped=True)
                     elif isinstance(kind, State):
-                        self.text.values(item, self.final)
+                        self.writer.values(item, self.final)
                     elif self.tracked(kind):
                         self.fail(item, "is iterated")
                 if not done:
@@ -83,7 +83,7 @@ class Comprehensions(AbstractStore):
             if name == "range" and len(source.args) == 1 and element is not None and inner is not None:
                 return self._indexed(target, source, scope, key, element, inner)
         if isinstance(self.read(source, scope), State):
-            self.text.items(source, target, key, self.final, wrapped=False)
+            self.writer.items(source, target, key, self.final, wrapped=False)
         else:
             self.fail(source, "has no state of a model in it that could give the keys")
         return None
@@ -113,7 +113,7 @@ class Comprehensions(AbstractStore):
                     keyed += 1
                 else:
                     plain += 1
-        self.text.counted(target, source, counted, key, self.final, numbered=plain > 0)
+        self.writer.counted(target, source, counted, key, self.final, numbered=plain > 0)
         self.keys[cell] = key
         return cell
 
@@ -126,7 +126,7 @@ class Comprehensions(AbstractStore):
             kind = self.read(child, scope)
             taken_apart = isinstance(node, ast.Starred) or (isinstance(node, ast.Dict) and key == "params")
             if taken_apart and isinstance(kind, State):
-                self.text.values(child, self.final)
+                self.writer.values(child, self.final)
             elif self.tracked(kind) and not tests and not (isinstance(node, ast.UnaryOp)):
                 self.fail(child, "is used in a way that is not understood")
 

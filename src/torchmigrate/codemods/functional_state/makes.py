@@ -3,32 +3,34 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from torchmigrate.codemods.base.unclear import Unclear
 from torchmigrate.codemods.functional_state.flow import Flow
 from torchmigrate.codemods.functional_state.kinds import Make
-from torchmigrate.codemods.functional_state.text import StateText
-from torchmigrate.rewrite.lines import logical_line
+from torchmigrate.codemods.functional_state.writer import StateWriter
+from torchmigrate.rewrite.code import Code, Part, code, several
+from torchmigrate.rewrite.lines import is_alone
+from torchmigrate.rewrite.nodes import has_comment
+from torchmigrate.rewrite.statements import NewFunction, NewStatement
 from torchmigrate.source.text import Source
 
 _KEEPING = frozenset(
     ("to", "cuda", "cpu", "eval", "train", "double", "half", "float", "requires_grad_", "apply")
 )
-STEP = "    "
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
 
-class MakeText:
+class MakeWriter:
     """Writes the statements.
 
     Args:
         wrapped: the models are functions of the file, since they are used as such.
     """
 
-    def __init__(self, source: Source, text: StateText, flow: Flow, *, wrapped: bool) -> None:
+    def __init__(self, source: Source, writer: StateWriter, flow: Flow, *, wrapped: bool) -> None:
         self.source = source
-        self.text = text
+        self.writer = writer
         self.flow = flow
         self.wrapped = wrapped
 
@@ -37,78 +39,78 @@ class MakeText:
 
         Raises:
             Unclear: it is written in a way that does not allow it.
+            Crowded: as Rewriting says.
         """
-        source = self.source
         block = self.flow.local.block_of(statement)
         if block is None:
             raise Unclear("the statement cannot be rewritten", make.call)
-        line = logical_line(source, block, statement)
-        start, end = source.span(statement)
-        if line.indent is None or len(line.statements) > 1:
+        if not is_alone(self.source, block, statement):
             raise Unclear("statements share a line", make.call)
-        if "#" in source.text[start:end]:
+        if has_comment(self.source, statement):
             raise Unclear("a comment in the statement would be lost", make.call)
-        lines = self._lines(make, statement, spell)
-        newline = source.newline
-        defines = any(item.startswith("def ") for item in lines)
-        code = newline.join(
-            item and (item if not number else f"{line.indent}{item}") for number, item in enumerate(lines)
-        )
-        if defines and lines[-1].startswith(STEP):
-            if line.comment:  # it stays with the first line
-                first, rest = code[: len(lines[0])], code[len(lines[0]) :]
-                code, end = f"{first}  {line.comment}{rest}", line.end
-            following = source.text[line.after :]
-            if following.strip() and not following.startswith(("\n", "\r\n")):
-                code += newline
-        self.text.add(start, end, code)
+        self.writer.rewriting.replace_statement(statement, self._statements(make, statement, spell))
 
-    def _lines(self, make: Make, statement: ast.stmt, spell: Callable[[str], str]) -> list[str]:
-        source = self.source
-        targets, head = self._targets(make, statement)
-        names = [source.segment(item) if self._is_read(item) else "" for item in targets]
+    def _statements(self, make: Make, statement: ast.stmt, spell: Callable[[str], str]) -> list[NewStatement]:
+        targets, whole = self._targets(make, statement)
         if self.wrapped:
             self._check_loop(make, statement, targets)
         if make.ensemble:
-            return self._ensemble(make, statement, targets, names, spell)
+            return self._ensemble(make, statement, targets, spell)
         copied = self._copied(make, spell)
         if not targets:
-            base = self.text.unique("base_model", statement)
+            base = self.writer.unique("base_model", statement)
+            made: list[NewStatement] = [assigned(base, copied)]
+            model = base
             if self.wrapped:
-                function = self.text.unique("functional_model", statement)
-                made = self._function(function, base, make.states, spell)
-                return [
-                    f"{base} = {copied}",
-                    *made,
-                    f"{head}{', '.join([function, *_states(base, make.states)])}",
-                ]
-            return [f"{base} = {copied}", f"{head}{', '.join([base, *_states(base, make.states)])}"]
-        states = list(zip(names[1:], ("named_parameters", "named_buffers"), strict=False))
-        wanted = [(name, method) for name, method in states if name]
-        if not names[0] and len(wanted) == 1:
-            name, method = wanted[0]
-            return [f"{name} = dict({copied}.{method}())"]
-        base = names[0] if names[0] and not self.wrapped else self.text.unique("base_model", statement)
-        lines = [f"{base} = {copied}", *(f"{name} = dict({base}.{method}())" for name, method in wanted)]
-        if self.wrapped and names[0]:
-            if not isinstance(targets[0], ast.Name):
-                raise Unclear("an attribute holds a functional model that is used as a function", targets[0])
-            lines += self._function(names[0], base, make.states, spell)
-        return lines
+                model = self.writer.unique("functional_model", statement)
+                made.append(self._function(model, base, make.states, spell))
+            methods = ("named_parameters", "named_buffers")[: make.states]
+            states = [code("dict($base.$method())", base=base, method=method) for method in methods]
+            return [*made, result(whole, [model, *states])]
+        model_target, *rest = targets
+        kept = self._is_read(model_target)
+        wanted = [
+            (target, method)
+            for target, method in zip(rest, ("named_parameters", "named_buffers"), strict=False)
+            if self._is_read(target)
+        ]
+        if not kept and len(wanted) == 1:
+            target, method = wanted[0]
+            return [assigned(target, code("dict($model.$method())", model=copied, method=method))]
+        named = kept and not self.wrapped
+        base_model = model_target if named else self.writer.unique("base_model", statement)
+        return [
+            assigned(base_model, copied),
+            *(
+                assigned(target, code("dict($base.$method())", base=base_model, method=method))
+                for target, method in wanted
+            ),
+            *self._functions(model_target, base_model, make.states, spell),
+        ]
 
-    def _targets(self, make: Make, statement: ast.stmt) -> tuple[list[ast.expr], str]:
-        """What the result is taken apart into; the text before a result that is not taken apart."""
+    def _functions(
+        self, target: ast.expr, base: str | ast.expr, states: int, spell: Callable[[str], str]
+    ) -> list[NewStatement]:
+        """The function in the place of the functional model, if there is one."""
+        if not self.wrapped or not self._is_read(target):
+            return []
+        if not isinstance(target, ast.Name):
+            raise Unclear("an attribute holds a functional model that is used as a function", target)
+        return [self._function(target.id, base, states, spell)]
+
+    def _targets(self, make: Make, statement: ast.stmt) -> tuple[list[ast.expr], ast.expr | None]:
+        """What the result is taken apart into; else what it is assigned to (None: it is returned)."""
         if isinstance(statement, ast.Return):
-            return [], "return "
+            return [], None
         if not isinstance(statement, ast.Assign) or len(statement.targets) > 1:
             raise Unclear("the result is not assigned", make.call)
         target = statement.targets[0]
         if not isinstance(target, ast.Tuple | ast.List):
-            return [], f"{self.source.segment(target)} = "
+            return [], target
         if len(target.elts) != 1 + make.states or any(isinstance(item, ast.Starred) for item in target.elts):
-            shown = self.source.segment(target)
+            shown = self.source.shown(target)
             raise Unclear(f"`{shown}` is not a function and {make.states} of its states", target)
-        return list(target.elts), ""
+        return list(target.elts), None
 
     def _check_loop(self, make: Make, statement: ast.stmt, targets: list[ast.expr]) -> None:
         """Refuse a function that outlives a turn of a loop: it would call the model of the last turn."""
@@ -137,51 +139,46 @@ class MakeText:
                 raise Unclear("it is made in a loop, and kept", make.call)
 
     def _ensemble(
-        self,
-        make: Make,
-        statement: ast.stmt,
-        targets: list[ast.expr],
-        names: list[str],
-        spell: Callable[[str], str],
-    ) -> list[str]:
+        self, make: Make, statement: ast.stmt, targets: list[ast.expr], spell: Callable[[str], str]
+    ) -> list[NewStatement]:
         if not targets:
             raise Unclear("the result is not taken apart where it is made", make.call)
-        lines, models = self._members(make, statement, kept=bool(names[0]))
-        shown = [self.source.segment(item) for item in targets]
-        lines.append(f"{', '.join(shown[1:])} = {spell('torch.func.stack_module_state')}({models})")
-        if not names[0]:
-            return lines
-        base = names[0] if not self.wrapped else self.text.unique("base_model", statement)
-        lines.append(f'{base} = {spell("copy.deepcopy")}({models}[0]).to("meta")')
-        if self.wrapped:
-            if not isinstance(targets[0], ast.Name):
-                raise Unclear("an attribute holds a functional model that is used as a function", targets[0])
-            lines += self._function(names[0], base, make.states, spell)
-        return lines
+        kept = self._is_read(targets[0])
+        made, models = self._members(make, statement, kept=kept)
+        made.append(assigned(several(targets[1:]), stacked_models(models, spell)))
+        if not kept:
+            return made
+        base = targets[0] if not self.wrapped else self.writer.unique("base_model", statement)
+        made.append(assigned(base, skeleton(models, spell)))
+        return [*made, *self._functions(targets[0], base, make.states, spell)]
 
-    def _members(self, make: Make, statement: ast.stmt, *, kept: bool) -> tuple[list[str], str]:
-        """The models of an ensemble as an expression that may stand twice, after the lines that it needs.
+    def _members(
+        self, make: Make, statement: ast.stmt, *, kept: bool
+    ) -> tuple[list[NewStatement], str | ast.expr]:
+        """The models of an ensemble as an expression that may stand twice, after what that needs.
 
         kept: it will stand twice.
         """
         if make.call.keywords or len(make.call.args) != 1 or isinstance(make.call.args[0], ast.Starred):
             raise Unclear("the models are not given as one list", make.call)
-        models = self.source.segment(make.call.args[0])
-        if not kept or isinstance(make.call.args[0], ast.Name | ast.Attribute):
+        models = make.call.args[0]
+        if not kept or isinstance(models, ast.Name | ast.Attribute):
             return [], models
-        name = self.text.unique(self.text.fresh("models", "members", "ensemble_members"), statement)
-        return [f"{name} = {models}"], name
+        name = self.writer.unique(self.writer.fresh("models", "members", "ensemble_members"), statement)
+        return [assigned(name, models)], name
 
-    def _function(self, name: str, base: str, states: int, spell: Callable[[str], str]) -> list[str]:
+    def _function(
+        self, name: str, base: str | ast.expr, states: int, spell: Callable[[str], str]
+    ) -> NewFunction:
         """A function in the place of the functional model."""
-        given = "params" if states == 1 else "params, buffers"
-        state = "params" if states == 1 else "(params, buffers)"
-        call = spell("torch.func.functional_call")
-        return [
-            "",
-            f"def {name}({given}, *args, **kwargs):",
-            f"{STEP}return {call}({base}, {state}, args, kwargs)",
-        ]
+        given = ["params", "buffers"][:states]
+        call = code(
+            "return $f($base, $state, args, kwargs)",
+            f=spell("torch.func.functional_call"),
+            base=base,
+            state=several(given),
+        )
+        return NewFunction(name, (*given, "*args", "**kwargs"), (call,))
 
     def _is_read(self, target: ast.expr) -> bool:
         if not isinstance(target, ast.Name):
@@ -204,12 +201,13 @@ class MakeText:
             raise Unclear("`disable_autograd_tracking` is no literal", call)
         return model, frozen is not None and bool(frozen.value)
 
-    def _copied(self, make: Make, spell: Callable[[str], str]) -> str:
+    def _copied(self, make: Make, spell: Callable[[str], str]) -> Code:
         """A model of its own, as `make_functional` made one."""
         model, frozen = self._module(make)
-        text = self.source.segment(model)
-        made = text if self._is_new(model) else f"{spell('copy.deepcopy')}({text})"
-        return made + (".requires_grad_(False)" if frozen else "")
+        made = code("$x", x=model)
+        if not self._is_new(model):
+            made = code("$f($x)", f=spell("copy.deepcopy"), x=model)
+        return code("$x.requires_grad_(False)", x=made) if frozen else made
 
     def _is_new(self, node: ast.expr) -> bool:
         """Whether nobody else has the object: a copy, or made on the spot."""
@@ -230,5 +228,21 @@ class MakeText:
         return False
 
 
-def _states(base: str, count: int) -> list[str]:
-    return [f"dict({base}.{method}())" for method in ("named_parameters", "named_buffers")[:count]]
+def assigned(target: Part, value: Part) -> Code:
+    return code("$target = $value", target=target, value=value)
+
+
+def result(target: ast.expr | None, values: Sequence[Part]) -> Code:
+    """Values assigned to a target; None: returned."""
+    if target is None:
+        return code("return $values", values=several(values))
+    return assigned(target, several(values))
+
+
+def stacked_models(models: Part, spell: Callable[[str], str]) -> Code:
+    return code("$f($models)", f=spell("torch.func.stack_module_state"), models=models)
+
+
+def skeleton(models: Part, spell: Callable[[str], str]) -> Code:
+    """A model without tensors of its own, in which those of all others are put."""
+    return code('$f($models[0]).to("meta")', f=spell("copy.deepcopy"), models=models)

@@ -12,17 +12,18 @@ from dataclasses import dataclass, field
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.findings import finding_at
-from torchmigrate.codemods.base.placing import use_at
 from torchmigrate.codemods.base.unclear import Unclear
 from torchmigrate.codemods.functional_state.flow import Flow
 from torchmigrate.codemods.functional_state.kinds import Make
-from torchmigrate.codemods.functional_state.makes import MakeText
-from torchmigrate.codemods.functional_state.text import StateText
-from torchmigrate.codemods.functional_state.tuples import TupleText
+from torchmigrate.codemods.functional_state.makes import MakeWriter
+from torchmigrate.codemods.functional_state.tuples import TupleWriter
+from torchmigrate.codemods.functional_state.writer import StateWriter
 from torchmigrate.findings import Applicability, DroppedUse, Edit, Finding, Fix, because
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.imports.planner import Refusal
+from torchmigrate.rewrite.placing import use_at
+from torchmigrate.rewrite.statements import Crowded
 from torchmigrate.semantics.flow.tree_index import TreeIndex
 from torchmigrate.semantics.model import Binding, Role, Use, Via
 from torchmigrate.versions.range import applicability
@@ -174,12 +175,12 @@ def _flow(uses: dict[int, Use], file: FileContext, local: TreeIndex) -> tuple[di
     Raises:
         Unclear: it is not certain that the functions are those of functorch.
     """
-    text = StateText(file.source, local, file.names.tree)
+    writer = StateWriter(file.source, local, file.names.tree)
     makes: dict[int, Make] = {}
     for key, use in uses.items():
         assert use.call is not None, "only calls are collected"
         makes[key] = Make(use.call, maker(use), use.candidates[0].endswith("combine_state_for_ensemble"))
-    return makes, Flow(makes, file.names, local, text)
+    return makes, Flow(makes, file.names, local, writer)
 
 
 def _check_uses(uses: dict[int, Use]) -> None:
@@ -229,8 +230,8 @@ def _attempt(uses: dict[int, Use], file: FileContext, local: TreeIndex) -> Group
         _check_uses(uses)
         group.calls = list(dict.fromkeys(flow.calls))
         _write(group, makes, flow, file)
-    except Unclear as error:
-        group.reason, group.blocking = str(error), error.node
+    except (Unclear, Crowded) as error:
+        group.reason, group.blocking = str(error), getattr(error, "node", None)
         group.calls = group.calls or list(dict.fromkeys(flow.calls))
         group.edits = ()
     return group
@@ -247,16 +248,16 @@ def _with_tuples(
     try:
         _check_uses(uses)
         _check_types(file)
-        writer = TupleText(file.source, flow.text, flow)
+        writer = TupleWriter(file.source, flow.writer, flow)
         for key, make in makes.items():
             statement = local.statement_of(make.call)
             if not isinstance(statement, ast.Assign | ast.Return) or statement.value is not make.call:
                 raise Unclear("the result is not assigned", make.call)
             writer.write(make, statement, _speller(uses[key], file, extra))
-    except Unclear as error:
-        group.reason, group.blocking = str(error), error.node
+        group.edits = tuple(sorted([*flow.writer.rewriting.edits(), *extra]))
+    except (Unclear, Crowded) as error:
+        group.reason, group.blocking = str(error), getattr(error, "node", None)
         return group
-    group.edits = tuple(sorted([*flow.text.edits, *extra]))
     group.releases = _releases(uses, file)
     return group
 
@@ -298,20 +299,22 @@ def _write(group: Group, makes: dict[int, Make], flow: Flow, file: FileContext) 
 
     Raises:
         Unclear: a name cannot be imported, or the text does not allow it.
+        Crowded: as Rewriting says.
     """
-    text = flow.text
+    states = flow.writer
     extra: dict[Edit, None] = {}
-    if flow.as_value and text.module_methods:
-        raise Unclear("a functional model is a function here and a module there", text.module_methods[0])
+    if flow.as_value and states.module_methods:
+        raise Unclear("a functional model is a function here and a module there", states.module_methods[0])
     _check_types(file)
-    writer = MakeText(file.source, text, flow, wrapped=flow.as_value)
+    writer = MakeWriter(file.source, states, flow, wrapped=flow.as_value)
     for key, make in makes.items():
         statement = flow.made.get(key)
         if statement is None:
             raise Unclear("the result is not assigned", make.call)
         writer.write(make, statement, _speller(group.makes[key], file, extra))
     if not flow.as_value:
-        for call in group.calls:
+        # From the outer to the inner ones: what both put at one place is in this order.
+        for call in sorted(group.calls, key=lambda call: (call.lineno, call.col_offset, -len(call.args))):
             statement = flow.local.statement_of(call)
             block = flow.local.block_of(statement) if statement is not None else None
             if statement is None or block is None or flow.local.in_fstring(call):
@@ -319,8 +322,8 @@ def _write(group: Group, makes: dict[int, Make], flow: Flow, file: FileContext) 
             scope = flow.scope_of(call)
             function = _spelled(CALL, use_at(CALL, statement, [block], scope, file), file, extra)
             kind = flow.read(call.func, scope)
-            problem = text.functional_call(call, function, getattr(kind, "states", 1))
+            problem = states.functional_call(call, function, getattr(kind, "states", 1))
             if problem:
                 raise Unclear(f"the call {problem}", call)
-    group.edits = tuple(sorted([*text.edits, *extra]))
+    group.edits = tuple(sorted([*states.rewriting.edits(), *extra]))
     group.releases = _releases(group.makes, file)

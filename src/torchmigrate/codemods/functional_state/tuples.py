@@ -6,30 +6,39 @@ The call of the model makes the dict, so that nothing else in this file or anoth
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from torchmigrate.codemods.base.unclear import Unclear
 from torchmigrate.codemods.functional_state.cells import Cell
 from torchmigrate.codemods.functional_state.flow import Flow
 from torchmigrate.codemods.functional_state.kinds import Make
-from torchmigrate.codemods.functional_state.makes import STEP, MakeText
-from torchmigrate.codemods.functional_state.text import StateText
+from torchmigrate.codemods.functional_state.makes import (
+    MakeWriter,
+    assigned,
+    result,
+    skeleton,
+    stacked_models,
+)
+from torchmigrate.codemods.functional_state.writer import StateWriter
+from torchmigrate.rewrite.code import Code, code, several
+from torchmigrate.rewrite.statements import NewFunction, NewStatement
 from torchmigrate.source.text import Source
 
 _MODULE_PARTS = frozenset(("stateless_model", "param_names", "buffer_names", "names_map", "all_names_map"))
+_METHODS = (("named_parameters", "parameters"), ("named_buffers", "buffers"))
 _DEEPEST = 8  # classes may inherit from themselves, in a file that nobody can run
 _MODES = frozenset(("eval", "train"))  # done to a module in place
 
 
-class TupleText(MakeText):
+class TupleWriter(MakeWriter):
     """Writes the statements.
 
     Raises:
         Unclear: something is done with the models that needs an object of functorch, or a module.
     """
 
-    def __init__(self, source: Source, text: StateText, flow: Flow) -> None:
-        super().__init__(source, text, flow, wrapped=True)
+    def __init__(self, source: Source, writer: StateWriter, flow: Flow) -> None:
+        super().__init__(source, writer, flow, wrapped=True)
         self.mentions = flow.models()
         for name in sorted(_MODULE_PARTS):
             of_file = any(isinstance(item.ctx, ast.Store) for item in flow.local.attributes(name))
@@ -49,8 +58,8 @@ class TupleText(MakeText):
                 if given and name.startswith("torch.nn."):
                     raise Unclear(f"`{name}` takes a module, and the model would be a function", mention)
 
-    def _lines(self, make: Make, statement: ast.stmt, spell: Callable[[str], str]) -> list[str]:
-        targets, head = self._targets(make, statement)
+    def _statements(self, make: Make, statement: ast.stmt, spell: Callable[[str], str]) -> list[NewStatement]:
+        targets, whole = self._targets(make, statement)
         if isinstance(self.flow.local.function_of(statement), ast.ClassDef):
             raise Unclear("it is made in a class, whose names a function in it cannot see", make.call)
         model = targets[0] if targets else None
@@ -59,83 +68,99 @@ class TupleText(MakeText):
         if model is not None and not self._is_read(model):
             return self._states_only(make, statement, targets, spell)
         self._check_loop(make, statement, targets)
-        base = self.text.unique("base_model", statement)
+        base = self.writer.unique("base_model", statement)
         before, states = self._state(make, statement, base, spell)
         wanted = ["param_names", "buffer_names"][: make.states]
-        names = [self.text.unique(name, statement) for name in wanted]
-        given = ["params", "buffers"][: make.states]
+        names = [self.writer.unique(name, statement) for name in wanted]
         function = (
-            model.id if isinstance(model, ast.Name) else self.text.unique("functional_model", statement)
+            model.id if isinstance(model, ast.Name) else self.writer.unique("functional_model", statement)
         )
-        pairs = [f"dict(zip({name}, {state}))" for name, state in zip(names, given, strict=True)]
-        state = pairs[0] if len(pairs) == 1 else "state"
-        lines = [
+        made = [
             *before,
-            *(f"{name} = {text}" for name, (text, _) in zip(names, states, strict=True)),
-            "",
-            f"def {function}({', '.join(given)}, *args, **kwargs):",
-            *([f"{STEP}state = ({', '.join(pairs)})"] if len(pairs) > 1 else []),
-            f"{STEP}return {spell('torch.func.functional_call')}({base}, {state}, args, kwargs)",
-            "",
+            *(assigned(name, listed) for name, (listed, _) in zip(names, states, strict=True)),
+            self._keyed_function(function, base, names, spell),
         ]
-        values = [f"tuple({text})" for _, text in states]
+        values = [code("tuple($x)", x=tensors) for _, tensors in states]
         if not targets:
-            return [*lines, f"{head}{', '.join([function, *values])}"]
+            return [*made, result(whole, [function, *values])]
         if model is not None and not isinstance(model, ast.Name):
-            lines.append(f"{self.source.segment(model)} = {function}")
+            made.append(assigned(model, function))
         for target, value in zip(targets[1:], values, strict=True):
             if self._is_read(target):
-                lines.append(f"{self.source.segment(target)} = {value}")
-        if not lines[-1]:
-            lines.pop()
+                made.append(assigned(target, value))
         if model is not None:
             self._modes(model, statement, base)
-        return lines
+        return made
+
+    def _keyed_function(
+        self, name: str, base: str, names: Sequence[str], spell: Callable[[str], str]
+    ) -> NewFunction:
+        """The function that is called with tuples. names: the variables with the keys of each."""
+        given = ["params", "buffers"][: len(names)]
+        pairs = [code("dict(zip($x, $y))", x=keys, y=state) for keys, state in zip(names, given, strict=True)]
+        made = [] if len(pairs) == 1 else [code("state = ($x)", x=several(pairs))]
+        call = code(
+            "return $f($base, $state, args, kwargs)",
+            f=spell("torch.func.functional_call"),
+            base=base,
+            state="state" if made else pairs[0],
+        )
+        return NewFunction(name, (*given, "*args", "**kwargs"), (*made, call))
 
     def _states_only(
         self, make: Make, statement: ast.stmt, targets: list[ast.expr], spell: Callable[[str], str]
-    ) -> list[str]:
-        """The lines where nobody calls the model."""
+    ) -> list[NewStatement]:
+        """The statements where nobody calls the model."""
         states = list(zip(targets[1:], ("parameters", "buffers"), strict=False))
         wanted = [(target, method) for target, method in states if self._is_read(target)]
         if make.ensemble:
             return self._stacked_only(make, statement, targets, spell)
-        copied = self._copied(make, spell)
-        if len(wanted) == 1:
-            return [f"{self.source.segment(wanted[0][0])} = tuple({copied}.{wanted[0][1]}())"]
-        base = self.text.unique("base_model", statement)
-        rest = [f"{self.source.segment(target)} = tuple({base}.{method}())" for target, method in wanted]
-        return [f"{base} = {copied}", *rest]
+        base: str | Code = self._copied(make, spell)
+        made: list[NewStatement] = []
+        if len(wanted) != 1:
+            name = self.writer.unique("base_model", statement)
+            made.append(assigned(name, base))
+            base = name
+        for target, method in wanted:
+            made.append(assigned(target, code("tuple($base.$method())", base=base, method=method)))
+        return made
 
     def _stacked_only(
         self, make: Make, statement: ast.stmt, targets: list[ast.expr], spell: Callable[[str], str]
-    ) -> list[str]:
-        """The lines where nobody calls the model of an ensemble."""
-        lines, models = self._members(make, statement, kept=False)
-        stacked = f"{spell('torch.func.stack_module_state')}({models})"
+    ) -> list[NewStatement]:
+        """The statements where nobody calls the model of an ensemble."""
+        made, models = self._members(make, statement, kept=False)
+        stacked = stacked_models(models, spell)
         wanted = [(number, target) for number, target in enumerate(targets[1:]) if self._is_read(target)]
         if len(wanted) != 1:
-            names = [self.text.unique(f"stacked_{name}", statement) for name in ("params", "buffers")]
-            lines.append(f"{', '.join(names)} = {stacked}")
-            values = [(target, f"{names[number]}.values()") for number, target in wanted]
+            names = [self.writer.unique(f"stacked_{name}", statement) for name in ("params", "buffers")]
+            made.append(assigned(several(names), stacked))
+            values = [(target, code("$x.values()", x=names[number])) for number, target in wanted]
         else:
-            values = [(target, f"{stacked}[{number}].values()") for number, target in wanted]
-        return [*lines, *(f"{self.source.segment(target)} = tuple({value})" for target, value in values)]
+            values = [
+                (target, code("$x[$number].values()", x=stacked, number=str(number)))
+                for number, target in wanted
+            ]
+        return [*made, *(assigned(target, code("tuple($x)", x=value)) for target, value in values)]
 
     def _state(
         self, make: Make, statement: ast.stmt, base: str, spell: Callable[[str], str]
-    ) -> tuple[list[str], list[tuple[str, str]]]:
-        """The lines that make the model, and how to get names and tensors of each state."""
+    ) -> tuple[list[NewStatement], list[tuple[Code, Code]]]:
+        """The statements that make the model, and how to get names and tensors of each state."""
         if not make.ensemble:
-            methods = ("parameters", "buffers")[: make.states]
-            return [f"{base} = {self._copied(make, spell)}"], [
-                (f"[name for name, _ in {base}.named_{method}()]", f"{base}.{method}()") for method in methods
+            states = [
+                (
+                    code("[name for name, _ in $base.$named()]", base=base, named=named),
+                    code("$base.$method()", base=base, method=method),
+                )
+                for named, method in _METHODS[: make.states]
             ]
-        lines, models = self._members(make, statement, kept=True)
-        stacked = [self.text.unique(f"stacked_{name}", statement) for name in ("params", "buffers")]
-        lines.append(f"{', '.join(stacked)} = {spell('torch.func.stack_module_state')}({models})")
-        lines.append(f'{base} = {spell("copy.deepcopy")}({models}[0]).to("meta")')
-        return lines, [(f"list({name})", f"{name}.values()") for name in stacked]
+            return [assigned(base, self._copied(make, spell))], states
+        made, models = self._members(make, statement, kept=True)
+        stacked = [self.writer.unique(f"stacked_{name}", statement) for name in ("params", "buffers")]
+        made.append(assigned(several(stacked), stacked_models(models, spell)))
+        made.append(assigned(base, skeleton(models, spell)))
+        return made, [(code("list($x)", x=name), code("$x.values()", x=name)) for name in stacked]
 
     def _modes(self, model: ast.expr, statement: ast.stmt, base: str) -> None:
         """`fmodel.eval()` becomes `base_model.eval()` where both names are in reach.
@@ -147,7 +172,7 @@ class TupleText(MakeText):
         end = source.span(statement)[1]
         for mention in self.mentions:
             part = local.parent(mention)
-            if not isinstance(part, ast.Attribute) or source.segment(mention) != source.segment(model):
+            if not isinstance(part, ast.Attribute) or ast.unparse(mention) != ast.unparse(model):
                 continue
             if isinstance(model, ast.Name) and self._cell(mention) != self._cell(model):
                 continue
@@ -156,18 +181,18 @@ class TupleText(MakeText):
                 continue  # the model that it is made of had the same name
             made = [
                 item
-                for item in local.named(source.segment(model))
+                for item in local.named(ast.unparse(model))
                 if isinstance(item.ctx, ast.Store) and self._cell(item) == self._cell(model)
             ]
             called = isinstance(local.parent(part), ast.Call)
             if not here or len(made) > 1 or not called or part.attr not in _MODES:
-                shown = source.segment(part)
+                shown = source.shown(part)
                 raise Unclear(f"`{shown}` needs a module, and the model would be a function", part)
-            self.text.replace(mention, base, True)
+            self.writer.replace(mention, code("$base", base=base), True)
 
     def _check_submodule(self, target: ast.Attribute, statement: ast.stmt) -> None:
         if self._in_module(statement):
-            shown = self.source.segment(target)
+            shown = self.source.shown(target)
             raise Unclear(f"`{shown}` is a submodule, and follows `train()`; a function would not", target)
 
     def _in_module(self, statement: ast.stmt) -> bool:
@@ -187,7 +212,7 @@ class TupleText(MakeText):
         return False
 
     def _cell(self, node: ast.expr) -> Cell:
-        return self.flow.cell(self.source.segment(node), self.flow.scope_of(node))
+        return self.flow.cell(ast.unparse(node), self.flow.scope_of(node))
 
 
 def _holds(argument: ast.expr, mention: ast.expr) -> bool:

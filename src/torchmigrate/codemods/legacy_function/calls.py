@@ -3,53 +3,53 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from torchmigrate.codemods.base.unclear import Unclear
 from torchmigrate.codemods.legacy_function.classes import LegacyClass, Parameter, is_literal
-from torchmigrate.findings import Edit
-from torchmigrate.rewrite.lines import line_start, logical_line
-from torchmigrate.rewrite.parentheses import arguments_start, behind_closers
+from torchmigrate.rewrite.calls import CallEditor, arguments_removed
+from torchmigrate.rewrite.code import Code, code
+from torchmigrate.rewrite.lines import is_alone
+from torchmigrate.rewrite.nodes import has_comment, replaced_around
+from torchmigrate.rewrite.statements import Rewriting
 from torchmigrate.semantics.flow.tree_index import TreeIndex
-from torchmigrate.source.text import Source
 
 
 class CallSites:
-    """Reads every mention of a class, and makes the edits of its calls.
+    """Reads every mention of a class, and rewrites its calls.
 
     Args:
         found: the class, of which the name means nothing else anywhere in the file.
     """
 
-    def __init__(self, found: LegacyClass, source: Source, local: TreeIndex) -> None:
+    def __init__(self, found: LegacyClass, rewriting: Rewriting, local: TreeIndex) -> None:
         self.found = found
-        self.source = source
+        self.rewriting = rewriting
+        self.source = rewriting.source
         self.local = local
         self.places: list[ast.expr] = []  # where an object is made or called
 
-    def edits(self) -> list[Edit]:
-        """The edits of all calls.
+    def write(self) -> None:
+        """Rewrite all calls.
 
         Raises:
             Unclear: the class is used in another way.
+            Crowded: as Rewriting says.
         """
-        made: dict[Edit, None] = {}
         for node in self.local.named(self.found.node.name):
-            if self._is_own_super(node):
-                continue
-            made.update(dict.fromkeys(self._mention(node)))
-        return list(made)
+            if not self._is_own_super(node):
+                self._mention(node)
 
     def _is_own_super(self, node: ast.Name) -> bool:
         return any(self.local.statement_of(node) is item for item in self.found.dropped)
 
-    def _mention(self, node: ast.Name) -> list[Edit]:
+    def _mention(self, node: ast.Name) -> None:
         name = node.id
         if self.local.in_fstring(node):
             raise Unclear(f"`{name}` is used in an f-string")
         maker = self.local.parent(node)
         if isinstance(maker, ast.Attribute) and maker.attr in self.found.statics | self.found.attributes:
-            return []
+            return
         if isinstance(maker, ast.Attribute) and maker.attr == "apply":
             raise Unclear(f"`{name}.apply` is called beside `{name}(...)`")
         if not isinstance(maker, ast.Call) or maker.func is not node:
@@ -58,26 +58,25 @@ class CallSites:
         outer = self.local.parent(maker)
         if isinstance(outer, ast.Call) and outer.func is maker:
             given = self._given(maker)
-            return [*self._apply(node, maker), *self._extended(outer, given)]
+            self._apply(node, maker)
+            self._extend(outer, list(map(_value, given)))
+            return
         if isinstance(outer, ast.Assign) and outer.value is maker and len(outer.targets) == 1:
             check_fresh(self.found)
             target = outer.targets[0]
             if isinstance(target, ast.Name):
-                return self._variable(node, maker, outer, target)
+                self._variable(node, maker, target)
+                return
             if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
-                return self._attribute(node, maker, outer, target)
+                self._attribute(node, maker, outer, target)
+                return
         raise Unclear(f"an object of `{name}` is handed on")
 
-    def _apply(self, node: ast.Name, maker: ast.Call) -> Iterator[Edit]:
-        end, stop = self.source.span(node)[1], self.source.span(maker)[1]
-        if "#" in self.source.text[end:stop]:
+    def _apply(self, node: ast.Name, maker: ast.Call) -> None:
+        if has_comment(self.source, maker):
             raise Unclear("a comment between arguments would be lost")
-        opening = arguments_start(maker, self.source) - 1
-        if self.source.text[end:opening].strip():  # the name is in parentheses
-            yield Edit(end, end, ".apply")
-            yield Edit(opening, stop, "")
-        else:
-            yield Edit(end, stop, ".apply")
+        self.rewriting.record(replaced_around(self.source, node, code("$f.apply", f=node), kept=node))
+        self.rewriting.record(arguments_removed(self.source, maker))
 
     def _given(self, maker: ast.Call) -> list[ast.expr | Parameter]:
         """What the settings are in a call of the class; a parameter stands for its default."""
@@ -106,14 +105,7 @@ class CallSites:
             raise Unclear("a default of `__init__` is not a literal")
         return found
 
-    def _text(self, item: ast.expr | Parameter) -> str:
-        if isinstance(item, Parameter):
-            assert item.default is not None, "checked before"
-            return item.default
-        text = self.source.segment(item)
-        return f"({text})" if isinstance(item, ast.NamedExpr | ast.GeneratorExp) and text[0] != "(" else text
-
-    def _extended(self, call: ast.Call, given: Sequence[ast.expr | Parameter]) -> Iterator[Edit]:
+    def _extend(self, call: ast.Call, given: Sequence[Code]) -> None:
         """The settings as further arguments of a call."""
         count = len(call.args)
         if call.keywords:
@@ -127,22 +119,18 @@ class CallSites:
             return
         if any(isinstance(item, ast.GeneratorExp) for item in call.args):
             raise Unclear("an input is a generator")
-        code = ", ".join(map(self._text, given))
-        text = self.source.text
+        editor = CallEditor(self.source, call)
         if self.found.first or not call.args:
-            at = arguments_start(call, self.source)
-            gap = "" if text[at].isspace() else " "
-            yield Edit(at, at, f"{code},{gap}" if call.args else code)
-            return
-        last = call.args[-1]
-        at = behind_closers(self.source.span(last)[1], self.source.span(call)[1] - 1, text)
-        yield Edit(at, at, f", {code}")
+            for value in reversed(given):
+                editor.insert(value)
+        else:
+            for value in given:
+                editor.add_behind(call.args[-1], value)
+        self.rewriting.record(editor.edits())
 
     # ---- objects in variables ------------------------------------------------------------------------
 
-    def _variable(
-        self, node: ast.Name, maker: ast.Call, statement: ast.Assign, target: ast.Name
-    ) -> list[Edit]:
+    def _variable(self, node: ast.Name, maker: ast.Call, target: ast.Name) -> None:
         """`f = MyF(a)` with `f(x)` everywhere behind it."""
         name = target.id
         if len(self.local.binders(name)) != 1:
@@ -153,19 +141,18 @@ class CallSites:
                 raise Unclear(
                     f"an argument of `{self.found.node.name}(...)` may change before `{name}` is called"
                 )
-        edits = list(self._apply(node, maker))
+        self._apply(node, maker)
+        values = list(map(_value, given))
         for mention in self.local.named(name):
-            if mention is target:
-                continue
-            edits += self._called(mention, given, f"`{name}`")
-        return edits
+            if mention is not target:
+                self._called(mention, values, f"`{name}`")
 
-    def _called(self, mention: ast.expr, given: Sequence[ast.expr | Parameter], what: str) -> list[Edit]:
+    def _called(self, mention: ast.expr, given: Sequence[Code], what: str) -> None:
         call = self.local.parent(mention)
         if not isinstance(call, ast.Call) or call.func is not mention:
             raise Unclear(f"{what} is handed on")
         self.places.append(call)
-        return list(self._extended(call, given))
+        self._extend(call, given)
 
     def _lasts(self, item: ast.expr, maker: ast.Call) -> bool:
         """Whether an expression means the same wherever the object is called."""
@@ -184,43 +171,40 @@ class CallSites:
 
     def _attribute(
         self, node: ast.Name, maker: ast.Call, statement: ast.Assign, target: ast.Attribute
-    ) -> list[Edit]:
+    ) -> None:
         """`self.f = MyF(a)` with `self.f(x)` in the methods of the class."""
         name, owner = target.attr, self._class_of(target)
         if owner is None:
-            raise Unclear(f"`{self.source.segment(target)}` is no attribute of `self`")
-        given = self._given(maker)
-        block = self.local.block_of(statement)
-        values, before = [], list[str]()
-        for number, item in enumerate(given):
-            if isinstance(item, Parameter) or is_literal(item):
-                values.append(self._text(item))
-                continue
-            kept = self._kept(item, block or [], owner)
-            if kept is None:
-                kept = f"self.{self.found.parameters[number].name}"
-                if self._stores(self.found.parameters[number].name, owner, read=True):
-                    raise Unclear(f"there is no name for an argument of `{self.found.node.name}(...)`")
-                before.append(f"{kept} = {self._text(item)}")
-            values.append(kept)
-        edits = list(self._apply(node, maker))
-        if before:
-            line = logical_line(self.source, block or [statement], statement)
-            if line.indent is None or len(line.statements) > 1:
-                raise Unclear("statements share a line")
-            start = line_start(self.source.text, self.source.span(statement)[0])
-            code = "".join(f"{line.indent}{item}{self.source.newline}" for item in before)
-            edits.append(Edit(start, start, code))
-        texts = [Parameter("", "", value, True) for value in values]
+            raise Unclear(f"`{self.source.shown(target)}` is no attribute of `self`")
+        values = [
+            self._lasting(number, item, statement, owner) for number, item in enumerate(self._given(maker))
+        ]
+        self._apply(node, maker)
         for mention in self.local.attributes(name):
             if mention is target:
                 continue
-            if self._class_of(mention) is not owner:
-                if self._is_of_another(mention, bool(texts)):
-                    continue
+            if self._class_of(mention) is owner:
+                self._called(mention, values, f"`self.{name}`")
+            elif not self._is_of_another(mention, bool(values)):
                 raise Unclear(f"`.{name}` is used outside of its class")
-            edits += self._called(mention, texts, f"`self.{name}`")
-        return edits
+
+    def _lasting(
+        self, number: int, item: ast.expr | Parameter, statement: ast.Assign, owner: ast.ClassDef
+    ) -> Code:
+        """A setting as all methods of a class can read it; what only stands here is kept in an attribute."""
+        if isinstance(item, Parameter) or is_literal(item):
+            return _value(item)
+        block = self.local.block_of(statement) or [statement]
+        kept = self._kept(item, block, owner)
+        if kept is None:
+            name = self.found.parameters[number].name
+            kept = f"self.{name}"
+            if self._stores(name, owner, read=True):
+                raise Unclear(f"there is no name for an argument of `{self.found.node.name}(...)`")
+            if not is_alone(self.source, block, statement):
+                raise Unclear("statements share a line")
+            self.rewriting.add_before(statement, code("$kept = $value", kept=kept, value=item))
+        return code("$kept", kept=kept)
 
     def _is_of_another(self, mention: ast.Attribute, changes: bool) -> bool:
         """Whether `x.sign` is a method of a tensor, say, or it makes no difference."""
@@ -279,3 +263,10 @@ def check_fresh(found: LegacyClass) -> None:
 
 def _same_place(target: ast.Attribute, item: ast.expr) -> bool:
     return isinstance(item, ast.Attribute) and ast.unparse(target) == ast.unparse(item)
+
+
+def _value(item: ast.expr | Parameter) -> Code:
+    """What is given, or the default."""
+    value = item.default if isinstance(item, Parameter) else item
+    assert value is not None, "checked before"
+    return code("($x)" if isinstance(value, ast.NamedExpr) else "$x", x=value)

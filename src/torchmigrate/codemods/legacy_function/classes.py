@@ -24,9 +24,13 @@ class Parameter:
     """A parameter of `__init__`, which becomes one of `forward`."""
 
     name: str
-    text: str  # with annotation, without default
-    default: str | None
-    literal: bool  # the default means the same everywhere
+    annotation: ast.expr | None
+    default: ast.expr | None
+
+    @property
+    def literal(self) -> bool:
+        """Whether the default means the same everywhere."""
+        return self.default is not None and is_literal(self.default)
 
 
 @dataclass(eq=False, slots=True)
@@ -86,12 +90,11 @@ def self_name(method: Method) -> str:
     return arguments[0].arg
 
 
-def read_class(node: ast.ClassDef, text_of: dict[ast.AST, str], local: TreeIndex) -> LegacyClass:
+def read_class(node: ast.ClassDef, local: TreeIndex) -> LegacyClass:
     """Take a class apart.
 
     Args:
         node: a class for which `legacy_forward` finds something.
-        text_of: the source of its parameters' annotations and defaults.
         local: the names of the file.
 
     Raises:
@@ -136,7 +139,7 @@ def read_class(node: ast.ClassDef, text_of: dict[ast.AST, str], local: TreeIndex
     )
     _read_forward(found)
     if init is not None:
-        _read_init(found, init, text_of, local)
+        _read_init(found, init, local)
     _check_state(found, local)
     return found
 
@@ -163,7 +166,7 @@ def _read_forward(found: LegacyClass) -> None:
     found.first = found.varargs or bool(arguments.defaults)
 
 
-def _read_init(found: LegacyClass, init: Method, text_of: dict[ast.AST, str], local: TreeIndex) -> None:
+def _read_init(found: LegacyClass, init: Method, local: TreeIndex) -> None:
     arguments = init.args
     if arguments.vararg or arguments.kwarg or arguments.posonlyargs or init.decorator_list:
         raise Unclear("`__init__` takes any arguments")
@@ -175,17 +178,7 @@ def _read_init(found: LegacyClass, init: Method, text_of: dict[ast.AST, str], lo
         *zip(plain, defaults[-len(plain) :] if plain else [], strict=True),
         *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True),
     ):
-        text = argument.arg
-        if argument.annotation is not None:
-            text += f": {text_of[argument.annotation]}"
-        found.parameters.append(
-            Parameter(
-                argument.arg,
-                text,
-                text_of[default] if default is not None else None,
-                default is not None and is_literal(default),
-            )
-        )
+        found.parameters.append(Parameter(argument.arg, argument.annotation, default))
     required_after = False
     for parameter in reversed(found.parameters):
         if parameter.default is None:

@@ -10,10 +10,12 @@ from torchmigrate.codemods.base.findings import finding_at
 from torchmigrate.codemods.base.unclear import Unclear
 from torchmigrate.codemods.legacy_function.calls import CallSites, check_fresh
 from torchmigrate.codemods.legacy_function.classes import LegacyClass, is_static, legacy_forward, read_class
-from torchmigrate.codemods.legacy_function.edits import ClassEdits
-from torchmigrate.findings import Applicability, Edit, Finding, Fix, Reason, because
+from torchmigrate.codemods.legacy_function.methods import ClassRewriting
+from torchmigrate.findings import Applicability, Finding, Fix, Reason, because
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
+from torchmigrate.rewrite.nodes import name_span
+from torchmigrate.rewrite.statements import Crowded, Rewriting, indent_step
 from torchmigrate.semantics.flow.tree_index import TreeIndex
 from torchmigrate.versions.range import applicability
 
@@ -38,7 +40,7 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
                 raise Unclear("nobody knows what the base class is")
             fix = _fix(rule, node, file, local, places)
             blocked_by: tuple[Reason, ...] = ()
-        except Unclear as error:
+        except (Unclear, Crowded) as error:
             fix, blocked_by = None, error.reasons
         finding = file.fixes.finding(hit, fix)
         found = [finding]
@@ -50,11 +52,9 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
 
 def _methods(node: ast.ClassDef, file: FileContext) -> Iterator[tuple[int, int]]:
     """The names of the methods that change."""
-    source = file.source
     for item in node.body:
         if isinstance(item, ast.FunctionDef) and not is_static(item):
-            start = source.text.index(item.name, source.offset(item.lineno, item.col_offset) + len("def"))
-            yield start, start + len(item.name)
+            yield name_span(file.source, item)
 
 
 def _works_as_it_is(node: ast.ClassDef, local: TreeIndex) -> bool:
@@ -72,31 +72,25 @@ def _fix(rule: Rule, node: ast.ClassDef, file: FileContext, local: TreeIndex, pl
     """The fix of a class with all its calls.
 
     Raises:
-        Unclear: why there is none.
+        Unclear, Crowded: why there is none.
     """
-    source = file.source
     if isinstance(local.function_of(node), ast.ClassDef):
         raise Unclear(f"`{node.name}` stands in another class")
-    texts: dict[ast.AST, str] = {
-        child: source.segment(child)
-        for item in node.body
-        if isinstance(item, ast.FunctionDef)
-        for child in ast.walk(item.args)
-        if isinstance(child, ast.expr)
-    }
+    rewriting = Rewriting(file.source, indent_step(file.tree, file.source))
     calls: CallSites | None = None
     try:
-        found: LegacyClass = read_class(node, texts, local)
-        calls = CallSites(found, source, local)
-        edits: dict[Edit, None] = dict.fromkeys(calls.edits())
-        edits.update(dict.fromkeys(ClassEdits(found, source, local).edits()))
+        found: LegacyClass = read_class(node, local)
+        calls = CallSites(found, rewriting, local)
+        calls.write()
+        ClassRewriting(found, rewriting, local).write()
+        edits = rewriting.edits()
     finally:
         places.extend(calls.places if calls is not None else _made(node, local))
     level, reasons = applicability(rule.cases[0], rule, file.versions)
     if not places:
         check_fresh(found)
         level, reasons = Applicability.DISPLAY, because(_ELSEWHERE.format(name=node.name))
-    return file.fixes.fix(rule, f"Make the methods of `{node.name}` static", level, reasons, sorted(edits))
+    return file.fixes.fix(rule, f"Make the methods of `{node.name}` static", level, reasons, edits)
 
 
 def _made(node: ast.ClassDef, local: TreeIndex) -> list[ast.expr]:

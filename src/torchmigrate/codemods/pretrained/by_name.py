@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.findings import finding_at
-from torchmigrate.codemods.pretrained.flag_edits import argument_edit, flag_argument
+from torchmigrate.codemods.pretrained.flag_edits import argument_edits, flag_argument
 from torchmigrate.codemods.pretrained.tables import namespace_of
-from torchmigrate.findings import Applicability, Finding, Fix
+from torchmigrate.findings import Applicability, Edit, Finding, Fix
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.semantics.model import Via
@@ -138,13 +138,16 @@ def _fix(
     rule = hit.rule
     module = hit.name.removesuffix(".__dict__").removeprefix("torchvision.models").removeprefix(".")
     one_file = bool(module) and module not in _FIRST_OF
-    edits = []
-    for argument, new in flags.items():
-        weights = _FIRST_OF.get(module, _FIRST) if new == "weights" else _FIRST
-        edits.append(argument_edit(argument, new, weights, file.source, call))
     positional = any(not isinstance(argument, ast.keyword) for argument in flags)
     if positional and len(call.args) > 1:
         return None
+    edits: list[Edit] = []
+    for argument, new in flags.items():
+        weights = _FIRST_OF.get(module, _FIRST) if new == "weights" else _FIRST
+        made = argument_edits(argument, new, weights, file.source, call)
+        if made is None:
+            return None
+        edits += made
     case = rule.cases[0]
     if hit.use.via is Via.SELF:
         case = case._replace(reason="the attribute may be something else")
@@ -153,7 +156,4 @@ def _fix(
     elif module == "quantization":
         case = case._replace(reason=_OTHERS)
     level, reason = applicability(case, rule, file.versions)
-    known = [edit for edit in edits if edit is not None]
-    if len(known) < len(edits):
-        return None
-    return file.fixes.fix(rule, "Pass `weights`", level, reason, known, requires={"torchvision 0.13"})
+    return file.fixes.fix(rule, "Pass `weights`", level, reason, edits, requires={"torchvision 0.13"})

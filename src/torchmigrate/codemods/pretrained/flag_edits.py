@@ -5,76 +5,62 @@ from __future__ import annotations
 import ast
 
 from torchmigrate.findings import Edit
-from torchmigrate.rewrite.nodes import replaced
-from torchmigrate.rewrite.parentheses import argument_span
-from torchmigrate.rewrite.quotes import requoted
+from torchmigrate.rewrite.calls import CallEditor
+from torchmigrate.rewrite.code import Code, code
+from torchmigrate.rewrite.nodes import keyword_renamed, replaced
+from torchmigrate.rewrite.quotes import is_plainly_quoted, quoted_like
 from torchmigrate.source.text import Source
 
-_NEEDS_NO_PARENTHESES = (
-    ast.Name,
-    ast.Attribute,
-    ast.Call,
-    ast.Subscript,
-    ast.UnaryOp,
-    ast.Compare,
-    ast.BoolOp,
-)
 
-
-def weights_for(flag: ast.expr, weights: str, source: Source) -> str | None:
+def weights_for(flag: ast.expr, weights: str) -> Code | None:
     """The code for the weights that a flag asks for; None where it is no flag.
 
     Args:
         weights: the code for what `True` stood for.
     """
-    text = source.text[slice(*source.span(flag))]
     if isinstance(flag, ast.Constant):
         if flag.value is None or flag.value is False or (type(flag.value) is int and flag.value == 0):
-            return "None"
+            return code("None")
         is_true = flag.value is True or (type(flag.value) is int and flag.value == 1)
-        return weights if is_true else None
+        return code("$weights", weights=weights) if is_true else None
     if isinstance(flag, ast.Starred):
         return None
-    return f"{weights} if {text if isinstance(flag, _NEEDS_NO_PARENTHESES) else f'({text})'} else None"
+    return code("$weights if $flag else None", weights=weights, flag=flag)
 
 
-def argument_edit(
-    argument: ast.keyword | ast.expr, new: str, weights: str, source: Source, call: ast.Call | None = None
-) -> Edit | None:
-    """Give `new=` weights in place of a flag, by keyword or position; None where that cannot be written.
+def keyword_edits(argument: ast.keyword, new: str, weights: str, source: Source) -> tuple[Edit, ...] | None:
+    """Give `new=` weights in place of a flag that has a keyword; None where that cannot be written."""
+    value = weights_for(argument.value, weights)
+    if value is None:
+        return None
+    return keyword_renamed(source, argument, new), replaced(source, argument.value, value)
+
+
+def argument_edits(
+    argument: ast.keyword | ast.expr, new: str, weights: str, source: Source, call: ast.Call
+) -> tuple[Edit, ...] | None:
+    """The same of an argument of a call, by keyword or position.
 
     Parentheses around the flag stay, with the comments in them.
-
-    Args:
-        call: whose argument it is; may be None for one that has a keyword.
     """
-    text = source.text
-    flag = argument.value if isinstance(argument, ast.keyword) else argument
-    code = weights_for(flag, weights, source)
-    if code is None:
-        return None
-    start, end = source.span(argument) if call is None else argument_span(argument, call, source)
-    first, last = source.span(flag)
-    before = text[start:first]
     if isinstance(argument, ast.keyword):
-        before = new + before.removeprefix(argument.arg or "")
-    else:
-        before = f"{new}={before}"
-    return Edit(start, end, requoted(f"{before}{code}{text[last:end]}", text[start:end], text))
-
-
-def entry_edits(key: ast.expr, flag: ast.expr, new: str, weights: str, source: Source) -> list[Edit] | None:
-    """Turn `"pretrained": flag`, or `options["pretrained"] = flag`, into an entry for weights."""
-    code = weights_for(flag, weights, source)
-    start, end = source.span(key)
-    quote = source.text[start]
-    if code is None or source.text[start:end] != f"{quote}{ast.literal_eval(key)}{quote}":
+        return keyword_edits(argument, new, weights, source)
+    value = weights_for(argument, weights)
+    if value is None:
         return None
-    first, last = source.span(flag)
-    return [
-        replaced(source, key, f"{quote}{new}{quote}"),
-        replaced(source, flag, requoted(code, source.text[first:last], source.text)),
-    ]
+    editor = CallEditor(source, call)
+    editor.set(argument, value, keyword=new)
+    return editor.edits()
+
+
+def entry_edits(
+    key: ast.expr, flag: ast.expr, new: str, weights: str, source: Source
+) -> tuple[Edit, ...] | None:
+    """Turn `"pretrained": flag`, or `options["pretrained"] = flag`, into an entry for weights."""
+    value = weights_for(flag, weights)
+    if value is None or not is_plainly_quoted(key, source):
+        return None
+    return replaced(source, key, quoted_like(key, new, source)), replaced(source, flag, value)
 
 
 def flag_argument(call: ast.Call, name: str, position: int | None) -> ast.keyword | ast.expr | None:

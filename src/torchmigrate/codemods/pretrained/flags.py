@@ -14,7 +14,12 @@ from dataclasses import dataclass, replace
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.findings import finding_at
 from torchmigrate.codemods.pretrained.choice import Choice, ModelChoices
-from torchmigrate.codemods.pretrained.flag_edits import argument_edit, entry_edits, flag_argument
+from torchmigrate.codemods.pretrained.flag_edits import (
+    argument_edits,
+    entry_edits,
+    flag_argument,
+    keyword_edits,
+)
 from torchmigrate.codemods.pretrained.options import options_of
 from torchmigrate.codemods.pretrained.tables import Entry, literal_entries
 from torchmigrate.findings import Applicability, Edit, Finding, because
@@ -150,8 +155,7 @@ class _Search:
                 f"`{self.new}={weights}` where it is a builder of torchvision"
             )
         elif isinstance(given, ast.keyword) or (len(node.args) == 1 and not choice.by_keyword):
-            edit = argument_edit(given, self.new, weights, self.file.source, node)
-            place.edits = (edit,) if edit is not None else None
+            place.edits = argument_edits(given, self.new, weights, self.file.source, node)
 
     def _place(self, node: ast.keyword | ast.expr, symbol: str) -> _Place:
         start, end = self.file.source.span(node)
@@ -210,8 +214,8 @@ class _Search:
                 f"`{self.new}={weights}` where it is a builder of torchvision"
             )
         elif isinstance(given, ast.keyword) or len(node.args) == 2:
-            edit = argument_edit(given, self.new, code, self.file.source, node)
-            place.edits = (edit, *needed) if edit is not None else None
+            edits = argument_edits(given, self.new, code, self.file.source, node)
+            place.edits = (*edits, *needed) if edits is not None else None
         if not self._only_called(node):
             place.reason = place.reason or _PASSED_ON.format(old=self.old)
 
@@ -308,11 +312,9 @@ class _Search:
                     f"{problem}: here and there, write `{self.new}` and {weights} for `{self.old}` and True"
                 )
             elif isinstance(flag.key, ast.keyword):
-                edit = argument_edit(flag.key, self.new, weights, self.file.source)
-                place.edits = (edit,) if edit is not None else None
+                place.edits = keyword_edits(flag.key, self.new, weights, self.file.source)
             else:
-                edits = entry_edits(flag.key, flag.value, self.new, weights, self.file.source)
-                place.edits = tuple(edits) if edits is not None else None
+                place.edits = entry_edits(flag.key, flag.value, self.new, weights, self.file.source)
             places.append(place)
         if places:
             self.groups.append(places)

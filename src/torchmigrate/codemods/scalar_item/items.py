@@ -18,18 +18,18 @@ from torchmigrate.codemods.scalar_item.loss_names import Likely
 from torchmigrate.codemods.scalar_item.one_number import Differentiated
 from torchmigrate.findings import Applicability, Finding, because
 from torchmigrate.match.rule_matches import RuleMatch
+from torchmigrate.rewrite.code import code
 from torchmigrate.rewrite.context import FileContext
-from torchmigrate.rewrite.nodes import suffix_replaced
+from torchmigrate.rewrite.nodes import span_in_fstring, suffix_replaced
 from torchmigrate.semantics.facts.answers import Answers
 from torchmigrate.semantics.facts.file_facts import FileFacts
 from torchmigrate.semantics.model import BindingKind, Operation, Scope
-from torchmigrate.source.text import Source
 
 TITLE = "Replace with `.item()`"
 REASON = "only its name says that it holds one number; with more, `item()` raises"
 FACTOR = "it holds one number, but may have a dimension, in which case `x.data[0]` is a tensor"
 _DEEPEST = 8
-_WRITTEN = (".", "data", "[", "0", "]")
+_TOKENS = (".", "data", "[", "0", "]")
 _REDUCTIONS = frozenset("sum mean prod norm max min std var".split())
 _LOSSES = re.compile(r"torch\.nn\.functional\.\w*(?:loss|entropy\w*|kl_div|l1_loss)\Z")
 
@@ -70,31 +70,15 @@ def _finding(rule: Rule, file: FileContext, item: Operation, tensor: ast.expr, r
     if item.fstring is None:
         span, end = source.span(item.node), source.span(tensor)[1]
     else:
-        place = _in_text(item.fstring, item.node, source)
-        span, end = place or (source.span(item.fstring), source.span(item.fstring)[1])
+        span = span_in_fstring(source, item.fstring, item.node) or source.span(item.fstring)
+        end = span[0] + len(ast.unparse(tensor))
     fix = None
-    edit = suffix_replaced(source, end, span[1], _WRITTEN, ".item()")
+    edit = suffix_replaced(source, tensor, end, span[1], _TOKENS, code("$x.item()", x=tensor))
     if edit is not None:
         fix = fix_by(rule, file, TITLE, edit)
         if reason is not None:
             fix = file.fixes.fix(rule, TITLE, Applicability.UNSAFE, because(reason), (edit,))
     return finding_at(rule, file, span, symbol="torch.Tensor.data", fix=fix)
-
-
-def _in_text(
-    fstring: ast.JoinedStr, node: ast.Subscript, source: Source
-) -> tuple[tuple[int, int], int] | None:
-    """The place of a value `x.data[0]` in an f-string, and where its x ends; None if that is not plain.
-
-    Where things are in there is known since Python 3.12 only, so they are looked for in the text.
-    """
-    assert isinstance(node.value, ast.Attribute), "that is what was asked for"
-    start, stop = source.span(fstring)
-    code = ast.unparse(node)
-    if source.text.count("{" + code, start, stop) != 1:
-        return None
-    begin = source.text.index("{" + code, start, stop) + 1
-    return (begin, begin + len(code)), begin + len(ast.unparse(node.value.value))
 
 
 def _reads_first(node: ast.Subscript) -> bool:

@@ -7,11 +7,11 @@ is entered: that of a region around it, or of `torch.set_autocast_dtype`; float1
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from torchmigrate.catalogue.model import Rule
+from torchmigrate.catalogue.prefilter import has_word
 from torchmigrate.codemods.base.words import Words
 from torchmigrate.findings import Finding
 from torchmigrate.match.rule_matches import RuleMatch
@@ -19,13 +19,12 @@ from torchmigrate.rewrite.context import FileContext
 
 # What tells of another type, or of a trainer that enters a region of its own; in small letters.
 _OTHER_TYPES = Words("bfloat16", "set_autocast", "lightning", "accelerate", "deepspeed", "fabric")
-_BF16 = re.compile(r"bf16(?<!\wbf16)")
 
 
 def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
     """A finding for every use; the type is written where the file tells of others."""
     text = file.source.text.lower() if hits else ""
-    if hits and not _OTHER_TYPES.search(text) and _BF16.search(text) is None:
+    if hits and not _OTHER_TYPES.are_in(text) and not has_word(text, "bf16", whole=False):
         plain = rule._replace(cases=tuple(case for case in rule.cases if not case.add))
         hits = [replace(hit, rule=plain) for hit in hits]
     yield from file.fixes.findings(hits)

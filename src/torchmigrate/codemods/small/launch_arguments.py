@@ -12,11 +12,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from torchmigrate.catalogue.model import Rule
+from torchmigrate.catalogue.prefilter import has_word
 from torchmigrate.codemods.base.findings import finding_at, fix_by
 from torchmigrate.findings import Finding
 from torchmigrate.match.rule_matches import RuleMatch
+from torchmigrate.rewrite.calls import CallEditor
 from torchmigrate.rewrite.context import FileContext
-from torchmigrate.rewrite.nodes import argument_added_behind
+from torchmigrate.rewrite.quotes import quoted_like
 
 _OLD, _NEW = "--local_rank", "--local-rank"
 _LAUNCH = "torch.distributed.launch"
@@ -27,7 +29,6 @@ _COMMAND = re.compile(
     r"(?:-\w+\s+)*-m\s+torch\.distributed\.launch\b"
 )
 _SCRIPT = re.compile(_COMMAND.pattern, re.MULTILINE)
-_DEEPSPEED = re.compile(r"deepspeed(?<!\wdeepspeed)\b")  # begins with letters, and so is found quickly
 # What is said to people: by these functions and methods, and as these arguments of an option parser.
 _SAYS = frozenset("print warn warning info debug error critical exception log echo skip fail".split())
 _TOLD = frozenset(("help", "usage", "description", "epilog", "msg", "message", "reason"))
@@ -47,7 +48,7 @@ def _arguments(rule: Rule, file: FileContext) -> Iterator[Finding]:
     The launcher of DeepSpeed still passes the old one; those of accelerate and `torchrun` pass none, so that
     the script reads it from the environment.
     """
-    if _DEEPSPEED.search(file.source.text) or _starts_otherwise(file):
+    if has_word(file.source.text, "deepspeed") or _starts_otherwise(file):
         return
     for node in file.names.nodes(ast.Call):
         if not isinstance(node.func, ast.Attribute) or node.func.attr not in ("add_argument", "add_option"):
@@ -57,14 +58,14 @@ def _arguments(rule: Rule, file: FileContext) -> Iterator[Finding]:
         if old is None or _NEW in flags:
             continue
         source = file.source
-        start, end = source.span(old)
-        quote = source.text[end - 1]
         fix = None
         if not any(isinstance(item, ast.Starred) for item in node.args):
-            edit = argument_added_behind(source, node, old, f"{quote}{_NEW}{quote}")
-            fix = fix_by(rule, file, f"Also take `{_NEW}`", edit)
+            call = CallEditor(source, node)
+            call.add_behind(old, quoted_like(old, _NEW, source))
+            edits = call.edits()
+            fix = fix_by(rule, file, f"Also take `{_NEW}`", *edits) if edits is not None else None
         symbol = f"{_LAUNCH}({_OLD})"
-        yield finding_at(rule, file, (start, end), symbol=symbol, fix=fix)
+        yield finding_at(rule, file, source.span(old), symbol=symbol, fix=fix)
 
 
 def _starts_otherwise(file: FileContext) -> bool:

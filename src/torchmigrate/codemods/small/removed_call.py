@@ -17,6 +17,7 @@ from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.comments import COMMENT_LOST
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.lines import logical_line
+from torchmigrate.rewrite.nodes import has_comment
 from torchmigrate.semantics.facts.file_facts import NOT_CONSTANT
 from torchmigrate.semantics.model import Role
 from torchmigrate.source.trees import has_effects
@@ -70,6 +71,5 @@ def _removal(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Fix:
 
 def _has_comment(hit: RuleMatch, file: FileContext) -> bool:
     """Whether a comment stands beside the call or between its arguments."""
-    start, end = hit.place.span(hit.use.statement)
     line = logical_line(file.source, hit.use.block, hit.use.statement)
-    return bool(line.comment) or "#" in file.source.text[start:end]
+    return bool(line.comment) or has_comment(file.source, hit.use.statement)

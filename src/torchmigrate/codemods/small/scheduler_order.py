@@ -14,8 +14,10 @@ from collections.abc import Iterator, Sequence
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.findings import Edit, Finding, Fix
 from torchmigrate.match.rule_matches import RuleMatch
+from torchmigrate.rewrite.calls import CallEditor
 from torchmigrate.rewrite.context import FileContext
-from torchmigrate.rewrite.lines import logical_line
+from torchmigrate.rewrite.lines import move_to_end
+from torchmigrate.rewrite.nodes import has_comment
 from torchmigrate.semantics.model import Role
 from torchmigrate.source.trees import walk
 from torchmigrate.versions.range import applicability
@@ -181,23 +183,15 @@ def _leaves(statement: ast.stmt) -> bool:
 def at_end(hit: RuleMatch, owner: ast.stmt, file: FileContext) -> tuple[Edit, Edit] | None:
     """Edits that move a step, without its arguments, to the end of its loop, if every turn gets there."""
     source, statement, call = file.source, hit.use.statement, hit.use.call
-    last = hit.use.block[-1]
-    if not isinstance(owner, _LOOPS) or call is None or statement is last:
+    if not isinstance(owner, _LOOPS) or call is None:
         return None
     if not isinstance(statement, ast.Expr) or statement.value is not call:
         return None
     if any(map(_leaves, hit.use.block)):
         return None
-    line, end = logical_line(source, hit.use.block, statement), logical_line(source, hit.use.block, last)
-    if line.indent is None or len(line.statements) != 1 or line.after >= end.after:
+    editor = CallEditor(source, call)
+    editor.keep([])
+    changes = editor.edits() if call.args or call.keywords else ()
+    if changes is None or (changes and has_comment(source, call)):
         return None
-    text = source.text[line.start : line.after]
-    before = source.text[line.start - 1 : line.start]
-    if not text.endswith("\n") or before != "\n" or source.text[end.after - 1 : end.after] != "\n":
-        return None
-    if call.args or call.keywords:
-        begin, stop = source.span(call.func)[1] - line.start, source.span(call)[1] - line.start
-        if "#" in text[begin:stop]:
-            return None
-        text = f"{text[:begin]}(){text[stop:]}"
-    return Edit(line.start, line.after, ""), Edit(end.after, end.after, text)
+    return move_to_end(source, hit.use.block, statement, changes)

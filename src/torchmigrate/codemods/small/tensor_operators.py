@@ -7,7 +7,6 @@ the operands; where nothing is known of them, nothing is said.
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -15,15 +14,14 @@ from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.findings import finding_at
 from torchmigrate.findings import Edit, Finding
 from torchmigrate.match.rule_matches import RuleMatch
+from torchmigrate.rewrite.code import code
 from torchmigrate.rewrite.context import FileContext
-from torchmigrate.rewrite.nodes import method_called
+from torchmigrate.rewrite.nodes import replaced_around
 from torchmigrate.semantics.facts.dtypes import INTEGER, NUMBER, TENSOR, ValueFacts
 from torchmigrate.semantics.model import Scope
 from torchmigrate.versions.range import applicability
 
 OfKind = Callable[[ast.expr], frozenset[str]]
-_ATOMS = (ast.Name, ast.Call, ast.Attribute, ast.Subscript)
-_FROM_ONE = re.compile(r"1(?:\.0*)?[ \t]*-[ \t]*(?=\S)")
 
 
 class Found(NamedTuple):
@@ -31,7 +29,7 @@ class Found(NamedTuple):
 
     at: ast.expr
     method: str
-    edit: Edit | None = None
+    edits: tuple[Edit, ...] = ()
     title: str = ""
 
 
@@ -62,9 +60,9 @@ def _operator(node: ast.BinOp | ast.UnaryOp | ast.Subscript) -> type[ast.AST]:
 
 def _finding(rule: Rule, file: FileContext, found: Found) -> Finding:
     fix = None
-    if found.edit is not None and rule.cases:
+    if found.edits and rule.cases:
         level, reason = applicability(rule.cases[0], rule, file.versions)
-        fix = file.fixes.fix(rule, found.title, level, reason, (found.edit,))
+        fix = file.fixes.fix(rule, found.title, level, reason, found.edits)
     span = file.source.span(found.at)
     return finding_at(rule, file, span, symbol=f"torch.Tensor.{found.method}", fix=fix)
 
@@ -82,9 +80,11 @@ def _uint8_index(node: ast.expr, of: OfKind, file: FileContext) -> Iterator[Foun
         if isinstance(node.value, ast.Dict | ast.Constant | ast.List):
             continue
         # Anything but a tensor may make more of an index.
-        edit = method_called(file.source, index, "bool") if TENSOR in of(node.value) else None
+        edits: tuple[Edit, ...] = ()
+        if TENSOR in of(node.value):
+            edits = replaced_around(file.source, index, code("$index.bool()", index=index), index)
         method = "__getitem__" if isinstance(node.ctx, ast.Load) else "__setitem__"
-        yield Found(index, method, edit, "Add `.bool()`")
+        yield Found(index, method, edits, "Add `.bool()`")
 
 
 def _bool_minus(node: ast.expr, of: OfKind, file: FileContext) -> Iterator[Found]:
@@ -96,12 +96,16 @@ def _bool_minus(node: ast.expr, of: OfKind, file: FileContext) -> Iterator[Found
         return
     left, right = of(node.left), of(node.right)
     if "bool" in right and (NUMBER in left or "bool" in left):
-        start, end = file.source.span(node)
-        one = _FROM_ONE.match(file.source.text, start, end) if NUMBER in left else None
-        edit = Edit(start, one.end(), "~") if one is not None else None
-        yield Found(node, "__rsub__" if NUMBER in left else "__sub__", edit, "Replace with `~`")
+        edits: tuple[Edit, ...] = ()
+        if NUMBER in left and _is_one(node.left):
+            edits = replaced_around(file.source, node, code("~$mask", mask=node.right), node.right)
+        yield Found(node, "__rsub__" if NUMBER in left else "__sub__", edits, "Replace with `~`")
     elif "bool" in left and NUMBER in right:
         yield Found(node, "__sub__")
+
+
+def _is_one(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and type(node.value) in (int, float) and node.value == 1
 
 
 def _floor(node: ast.expr, of: OfKind, file: FileContext) -> Iterator[Found]:

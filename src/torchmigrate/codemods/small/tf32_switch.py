@@ -7,9 +7,11 @@ from collections.abc import Iterator, Sequence
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.findings import finding_at, fix_by
-from torchmigrate.findings import Edit, Finding, Fix
+from torchmigrate.findings import Finding, Fix
 from torchmigrate.match.rule_matches import RuleMatch
+from torchmigrate.rewrite.code import code
 from torchmigrate.rewrite.context import FileContext
+from torchmigrate.rewrite.nodes import renamed, replaced, target_added
 
 _OLD = "allow_tf32"
 _MATMUL = "torch.backends.cuda.matmul"
@@ -40,17 +42,13 @@ def _fix(rule: Rule, node: ast.Attribute, hit: RuleMatch, file: FileContext) -> 
         and isinstance(statement.value.value, bool)
     ):
         return None
-    precision = "tf32" if statement.value.value else "ieee"
-    source = file.source
-    first, name_end = source.span(node)
-    start, end = source.span(statement.value)
-    between = source.text[name_end:start]
-    holder = source.text[first : name_end - len(_OLD)]
-    if between.strip() != "=" or source.text[name_end - len(_OLD) : name_end] != _OLD:
+    precision = '"tf32"' if statement.value.value else '"ieee"'
+    one = hit.name.startswith(_MATMUL)
+    name = renamed(file.source, node, _OLD, "fp32_precision" if one else "rnn.fp32_precision")
+    if name is None:
         return None
-    if hit.name.startswith(_MATMUL):
-        targets = [f"{holder}fp32_precision"]
-    else:
-        targets = [f"{holder}conv.fp32_precision", f"{holder}rnn.fp32_precision"]
-    edit = Edit(first, end, " = ".join(targets) + f'{between}"{precision}"')
-    return fix_by(rule, file, "Set `fp32_precision`", edit)
+    edits = [name, replaced(file.source, statement.value, code("$precision", precision=precision))]
+    if not one:
+        other = code("$holder.conv.fp32_precision", holder=node.value)
+        edits.insert(0, target_added(file.source, statement, other))
+    return fix_by(rule, file, "Set `fp32_precision`", *edits)

@@ -13,6 +13,7 @@ from torchmigrate.codemods.base.findings import finding_at
 from torchmigrate.findings import Finding
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
+from torchmigrate.rewrite.nodes import name_span
 
 _NAME = "__torch_function__"
 
@@ -24,6 +25,5 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
             continue
         for method in owner.body:
             if isinstance(method, ast.FunctionDef) and method.name == _NAME and not method.decorator_list:
-                start = file.source.span(method)[0]
-                end = file.source.text.index(_NAME, start) + len(_NAME)
-                yield finding_at(rule, file, (start, end), symbol=f"torch.Tensor.{_NAME}", fix=None)
+                span = file.source.span(method)[0], name_span(file.source, method)[1]
+                yield finding_at(rule, file, span, symbol=f"torch.Tensor.{_NAME}", fix=None)

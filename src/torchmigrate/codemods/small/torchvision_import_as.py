@@ -9,6 +9,7 @@ from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.findings import fix_by
 from torchmigrate.findings import Finding, Fix
 from torchmigrate.match.rule_matches import RuleMatch
+from torchmigrate.rewrite.code import code
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.nodes import replaced
 
@@ -27,4 +28,6 @@ def _fix(rule: Rule, statement: ast.Import, alias: ast.alias, local: str, file: 
         return None
     module, _, name = alias.name.rpartition(".")
     new = f"from {module} import {name}" + ("" if local == name else f" as {local}")
-    return fix_by(rule, file, f"Write `{new}`", replaced(file.source, statement, new))
+    template = "from $module import $name" if local == name else "from $module import $name as $local"
+    edit = replaced(file.source, statement, code(template, module=module, name=name, local=local))
+    return fix_by(rule, file, f"Write `{new}`", edit)

@@ -13,6 +13,7 @@ from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.findings import fix_by
 from torchmigrate.findings import Finding
 from torchmigrate.match.rule_matches import RuleMatch
+from torchmigrate.rewrite.code import code
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.nodes import suffix_replaced
 from torchmigrate.semantics.facts.file_facts import FileFacts
@@ -39,11 +40,11 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
             continue
         fix = None
         end, last = file.source.span(node.value)[1], file.source.span(node)[1]
-        order = ", ".join(str(number) for number in reversed(range(rank)))
-        text = f".permute({order})" if rank > 2 else ""
-        edit = suffix_replaced(file.source, end, last, (".", "T"), text)
+        numbers = [str(number) for number in reversed(range(rank))]
+        new = code("$x.permute(*$order)", x=node.value, order=numbers) if rank > 2 else None
+        edit = suffix_replaced(file.source, node.value, end, last, (".", "T"), new)
         if not hit.use.in_fstring and edit is not None:
-            title = f"Replace with `{text}`" if text else "Remove `.T`"
+            title = f"Replace with `.permute({', '.join(numbers)})`" if new else "Remove `.T`"
             fix = fix_by(rule, file, title, edit)
         yield file.fixes.finding(hit, fix)
 

@@ -8,10 +8,11 @@ from collections.abc import Iterator, Sequence
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.findings import Applicability, Edit, Finding, Fix, because
 from torchmigrate.match.rule_matches import RuleMatch
+from torchmigrate.rewrite.code import code
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.fix_maker import required
 from torchmigrate.rewrite.imports.planner import Refusal
-from torchmigrate.rewrite.nodes import replaced
+from torchmigrate.rewrite.nodes import has_comment, name_replaced, replaced
 from torchmigrate.semantics.model import Role
 from torchmigrate.semantics.values.slots import UNKNOWN
 from torchmigrate.semantics.values.types import STATED, level
@@ -20,7 +21,8 @@ from torchmigrate.versions.range import applicability
 
 _VOLATILE = "volatile.variables"  # the codemod of TM331
 _TENSOR = "torch.Tensor"
-_EQUAL = {ast.Eq: "", ast.Is: "", ast.NotEq: "not ", ast.IsNot: "not "}
+_IS, _IS_NOT = "isinstance($x, $tensor)", "not isinstance($x, $tensor)"
+_EQUAL = {ast.Eq: _IS, ast.Is: _IS, ast.NotEq: _IS_NOT, ast.IsNot: _IS_NOT}
 
 
 def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
@@ -103,7 +105,7 @@ def _fix(rule: Rule, hit: RuleMatch, comparison: ast.Compare | None, file: FileC
         case._replace(applicability=Applicability.SAFE, reason=None), rule, file.versions
     )
     if comparison is None:
-        edit = Edit(use.start, use.end, spelling.text)
+        edit = name_replaced(use, spelling.text)
         title = f"Replace with `{_TENSOR}`"
     else:
         if _asks_for_release(comparison, hit, file):
@@ -136,11 +138,9 @@ def _asks_for_release(comparison: ast.Compare, hit: RuleMatch, file: FileContext
 
 def _instance_test(comparison: ast.Compare, tensor: str, hit: RuleMatch, source: Source) -> Edit | None:
     """`type(x) == Variable` as `isinstance(x, torch.Tensor)`; None: a comment would be lost."""
-    start, end = hit.place.span(comparison)
     call = comparison.comparators[0] if comparison.left is hit.use.node else comparison.left
     assert isinstance(call, ast.Call), "one side is the name, the other the call"
-    if "#" in hit.place.source.text[start:end]:
+    if has_comment(source, comparison):
         return None
-    negation = _EQUAL[type(comparison.ops[0])]
-    code = f"{negation}isinstance({hit.place.segment(call.args[0])}, {tensor})"
-    return replaced(source, comparison, code)
+    new = code(_EQUAL[type(comparison.ops[0])], x=call.args[0], tensor=tensor)
+    return replaced(source, comparison, new)

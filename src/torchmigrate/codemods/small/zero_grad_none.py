@@ -13,8 +13,9 @@ from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.findings import finding_at, fix_by
 from torchmigrate.findings import Finding
 from torchmigrate.match.rule_matches import RuleMatch
+from torchmigrate.rewrite.code import code
 from torchmigrate.rewrite.context import FileContext
-from torchmigrate.rewrite.nodes import replaced
+from torchmigrate.rewrite.nodes import is_written, replaced
 
 
 def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
@@ -27,9 +28,8 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
             continue
         span = file.source.span(value)
         fix = None
-        # In f-strings, places are not sure before Python 3.12.
-        if given is not None and file.source.segment(value) == "False":
-            fix = fix_by(rule, file, "Set gradients to None", replaced(file.source, value, "True"))
+        if given is not None and is_written(file.source, value, "False"):
+            fix = fix_by(rule, file, "Set gradients to None", replaced(file.source, value, code("True")))
             span = file.source.span(given)
         yield finding_at(rule, file, span, symbol="torch.optim.Optimizer.zero_grad", fix=fix)
 

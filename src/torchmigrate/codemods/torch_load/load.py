@@ -55,7 +55,6 @@ _Scoped = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.Module
 _EXTRA_STATES = ("get_extra_state", "transformer_engine")
 _MOST_FOLLOWED = 500  # calls of the file's functions into which a value is followed
 _MOST_APART = 20  # loads of one file in a function; of more, all are of one case
-_ASSIGNED = r"torch\s*\.\s*load\s*(?:,[^\n]*)?=(?!=)"
 
 
 class _Case(IntEnum):
@@ -105,7 +104,7 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
 
 def _is_replaced(file: FileContext) -> bool:
     """Whether the file gives `torch.load` another default for all."""
-    return re.search(_ASSIGNED, file.source.text) is not None and any(
+    return any(
         isinstance(target, ast.Attribute) and ast.unparse(target) == "torch.load"
         for node in file.names.nodes(ast.Assign)
         for target in node.targets

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from torchmigrate.codemods.base.placing import inside_one
 from torchmigrate.codemods.base.unclear import Unclear
 from torchmigrate.codemods.volatile.flow import NONE, STORES, Flow, Labels, free_names
+from torchmigrate.rewrite.placing import inside_one
 from torchmigrate.semantics.flow.mentions import Spot, blocks
 
 _MOST = 250  # statements: more do not fit into a few blocks of a few lines

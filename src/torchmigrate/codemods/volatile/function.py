@@ -6,7 +6,6 @@ import ast
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 
-from torchmigrate.codemods.base.placing import use_at
 from torchmigrate.codemods.base.unclear import Unclear
 from torchmigrate.codemods.volatile.extent import Extent, check_extent, extents, stored_names
 from torchmigrate.codemods.volatile.flow import BACKWARD, NONE, RETURNED, STORED, Flow, Labels
@@ -20,8 +19,10 @@ from torchmigrate.codemods.volatile.sites import (
 )
 from torchmigrate.findings import Edit
 from torchmigrate.match.rule_matches import RuleMatch
+from torchmigrate.rewrite.code import Code, code
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.imports.planner import Refusal
+from torchmigrate.rewrite.placing import use_at
 from torchmigrate.rewrite.statements import Crowded, Rewriting
 from torchmigrate.semantics.flow.mentions import Spot
 from torchmigrate.semantics.model import Scope, Use
@@ -53,7 +54,7 @@ class Part:
         self.sites: list[Site] = []
         self.flow: Flow
 
-    def read(self, rewriting: Rewriting) -> None:
+    def read(self) -> None:
         """Find out where the variables go.
 
         Raises:
@@ -63,12 +64,12 @@ class Part:
             raise Unclear("it is not made by a statement of a function")
         if not all(map(self.file.fixes.may_fix, self.hits)):
             raise Unclear("what is called may be something else")
-        self.sites = [site_of_call(hit, self.scope, rewriting) for hit in self.hits]
+        self.sites = [site_of_call(hit, self.scope, self.file.source) for hit in self.hits]
         self.sites += self.handed.values()
         ends: dict[int, tuple[str, int | None]] = {}
         self.gone = {}
         for setting in self.settings:
-            site = site_of_setting(setting, rewriting)
+            site = site_of_setting(setting)
             if site is not None:
                 self.sites.append(site)
             else:
@@ -155,36 +156,36 @@ class Part:
             try:
                 if len(found) > _MOST:
                     raise Unclear("what is computed stands in too many places")
-                headers = [self._header(extent, rewriting) for extent in found]
+                managers = [self._manager(extent, rewriting) for extent in found]
                 break
             except (Unclear, Crowded) as error:
                 first = first or error
         else:
             assert first is not None, "there is always one choice at least"
             raise first
-        kept = self._unwrap(found, rewriting)
+        kept = self._unwrap(found)
         needed: dict[Edit, None] = {}
-        for extent, (header, edits) in zip(found, headers, strict=True):
+        for extent, (manager, edits) in zip(found, managers, strict=True):
             needed.update(dict.fromkeys(edits))
-            self._wrap(extent, header, rewriting)
-        for node, code in kept.items():
-            rewriting.replace_node(node, code)
+            self._wrap(extent, manager, rewriting)
+        for node, data in kept.items():
+            rewriting.replace_node(node, replacement(data))
         self._drop(rewriting)
         return list(needed)
 
     # ---- what goes ------------------------------------------------------------------------------------
 
-    def _unwrap(self, found: Sequence[Extent], rewriting: Rewriting) -> dict[ast.Call, str]:
+    def _unwrap(self, found: Sequence[Extent]) -> dict[ast.Call, ast.expr]:
         """What stays of the wrappers, by call; those that only stood beside a volatile one go with it.
 
         Statements of which `x = x` would stay go into `gone`.
         """
         wrappers = [site for site in self.sites if site.call is not None and site.data is not None]
-        kept: dict[ast.Call, str] = {}
+        kept: dict[ast.Call, ast.expr] = {}
         statements: dict[int, tuple[ast.stmt, list[ast.stmt]]] = {}
         for site in wrappers:
             assert site.call is not None and site.data is not None, "chosen so"
-            kept[site.call] = replacement(site.data, rewriting)
+            kept[site.call] = site.data
             statements[id(site.statement)] = site.statement, site.block
         beside = {*statements, *(id(item) for extent in found for item in extent.statements)}
         uses = [use for key in beside for use in self.wrapped.get(key, ())]
@@ -192,15 +193,15 @@ class Part:
             call = use.call
             if call is None or call in kept:
                 continue
-            data = only_data(call, rewriting)
+            data = only_data(call, self.file.source)
             if data is not None:
-                kept[call] = replacement(data, rewriting)
+                kept[call] = data
                 statements[id(use.statement)] = (use.statement, use.block)
         for statement, block in statements.values():
             if isinstance(statement, ast.Assign) and _does_nothing(statement, kept):
                 self.gone[id(statement)] = block
         gone = {id(node) for going, _ in self._going() for item in going for node in walk(item)}
-        return {call: code for call, code in kept.items() if id(call) not in gone}
+        return {call: data for call, data in kept.items() if id(call) not in gone}
 
     def _going(self) -> Iterator[tuple[list[ast.stmt], list[ast.stmt]]]:
         """The statements that go, those of one block together, with the block."""
@@ -239,17 +240,17 @@ class Part:
 
     # ---- what goes under a `with` ---------------------------------------------------------------------
 
-    def _header(self, extent: Extent, rewriting: Rewriting) -> tuple[str, Sequence[Edit]]:
-        """The `with` of an extent, and the edits of the import that it needs."""
+    def _manager(self, extent: Extent, rewriting: Rewriting) -> tuple[Code, Sequence[Edit]]:
+        """What stands in the `with` of an extent, and the edits of the import that it needs."""
         mine = [self.sites[number] for number in sorted(extent.labels)]
         inside = [
             site for site in self.sites if not site.follows and (site in mine or self._is_in(site, extent))
         ]
-        flags = {site.flag for site in inside}
+        flags = {site.flag_key: site.flag for site in inside}
         line = f"line {extent.first.statement.lineno}"
         if len(flags) > 1:
             raise Unclear(f"{line}: several flags say what is volatile")
-        flag = flags.pop()
+        flag = next(iter(flags.values()))
         check_extent(extent, self.flow, self.body, always=flag is None)
         lines = (extent.last.statement.end_lineno or 0) - extent.first.statement.lineno + 1
         if lines > _LONGEST:
@@ -268,7 +269,8 @@ class Part:
         spelling = self.file.imports.spell(name, place)
         if isinstance(spelling, Refusal):
             raise Unclear(f"{line}: {spelling.reason}")
-        return f"with {spelling.text}({flag or ''}):", spelling.edits
+        new = code("$f()" if flag is None else "$f($flag)", f=spelling.text, flag=flag)
+        return new, spelling.edits
 
     def _changes(self, inside: Sequence[Site], extent: Extent) -> bool:
         """Whether a flag has another value where something is computed than where the variable was made."""
@@ -286,12 +288,12 @@ class Part:
             for node in ast.walk(statement)
         )
 
-    def _wrap(self, extent: Extent, header: str, rewriting: Rewriting) -> None:
+    def _wrap(self, extent: Extent, manager: Code, rewriting: Rewriting) -> None:
         statements = extent.statements
         if id(statements[0]) in self.gone:  # nor what only stands before the first that computes
             while id(statements[0]) in self.gone or not self.flow.concerns(statements[0]):
                 statements = statements[1:]
-        rewriting.wrap(statements, header)
+        rewriting.wrap(statements, manager)
 
     def _is_in(self, site: Site, extent: Extent) -> bool:
         return any(site.statement is node for statement in extent.statements for node in ast.walk(statement))
@@ -322,7 +324,7 @@ def is_false(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and not node.value
 
 
-def _does_nothing(statement: ast.Assign, kept: Mapping[ast.Call, str]) -> bool:
+def _does_nothing(statement: ast.Assign, kept: Mapping[ast.Call, ast.expr]) -> bool:
     """Whether `x = x`, or `x, y = x, y`, would stay of an assignment without its wrappers."""
     if len(statement.targets) != 1:
         return False
@@ -332,6 +334,6 @@ def _does_nothing(statement: ast.Assign, kept: Mapping[ast.Call, str]) -> bool:
         pairs = list(zip(target.elts, value.elts, strict=True))
     return all(
         isinstance(one, ast.Name)
-        and (kept.get(other) if isinstance(other, ast.Call) else getattr(other, "id", None)) == one.id
+        and getattr(kept.get(other) if isinstance(other, ast.Call) else other, "id", None) == one.id
         for one, other in pairs
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +17,10 @@ from torchmigrate.codemods.volatile.makers import argument_for, is_negated, neve
 from torchmigrate.codemods.volatile.sites import VARIABLE, Site, flag_of, settings
 from torchmigrate.findings import DroppedUse, Edit, Fix, Reason, because
 from torchmigrate.match.rule_matches import RuleMatch
+from torchmigrate.rewrite.calls import CallEditor
+from torchmigrate.rewrite.code import Code
 from torchmigrate.rewrite.context import FileContext
+from torchmigrate.rewrite.nodes import has_comment
 from torchmigrate.rewrite.statements import Crowded, Rewriting, indent_step
 from torchmigrate.semantics.flow.functions import Function, Functions
 from torchmigrate.semantics.flow.tree_index import TreeIndex
@@ -26,8 +28,6 @@ from torchmigrate.semantics.model import Scope, Use
 from torchmigrate.versions.range import applicability
 
 _UNWRAPS = "TM330"
-_BETWEEN = re.compile(r"\s*,\s*")
-_BEHIND = re.compile(r"\s*[,)]")
 
 
 @dataclass(eq=False, slots=True)
@@ -71,7 +71,6 @@ class Plan:
         for use in file.names.uses:
             if use.call is not None and use.sure and use.candidates == (VARIABLE,):
                 self._wrapped[id(use.statement)].append(use)
-        self._reading = Rewriting(file.source, indent_step(file.names.tree, file.source))
         for hit in hits:
             self._part(hit.use.scope).hits.append(hit)
         self.settings = settings(file.names, self._groups)
@@ -82,7 +81,7 @@ class Plan:
             part = todo.pop()
             group = self._groups[id(part.scope.node)]
             try:
-                part.read(self._reading)
+                part.read()
                 todo += dict.fromkeys(self._follow(part))
             except Unclear as error:
                 group = self._groups[id(part.scope.node)]
@@ -207,12 +206,12 @@ class Plan:
 
     def _flag(
         self, value: ast.expr | None, part: Part, parameter: str | None, scope: Scope, call: ast.Call
-    ) -> tuple[str | None, frozenset[str]]:
+    ) -> tuple[Code | None, frozenset[str]]:
         if parameter is None or value is None or isinstance(value, ast.Constant):
             return None, frozenset()
         if is_negated(part):
             value = ast.UnaryOp(ast.Not(), value)
-        return flag_of(value, scope, self._reading, f"line {call.lineno}")
+        return flag_of(value, scope, f"line {call.lineno}")
 
     @cached_property
     def _by_node(self) -> dict[int, Function]:
@@ -257,7 +256,8 @@ class Plan:
             Unclear: one of its functions cannot be rewritten.
             Crowded: as Rewriting says.
         """
-        rewriting = self._reading.fresh()
+        file = self._file
+        rewriting = Rewriting(file.source, indent_step(file.tree, file.source))
         needed: dict[Edit, None] = {}
         for part in group.parts:
             part.check_kept()
@@ -269,9 +269,12 @@ class Plan:
             self._drop_parameter(maker, rewriting)
         for handing in group.handings:
             if handing.given is not None and handing.maker in going:
-                given: list[ast.expr | ast.keyword] = [*handing.call.args, *handing.call.keywords]
-                self._cut(given, given.index(handing.given), rewriting)
-        file = self._file
+                line = handing.given.lineno
+                if has_comment(rewriting.source, handing.call):
+                    raise Unclear(f"line {line}: something stands between the arguments", line=line)
+                call = CallEditor(rewriting.source, handing.call)
+                call.drop(handing.given)
+                rewriting.record(call.edits())
         releases: tuple[DroppedUse, ...] = tuple(
             item for part in group.parts for hit in part.hits for item in file.imports.releases(hit.use)
         )
@@ -311,42 +314,16 @@ class Plan:
         return sum(id(item) not in going for item in reads)
 
     def _drop_parameter(self, maker: Part, rewriting: Rewriting) -> None:
+        from torchmigrate.rewrite.parameters import parameter_dropped  # with LibCST
+
         node = maker.scope.node
         assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef), "only functions return"
         arguments = node.args
-        plain = [*arguments.posonlyargs, *arguments.args]
-        defaults = [None] * (len(plain) - len(arguments.defaults)) + list(arguments.defaults)
         name = self._parameters[id(maker)]
-        index = next((number for number, item in enumerate(plain) if item.arg == name), None)
-        if index is None or arguments.posonlyargs:
+        parameter = next((item for item in arguments.args if item.arg == name), None)
+        if parameter is None or arguments.posonlyargs:
             raise Unclear(f"`{name}` is no ordinary parameter of `{node.name}`")
-        spans = [
-            (rewriting.source.span(item)[0], rewriting.source.span(default or item)[1])
-            for item, default in zip(plain, defaults, strict=True)
-        ]
-        self._cut_span(spans, index, node.lineno, rewriting)
-
-    def _cut(self, items: Sequence[ast.expr | ast.keyword], index: int, rewriting: Rewriting) -> None:
-        spans = [rewriting.source.span(item) for item in items]
-        self._cut_span(spans, index, items[index].lineno, rewriting)
-
-    def _cut_span(
-        self, spans: Sequence[tuple[int, int]], index: int, line: int, rewriting: Rewriting
-    ) -> None:
-        """Take one of several things with commas between them away."""
-        text = rewriting.text
-        start, end = spans[index]
-        if index:
-            start = spans[index - 1][1]
-            clean = _BETWEEN.fullmatch(text, start, spans[index][0])
-        elif len(spans) > 1:
-            end = spans[1][0]
-            clean = _BETWEEN.fullmatch(text, spans[0][1], end)
-        else:
-            clean = _BEHIND.match(text, end)
-        if clean is None or (index and not _BEHIND.match(text, end)):
-            raise Unclear(f"line {line}: something stands between the arguments", line=line)
-        rewriting.replace(start, end, "")
+        rewriting.record(parameter_dropped(rewriting.source, node, parameter))
 
 
 def _function(scope: Scope) -> Scope:

@@ -8,13 +8,16 @@ from dataclasses import dataclass
 
 from torchmigrate.codemods.base.unclear import Unclear
 from torchmigrate.match.rule_matches import RuleMatch
-from torchmigrate.rewrite.statements import Rewriting, is_enclosed
+from torchmigrate.rewrite.code import Code, code
+from torchmigrate.rewrite.nodes import has_comment
 from torchmigrate.semantics.flow.mentions import blocks
 from torchmigrate.semantics.model import BindingKind, Scope, SemanticModel
 from torchmigrate.semantics.values.objects import TENSOR
+from torchmigrate.source.text import Source
 
 VARIABLE = "torch.autograd.Variable"
 _ATOMS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Constant, ast.List, ast.Dict, ast.ListComp)
+_CLOSED = (*_ATOMS, ast.Tuple, ast.GeneratorExp)  # as arguments
 _NOT_PLAIN = (ast.Call, ast.Yield, ast.YieldFrom, ast.Await, ast.NamedExpr, ast.Lambda, ast.JoinedStr)
 
 
@@ -24,8 +27,8 @@ class Site:
 
     statement, block: where it stands. call: `Variable(...)`, or a call of a function of the file that gives
     one; None for an assignment of `x.volatile`. data: what stays of the call; None: the call itself.
-    name: that x. flag: what says whether gradients are recorded, as source; None: never. flag_names: the
-    names in it. value: what says whether it is volatile.
+    name: that x. flag: what says whether gradients are recorded; None: never. flag_names: the names in it.
+    value: what says whether it is volatile.
     follows: it is just what another variable is, so that what is computed with both needs nothing of its own.
     """
 
@@ -34,10 +37,15 @@ class Site:
     call: ast.Call | None
     data: ast.expr | None
     name: str | None
-    flag: str | None
+    flag: Code | None
     flag_names: frozenset[str]
     value: ast.expr | None = None
     follows: bool = False
+
+    @property
+    def flag_key(self) -> str | None:
+        """The same for flags that say the same."""
+        return ast.dump(self.value) if self.flag is not None and self.value is not None else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,7 +59,7 @@ class Setting:
     sure: bool
 
 
-def site_of_call(hit: RuleMatch, scope: Scope, rewriting: Rewriting) -> Site:
+def site_of_call(hit: RuleMatch, scope: Scope, source: Source) -> Site:
     """`Variable(x, volatile=...)` as a site.
 
     Raises:
@@ -62,16 +70,16 @@ def site_of_call(hit: RuleMatch, scope: Scope, rewriting: Rewriting) -> Site:
     if use.call is None:
         raise Unclear(f"{line}: it is not called here")
     data, value = _arguments(use.call, line)
-    if "#" in rewriting.text[slice(*rewriting.source.span(use.call))]:
+    if has_comment(source, use.call):
         raise Unclear(f"{line}: a comment would be lost")
     assert value is not None, "calls without it are no hits"
     if isinstance(value, ast.Attribute) and value.attr == "volatile":
         return Site(use.statement, use.block, use.call, data, None, None, frozenset(), value, follows=True)
-    flag, names = flag_of(value, scope, rewriting, line)
+    flag, names = flag_of(value, scope, line)
     return Site(use.statement, use.block, use.call, data, None, flag, names, value)
 
 
-def site_of_setting(setting: Setting, rewriting: Rewriting) -> Site | None:
+def site_of_setting(setting: Setting) -> Site | None:
     """`x.volatile = ...` as a site; None for `x.volatile = False`, which says nothing.
 
     Raises:
@@ -90,7 +98,7 @@ def site_of_setting(setting: Setting, rewriting: Rewriting) -> Site | None:
     ):
         shown = ast.unparse(setting.target.value)
         raise Unclear(f"{line}: `{shown}` is not made here, so that the extent is not clear")
-    flag, names = flag_of(value, setting.scope, rewriting, line)
+    flag, names = flag_of(value, setting.scope, line)
     return Site(setting.statement, setting.block, None, None, name, flag, names, value)
 
 
@@ -119,21 +127,19 @@ def settings(names: SemanticModel, beside: Collection[int] = ()) -> list[Setting
     return sorted(found, key=lambda setting: setting.statement.lineno)
 
 
-def replacement(data: ast.expr, rewriting: Rewriting) -> str:
-    """What stays of `Variable(data)`: the source of its argument, in parentheses where it needs them."""
-    code = rewriting.segment(data)
-    return code if isinstance(data, _ATOMS) or is_enclosed(code) else f"({code})"
+def replacement(data: ast.expr) -> Code:
+    """What stays of `Variable(data)`: its argument, in parentheses where it needs them."""
+    return code("$data" if isinstance(data, _CLOSED) else "($data)", data=data)
 
 
-def only_data(call: ast.Call, rewriting: Rewriting) -> ast.expr | None:
+def only_data(call: ast.Call, source: Source) -> ast.expr | None:
     """The argument of a `Variable(x)` that says nothing else; None for all others."""
     try:
         data, value = _arguments(call, "")
     except Unclear:
         return None
-    commented = "#" in rewriting.text[slice(*rewriting.source.span(call))]
     idle = value is None or (isinstance(value, ast.Constant) and not value.value)
-    return data if idle and not commented else None
+    return data if idle and not has_comment(source, call) else None
 
 
 def _arguments(call: ast.Call, line: str) -> tuple[ast.expr, ast.expr | None]:
@@ -148,10 +154,8 @@ def _arguments(call: ast.Call, line: str) -> tuple[ast.expr, ast.expr | None]:
     return given["data"], given.get("volatile")
 
 
-def flag_of(
-    value: ast.expr, scope: Scope, rewriting: Rewriting, line: str
-) -> tuple[str | None, frozenset[str]]:
-    """When gradients are recorded, as source, and the names in it; None: never.
+def flag_of(value: ast.expr, scope: Scope, line: str) -> tuple[Code | None, frozenset[str]]:
+    """When gradients are recorded, and the names in it; None: never.
 
     Args:
         value: what says whether something is volatile.
@@ -165,10 +169,8 @@ def flag_of(
         raise Unclear(f"{line}: `volatile` is computed")
     names = frozenset(node.id for node in ast.walk(value) if isinstance(node, ast.Name))
     if isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.Not):
-        code = rewriting.segment(value.operand)
-        return (code if _is_bool(value.operand, scope) else f"bool({code})"), names
-    code = rewriting.segment(value)
-    return f"not {code}" if isinstance(value, _ATOMS) else f"not ({code})", names
+        return code("$x" if _is_bool(value.operand, scope) else "bool($x)", x=value.operand), names
+    return code("not $x" if isinstance(value, _ATOMS) else "not ($x)", x=value), names
 
 
 def _is_bool(node: ast.expr, scope: Scope) -> bool:

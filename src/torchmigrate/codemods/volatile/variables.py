@@ -21,9 +21,8 @@ from torchmigrate.findings import Finding, Fix, Reason
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.semantics.flow.mentions import parameters
-from torchmigrate.semantics.model import Role
+from torchmigrate.semantics.model import Role, SemanticModel
 
-_SETS = re.compile(r"volatile\s*=")
 _PLAN = "volatile"
 _WRAPPER = re.compile(r"var(?:iable)?s?\Z|\Avar|prepare_batch\Z", re.IGNORECASE)
 
@@ -31,7 +30,7 @@ _WRAPPER = re.compile(r"var(?:iable)?s?\Z|\Avar|prepare_batch\Z", re.IGNORECASE)
 def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
     """A finding for every place; those of one function share the fix, or what is in its way."""
     makes = VARIABLE in rule.symbols
-    if not _SETS.search(file.source.text):
+    if not _sets_volatile(file.names):
         yield from (file.fixes.finding(hit, None) for hit in hits)
         return
     mine = [hit for hit in file.hits if hit.rule.codemod == rule.codemod and VARIABLE in hit.rule.symbols]
@@ -46,6 +45,17 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
         span = file.source.span(setting.target)
         finding = finding_at(rule, file, span, symbol="torch.Tensor.volatile", fix=None)
         yield _told(finding, plan.outcome(setting.scope, rule))
+
+
+def _sets_volatile(names: SemanticModel) -> bool:
+    """Whether something is said to be volatile, by that name."""
+    return (
+        any(item.arg == "volatile" for item in names.nodes(ast.keyword))
+        or any(
+            item.attr == "volatile" and isinstance(item.ctx, ast.Store) for item in names.nodes(ast.Attribute)
+        )
+        or any(item.arg == "volatile" for item in names.nodes(ast.arg))
+    )
 
 
 def _told(finding: Finding, fix: Fix | tuple[Reason, ...] | None) -> Finding:
@@ -92,9 +102,7 @@ def _wrapped(rule: Rule, file: FileContext, plan: Plan) -> Iterator[Finding]:
             continue
         for item in call.keywords:
             if item.arg == "volatile" and not (isinstance(item.value, ast.Name) or is_false(item.value)):
-                start, end = file.source.span(item.value)
-                begin = file.source.text.rindex("volatile", 0, start)
-                finding = finding_at(rule, file, (begin, end), symbol=VARIABLE, fix=None)
+                finding = finding_at(rule, file, file.source.span(item), symbol=VARIABLE, fix=None)
                 fix = plan.outcome(call, rule)
                 advice = f"`{name}` makes volatile variables: drop its parameter, and {rule.advice}"
                 yield _told(finding, fix) if fix is not None else finding._replace(help=advice)

@@ -4,44 +4,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from dataclasses import dataclass
-
-import libcst as cst
 
 from torchmigrate.match.conditions import Given, literal, same
 from torchmigrate.match.context import CannotFix, DoesNotFit, MatchContext
 from torchmigrate.match.pattern import mark
+from torchmigrate.match.precedence import tightness
 from torchmigrate.match.signature import RECEIVER
-from torchmigrate.rewrite.cases.layout import CallLayout, parse_expression
+from torchmigrate.rewrite.call_layout import CallLayout, parse_expression
+from torchmigrate.rewrite.template import Content, Item
 from torchmigrate.semantics.facts.file_facts import NOT_CONSTANT
-
-
-@dataclass(frozen=True, slots=True)
-class Content:
-    """An expression that a metavariable stands for.
-
-    code: its source, or (`new`) a template without metavariables that takes its place.
-    node: the same as LibCST sees it, to know how tightly it binds.
-    expression: what is in the file; None for a default. start, end: where; -1 for a default.
-    slot: index of the call's argument.
-    """
-
-    code: str
-    node: cst.BaseExpression
-    expression: ast.expr | None
-    start: int = -1
-    end: int = -1
-    slot: int | None = None
-    new: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Item:
-    """One of the arguments that `*$args` or `**$kw` stands for."""
-
-    star: str
-    keyword: str | None
-    content: Content
 
 
 class Environment:
@@ -95,8 +66,8 @@ class Environment:
         if same_code(code, content.expression):
             return content
         code = requote(code, content.code)
-        node = parse_expression(mark(code))
-        return Content(code, node, content.expression, content.start, content.end, content.slot, new=True)
+        binds = tightness(parse_expression(mark(code)))
+        return Content(code, binds, content.expression, content.start, content.end, content.slot, new=True)
 
     def _absent(self, name: str) -> Content | list[Item] | None:
         signature = self.given.signature
@@ -106,7 +77,7 @@ class Environment:
         if name not in self.mapping or parameter is None or parameter.default is None:
             return None
         code = self._mapped(name, parameter.default, literal(parameter.default))
-        return Content(code, parse_expression(mark(code)), None, new=True)
+        return Content(code, tightness(parse_expression(mark(code))), None, new=True)
 
     def _mapped(self, name: str, node: ast.expr, value: object) -> str:
         names = {ast.unparse(node), self.place.qualified(node)}
@@ -125,7 +96,8 @@ class Environment:
         slot = layout.slots[index]
         code = layout.text[slot.value : slot.end]
         value = argument.value.value if isinstance(argument.value, ast.Starred) else argument.value
-        return Item(slot.star, slot.keyword, Content(code, slot.node, value, slot.value, slot.end, index))
+        content = Content(code, tightness(slot.node), value, slot.value, slot.end, index)
+        return Item(slot.star, slot.keyword, content)
 
     def _receiver(self) -> Content:
         layout = self.layout
@@ -137,12 +109,12 @@ class Environment:
             # Its parentheses were for the dot; the template gets its own where it needs them.
             code = code[1:-1].strip()
             node = node.with_changes(lpar=node.lpar[1:], rpar=node.rpar[:-1])
-        return Content(code, node, self.given.receiver, start, end)
+        return Content(code, tightness(node), self.given.receiver, start, end)
 
     def _captured(self, node: ast.expr) -> Content:
         start, end = self.place.span(node)
         code = self.place.source.text[start:end]
-        return Content(code, parse_expression(code), node, start, end)
+        return Content(code, tightness(parse_expression(code)), node, start, end)
 
     def _item(self, node: ast.AST) -> Item:
         start, end = self.place.span(node)
@@ -159,7 +131,7 @@ class Environment:
             start += 1
         assert isinstance(value, ast.expr), "arguments have values"
         code = text[start:end]
-        return Item(star, keyword, Content(code, parse_expression(code), value, start, end))
+        return Item(star, keyword, Content(code, tightness(parse_expression(code)), value, start, end))
 
 
 def same_code(code: str, node: ast.expr) -> bool:

@@ -16,11 +16,10 @@ from torchmigrate.findings import Edit
 from torchmigrate.match.conditions import Given, binds_or_waits, is_plain
 from torchmigrate.match.context import CannotFix, DoesNotFit, MatchContext
 from torchmigrate.match.signature import RECEIVER
+from torchmigrate.rewrite.call_layout import parse_call, relayout
 from torchmigrate.rewrite.cases.environment import Environment
-from torchmigrate.rewrite.cases.layout import parse_call, relayout
 from torchmigrate.rewrite.cases.operations import new_arguments, unchanged
 from torchmigrate.rewrite.cases.result import Context, needed_around
-from torchmigrate.rewrite.cases.template import Part, binds, fill, parse_template
 from torchmigrate.rewrite.cases.template_edits import (
     around_arguments,
     callee_of,
@@ -28,6 +27,7 @@ from torchmigrate.rewrite.cases.template_edits import (
     find_core,
     whole_edits,
 )
+from torchmigrate.rewrite.template import Part, binds, fill, parse_template
 from torchmigrate.source.trees import has_effects
 
 
@@ -35,7 +35,7 @@ def by_operations(
     case: Case, call: ast.Call, given: Given, place: MatchContext, symbol: str
 ) -> tuple[list[Edit], bool]:
     """Edits that change the arguments of a call, and whether a comment then stands at another one."""
-    layout = parse_call(call, place)
+    layout = parse_call(place.source, call)
     environment = Environment(given, place, layout, case.map)
     arguments = new_arguments(case, environment, layout, symbol, place.spell)
     return relayout(layout, arguments) if arguments != unchanged(layout) else ([], False)
@@ -59,7 +59,7 @@ def by_template(
         raise DoesNotFit("a method that is not called keeps its receiver")
     template = parse_template(text)
     own_pattern = case.pattern is not None
-    layout = parse_call(use.call, place) if use.call is not None else None
+    layout = parse_call(place.source, use.call) if use.call is not None else None
     filled = fill(template, Environment(given, place, layout, case.map), symbol)
     _check_lost(filled.parts, given, case, rule, place)
     _check_order(filled.parts)

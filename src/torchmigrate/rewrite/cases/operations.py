@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from torchmigrate.catalogue.model import Case
 from torchmigrate.match.context import CannotFix
 from torchmigrate.match.signature import RECEIVER
+from torchmigrate.rewrite.call_layout import CallLayout, NewArgument
 from torchmigrate.rewrite.cases.environment import Environment, requote, same_code
-from torchmigrate.rewrite.cases.layout import CallLayout, NewArgument
-from torchmigrate.rewrite.cases.spelling import Spell
-from torchmigrate.rewrite.cases.template import Filled, fill, parse_template, text_of
+from torchmigrate.rewrite.spelling import Spell
+from torchmigrate.rewrite.template import Filled, fill, parse_template, text_of
 from torchmigrate.source.trees import has_effects
 
 

@@ -12,9 +12,9 @@ from torchmigrate.match.conditions import literal
 from torchmigrate.match.context import CannotFix, MatchContext
 from torchmigrate.match.pattern import PREFIX
 from torchmigrate.match.precedence import outer_needs, tightness
-from torchmigrate.rewrite.cases.spelling import Spell
-from torchmigrate.rewrite.cases.template import code_of, parse_template
 from torchmigrate.rewrite.parentheses import behind_closers
+from torchmigrate.rewrite.spelling import Spell
+from torchmigrate.rewrite.template import code_of, parse_template
 from torchmigrate.source.trees import has_effects
 
 _FIELD = re.compile(r"\$(?![A-Za-z_])")

@@ -14,9 +14,9 @@ from torchmigrate.match.conditions import Given, all_hold
 from torchmigrate.match.context import CannotFix, DoesNotFit, MatchContext, Rewrite
 from torchmigrate.match.matching import Match, given_by, matches, signature_of
 from torchmigrate.match.pattern import METAVARIABLE, PREFIX, match_pattern
-from torchmigrate.rewrite.cases.spelling import spell_name
 from torchmigrate.rewrite.comments import COMMENT_LOST, lost_comments
 from torchmigrate.rewrite.quotes import requoted
+from torchmigrate.rewrite.spelling import spell_name
 from torchmigrate.semantics.model import Role
 
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ import libcst as cst
 from torchmigrate.findings import Edit
 from torchmigrate.match.context import CannotFix
 from torchmigrate.match.precedence import BIT_OR, tightness
-from torchmigrate.rewrite.cases.layout import CallLayout, NewArgument, increasing, relayout
-from torchmigrate.rewrite.cases.spelling import Spell
-from torchmigrate.rewrite.cases.template import (
+from torchmigrate.rewrite.call_layout import CallLayout, NewArgument, increasing, relayout
+from torchmigrate.rewrite.spelling import Spell
+from torchmigrate.rewrite.template import (
     MARK,
     Filled,
     Part,

@@ -7,8 +7,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from torchmigrate.findings import Edit
+from torchmigrate.rewrite.code import Code, Quotes
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.lines import end_of, line_start, logical_line, start_of
+from torchmigrate.rewrite.written import written
 from torchmigrate.semantics.flow.mentions import Spot, blocks, common_block
 from torchmigrate.semantics.model import NO_GUARDS, Role, Scope, Use
 from torchmigrate.source.text import Source
@@ -45,13 +47,15 @@ def runs_one_of(block: Sequence[ast.stmt], wanted: Collection[int]) -> bool:
 class Line:
     """Where a new line is put: an offset, its indentation, and the newlines before and behind it."""
 
+    source: Source
     offset: int
     indent: str
     before: str
     behind: str
 
-    def insert(self, code: str) -> Edit:
+    def insert(self, statement: Code) -> Edit:
         """The edit that puts a statement there; several at one place are all applied."""
+        code = written(statement, Quotes(self.source))
         text = f"{self.before}{self.indent}{code}{self.behind}"
         return Edit(self.offset, self.offset, text, mergeable=True)
 
@@ -70,8 +74,10 @@ def line_behind(spot: Spot, source: Source) -> Line | None:
         return None
     newline = source.text[line.end : line.after]
     if newline:
-        return Line(line.after, indent, "", newline)
-    return Line(line.end, indent, source.newline, "") if line.end == len(source.text) else None
+        return Line(source, line.after, indent, "", newline)
+    if line.end < len(source.text):
+        return None
+    return Line(source, line.end, indent, source.newline, "")
 
 
 def use_at(

@@ -13,7 +13,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Literal, TypeVar
+from typing import Literal, Protocol, TypeVar
 
 import libcst as cst
 
@@ -21,8 +21,8 @@ from torchmigrate.match.conditions import binds_or_waits, names_in
 from torchmigrate.match.context import CannotFix, DoesNotFit
 from torchmigrate.match.pattern import PREFIX, mark
 from torchmigrate.match.precedence import ATOM, BIT_OR, EXPRESSION, Hole, holes, tightness
-from torchmigrate.rewrite.cases.environment import Content, Environment, Item
-from torchmigrate.rewrite.cases.spelling import Spell, spell_name
+from torchmigrate.rewrite.call_layout import CallLayout
+from torchmigrate.rewrite.spelling import Spell, spell_name
 from torchmigrate.semantics.public_names import public_name
 
 _ABSENT = "__tma_"  # stand for what is no expression until the node around them is reached
@@ -51,9 +51,14 @@ def parse_template(text: str) -> Template:
         node = cst.parse_expression(mark(text).strip())
     except cst.ParserSyntaxError as error:
         raise ValueError(f"not a template: {text}") from error
+    return Template(node, holes(node), names_bound_in(node))
+
+
+def names_bound_in(node: cst.CSTNode) -> frozenset[str]:
+    """The names that lambdas and comprehensions of a template bind."""
     binders = _Binders()
     node.visit(binders)
-    return Template(node, holes(node), frozenset(binders.found))
+    return frozenset(binders.found)
 
 
 class _Binders(cst.CSTVisitor):
@@ -69,6 +74,47 @@ class _Binders(cst.CSTVisitor):
         target = node.target
         targets = [item.value for item in target.elements] if isinstance(target, cst.Tuple) else [target]
         self.found.update(item.value for item in targets if isinstance(item, cst.Name))
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """An expression that a metavariable stands for.
+
+    code: its source, or (`new`) a template without metavariables that takes its place.
+    binds: how tightly it does.
+    expression: what is in the file; None for a default. start, end: where; -1 for a default.
+    slot: index of the call's argument.
+    """
+
+    code: str
+    binds: int
+    expression: ast.expr | None
+    start: int = -1
+    end: int = -1
+    slot: int | None = None
+    new: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One of the arguments that `*$args` or `**$kw` stands for."""
+
+    star: str
+    keyword: str | None
+    content: Content
+
+
+class Environment(Protocol):
+    """Looks metavariables up. layout: of the call that they are the arguments of, if there is one."""
+
+    @property
+    def layout(self) -> CallLayout | None: ...
+
+    def get(self, name: str, /) -> Content | list[Item] | None:
+        """What a metavariable stands for; None: nothing, it is absent. Raises DoesNotFit, CannotFix."""
+
+    def is_optional(self, name: str, /) -> bool:
+        """Whether what is absent needs no place in the new call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,26 +147,36 @@ def fill(template: Template, environment: Environment, symbol: str) -> Filled:
         CannotFix: the call does not say what is given, or an argument would mean something else inside of
             a lambda or comprehension of the template.
     """
-    filler = _Filler(template, environment, symbol)
-    node = template.node.visit(filler)
+    node, parts = fill_node(template.node, template.holes, template.bound, environment, symbol)
     assert isinstance(node, cst.BaseExpression), "an expression stays one"
+    return Filled(node, parts)
+
+
+def fill_node(
+    node: cst.CSTNode, holes: dict[int, Hole], bound: frozenset[str], environment: Environment, symbol: str
+) -> tuple[cst.CSTNode, list[Part]]:
+    """The same for any node, by what is known of it as a template."""
+    filler = _Filler(holes, environment, symbol)
+    visited = node.visit(filler)
+    assert isinstance(visited, cst.CSTNode), "a template is not removed as a whole"
+    node = visited
     if filler.pending:
         remains = _Remains()
         node.visit(remains)
         if remains.found:
             raise DoesNotFit("an argument that the template needs is absent")
-    for part in filler.parts if template.bound else ():
+    for part in filler.parts if bound else ():
         expression = part.content.expression
-        if expression is not None and (binds_or_waits(expression) or template.bound & names_in(expression)):
+        if expression is not None and (binds_or_waits(expression) or bound & names_in(expression)):
             raise CannotFix("the template binds a name of the argument")
-    return Filled(node, filler.parts)
+    return node, filler.parts
 
 
 def binds(filled: Filled) -> int:
     """How tightly a filled template binds."""
     index = mark_index(filled.node)
     if index is not None and not filled.node.lpar:
-        return tightness(filled.parts[index].content.node)
+        return filled.parts[index].content.binds
     return tightness(filled.node)
 
 
@@ -133,9 +189,9 @@ class _Remains(cst.CSTVisitor):
 
 
 class _Filler(cst.CSTTransformer):
-    def __init__(self, template: Template, environment: Environment, symbol: str) -> None:
+    def __init__(self, holes: dict[int, Hole], environment: Environment, symbol: str) -> None:
         super().__init__()
-        self.template = template
+        self.holes = holes
         self.environment = environment
         self.symbol = symbol
         self.parts: list[Part] = []
@@ -154,13 +210,13 @@ class _Filler(cst.CSTTransformer):
         if isinstance(content, list):
             self.many[name] = content
             return cst.Name(_MANY + name)
-        filled = self._mark(name, content, self.template.holes.get(id(original_node), Hole(ATOM)))
+        filled = self._mark(name, content, self.holes.get(id(original_node), Hole(ATOM)))
         return filled.with_changes(
             lpar=[*updated_node.lpar, *filled.lpar], rpar=[*filled.rpar, *updated_node.rpar]
         )
 
     def _mark(self, name: str, content: Content, hole: Hole) -> cst.Name:
-        binds = tightness(content.node) >= hole.needs
+        binds = content.binds >= hole.needs
         parentheses = not binds or (not hole.bracketed and breaks_lines(content.code))
         kept = hole.delimited and not parentheses and not content.new and content.start >= 0
         node = cst.Name(f"{_FILLED}{len(self.parts)}_")

@@ -15,7 +15,8 @@ from functools import lru_cache
 import libcst as cst
 
 from torchmigrate.findings import Edit
-from torchmigrate.match.context import CannotFix, MatchContext
+from torchmigrate.match.context import CannotFix, Positions
+from torchmigrate.rewrite.cursor import Cursor
 
 _LINE_END = re.compile(r"[ \t\f]*(#[^\r\n]*)?(\r\n|\n|\r)")
 _COMMENT_AFTER = re.compile(r"[ \t\f]*,?[ \t\f]*#")
@@ -74,6 +75,11 @@ class CallLayout:
         return bool(slots) and all(self.begins_line(slot.start) for slot in slots)
 
     @property
+    def last_alone(self) -> bool:
+        """Whether the last argument begins a line."""
+        return bool(self.slots) and self.begins_line(self.slots[-1].start)
+
+    @property
     def line_break(self) -> str:
         """A newline and the indentation of the arguments, for a call with one argument per line."""
         start = self.slots[-1].start
@@ -95,28 +101,19 @@ def _parse_segment(code: str) -> cst.BaseExpression:
     return parse_expression(code)
 
 
-def parse_call(call: ast.Call, place: MatchContext) -> CallLayout:
+def parse_call(source: Positions, call: ast.Call) -> CallLayout:
     """Find the parts of a call. Raises CannotFix if LibCST does not see it as Python does."""
-    start, end = place.span(call)
-    text = place.source.text
+    line, column = call.end_lineno, call.end_col_offset
+    assert line is not None and column is not None, "the parser gives every call an end"
+    start = source.offset(call.lineno, call.col_offset)
+    end = source.offset(line, column)
+    text = source.text
     segment = text[start:end]
     node = _parse_segment(segment)
     if not isinstance(node, cst.Call) or node.lpar or len(node.args) != len(call.args) + len(call.keywords):
         raise CannotFix("LibCST sees another call")
-    # LibCST keeps the first newline of the code as the default one, which nodes do not repeat.
-    newline = _NEWLINE.search(segment)
-    printer = cst.Module([], default_newline=newline[0] if newline else "\n")
-    position = start
-
-    def skip(*parts: cst.CSTNode | str) -> int:
-        nonlocal position
-        for part in parts:
-            code = part if isinstance(part, str) else printer.code_for_node(part)
-            if not text.startswith(code, position):
-                raise CannotFix("LibCST prints another text")
-            position += len(code)
-        return position
-
+    cursor = Cursor(text, start, end)
+    skip = cursor.skip
     try:
         receiver, receiver_end = None, start
         if isinstance(node.func, cst.Attribute) and not node.func.lpar:
@@ -125,16 +122,16 @@ def parse_call(call: ast.Call, place: MatchContext) -> CallLayout:
             skip(node.func.dot, node.func.attr)
         else:
             skip(node.func)
-        function_end = position
+        function_end = cursor.position
         opened = skip(node.whitespace_after_func, "(")
         skip(node.whitespace_before_args)
         found: list[Slot] = []
         for arg in node.args:
-            first = position
+            first = cursor.position
             skip(arg.star, arg.whitespace_after_star)
             if arg.keyword is not None and isinstance(arg.equal, cst.AssignEqual):
                 skip(arg.keyword, arg.equal)
-            value = position
+            value = cursor.position
             last = skip(arg.value)
             comma = None
             if isinstance(arg.comma, cst.Comma):
@@ -142,8 +139,8 @@ def parse_call(call: ast.Call, place: MatchContext) -> CallLayout:
                 skip(",", arg.comma.whitespace_after)
             skip(arg.whitespace_after_arg)
             keyword = arg.keyword.value if arg.keyword is not None else None
-            found.append(Slot(first, value, last, comma, position, arg.star, keyword, arg.value))
-        closed = position
+            found.append(Slot(first, value, last, comma, cursor.position, arg.star, keyword, arg.value))
+        closed = cursor.position
         if skip(")") != end:
             raise CannotFix("LibCST sees another call")
     except RecursionError as error:
@@ -170,14 +167,15 @@ class NewArgument:
 
 
 def relayout(
-    layout: CallLayout, wanted: Sequence[NewArgument], *, bracketed: bool = False
+    layout: CallLayout, wanted: Sequence[NewArgument], *, bracketed: bool = False, as_last: bool = False
 ) -> tuple[list[Edit], bool]:
     """Edits that give a call the wanted arguments, and whether a comment then stands at another argument.
 
     An argument that stays in order stays in its place. As many arguments as before, in another order, take
     each other's places, so that commas, newlines and comments are not touched. Otherwise a new argument
     takes the place of one that vanishes there, or gets a place of its own in the style of the call.
-    `bracketed`: they will stand in a list, where a generator needs parentheses.
+    `bracketed`: they will stand in a list, where a generator needs parentheses. `as_last`: one more gets a
+    line of its own where the last one has one, even if others share theirs.
     """
     new = _keywords_in_order(layout, _without_repetition(layout, wanted))
     places, inserted = _align(len(layout.slots), new)
@@ -196,7 +194,7 @@ def relayout(
             edits += _fill(layout, index, item, alone)
             misplaced |= item.origin != index and index in survivors and _has_comment(layout, index)
     if appended:
-        edits += _append(layout, appended)
+        edits += _append(layout, appended, layout.one_per_line or (as_last and layout.last_alone))
     edits += _drop(layout, [item is None for item in places])
     return edits, misplaced
 
@@ -330,12 +328,12 @@ def _insert(layout: CallLayout, index: int, codes: list[str]) -> list[Edit]:
     return [Edit(start, start, "".join(code + separator for code in codes))]
 
 
-def _append(layout: CallLayout, codes: list[str]) -> list[Edit]:
+def _append(layout: CallLayout, codes: list[str], on_lines: bool) -> list[Edit]:
     """New arguments after the last slot."""
     if not layout.slots:
         return [Edit(layout.open, layout.open, ", ".join(codes))]
     last = layout.slots[-1]
-    if not layout.one_per_line:
+    if not on_lines:
         if last.comma is not None:
             return [Edit(last.comma + 1, last.comma + 1, "".join(f" {code}," for code in codes))]
         return [Edit(last.end, last.end, "".join(f", {code}" for code in codes))]

@@ -1,0 +1,96 @@
+"""New code, said as a template that quotes the source: `code("$f($x, dim=-1)", f="torch.foo", x=node)`.
+
+The templates are those of the YAML rules. What stands for a metavariable gets parentheses where its place
+needs them, and only there.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+from torchmigrate.source.text import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One of the arguments that `*$x` stands for in a call: by keyword, with a star, or neither."""
+
+    value: Part
+    keyword: str | None = None
+    star: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """New code that is not put together yet; to be made by `code`.
+
+    template: an expression or a simple statement with `$names`.
+    parts: what they stand for.
+    """
+
+    template: str
+    parts: Mapping[str, Parts]
+
+
+class Quotable(Protocol):
+    """What else may stand for a metavariable."""
+
+    def quoted(self, quotes: Quotes, /) -> tuple[str, int]:
+        """Its text, and how tightly that binds. Raises CannotFix."""
+
+
+# A name or a literal; an expression of the source; other new code, or what gives some.
+Part: TypeAlias = str | ast.expr | Code | Quotable
+Parts: TypeAlias = Part | Sequence[Part | Argument] | None
+
+
+def code(template: str, /, **parts: Parts) -> Code:
+    """New code.
+
+    Args:
+        template: an expression such as `"$f($x, dim=$dim)"`, or a simple statement such as `"$a = $b"`.
+        parts: what its metavariables stand for: a name or a literal as text, an expression of the source, or
+            other new code; for `*$x` several of them, also as `Argument`. For None, `keyword=$x` vanishes.
+    """
+    return Code(template, parts)
+
+
+def several(parts: Sequence[Part]) -> Code:
+    """Expressions with commas between them; one alone is no tuple."""
+    names = [f"part_{number}" for number in range(len(parts))]
+    return Code(", ".join(f"${name}" for name in names), dict(zip(names, parts, strict=True)))
+
+
+class Quotes:
+    """How expressions of a source are quoted in new code: as they are written there."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+
+    def quoted(self, node: ast.expr) -> tuple[str, int]:
+        """The text of an expression, and how tightly it binds."""
+        from torchmigrate.match.precedence import tightness_in  # with LibCST
+
+        text = self.stretch(*self.source.span(node))
+        return text, tightness_in(node, text)
+
+    def stretch(self, start: int, end: int) -> str:
+        """The text between two offsets."""
+        return self.source.text[start:end]
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """All that stands from one expression to another, such as some of the items of an index."""
+
+    first: ast.expr
+    last: ast.expr
+
+    def quoted(self, quotes: Quotes, /) -> tuple[str, int]:
+        """See `Quotable`."""
+        from torchmigrate.match.precedence import ATOM  # with LibCST
+
+        return quotes.stretch(quotes.source.span(self.first)[0], quotes.source.span(self.last)[1]), ATOM

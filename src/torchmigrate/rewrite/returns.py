@@ -1,0 +1,77 @@
+"""More values in what is returned."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+import libcst as cst
+
+from torchmigrate.findings import Edit
+from torchmigrate.match.context import CannotFix
+from torchmigrate.match.precedence import PRIMARY, tightness
+from torchmigrate.rewrite.cursor import Cursor
+from torchmigrate.source.text import Source
+
+
+def values_returned(
+    source: Source,
+    statement: ast.Return,
+    codes: Sequence[str],
+    *,
+    first: bool = False,
+    unpacked: bool = False,
+) -> list[Edit] | None:
+    """More values behind what a statement returns, or before it.
+
+    Args:
+        codes: the new values.
+        first: whether they come before the others.
+        unpacked: whether the value is a tuple, and they become part of it; where it is written as one they do
+            anyway.
+
+    None where LibCST does not see the statement as Python does.
+    """
+    try:
+        return _edits(source, statement, ", ".join(codes), first, unpacked)
+    except CannotFix:
+        return None
+
+
+def _edits(source: Source, statement: ast.Return, added: str, first: bool, unpacked: bool) -> list[Edit]:
+    """As `values_returned`, of which `codes` are `added`. Raises CannotFix."""
+    start, end = source.span(statement)
+    node = _parse(source.text[start:end])
+    cursor = Cursor(source.text, start, end)
+    cursor.skip("return")
+    value = node.value
+    if value is None:
+        return [Edit(end, end, f" {added}")]
+    if isinstance(node.whitespace_after_return, cst.BaseParenthesizableWhitespace):
+        cursor.skip(node.whitespace_after_return)
+    gap = "" if source.text[cursor.position - 1].isspace() else " "
+    if isinstance(value, cst.Tuple):
+        at = cursor.skip(*value.lpar)
+        if first:
+            return [Edit(at, at, f"{added}, " if value.lpar else f"{gap}{added}, ")]
+        *others, last = value.elements
+        at = cursor.skip(*others, last.with_changes(comma=cst.MaybeSentinel.DEFAULT))
+        return [Edit(at, at, f", {added}")]
+    opening, closing = ("*", "") if unpacked else ("", "")
+    if unpacked and tightness(value) < PRIMARY:
+        opening, closing = "*(", ")"
+    # A star in `return` without parentheses needs Python 3.8, which every torch of today has.
+    before, behind = (f"{gap}{added}, {opening}", closing) if first else (opening, f"{closing}, {added}")
+    edits = Edit(cursor.position, cursor.position, before), Edit(end, end, behind)
+    return [edit for edit in edits if edit.text]
+
+
+def _parse(code: str) -> cst.Return:
+    try:
+        line = cst.parse_statement(code)
+    except (cst.ParserSyntaxError, RecursionError) as error:
+        raise CannotFix("LibCST cannot read it") from error
+    node = line.body[0] if isinstance(line, cst.SimpleStatementLine) else None
+    if not isinstance(node, cst.Return):
+        raise CannotFix("LibCST sees another statement")
+    return node
