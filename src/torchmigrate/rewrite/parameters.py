@@ -112,7 +112,7 @@ def _slot_of(layout: CallLayout, parameter: ast.arg, source: Source) -> int:
 def _layout(source: Source, function: _Function) -> CallLayout:
     """The parameters, laid out as the arguments of a call are."""
     start, _ = source.span(function)
-    code = _header(source.text, start)
+    code = _header(source.text[start : source.span(function.body[0])[0]])
     try:
         node = cst.parse_statement(f"{code} pass\n")
     except (cst.ParserSyntaxError, RecursionError) as error:
@@ -167,15 +167,14 @@ def _items(parameters: cst.Parameters) -> Iterator[cst.Param | cst.ParamSlash | 
         yield parameters.star_kwarg
 
 
-def _header(text: str, start: int) -> str:
-    """A function up to the colon before its body."""
-    rest = text[start:]
-    lines = list(io.StringIO(rest, newline=""))
+def _header(text: str) -> str:
+    """A function up to the colon before its body. text: at least that, as far as its first statement."""
+    lines = list(io.StringIO(text, newline=""))
     starts = list(accumulate(map(len, lines), initial=0))
     depth = 0
     for token in tokenize.generate_tokens(iter(lines).__next__):
         if token.type == tokenize.OP:
             depth += (token.string in "([{") - (token.string in ")]}")
             if token.string == ":" and not depth:
-                return rest[: starts[token.end[0] - 1] + token.end[1]]
+                return text[: starts[token.end[0] - 1] + token.end[1]]
     raise CannotFix("the header of the function does not end")
