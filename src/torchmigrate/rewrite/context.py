@@ -25,6 +25,7 @@ from torchmigrate.versions.range import VersionRange
 if TYPE_CHECKING:
     from torchmigrate.match.rule_matches import RuleMatch
     from torchmigrate.rewrite.fix_maker import FixMaker
+    from torchmigrate.rewrite.statements import Rewriting
 
 T = TypeVar("T")
 
@@ -106,6 +107,12 @@ class FileContext:
         from torchmigrate.rewrite.fix_maker import FixMaker
 
         return FixMaker(self)
+
+    def rewriting(self) -> Rewriting:
+        """A new editor of the statements, with what all of the file know of its lines."""
+        from torchmigrate.rewrite.statements import Lines, Rewriting
+
+        return Rewriting(self.source, self.once(Lines, lambda: Lines(self.source, self.tree)))
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
         """What several rules share: made for the first of them, by `make`.

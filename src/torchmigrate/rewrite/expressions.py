@@ -48,14 +48,19 @@ class ExpressionEdits:
             before = self._made.get((start, end)) if start == end else None
             self.put_text(start, end, f"{before}{text}" if isinstance(before, str) else text)
 
-    def edits(self, without: Sequence[Span] = ()) -> list[Edit]:
+    def edits(self, first: int = 0, last: int | None = None, without: Sequence[Span] = ()) -> list[Edit]:
         """The changes, except for those inside some stretches; text may overlap with others.
+
+        Args:
+            first, last: between which they are; None: the end of the file.
+            without: the stretches.
 
         Raises CannotFix if new code cannot be written.
         """
         found = []
-        for start, end in self._outermost(0, len(self.source.text), None):
-            if not any(first <= start and end <= last for first, last in without):
+        last = len(self.source.text) if last is None else last
+        for start, end in self._outermost(first, last, None):
+            if not any(begin <= start and end <= stop for begin, stop in without):
                 made, old = self._made[start, end], self.source.text[start:end]
                 quotes = _Rewritten(self, (start, end))
                 new = made if isinstance(made, str) else written(made, quotes, instead_of=old)

@@ -79,13 +79,13 @@ class Rewriting:
 
     Args:
         source: the file.
-        step: one step of indentation.
+        lines: what is known of it; the same for all that change it.
     """
 
-    def __init__(self, source: Source, step: str) -> None:
+    def __init__(self, source: Source, lines: Lines) -> None:
         self.source = source
         self.text = source.text
-        self.step = step
+        self._lines_of_file = lines
         self._expressions = ExpressionEdits(source)
         self._cut: list[tuple[int, int]] = []
         self._removed: list[tuple[int, int]] = []
@@ -97,7 +97,6 @@ class Rewriting:
         # go behind that, and what comes in their place. A block may be indented by tabs, and what is in it by
         # spaces, so that it matters where.
         self._moved: dict[int, list[tuple[int, int, str]]] = {}
-        self._tokens = _Tokens(source)
 
     # ---- asking ---------------------------------------------------------------------------------------
 
@@ -109,7 +108,7 @@ class Rewriting:
         """The source of a statement with the replacements so far, on one line; None: it cannot be there."""
         start, end = start_of(self.source, statement), end_of(self.source, statement)
         parts, here = [], start
-        for (begin, stop), new in sorted(self._rendered().items()):
+        for (begin, stop), new in sorted(self._rendered(start, end).items()):
             if here <= begin and stop <= end:
                 parts += [self.text[here:begin], new]
                 here = stop
@@ -245,10 +244,10 @@ class Rewriting:
         first = self.first_line(statements[0])
         for statement in statements:
             self.first_line(statement)
-        self._insert(first, manager, first, self.step, "with {}:")
+        self._insert(first, manager, first, self._lines_of_file.step, "with {}:")
         front = len(self.indent(statements[0]))
         for line in self._lines(first, self.after(statements[-1])):
-            self._move(line, front, 0, self.step)
+            self._move(line, front, 0, self._lines_of_file.step)
 
     def unwrap(self, statement: ast.stmt, body: Sequence[ast.stmt]) -> None:
         """Leave one block of a compound statement in its place; the header and other blocks go."""
@@ -301,7 +300,7 @@ class Rewriting:
             yield ""
             yield f"def {item.name}({', '.join(item.parameters)}):"
             for line in item.body:
-                yield f"{self.step}{self._text_of(line)}"
+                yield f"{self._lines_of_file.step}{self._text_of(line)}"
             if number + 1 < len(new):
                 yield ""
 
@@ -389,10 +388,14 @@ class Rewriting:
             _check_apart(edits)
         return _joined(edits)
 
-    def _rendered(self) -> dict[tuple[int, int], str]:
-        """The replacements as text, without those that others quote, or have taken the place of."""
+    def _rendered(self, first: int = 0, last: int | None = None) -> dict[tuple[int, int], str]:
+        """The replacements as text, without those that others quote, or have taken the place of.
+
+        first, last: between which they are; None: the end of the file.
+        """
         try:
-            return {(start, end): text for start, end, text, _ in self._expressions.edits()}
+            edits = self._expressions.edits(first, len(self.text) if last is None else last)
+            return {(start, end): text for start, end, text, _ in edits}
         except CannotFix as error:
             raise Crowded(str(error)) from error
 
@@ -493,7 +496,7 @@ class Rewriting:
         while start < end:
             line = _NEXT_LINE.match(self.text, start)
             assert line is not None, "matches anything"
-            if line[0].strip() and start not in self._tokens.in_strings:
+            if line[0].strip() and start not in self._lines_of_file.in_strings:
                 found.append(start)
             if line.end() == start:
                 break
@@ -545,18 +548,31 @@ class Rewriting:
     def _drop(self, start: int, end: int, *, remarks: bool = True) -> None:
         """Take lines away, but their comments."""
         self._cut.append((start, end))
-        comments = self._tokens.comments
+        comments = self._lines_of_file.comments
         for offset, text in comments[bisect_left(comments, (start, "")) : bisect_left(comments, (end, ""))]:
             alone = not self.text[line_start(self.text, offset) : offset].strip()
             if not is_marker(text) and (remarks or alone):
                 self._insert(start, text, start)
 
 
-class _Tokens:
-    """What only the tokens of a file tell."""
+class Lines:
+    """What only the tokens of a file tell, and how it is indented; worked out when it is first asked for."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, tree: ast.Module) -> None:
         self.source = source
+        self.tree = tree
+
+    @cached_property
+    def step(self) -> str:
+        """One step of the indentation."""
+        for node in ast.walk(self.tree):
+            if not isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.If, ast.For, ast.With)):
+                continue
+            body = node.body
+            if body[0].lineno > node.lineno:
+                inner = self.source.line_text(body[0].lineno)
+                return inner[node.col_offset : body[0].col_offset] or " " * 4
+        return " " * 4
 
     @cached_property
     def comments(self) -> list[tuple[int, str]]:
@@ -613,15 +629,3 @@ def _merged(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
         else:
             found.append((start, end))
     return found
-
-
-def indent_step(tree: ast.Module, source: Source) -> str:
-    """One step of the indentation of a file."""
-    for node in ast.walk(tree):
-        if not isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.If, ast.For, ast.With)):
-            continue
-        body = node.body
-        if body[0].lineno > node.lineno:
-            inner = source.line_text(body[0].lineno)
-            return inner[node.col_offset : body[0].col_offset] or " " * 4
-    return " " * 4

@@ -28,7 +28,7 @@ from torchmigrate.rewrite.code import Code, code
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.imports.planner import Refusal
 from torchmigrate.rewrite.placing import use_at
-from torchmigrate.rewrite.statements import Crowded, Rewriting, indent_step
+from torchmigrate.rewrite.statements import Crowded
 from torchmigrate.semantics.flow.functions import Function, key_of, own
 from torchmigrate.semantics.model import Role
 
@@ -49,11 +49,10 @@ class Plan:
 class _Planner:
     def __init__(self, file: FileContext) -> None:
         self.file = file
-        tree = file.names.tree
         self.functions = functions_of(file)
         self.uses = read(file.names, self.functions)
         self.first = the_call(self.uses, self.functions)
-        self.rewriting = Rewriting(file.source, indent_step(tree, file.source))
+        self.rewriting = file.rewriting()
         self.imports: list[Edit] = []
         self.remarks: list[str] = []
 
@@ -334,7 +333,7 @@ def _without_import(file: FileContext) -> Plan | None:
     for node in ast.walk(tree):
         if (isinstance(node, ast.Name) and node.id in bound) or getattr(node, "value", None) in bound:
             return None
-    rewriting = Rewriting(file.source, indent_step(tree, file.source))
+    rewriting = file.rewriting()
     presence = Presence(uses, file.names, functions, rewriting)
     if presence.flags:
         return None

@@ -12,6 +12,7 @@ from torchmigrate.codemods.fft.shapes import last_part
 from torchmigrate.codemods.fft.values import Values
 from torchmigrate.semantics.flow.reaching import reaching
 from torchmigrate.semantics.model import BindingKind, Scope
+from torchmigrate.source.trees import Nodes
 
 
 class Helpers:
@@ -75,8 +76,7 @@ def _read(function: ast.FunctionDef, qualified: Callable[[ast.expr], str | None]
     if not all(isinstance(item, ast.Assign) and _names_only(item) for item in body):
         return None
     found = reaching(function.body, arguments)
-    parents = {child: outer for outer in ast.walk(function) for child in ast.iter_child_nodes(outer)}
-    values = Values({}, found, parents, qualified, pairs=frozenset(names))
+    values = Values({}, found, Nodes(function).parents, qualified, pairs=frozenset(names))
     stacked = values.stacked(last.value)
     made = product(*stacked, last, values) if stacked is not None else None
     if made is None or set(made.factors) != set(names) or len(made.factors) != len(names):

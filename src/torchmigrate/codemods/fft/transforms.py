@@ -176,7 +176,6 @@ class Plan:
         assert isinstance(node, _Body), "the scope of a group has statements"
         arguments = node.args if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else None
         found = reaching(node.body, arguments)
-        parents = {child: outer for outer in ast.walk(node) for child in ast.iter_child_nodes(outer)}
         problem: tuple[str, int] | None = None
         transforms: dict[int, Transform] = {}
         for hit in group.hits:
@@ -187,7 +186,7 @@ class Plan:
                 line = self.file.source.position(hit.use.start)[0]
                 problem = problem or (f"line {line}: {error}", line)
         helper = Helpers(group.scope, self.around.qualified)
-        values = Values(transforms, found, parents, self.around.qualified, helper=helper)
+        values = Values(transforms, found, self.file.names.parents, self.around.qualified, helper=helper)
         self._leave_complex(group, transforms, values)
         if problem is not None:
             raise Unclear(problem[0], line=problem[1])
@@ -315,7 +314,7 @@ class Plan:
                 gone = unread(form, values.reaching)
                 edits, spans = self._removed(gone, node.body)
                 try:
-                    return [*rewriting.edits(spans), *edits, *spelled], 0 if form.kept else form.parts
+                    return [*rewriting.edits(without=spans), *edits, *spelled], 0 if form.kept else form.parts
                 except CannotFix:
                     return None, 0
             values.refuse(without)

@@ -175,7 +175,7 @@ def _flow(uses: dict[int, Use], file: FileContext, local: TreeIndex) -> tuple[di
     Raises:
         Unclear: it is not certain that the functions are those of functorch.
     """
-    writer = StateWriter(file.source, local, file.names.tree)
+    writer = StateWriter(file, local)
     makes: dict[int, Make] = {}
     for key, use in uses.items():
         assert use.call is not None, "only calls are collected"

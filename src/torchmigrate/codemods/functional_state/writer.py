@@ -6,10 +6,9 @@ import ast
 
 from torchmigrate.rewrite.calls import packed_call
 from torchmigrate.rewrite.code import Code, code
+from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.nodes import keyed_comprehension
-from torchmigrate.rewrite.statements import Rewriting, indent_step
 from torchmigrate.semantics.flow.tree_index import TreeIndex
-from torchmigrate.source.text import Source
 
 _KEYS = ("name", "key", "parameter_name", "name_of_parameter")
 
@@ -17,14 +16,14 @@ _KEYS = ("name", "key", "parameter_name", "name_of_parameter")
 class StateWriter:
     """Collects changes. The methods do nothing until `final`, so that a reader may ask again and again."""
 
-    def __init__(self, source: Source, local: TreeIndex, tree: ast.Module) -> None:
-        self.source = source
+    def __init__(self, file: FileContext, local: TreeIndex) -> None:
+        self.source = file.source
         self.local = local
-        self.rewriting = Rewriting(source, indent_step(tree, source))
+        self.rewriting = file.rewriting()
         self.module_methods: list[ast.Call] = []  # `fmodel.eval()`
         self._appends: set[int] = set()
         self._given: set[tuple[int, str]] = set()  # id() of a function, a new name in it
-        self._taken = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
+        self._taken = {node.arg for node in ast.walk(file.tree) if isinstance(node, ast.arg)}
 
     def fresh(self, *wanted: str) -> str:
         """The first of some names that nothing in the file has, else the last with a number."""

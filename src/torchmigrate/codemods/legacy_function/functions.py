@@ -15,7 +15,7 @@ from torchmigrate.findings import Applicability, Finding, Fix, Reason, because
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.nodes import name_span
-from torchmigrate.rewrite.statements import Crowded, Rewriting, indent_step
+from torchmigrate.rewrite.statements import Crowded
 from torchmigrate.semantics.flow.tree_index import TreeIndex
 from torchmigrate.versions.range import applicability
 
@@ -76,7 +76,7 @@ def _fix(rule: Rule, node: ast.ClassDef, file: FileContext, local: TreeIndex, pl
     """
     if isinstance(local.function_of(node), ast.ClassDef):
         raise Unclear(f"`{node.name}` stands in another class")
-    rewriting = Rewriting(file.source, indent_step(file.tree, file.source))
+    rewriting = file.rewriting()
     calls: CallSites | None = None
     try:
         found: LegacyClass = read_class(node, local)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from torchmigrate.codemods.base.unclear import Unclear
-from torchmigrate.codemods.volatile.flow import NONE, STORES, Flow, Labels, free_names
+from torchmigrate.codemods.volatile.flow import NONE, STORES, Flow, FreeNames, Labels
 from torchmigrate.rewrite.placing import inside_one
 from torchmigrate.semantics.flow.mentions import Spot, blocks
 
@@ -128,7 +128,7 @@ def check_extent(extent: Extent, flow: Flow, body: Sequence[ast.stmt], *, always
     """
     outside = _loads(body, set(map(id, extent.statements)))
     if not _trains(body):
-        outside &= _escaping(body)
+        outside &= _escaping(body, flow.free_names)
     for statement in _all(extent.statements):
         if isinstance(statement, _FUNCTIONS):
             continue
@@ -188,7 +188,7 @@ def _trains(body: Sequence[ast.stmt]) -> bool:
     )
 
 
-def _escaping(body: Sequence[ast.stmt]) -> set[str]:
+def _escaping(body: Sequence[ast.stmt], free_names: FreeNames) -> set[str]:
     """The names of a function that may hold a part of what it returns, stores or yields."""
     found: set[str] = set()
     flows: list[tuple[set[str], set[str]]] = []

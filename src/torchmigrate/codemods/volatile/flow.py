@@ -52,6 +52,7 @@ class Flow:
         marks: statements by id() that make a name that exists a source, with the name and its number; None:
             that end it.
         shared: names that are not the function's own (`global`, `nonlocal`).
+        free_names: what functions inside take from here.
 
     computed: the statements that compute with what comes from a source, by id(): their place and the sources.
     made: the statements that hold a source.
@@ -67,6 +68,7 @@ class Flow:
         sources: Mapping[int, int],
         marks: Mapping[int, tuple[str, int | None]],
         shared: frozenset[str],
+        free_names: FreeNames,
     ) -> None:
         self.computed: dict[int, tuple[Spot, Labels]] = {}
         self.made: dict[int, tuple[Spot, Labels]] = {}
@@ -77,6 +79,7 @@ class Flow:
         self._sources = sources
         self._marks = marks
         self._shared = shared
+        self.free_names = free_names
         self._ever: dict[str, Labels] = {}
         self._heads: dict[int, State] = {}  # what came round to the beginning of each loop
         self._in_loop = False
@@ -359,27 +362,39 @@ class Flow:
         self.leaves[what] = line, before | labels
 
 
-def free_names(node: ast.AST) -> set[str]:
-    """The names that a function, lambda or class takes from around it."""
-    if isinstance(node, ast.ClassDef):
-        parts: Iterable[ast.AST] = (*node.body, *node.bases, *node.decorator_list)
-        bound: set[str] = set()
-    elif isinstance(node, (*_FUNCTIONS, ast.Lambda)):
-        body = node.body if isinstance(node.body, list) else [node.body]
-        parts, bound = body, set(parameters(node.args))
-    else:
-        return set()
-    loaded: set[str] = set()
-    todo = list(parts)
-    while todo:
-        inner = todo.pop()
-        if isinstance(inner, (*_FUNCTIONS, ast.Lambda, ast.ClassDef)):
-            loaded |= free_names(inner)
-            continue
-        if isinstance(inner, ast.Name):
-            (loaded if isinstance(inner.ctx, ast.Load) else bound).add(inner.id)
-        todo.extend(ast.iter_child_nodes(inner))
-    return loaded - bound
+class FreeNames:
+    """The names that functions, lambdas and classes take from around them; each of a file is read once."""
+
+    def __init__(self) -> None:
+        self._known: dict[ast.AST, frozenset[str]] = {}
+
+    def __call__(self, node: ast.AST) -> frozenset[str]:
+        """Those of one; nothing for anything else."""
+        known = self._known.get(node)
+        if known is None:
+            known = self._known[node] = frozenset(self._read(node))
+        return known
+
+    def _read(self, node: ast.AST) -> set[str]:
+        if isinstance(node, ast.ClassDef):
+            parts: Iterable[ast.AST] = (*node.body, *node.bases, *node.decorator_list)
+            bound: set[str] = set()
+        elif isinstance(node, (*_FUNCTIONS, ast.Lambda)):
+            body = node.body if isinstance(node.body, list) else [node.body]
+            parts, bound = body, set(parameters(node.args))
+        else:
+            return set()
+        loaded: set[str] = set()
+        todo = list(parts)
+        while todo:
+            inner = todo.pop()
+            if isinstance(inner, (*_FUNCTIONS, ast.Lambda, ast.ClassDef)):
+                loaded |= self(inner)
+                continue
+            if isinstance(inner, ast.Name):
+                (loaded if isinstance(inner.ctx, ast.Load) else bound).add(inner.id)
+            todo.extend(ast.iter_child_nodes(inner))
+        return loaded - bound
 
 
 def _loaded(target: ast.expr) -> ast.expr:

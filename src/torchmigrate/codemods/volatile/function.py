@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from torchmigrate.codemods.base.unclear import Unclear
 from torchmigrate.codemods.volatile.extent import Extent, check_extent, extents, stored_names
-from torchmigrate.codemods.volatile.flow import BACKWARD, NONE, RETURNED, STORED, Flow, Labels
+from torchmigrate.codemods.volatile.flow import BACKWARD, NONE, RETURNED, STORED, Flow, FreeNames, Labels
 from torchmigrate.codemods.volatile.sites import (
     Setting,
     Site,
@@ -88,6 +88,7 @@ class Part:
             },
             ends,
             frozenset(self.scope.globals | self.scope.nonlocals),
+            self.file.once(FreeNames, FreeNames),
         )
         for setting in self.settings:
             if id(setting.statement) in ends.keys() - self.flow.ended and not setting.sure:

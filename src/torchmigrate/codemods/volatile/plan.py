@@ -21,7 +21,7 @@ from torchmigrate.rewrite.calls import CallEditor
 from torchmigrate.rewrite.code import Code
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.nodes import has_comment
-from torchmigrate.rewrite.statements import Crowded, Rewriting, indent_step
+from torchmigrate.rewrite.statements import Crowded, Rewriting
 from torchmigrate.semantics.flow.functions import Function, Functions
 from torchmigrate.semantics.flow.tree_index import TreeIndex
 from torchmigrate.semantics.model import Scope, Use
@@ -257,7 +257,7 @@ class Plan:
             Crowded: as Rewriting says.
         """
         file = self._file
-        rewriting = Rewriting(file.source, indent_step(file.tree, file.source))
+        rewriting = file.rewriting()
         needed: dict[Edit, None] = {}
         for part in group.parts:
             part.check_kept()
