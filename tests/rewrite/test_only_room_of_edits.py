@@ -22,7 +22,6 @@ CODEMODS = sorted(ROOT.glob("codemods/**/*.py"))
 OTHERS = sorted({*ROOT.glob("**/*.py")} - {*CODEMODS, *ROOT.glob("rewrite/**/*.py")})
 # Lays examples of rules out in other ways, for the tests of their fixes.
 LAYOUTS = ROOT / "authoring" / "variations.py"
-UNFINISHED = ("functional_state",)  # this list only gets shorter
 
 _PATTERN_METHODS = frozenset("findall finditer fullmatch match search split sub subn".split())
 _SLICES = frozenset(("segment", "line_text"))  # methods of `Source` that give a part of its text
@@ -165,19 +164,9 @@ def _name(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
-def _folder(path: Path) -> str:
-    return path.relative_to(ROOT / "codemods").parts[0]
-
-
-@pytest.mark.parametrize("path", [item for item in CODEMODS if _folder(item) not in UNFINISHED], ids=_name)
+@pytest.mark.parametrize("path", CODEMODS, ids=_name)
 def test_codemods_say_what_and_not_where(path: Path) -> None:
     assert list(offences(ast.parse(path.read_text("utf-8")))) == []
-
-
-@pytest.mark.parametrize("folder", UNFINISHED)
-def test_what_is_unfinished_is(folder: str) -> None:
-    paths = [path for path in CODEMODS if _folder(path) == folder]
-    assert any(list(offences(ast.parse(path.read_text("utf-8")))) for path in paths), "take it off the list"
 
 
 @pytest.mark.parametrize("path", [item for item in OTHERS if item != LAYOUTS], ids=_name)

@@ -17,8 +17,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from torchmigrate.findings import Edit, Reason, because
+from torchmigrate.match.context import CannotFix
 from torchmigrate.rewrite.apply import splice
-from torchmigrate.rewrite.code import Code, Quotes
+from torchmigrate.rewrite.code import Code
+from torchmigrate.rewrite.expressions import ExpressionEdits
 from torchmigrate.rewrite.lines import end_of, is_marker, line_start, start_of
 from torchmigrate.source.ranges import Ranges
 from torchmigrate.source.text import Source
@@ -84,8 +86,7 @@ class Rewriting:
         self.source = source
         self.text = source.text
         self.step = step
-        self._replaced: dict[tuple[int, int], Code | str] = {}
-        self._rewritten: set[tuple[int, int]] = set()  # statements of which nothing is left as it was
+        self._expressions = ExpressionEdits(source)
         self._cut: list[tuple[int, int]] = []
         self._removed: list[tuple[int, int]] = []
         self._insertions: list[_Insertion] = []
@@ -97,12 +98,6 @@ class Rewriting:
         # spaces, so that it matters where.
         self._moved: dict[int, list[tuple[int, int, str]]] = {}
         self._tokens = _Tokens(source)
-
-    def fresh(self) -> Rewriting:
-        """Another one of the same file, without changes."""
-        found = Rewriting(self.source, self.step)
-        found._tokens = self._tokens
-        return found
 
     # ---- asking ---------------------------------------------------------------------------------------
 
@@ -161,13 +156,11 @@ class Rewriting:
         """
         if edits is None:
             raise Crowded("the code is not understood")
-        for edit in edits:
-            before = self._replaced.get((edit.start, edit.end), "") if edit.start == edit.end else ""
-            self._replace(edit.start, edit.end, f"{before}{edit.text}")
+        self._expressions.record(edits)
 
     def replace_node(self, node: ast.expr | ast.stmt, code: Code) -> None:
         """Other code for an expression, which may quote it and others: they are quoted as they will be."""
-        self._replaced[self.source.span(node)] = code
+        self._expressions.put(node, code)
 
     def add_parameter(self, function: _Function, name: str) -> bool:
         """One more parameter for a function, by keyword alone where others have defaults.
@@ -206,18 +199,20 @@ class Rewriting:
         one, other = (spans[number - 1], spans[number]) if last else (spans[number], spans[number + 1])
         if self.text[one[1] : other[0]].strip(" \t\r\n\\") != ",":
             raise unclear
-        self._replace(*((one[1], other[1]) if last else (one[0], other[0])), "")
+        self._expressions.put_text(*((one[1], other[1]) if last else (one[0], other[0])), "")
 
     def drop_header(self, statement: ast.With | ast.AsyncWith) -> None:
         """Leave what stands behind the header of a `with`, on its line."""
         self.first_line(statement)
-        self._replace(start_of(self.source, statement), start_of(self.source, statement.body[0]), "")
+        self._expressions.put_text(
+            start_of(self.source, statement), start_of(self.source, statement.body[0]), ""
+        )
 
     def rename(self, node: ast.Name | ast.arg, name: str) -> None:
         """Another name for a variable, or for a parameter, at one place."""
         start, _ = self.source.span(node)
         old = node.id if isinstance(node, ast.Name) else node.arg
-        self._replace(start, start + len(old), name)
+        self._expressions.put_text(start, start + len(old), name)
 
     def add_before(self, statement: ast.stmt, code: Code) -> None:
         """A statement on a line of its own before another."""
@@ -295,8 +290,7 @@ class Rewriting:
                 lines.append("")
         indent = self._indent_of(line_start(self.text, start))
         code = self.source.newline.join(f"{indent}{line}" if line else line for line in lines)
-        self._replace(start, end, code[len(indent) :])
-        self._rewritten.add((start, end))
+        self._expressions.put_text(start, end, code[len(indent) :], whole=True)
 
     def _written(self, new: Sequence[NewStatement]) -> Iterator[str]:
         """Statements as lines, the first of which is not a function's."""
@@ -326,7 +320,7 @@ class Rewriting:
         if any(item.offset == self.first_line(statement) for item in self._insertions):
             self.remove(statement)
             return
-        self._replace(start_of(self.source, statement), end_of(self.source, statement), "pass")
+        self._expressions.put_text(start_of(self.source, statement), end_of(self.source, statement), "pass")
 
     def merge(self, function: _Function, into: _Function) -> None:
         """Put the body of a function before that of another, behind its docstring, and take the rest away.
@@ -397,38 +391,17 @@ class Rewriting:
 
     def _rendered(self) -> dict[tuple[int, int], str]:
         """The replacements as text, without those that others quote, or have taken the place of."""
-        if not self._rewritten and all(isinstance(new, str) for new in self._replaced.values()):
-            return {span: self._text_of(new) for span, new in self._replaced.items()}
-        found: dict[tuple[int, int], str] = {}
-        outer = 0  # the end of the expression that has new code
-        for start, end in sorted(self._replaced, key=lambda span: (span[0], -span[1])):
-            if end > outer or start >= outer:
-                new = self._replaced[start, end]
-                found[start, end] = self._text_of(new, (start, end))
-                outer = end if isinstance(new, Code) or (start, end) in self._rewritten else outer
-        return found
-
-    def _text_of(self, new: Code | str, own: tuple[int, int] | None = None) -> str:
-        """New code as text, with what it quotes as it will be. own: the place that it takes."""
-        if isinstance(new, str):
-            return new
-        from torchmigrate.match.context import CannotFix
-        from torchmigrate.rewrite.written import written  # with LibCST
-
-        old = self.text[own[0] : own[1]] if own is not None else ""
         try:
-            return written(new, _Rewritten(self, own), instead_of=old)
+            return {(start, end): text for start, end, text, _ in self._expressions.edits()}
         except CannotFix as error:
             raise Crowded(str(error)) from error
 
-    def will_be(self, start: int, end: int, own: tuple[int, int] | None) -> str:
-        """A part of the text with the replacements in it. own: what is being replaced itself."""
-        parts, here = [], start
-        for begin, stop in sorted(self._replaced, key=lambda span: (span[0], -span[1])):
-            if here <= begin and stop <= end and (begin, stop) != own:
-                parts += [self.text[here:begin], self._text_of(self._replaced[begin, stop], (begin, stop))]
-                here = stop
-        return "".join([*parts, self.text[here:end]])
+    def _text_of(self, new: Code | str) -> str:
+        """New code as text, with what it quotes as it will be."""
+        try:
+            return new if isinstance(new, str) else self._expressions.text_of(new)
+        except CannotFix as error:
+            raise Crowded(str(error)) from error
 
     def _with_merged(self, edits: Sequence[Edit], start: int, end: int, target: int) -> list[Edit]:
         """The edits with some lines, and what is changed in them, in another place."""
@@ -487,10 +460,6 @@ class Rewriting:
         if item.offset == len(self.text) and not self.text.endswith(("\n", "\r")):
             return f"{newline}{indent}{new}"
         return f"{indent}{new}{newline}"
-
-    def _replace(self, start: int, end: int, code: str) -> None:
-        """Other code for a part of the text."""
-        self._replaced[start, end] = code
 
     def _move(self, line: int, front: int, less: int, more: str) -> None:
         self._moved.setdefault(line, []).append((front, less, more))
@@ -581,24 +550,6 @@ class Rewriting:
             alone = not self.text[line_start(self.text, offset) : offset].strip()
             if not is_marker(text) and (remarks or alone):
                 self._insert(start, text, start)
-
-
-class _Rewritten(Quotes):
-    """Quotes expressions as they will be. own: what is being replaced."""
-
-    def __init__(self, rewriting: Rewriting, own: tuple[int, int] | None) -> None:
-        super().__init__(rewriting.source)
-        self._rewriting = rewriting
-        self._own = own
-
-    def quoted(self, node: ast.expr) -> tuple[str, int]:
-        """The text of an expression, and how tightly it binds."""
-        text = self._rewriting.will_be(*self.source.span(node), self._own)
-        if text == self.source.segment(node):
-            return super().quoted(node)
-        from torchmigrate.match.precedence import tightness_in  # with LibCST
-
-        return text, tightness_in(ast.parse(f"({text}\n)", mode="eval").body, text)
 
 
 class _Tokens:

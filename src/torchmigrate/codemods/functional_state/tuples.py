@@ -25,6 +25,7 @@ from torchmigrate.rewrite.statements import NewFunction, NewStatement
 from torchmigrate.source.text import Source
 
 _MODULE_PARTS = frozenset(("stateless_model", "param_names", "buffer_names", "names_map", "all_names_map"))
+_METHODS = (("named_parameters", "parameters"), ("named_buffers", "buffers"))
 _DEEPEST = 8  # classes may inherit from themselves, in a file that nobody can run
 _MODES = frozenset(("eval", "train"))  # done to a module in place
 
@@ -147,15 +148,14 @@ class TupleWriter(MakeWriter):
     ) -> tuple[list[NewStatement], list[tuple[Code, Code]]]:
         """The statements that make the model, and how to get names and tensors of each state."""
         if not make.ensemble:
-            names = [
-                code("[name for name, _ in $base.$method()]", base=base, method=f"named_{method}")
-                for method in ("parameters", "buffers")[: make.states]
+            states = [
+                (
+                    code("[name for name, _ in $base.$named()]", base=base, named=named),
+                    code("$base.$method()", base=base, method=method),
+                )
+                for named, method in _METHODS[: make.states]
             ]
-            tensors = [
-                code("$base.$method()", base=base, method=method)
-                for method in ("parameters", "buffers")[: make.states]
-            ]
-            return [assigned(base, self._copied(make, spell))], list(zip(names, tensors, strict=True))
+            return [assigned(base, self._copied(make, spell))], states
         made, models = self._members(make, statement, kept=True)
         stacked = [self.writer.unique(f"stacked_{name}", statement) for name in ("params", "buffers")]
         made.append(assigned(several(stacked), stacked_models(models, spell)))

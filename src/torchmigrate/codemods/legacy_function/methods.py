@@ -95,9 +95,9 @@ class ClassRewriting:
             if first:
                 self.rewriting.replace_node(index, code("$number", number=str(index.value + count)))
             return
-        kept = "$context.needs_input_grad[$number:]" if first else "$context.needs_input_grad[:$number]"
+        part = "$context.needs_input_grad[$number:]" if first else "$context.needs_input_grad[:$number]"
         number = str(count if first else self.found.inputs)
-        self.rewriting.replace_node(node, code(kept, context=context, number=number))
+        self.rewriting.replace_node(node, code(part, context=context, number=number))
 
     # ---- settings become parameters ------------------------------------------------------------------
 
