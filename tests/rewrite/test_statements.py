@@ -42,8 +42,8 @@ MERGED = [
         "class A:\n    # about both\n    def one(self):  # first\n        super().one()\n\n"
         "        # why\n        self.x = 1  # x\n        # end\n\n"
         "    def two(self):\n        '''Two.'''\n        # here\n        return self.x\n",
-        "class A:\n    # about both\n    # first\n\n    @staticmethod\n    def two(self):\n        '''Two.'''\n"
-        "        # why\n        self.y = 1  # x\n        # end\n        # here\n        return self.x\n",
+        "class A:\n    # about both\n\n    @staticmethod\n    def two(self):\n        '''Two.'''\n"
+        "        # first\n        # why\n        self.y = 1  # x\n        # end\n        # here\n        return self.x\n",
     ),
     (
         "class A:\n    def two(self):\n        return self.x\n\n    def one(self):\n        self.x = 1\n",
