@@ -31,7 +31,7 @@ _MADE = (ast.JoinedStr, ast.BinOp)  # text that is put together
 
 def offences(tree: ast.Module) -> Iterator[str]:
     """What a module does that is for `rewrite/` alone, each with its line."""
-    constants = _values(_own(tree))
+    constants, editing = _values(_own(tree)), _from_rewrite(tree)
     scopes = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
     for scope in (tree, *scopes):
         nodes = _own(scope)
@@ -43,6 +43,19 @@ def offences(tree: ast.Module) -> Iterator[str]:
                 yield f"line {node.lineno}: takes a part of the text"
             elif isinstance(node, ast.Call):
                 yield from _offences_of(node, texts, values)
+                if _last(node.func) in editing and any(isinstance(item, _MADE) for item in node.args):
+                    yield f"line {node.lineno}: gives `rewrite/` text that is put together"
+
+
+def _from_rewrite(tree: ast.Module) -> set[str]:
+    """The functions of `rewrite/` that a module takes; what is raised is for people."""
+    return {
+        alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("torchmigrate.rewrite")
+        for alias in node.names
+        if alias.name not in ("Crowded", "CannotFix", "Refusal")
+    }
 
 
 def _own(scope: ast.AST) -> list[ast.AST]:
@@ -139,7 +152,7 @@ def _is_written_out(node: ast.expr, values: _Values) -> bool:
 
 
 def _is_put_together(node: ast.expr) -> bool:
-    joined = isinstance(node, ast.Call) and _last(node.func) in ("join", "format", "unparse")
+    joined = isinstance(node, ast.Call) and _last(node.func) in ("join", "format", "shown", "unparse")
     return isinstance(node, _MADE) or joined
 
 
@@ -181,6 +194,8 @@ def test_no_other_room_makes_edits(path: Path) -> None:
         "new = code('$f($x)', f=f'{module}.f', x=node)",
         "new = code('$f', f=', '.join(names))",
         "new = Argument(f'{x} + 1', 'dim')",
+        "new = code('$f($x)', f=source.shown(node.func), x=node)",
+        "from torchmigrate.rewrite.nodes import renamed\nedit = renamed(source, node, f'{old}_', new)",
     ],
 )
 def test_what_is_found(line: str) -> None:

@@ -74,6 +74,16 @@ class _Insertion:
     frame: str = "{}"
 
 
+@dataclass(frozen=True, slots=True)
+class _Merged:
+    """Lines that go to another place, by their start and end, with some in front."""
+
+    start: int
+    end: int
+    target: int
+    head: str
+
+
 class Rewriting:
     """Collects the changes of one file.
 
@@ -91,7 +101,7 @@ class Rewriting:
         self._removed: list[tuple[int, int]] = []
         self._insertions: list[_Insertion] = []
         self._unwrapped: dict[int, ast.stmt] = {}
-        self._merged: list[tuple[int, int, int]] = []  # start and end of lines, and where they go
+        self._merged: list[_Merged] = []
         self._done: set[int] = set()
         # Changes of indentation by the start of the line: how much of it stays in front, how many characters
         # go behind that, and what comes in their place. A block may be indented by tabs, and what is in it by
@@ -324,7 +334,7 @@ class Rewriting:
     def merge(self, function: _Function, into: _Function) -> None:
         """Put the body of a function before that of another, behind its docstring, and take the rest away.
 
-        Comments in the body come along; of its statements, those that are removed do not.
+        Comments come along; of its statements, those that are removed do not.
 
         Raises:
             Crowded: one of them has its body on the line of the header, or has another indentation.
@@ -335,12 +345,14 @@ class Rewriting:
         begin = self.first_line(function)
         start = self._body_start(begin, lines[0])
         end = self._body_end(function.body[-1], len(self._indent_of(lines[0])))
-        self._drop(begin, start)
+        self._cut.append((begin, start))
         self._removed.append((begin, end))
         at = self._comment_start(self.first_line(into), lines[1])
         if ast.get_docstring(into, clean=False) is not None:
             at = self.after(into.body[0])
-        self._merged.append((start, end, at))
+        indent, newline = self._indent_of(lines[0]), self.source.newline
+        head = [f"{indent}{text}{newline}" for _, text in self._comments(begin, start) if not is_marker(text)]
+        self._merged.append(_Merged(start, end, at, "".join(head)))
 
     # ---- the edits ------------------------------------------------------------------------------------
 
@@ -383,8 +395,8 @@ class Rewriting:
             found[span] = code + found.get(span, "")
         edits = sorted(Edit(start, end, code) for (start, end), code in found.items())
         _check_apart(edits)
-        for start, end, target in self._merged:
-            edits = self._with_merged(edits, start, end, target)
+        for merged in self._merged:
+            edits = self._with_merged(edits, merged)
             _check_apart(edits)
         return _joined(edits)
 
@@ -406,14 +418,15 @@ class Rewriting:
         except CannotFix as error:
             raise Crowded(str(error)) from error
 
-    def _with_merged(self, edits: Sequence[Edit], start: int, end: int, target: int) -> list[Edit]:
+    def _with_merged(self, edits: Sequence[Edit], merged: _Merged) -> list[Edit]:
         """The edits with some lines, and what is changed in them, in another place."""
+        start, end, target = merged.start, merged.end, merged.target
         inside = [edit for edit in edits if start <= edit.start < end and edit.end <= end]
         shifted = [Edit(edit.start - start, edit.end - start, edit.text) for edit in inside]
         moved = splice(self.text[start:end], shifted).strip("\r\n")
         rest = [edit for edit in edits if edit not in inside]
-        if moved.strip():
-            moved += self.source.newline
+        moved = merged.head + (f"{moved}{self.source.newline}" if moved.strip() else "")
+        if moved:
             at = next((edit for edit in rest if edit.start == target), None)
             rest = [edit for edit in rest if edit is not at]
             rest.append(Edit(target, target, moved) if at is None else at._replace(text=moved + at.text))
@@ -545,11 +558,15 @@ class Rewriting:
             first = above
         return found
 
+    def _comments(self, start: int, end: int) -> list[tuple[int, str]]:
+        """The comments of a part of the text, with their offsets."""
+        comments = self._lines_of_file.comments
+        return comments[bisect_left(comments, (start, "")) : bisect_left(comments, (end, ""))]
+
     def _drop(self, start: int, end: int, *, remarks: bool = True) -> None:
         """Take lines away, but their comments."""
         self._cut.append((start, end))
-        comments = self._lines_of_file.comments
-        for offset, text in comments[bisect_left(comments, (start, "")) : bisect_left(comments, (end, ""))]:
+        for offset, text in self._comments(start, end):
             alone = not self.text[line_start(self.text, offset) : offset].strip()
             if not is_marker(text) and (remarks or alone):
                 self._insert(start, text, start)

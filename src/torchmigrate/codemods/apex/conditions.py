@@ -8,6 +8,7 @@ from functools import reduce
 
 from torchmigrate.rewrite.code import Code, code
 
+WITHOUT = "O0"
 _TIGHT = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Constant)
 _LOOSE = (ast.BoolOp, ast.IfExp, ast.Lambda, ast.NamedExpr)
 
@@ -22,9 +23,9 @@ def as_bool(test: ast.expr) -> ast.expr:
     return ast.Call(ast.Name("bool", ast.Load()), [test], [])
 
 
-def unequal(node: ast.expr, value: str) -> ast.expr:
-    """That something is not a string."""
-    return ast.Compare(node, [ast.NotEq()], [ast.Constant(value)])
+def mixes(level: ast.expr) -> ast.expr:
+    """That an opt level is not the one without mixed precision."""
+    return ast.Compare(level, [ast.NotEq()], [ast.Constant(WITHOUT)])
 
 
 def every_one(tests: Iterable[ast.expr]) -> ast.expr | None:
@@ -62,7 +63,7 @@ def code_of(test: ast.expr) -> Code:
     if isinstance(test, ast.Call):
         return code("bool($test)", test=code_of(test.args[0]))
     assert isinstance(test, ast.Constant), "all that is made here"
-    return code("$value", value=repr(test.value))
+    return code('"O0"' if test.value == WITHOUT else "$value", value=repr(test.value))
 
 
 def _operand(test: ast.expr) -> Code:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from torchmigrate.codemods.apex.conditions import as_bool, every_one, negation, unequal
+from torchmigrate.codemods.apex.conditions import as_bool, every_one, mixes, negation
 from torchmigrate.codemods.apex.presence import Presence
 from torchmigrate.codemods.apex.uses import Initialize
 from torchmigrate.codemods.base.truth import is_bool
@@ -299,5 +299,5 @@ class Scaler:
                 )
             return [ast.Constant(False)] if level.value == "O0" else found
         if level is not None:
-            found.append(unequal(level, "O0"))
+            found.append(mixes(level))
         return found

@@ -181,9 +181,8 @@ def _whole(transform: Transform, measure: Measure | None) -> _Changes:
     count = _ndim(transform)
     dims, sizes = _dims(transform, count)
     base = kind if onesided else kind.replace("rfft", "fft")
-    length = (
-        _SHORT[count] if count is not None and not (sizes and sizes.keyword == "s" and count == 1) else "n"
-    )
+    listed = sizes is not None and sizes.keyword == "s"
+    length = "n" if count is None or (listed and count == 1) else _SHORT[count]
     if length == "n":
         dims = dims or code("(-1,)")
     arguments: dict[int, Argument | None] = {}
