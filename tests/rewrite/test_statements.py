@@ -13,7 +13,7 @@ from torchmigrate.rewrite.apply import splice
 from torchmigrate.rewrite.calls import CallEditor, arguments_removed, packed_call
 from torchmigrate.rewrite.code import code, several
 from torchmigrate.rewrite.nodes import keyed_comprehension
-from torchmigrate.rewrite.statements import Crowded, NewFunction, Rewriting, indent_step
+from torchmigrate.rewrite.statements import Crowded, Lines, NewFunction, Rewriting
 from torchmigrate.source.text import Source
 
 T = TypeVar("T", bound=ast.AST)
@@ -22,7 +22,7 @@ T = TypeVar("T", bound=ast.AST)
 def editor(text: str) -> tuple[Rewriting, ast.Module]:
     source = Source.from_text(text, Path("example.py"))
     tree = source.parse()
-    return Rewriting(source, indent_step(tree, source)), tree
+    return Rewriting(source, Lines(source, tree)), tree
 
 
 def nodes(tree: ast.AST, kind: type[T]) -> list[T]:
