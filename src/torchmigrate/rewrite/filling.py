@@ -16,6 +16,7 @@ from torchmigrate.rewrite.template import (
     MARK,
     Content,
     Item,
+    breaks_lines,
     fill_node,
     mark_index,
     names_bound_in,
@@ -30,9 +31,14 @@ def filled_in(new: Code, quotes: Quotes, *, bracketed: bool = False) -> tuple[st
 
     Raises CannotFix if the template binds a name of what it quotes.
     """
+    given = _Parts(new, quotes)
+    if new.template.startswith("$") and new.template[1:].isidentifier():  # one part as it is, which many are
+        only = given.get(new.template[1:])
+        if isinstance(only, Content) and (bracketed or not breaks_lines(only.code)):
+            return only.code, only.binds
     template = _parsed(new.template)
     places = holes(template, bracketed=bracketed)
-    node, parts = fill_node(template, places, names_bound_in(template), _Parts(new, quotes), "")
+    node, parts = fill_node(template, places, names_bound_in(template), given, "")
     text = MARK.sub(lambda found: parts[int(found[1])].content.code, _PRINTER.code_for_node(node))
     if not isinstance(node, cst.BaseExpression):
         return text.rstrip("\n"), YIELD
