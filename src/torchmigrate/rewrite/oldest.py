@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
+
 from torchmigrate.semantics.guards.formulas import MISSING_IMPORT, is_handled, survives
 from torchmigrate.semantics.model import Role, Use
 from torchmigrate.versions.range import VersionRange
@@ -35,9 +38,15 @@ def _tested(use: Use, versions: VersionRange) -> Version:
     for release in RELEASES:
         if release >= target:
             break
-        if not is_handled(guards, target=lambda library: companion(library, release), old=(), new=()):  # noqa: B023
+        if not is_handled(guards, target=_at(release), old=(), new=()):
             return release
     return RELEASES[0]
+
+
+@functools.cache  # guards keep the answer to a question that is the same one
+def _at(release: Version) -> Callable[[str], Version | None]:
+    """The release of each library that goes with one of torch."""
+    return lambda library: companion(library, release)
 
 
 def _first_with(name: str) -> Version:
