@@ -343,6 +343,8 @@ def _append(layout: CallLayout, codes: list[str], on_lines: bool) -> list[Edit]:
     lines = [layout.line_break + code for code in codes]
     if last.comma is not None:
         return [Edit(at, at, "".join(f"{line}," for line in lines))]
+    if at == end:
+        return [Edit(end, end, "," + ",".join(lines))]
     return [Edit(end, end, ","), Edit(at, at, ",".join(lines))]
 
 

@@ -26,6 +26,7 @@ from torchmigrate.source.ranges import Ranges
 from torchmigrate.source.text import Source
 
 _ALONE = re.compile(r"[ \t]*(?:#[^\r\n]*)?(?:\r\n|\r|\n|\Z)")
+_ALONE_OR_ENDED = re.compile(r"[ \t]*(?:;[ \t]*)?(?:#[^\r\n]*)?(?:\r\n|\r|\n|\Z)")
 _NEXT_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 _BLANK = re.compile(r"[ \t\f]*(?:\r\n|\r|\n)")
 _BLANK_BEFORE = re.compile(r"(?:\A|\n|\r(?!\n))[ \t\f]*(?:\r\n|\r|\n)\Z")
@@ -74,6 +75,16 @@ class _Insertion:
     frame: str = "{}"
 
 
+@dataclass(frozen=True, slots=True)
+class _Merged:
+    """Lines that go to another place, by their start and end, with some in front."""
+
+    start: int
+    end: int
+    target: int
+    head: str
+
+
 class Rewriting:
     """Collects the changes of one file.
 
@@ -91,7 +102,7 @@ class Rewriting:
         self._removed: list[tuple[int, int]] = []
         self._insertions: list[_Insertion] = []
         self._unwrapped: dict[int, ast.stmt] = {}
-        self._merged: list[tuple[int, int, int]] = []  # start and end of lines, and where they go
+        self._merged: list[_Merged] = []
         self._done: set[int] = set()
         # Changes of indentation by the start of the line: how much of it stays in front, how many characters
         # go behind that, and what comes in their place. A block may be indented by tabs, and what is in it by
@@ -119,15 +130,19 @@ class Rewriting:
         joined = " ".join(line.strip() for line in lines)
         return re.sub(r"(?<=[(\[]) | (?=[)\]])", "", joined) if len(lines) > 1 else joined
 
-    def first_line(self, statement: ast.stmt) -> int:
+    def first_line(self, statement: ast.stmt, *, ended: bool = False) -> int:
         """The offset of the line of a statement.
+
+        Args:
+            ended: whether a semicolon may stand behind it.
 
         Raises:
             Crowded: other code is on its lines.
         """
         start = start_of(self.source, statement)
         begin = line_start(self.text, start)
-        if self.text[begin:start].strip() or not _ALONE.match(self.text, end_of(self.source, statement)):
+        alone = _ALONE_OR_ENDED if ended else _ALONE
+        if self.text[begin:start].strip() or not alone.match(self.text, end_of(self.source, statement)):
             raise Crowded(f"line {statement.lineno} holds more than one statement", line=statement.lineno)
         return begin
 
@@ -311,7 +326,7 @@ class Rewriting:
         Args:
             remarks: whether comments beside its code stay; those on lines of their own always do.
         """
-        begin, end = self.first_line(statement), self.after(statement)
+        begin, end = self.first_line(statement, ended=True), self.after(statement)
         self._drop(begin, end, remarks=remarks)
         self._removed.append((begin, end))
 
@@ -325,7 +340,7 @@ class Rewriting:
     def merge(self, function: _Function, into: _Function) -> None:
         """Put the body of a function before that of another, behind its docstring, and take the rest away.
 
-        Comments in the body come along; of its statements, those that are removed do not.
+        Comments come along; of its statements, those that are removed do not.
 
         Raises:
             Crowded: one of them has its body on the line of the header, or has another indentation.
@@ -336,12 +351,14 @@ class Rewriting:
         begin = self.first_line(function)
         start = self._body_start(begin, lines[0])
         end = self._body_end(function.body[-1], len(self._indent_of(lines[0])))
-        self._drop(begin, start)
+        self._cut.append((begin, start))
         self._removed.append((begin, end))
         at = self._comment_start(self.first_line(into), lines[1])
         if ast.get_docstring(into, clean=False) is not None:
             at = self.after(into.body[0])
-        self._merged.append((start, end, at))
+        indent, newline = self._indent_of(lines[0]), self.source.newline
+        head = [f"{indent}{text}{newline}" for _, text in self._comments(begin, start) if not is_marker(text)]
+        self._merged.append(_Merged(start, end, at, "".join(head)))
 
     # ---- the edits ------------------------------------------------------------------------------------
 
@@ -384,8 +401,8 @@ class Rewriting:
             found[span] = code + found.get(span, "")
         edits = sorted(Edit(start, end, code) for (start, end), code in found.items())
         _check_apart(edits)
-        for start, end, target in self._merged:
-            edits = self._with_merged(edits, start, end, target)
+        for merged in self._merged:
+            edits = self._with_merged(edits, merged)
             _check_apart(edits)
         return _joined(edits)
 
@@ -403,14 +420,15 @@ class Rewriting:
         except CannotFix as error:
             raise Crowded(str(error)) from error
 
-    def _with_merged(self, edits: Sequence[Edit], start: int, end: int, target: int) -> list[Edit]:
+    def _with_merged(self, edits: Sequence[Edit], merged: _Merged) -> list[Edit]:
         """The edits with some lines, and what is changed in them, in another place."""
+        start, end, target = merged.start, merged.end, merged.target
         inside = [edit for edit in edits if start <= edit.start < end and edit.end <= end]
         shifted = [Edit(edit.start - start, edit.end - start, edit.text) for edit in inside]
         moved = splice(self.text[start:end], shifted).strip("\r\n")
         rest = [edit for edit in edits if edit not in inside]
-        if moved.strip():
-            moved += self.source.newline
+        moved = merged.head + (f"{moved}{self.source.newline}" if moved.strip() else "")
+        if moved:
             at = next((edit for edit in rest if edit.start == target), None)
             rest = [edit for edit in rest if edit is not at]
             rest.append(Edit(target, target, moved) if at is None else at._replace(text=moved + at.text))
@@ -542,11 +560,15 @@ class Rewriting:
             first = above
         return found
 
+    def _comments(self, start: int, end: int) -> list[tuple[int, str]]:
+        """The comments of a part of the text, with their offsets."""
+        comments = self._tokens.comments
+        return comments[bisect_left(comments, (start, "")) : bisect_left(comments, (end, ""))]
+
     def _drop(self, start: int, end: int, *, remarks: bool = True) -> None:
         """Take lines away, but their comments."""
         self._cut.append((start, end))
-        comments = self._tokens.comments
-        for offset, text in comments[bisect_left(comments, (start, "")) : bisect_left(comments, (end, ""))]:
+        for offset, text in self._comments(start, end):
             alone = not self.text[line_start(self.text, offset) : offset].strip()
             if not is_marker(text) and (remarks or alone):
                 self._insert(start, text, start)
@@ -602,6 +624,18 @@ def _joined(edits: Sequence[Edit]) -> list[Edit]:
             edit = found.pop()._replace(end=edit.end)
         found.append(edit)
     return found
+
+
+def removed(source: Source, statements: Iterable[ast.stmt]) -> list[Edit]:
+    """Statements taken away with their lines; comments behind them stay, on lines of their own.
+
+    Raises:
+        Crowded: other code is on their lines.
+    """
+    rewriting = Rewriting(source, "")
+    for statement in statements:
+        rewriting.remove(statement)
+    return rewriting.edits()
 
 
 def _merged(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:

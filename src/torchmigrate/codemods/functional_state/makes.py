@@ -18,6 +18,7 @@ from torchmigrate.source.text import Source
 _KEEPING = frozenset(
     ("to", "cuda", "cpu", "eval", "train", "double", "half", "float", "requires_grad_", "apply")
 )
+_STATES = ("named_parameters", "named_buffers")
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
 
@@ -64,27 +65,20 @@ class MakeWriter:
             if self.wrapped:
                 model = self.writer.unique("functional_model", statement)
                 made.append(self._function(model, base, make.states, spell))
-            methods = ("named_parameters", "named_buffers")[: make.states]
-            states = [code("dict($base.$method())", base=base, method=method) for method in methods]
-            return [*made, result(whole, [model, *states])]
+            return [
+                *made,
+                result(whole, [model, *(_state(base, method) for method in _STATES[: make.states])]),
+            ]
         model_target, *rest = targets
         kept = self._is_read(model_target)
-        wanted = [
-            (target, method)
-            for target, method in zip(rest, ("named_parameters", "named_buffers"), strict=False)
-            if self._is_read(target)
-        ]
+        wanted = [item for item in zip(rest, _STATES, strict=False) if self._is_read(item[0])]
         if not kept and len(wanted) == 1:
-            target, method = wanted[0]
-            return [assigned(target, code("dict($model.$method())", model=copied, method=method))]
+            return [assigned(target, _state(copied, method)) for target, method in wanted]
         named = kept and not self.wrapped
         base_model = model_target if named else self.writer.unique("base_model", statement)
         return [
             assigned(base_model, copied),
-            *(
-                assigned(target, code("dict($base.$method())", base=base_model, method=method))
-                for target, method in wanted
-            ),
+            *(assigned(target, _state(base_model, method)) for target, method in wanted),
             *self._functions(model_target, base_model, make.states, spell),
         ]
 
@@ -230,6 +224,10 @@ class MakeWriter:
 
 def assigned(target: Part, value: Part) -> Code:
     return code("$target = $value", target=target, value=value)
+
+
+def _state(model: Part, method: str) -> Code:
+    return code("dict($model.$method())", model=model, method=method)
 
 
 def result(target: ast.expr | None, values: Sequence[Part]) -> Code:

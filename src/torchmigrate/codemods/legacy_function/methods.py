@@ -121,27 +121,25 @@ class ClassRewriting:
         from torchmigrate.rewrite.returns import values_returned  # with LibCST
 
         found, value = self.found, statement.value
-        first, unpacked = found.first and value is not None, False
         if value is None:
             if found.inputs != 1 or found.varargs:
                 raise Unclear("`backward` returns nothing")
-            self.rewriting.record(values_returned(self.source, statement, ["None", *self.none]))
-            return
-        if isinstance(value, ast.Tuple):
-            if not value.elts:
-                raise Unclear("`backward` returns an empty tuple")
+            edits = values_returned(self.source, statement, ["None", *self.none])
         else:
+            if isinstance(value, ast.Tuple) and not value.elts:
+                raise Unclear("`backward` returns an empty tuple")
             unpacked = self._is_tuple(value, backward)
-        self.rewriting.record(
-            values_returned(self.source, statement, self.none, first=first, unpacked=unpacked)
-        )
+            edits = values_returned(self.source, statement, self.none, first=found.first, unpacked=unpacked)
+        self.rewriting.record(edits)
 
     def _is_tuple(self, value: ast.expr, backward: Method) -> bool:
-        """Whether what is returned, but not written as a tuple, is one.
+        """Whether what is returned is a tuple.
 
         Raises:
             Unclear: nobody knows.
         """
+        if isinstance(value, ast.Tuple):
+            return True
         many = self.found.inputs + (2 if self.found.varargs else 0) > 1
         sure = tuple_or_not(value, backward)
         if sure is None and (not many or self.found.varargs):
