@@ -8,7 +8,12 @@ from pathlib import Path
 import pytest
 
 from torchmigrate.rewrite.apply import splice
-from torchmigrate.rewrite.parameters import NewParameter, parameter_dropped, parameters_added
+from torchmigrate.rewrite.parameters import (
+    NewParameter,
+    parameter_added,
+    parameter_dropped,
+    parameters_added,
+)
 from torchmigrate.source.text import Source
 
 
@@ -48,6 +53,22 @@ def named(function: ast.FunctionDef | ast.AsyncFunctionDef, name: str) -> ast.ar
 def test_added(before: str, behind: str, after: str):
     source, function = function_of(before)
     edits = parameters_added(source, function, named(function, behind), [NewParameter("new")])
+    assert edits is not None
+    assert splice(before, sorted(edits)) == after
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("def f(x): pass\n", "def f(x, new): pass\n"),
+        ("def f(x, /): pass\n", "def f(x, /, new): pass\n"),
+        ("def f(x, y=1): pass\n", "def f(x, y=1, *, new): pass\n"),
+        ("def f(x, *args, k=1, **kw): pass\n", "def f(x, *args, k=1, new, **kw): pass\n"),
+    ],
+)
+def test_added_as_the_last(before: str, after: str):
+    source, function = function_of(before)
+    edits = parameter_added(source, function, "new")
     assert edits is not None
     assert splice(before, sorted(edits)) == after
 

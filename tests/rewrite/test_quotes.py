@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import pytest
 
-from torchmigrate.rewrite.quotes import preferred_quote, requoted
+from torchmigrate.rewrite.quotes import preferred_quote, requoted, requoted_within
+from torchmigrate.source.text import Source
 
 
 @pytest.mark.parametrize(
@@ -43,3 +47,20 @@ def test_strings_that_were_there_stay() -> None:
 
 def test_strings_with_quotes_inside_stay() -> None:
     assert requoted("""f("it's", '"', "U")""", "", "a = 'b'") == """f("it's", '"', 'U')"""
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="where things are in f-strings is not known before")
+@pytest.mark.parametrize(
+    ("text", "new"),
+    [
+        ('y = f"{x}"', "f('a', 'b')"),
+        ("y = f'{x}'", 'f("a", "b")'),
+        ('y = rf"a" f"{x}"', "f('a', 'b')"),
+        ('y = f"""{x}"""', "f(\"a\", 'b')"),
+        ("y = f\"{f'{x}'}\"", "f(\"a\", 'b')"),
+        ("y = x", "f(\"a\", 'b')"),
+    ],
+)
+def test_strings_in_fstrings(text, new):
+    source = Source.from_text(text, Path("m.py"))
+    assert requoted_within("f(\"a\", 'b')", text.index("x"), source) == new

@@ -31,7 +31,7 @@ from torchmigrate.rewrite.comments import COMMENT_LOST
 from torchmigrate.rewrite.imports.planner import ImportPlanner, Refusal
 from torchmigrate.rewrite.lines import remove_statements
 from torchmigrate.rewrite.oldest import range_at
-from torchmigrate.rewrite.quotes import requoted
+from torchmigrate.rewrite.quotes import requoted, requoted_within
 from torchmigrate.rewrite.self_assignments import remove_idle
 from torchmigrate.rewrite.suites import Suites
 from torchmigrate.semantics.guards.formulas import is_excluded
@@ -388,7 +388,7 @@ class FixMaker:
             return edit
         text = self.source.text
         if edit.start in self._fstrings:
-            return edit  # the quotes may be those that do not end the string
+            return edit._replace(text=requoted_within(edit.text, edit.start, self.source))
         before = text[text.rfind("\n", 0, edit.start) + 1 : edit.start]
         quoted = '"' in before or "'" in before  # what stands before it on the line counts most
         near = before if quoted else self.source.line_text(self.source.position(edit.start)[0])

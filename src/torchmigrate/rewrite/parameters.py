@@ -72,6 +72,7 @@ def parameter_added(source: Source, function: _Function, name: str) -> list[Edit
             added = ["*", name] if arguments.defaults else [name]
         assert last is not None, "it has one of them"
         at = 1 + _slot_of(layout, last, source)
+        at += last in arguments.posonlyargs  # which `/` ends
     except CannotFix:
         return None
     kept = [NewArgument(index) for index in range(len(layout.slots))]
@@ -172,9 +173,12 @@ def _header(text: str) -> str:
     lines = list(io.StringIO(text, newline=""))
     starts = list(accumulate(map(len, lines), initial=0))
     depth = 0
-    for token in tokenize.generate_tokens(iter(lines).__next__):
-        if token.type == tokenize.OP:
-            depth += (token.string in "([{") - (token.string in ")]}")
-            if token.string == ":" and not depth:
-                return text[: starts[token.end[0] - 1] + token.end[1]]
+    try:
+        for token in tokenize.generate_tokens(iter(lines).__next__):
+            if token.type == tokenize.OP:
+                depth += (token.string in "([{") - (token.string in ")]}")
+                if token.string == ":" and not depth:
+                    return text[: starts[token.end[0] - 1] + token.end[1]]
+    except (tokenize.TokenError, SyntaxError) as error:
+        raise CannotFix("the header of the function is not understood") from error
     raise CannotFix("the header of the function does not end")

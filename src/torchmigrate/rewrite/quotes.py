@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import functools
+import io
 import re
+import tokenize
 
 from torchmigrate.rewrite.code import Code, code
 from torchmigrate.source.text import Source
@@ -59,6 +61,39 @@ def requoted(new: str, old: str, text: str, near: str = "") -> str:
         return f"{quote}{string[1:-1]}{quote}"
 
     return _TOKENS.sub(written, new)
+
+
+def requoted_within(new: str, offset: int, source: Source) -> str:
+    """New code for a place in f-strings: its strings do not have the quotes that would end one of those.
+
+    Where none is left, or nobody knows (before Python 3.12), it is as it was.
+    """
+    if '"' not in new and "'" not in new:
+        return new
+    taken = _quotes_around(offset, source)
+    left = [quote for quote in "\"'" if quote not in taken]
+    if not taken or not left:
+        return new
+
+    def written(found: re.Match[str]) -> str:
+        string = found[0]
+        return f"{left[0]}{string[1:-1]}{left[0]}" if _PLAIN.fullmatch(string) else string
+
+    return _TOKENS.sub(written, new)
+
+
+def _quotes_around(offset: int, source: Source) -> list[str]:
+    """The quotes of the f-strings that a place is in; not of those with three, which one does not end."""
+    begins, ends = getattr(tokenize, "FSTRING_START", None), getattr(tokenize, "FSTRING_END", None)
+    around: list[str] = []
+    for token in tokenize.generate_tokens(io.StringIO(source.text, newline="").readline):
+        if source.line_start(token.start[0]) + token.start[1] > offset:
+            break
+        if token.type == begins:
+            around.append(token.string.lstrip("bBfFrRtTuU"))
+        elif token.type == ends:
+            around.pop()
+    return [quote for quote in around if len(quote) == 1]
 
 
 def quoted_like(string: ast.expr, value: str, source: Source) -> Code:

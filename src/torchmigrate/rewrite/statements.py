@@ -26,6 +26,7 @@ from torchmigrate.source.ranges import Ranges
 from torchmigrate.source.text import Source
 
 _ALONE = re.compile(r"[ \t]*(?:#[^\r\n]*)?(?:\r\n|\r|\n|\Z)")
+_ALONE_OR_ENDED = re.compile(r"[ \t]*(?:;[ \t]*)?(?:#[^\r\n]*)?(?:\r\n|\r|\n|\Z)")
 _NEXT_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 _BLANK = re.compile(r"[ \t\f]*(?:\r\n|\r|\n)")
 _BLANK_BEFORE = re.compile(r"(?:\A|\n|\r(?!\n))[ \t\f]*(?:\r\n|\r|\n)\Z")
@@ -128,15 +129,19 @@ class Rewriting:
         joined = " ".join(line.strip() for line in lines)
         return re.sub(r"(?<=[(\[]) | (?=[)\]])", "", joined) if len(lines) > 1 else joined
 
-    def first_line(self, statement: ast.stmt) -> int:
+    def first_line(self, statement: ast.stmt, *, ended: bool = False) -> int:
         """The offset of the line of a statement.
+
+        Args:
+            ended: whether a semicolon may stand behind it.
 
         Raises:
             Crowded: other code is on its lines.
         """
         start = start_of(self.source, statement)
         begin = line_start(self.text, start)
-        if self.text[begin:start].strip() or not _ALONE.match(self.text, end_of(self.source, statement)):
+        alone = _ALONE_OR_ENDED if ended else _ALONE
+        if self.text[begin:start].strip() or not alone.match(self.text, end_of(self.source, statement)):
             raise Crowded(f"line {statement.lineno} holds more than one statement", line=statement.lineno)
         return begin
 
@@ -320,7 +325,7 @@ class Rewriting:
         Args:
             remarks: whether comments beside its code stay; those on lines of their own always do.
         """
-        begin, end = self.first_line(statement), self.after(statement)
+        begin, end = self.first_line(statement, ended=True), self.after(statement)
         self._drop(begin, end, remarks=remarks)
         self._removed.append((begin, end))
 
@@ -635,6 +640,18 @@ def _joined(edits: Sequence[Edit]) -> list[Edit]:
             edit = found.pop()._replace(end=edit.end)
         found.append(edit)
     return found
+
+
+def removed(source: Source, statements: Iterable[ast.stmt]) -> list[Edit]:
+    """Statements taken away with their lines; comments behind them stay, on lines of their own.
+
+    Raises:
+        Crowded: other code is on their lines.
+    """
+    rewriting = Rewriting(source, "")
+    for statement in statements:
+        rewriting.remove(statement)
+    return rewriting.edits()
 
 
 def _merged(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from torchmigrate.codemods.apex.branches import Branches
@@ -24,7 +23,7 @@ from torchmigrate.codemods.apex.uses import Call, Initialize, Scaled, Uses, conc
 from torchmigrate.codemods.base.functions import functions_of
 from torchmigrate.codemods.base.unclear import Unclear
 from torchmigrate.findings import Edit
-from torchmigrate.rewrite.code import Code, code
+from torchmigrate.rewrite.code import Code, code, several
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.imports.planner import Refusal
 from torchmigrate.rewrite.placing import use_at
@@ -149,13 +148,13 @@ class _Planner:
         targets = elements(statement.targets[0])
         if len(targets) == len(values):
             pairs = [pair for pair in zip(targets, values, strict=True) if key_of(pair[0]) != key_of(pair[1])]
-            left, right = (_listed(side) for side in zip(*pairs, strict=True))
+            left, right = (several(side) for side in zip(*pairs, strict=True))
             self.rewriting.replace_node(statement, code("$left = $right", left=left, right=right))
             return
         given = [first.given["models"]]
         if not is_none(first.given.get("optimizers")):
             given.append(first.given["optimizers"])
-        self.rewriting.replace_node(first.call, _listed(given))
+        self.rewriting.replace_node(first.call, several(given))
 
     # ---- the forward pass -----------------------------------------------------------------------------
 
@@ -347,11 +346,6 @@ def _parts(condition: ast.expr | None) -> set[str]:
     if condition is None:
         return set()
     return {ast.dump(condition), *map(ast.dump, conjuncts(condition))}
-
-
-def _listed(items: Sequence[ast.expr]) -> Code:
-    """Several expressions as a tuple without parentheses, one alone as it is."""
-    return code("$item", item=items[0]) if len(items) == 1 else code("*$items,", items=items)
 
 
 def _state(state: Call) -> str:

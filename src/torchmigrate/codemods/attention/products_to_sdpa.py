@@ -27,7 +27,7 @@ from torchmigrate.rewrite.imports.planner import Refusal
 from torchmigrate.rewrite.lines import begins_line, logical_line
 from torchmigrate.rewrite.long_calls import call_instead
 from torchmigrate.rewrite.placing import use_at
-from torchmigrate.rewrite.removed_statements import removals
+from torchmigrate.rewrite.statements import removed
 from torchmigrate.semantics.model import Scope
 from torchmigrate.source.text import Source
 from torchmigrate.versions.range import applicability
@@ -95,9 +95,7 @@ def _fix(site: Site, rule: Rule, file: FileContext, reader: Reader, scope: Scope
     arguments = _arguments(parts, site, reader)
     call = call_instead(source, site.product, spelling.text, arguments, parts.result.of, together=3)
     edits = [call, *spelling.edits]
-    edits += removals(parts.trail.gone, site.block, source)
-    for statement, block in parts.trail.inner:
-        edits += removals([statement], block, source)
+    edits += removed(source, [*parts.trail.gone, *(statement for statement, _ in parts.trail.inner)])
     case = rule.cases[0]
     if any(item.keyword == "scale" for item in arguments):
         case = case._replace(requires=_SCALE_SINCE)

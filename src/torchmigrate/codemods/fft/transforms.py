@@ -29,8 +29,8 @@ from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.expressions import ExpressionEdits
 from torchmigrate.rewrite.fix_maker import required
 from torchmigrate.rewrite.imports.planner import Refusal
-from torchmigrate.rewrite.lines import logical_line, remove_statements
-from torchmigrate.rewrite.removed_statements import removals
+from torchmigrate.rewrite.lines import is_alone, remove_statements
+from torchmigrate.rewrite.statements import removed
 from torchmigrate.semantics.flow.reaching import reaching
 from torchmigrate.semantics.model import Binding, Role, Scope
 from torchmigrate.versions.range import applicability
@@ -335,9 +335,9 @@ class Plan:
         for block, gone in blocks.values():
             if len(gone) == len(block):
                 return [], []  # one of them may read what another one makes
-            alone = [item for item in gone if len(logical_line(source, block, item).statements) == 1]
+            alone = [item for item in gone if is_alone(source, block, item)]
             shared = [item for item in gone if item not in alone]
-            edits += removals(alone, block, source)
+            edits += removed(source, alone)
             edits += remove_statements(source, block, shared, module=False)
             spans += [source.span(item) for item in gone]
         return edits, spans
