@@ -642,13 +642,15 @@ def _joined(edits: Sequence[Edit]) -> list[Edit]:
     return found
 
 
-def removed(source: Source, statements: Iterable[ast.stmt]) -> list[Edit]:
+def removed(rewriting: Rewriting, statements: Iterable[ast.stmt]) -> list[Edit]:
     """Statements taken away with their lines; comments behind them stay, on lines of their own.
+
+    Args:
+        rewriting: a new editor of the file.
 
     Raises:
         Crowded: other code is on their lines.
     """
-    rewriting = Rewriting(source, "")
     for statement in statements:
         rewriting.remove(statement)
     return rewriting.edits()

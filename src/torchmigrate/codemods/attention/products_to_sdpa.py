@@ -95,7 +95,9 @@ def _fix(site: Site, rule: Rule, file: FileContext, reader: Reader, scope: Scope
     arguments = _arguments(parts, site, reader)
     call = call_instead(source, site.product, spelling.text, arguments, parts.result.of, together=3)
     edits = [call, *spelling.edits]
-    edits += removed(source, [*parts.trail.gone, *(statement for statement, _ in parts.trail.inner)])
+    edits += removed(
+        file.rewriting(), [*parts.trail.gone, *(statement for statement, _ in parts.trail.inner)]
+    )
     case = rule.cases[0]
     if any(item.keyword == "scale" for item in arguments):
         case = case._replace(requires=_SCALE_SINCE)

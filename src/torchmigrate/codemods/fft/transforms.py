@@ -337,7 +337,7 @@ class Plan:
                 return [], []  # one of them may read what another one makes
             alone = [item for item in gone if is_alone(source, block, item)]
             shared = [item for item in gone if item not in alone]
-            edits += removed(source, alone)
+            edits += removed(self.file.rewriting(), alone)
             edits += remove_statements(source, block, shared, module=False)
             spans += [source.span(item) for item in gone]
         return edits, spans
