@@ -440,7 +440,13 @@ class Rewriting:
     def _close_gaps(self) -> None:
         """Take away the blank lines behind what is removed, where there are as many before it."""
         inserted = {item.offset for item in self._insertions}
-        for begin, end in self._removed:
+        runs: list[tuple[int, int]] = []
+        for begin, end in sorted(self._removed):
+            if runs and runs[-1][1] == begin and begin not in inserted:
+                runs[-1] = (runs[-1][0], end)
+            else:
+                runs.append((begin, end))
+        for begin, end in runs:
             if begin in inserted:
                 continue
             above = self.text[self._before(begin) : begin]
