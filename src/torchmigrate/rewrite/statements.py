@@ -25,6 +25,7 @@ from torchmigrate.rewrite.lines import end_of, is_marker, line_start, start_of
 from torchmigrate.source.ranges import Ranges
 from torchmigrate.source.text import Source
 
+_SPACE_TO_END = re.compile(r"\s*\Z")
 _ALONE = re.compile(r"[ \t]*(?:#[^\r\n]*)?(?:\r\n|\r|\n|\Z)")
 _ALONE_OR_ENDED = re.compile(r"[ \t]*(?:;[ \t]*)?(?:#[^\r\n]*)?(?:\r\n|\r|\n|\Z)")
 _NEXT_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
@@ -299,8 +300,8 @@ class Rewriting:
             if comment is not None:
                 lines[0] += f"  {comment[1]}"
                 end = comment.end()
-            following = self.text[self.after(statement) :]
-            if following.strip() and not following.startswith(("\n", "\r")):
+            behind = self.after(statement)
+            if not _SPACE_TO_END.match(self.text, behind) and self.text[behind] not in "\r\n":
                 lines.append("")
         indent = self._indent_of(line_start(self.text, start))
         code = self.source.newline.join(f"{indent}{line}" if line else line for line in lines)
