@@ -6,7 +6,6 @@ git refuses repositories of other users (in containers, that is most of them), a
 
 from __future__ import annotations
 
-import hashlib
 import os
 from pathlib import Path
 from typing import NamedTuple
@@ -83,6 +82,8 @@ def _names(data: bytes) -> tuple[list[bytes], str | None]:
     version = int.from_bytes(data[4:8], "big")
     if data[:4] != b"DIRC" or version not in (2, 3, 4):
         raise ValueError("unknown version")
+    import hashlib  # with OpenSSL, which takes longer to load than most files to check
+
     sha256 = hashlib.sha256(data[:-32]).digest() == data[-32:]
     head = _FIXED + (32 if sha256 else 20)
     position = 12

@@ -7,9 +7,12 @@ import functools
 import io
 import re
 import tokenize
+from typing import TYPE_CHECKING
 
-from torchmigrate.rewrite.code import Code, code
 from torchmigrate.source.text import Source
+
+if TYPE_CHECKING:
+    from torchmigrate.rewrite.code import Code
 
 # Each alternative starts with a plain character, so that a search skips all others quickly.
 _TOKENS = re.compile(
@@ -98,6 +101,8 @@ def _quotes_around(offset: int, source: Source) -> list[str]:
 
 def quoted_like(string: ast.expr, value: str, source: Source) -> Code:
     """A string without anything to escape, in the quotes of another literal."""
+    from torchmigrate.rewrite.code import code  # for the few files with a codemod's fix
+
     quote = source.segment(string)[-1]
     return code("$string", string=f"{quote}{value}{quote}")
 
