@@ -216,7 +216,7 @@ def remove_statements(
             if statement.lineno < first_left and (blank := BLANK_LINES.match(source.text, after)) is not None:
                 after = blank.end()
             elif not edits or edits[-1].end <= start:
-                start, after = _without_gap(source.text, edits[-1].end if edits else 0, start, after)
+                start, after = without_gap(source.text, edits[-1].end if edits else 0, start, after)
             edits.append(Edit(start, after, "", mergeable=True))
             continue
         for first, last in runs(dead):
@@ -230,8 +230,10 @@ def remove_statements(
     return tuple(sorted(edits))
 
 
-def _without_gap(text: str, least: int, start: int, after: int) -> tuple[int, int]:
+def without_gap(text: str, least: int, start: int, after: int) -> tuple[int, int]:
     """From where to where lines go with the shorter one of the gaps around them.
+
+    Behind the header of a block, and at the beginning and the end of a file, no gap stays.
 
     Args:
         least: where the gap before them may begin.
@@ -242,7 +244,7 @@ def _without_gap(text: str, least: int, start: int, after: int) -> tuple[int, in
     while code > least and text[code - 1].isspace():
         code -= 1
     behind = BLANK_LINES.match(text, after)
-    if not code:
+    if not code or text[code - 1] == ":":
         return start, behind.end() if behind is not None else after
     line = _REST_OF_LINE.match(text, code) if not text[code - 1].isspace() else None
     before = code if line is None else min(line.end(), start)

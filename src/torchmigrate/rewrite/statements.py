@@ -21,7 +21,7 @@ from torchmigrate.match.context import CannotFix
 from torchmigrate.rewrite.apply import splice
 from torchmigrate.rewrite.code import Code
 from torchmigrate.rewrite.expressions import ExpressionEdits
-from torchmigrate.rewrite.lines import end_of, is_marker, line_start, start_of
+from torchmigrate.rewrite.lines import end_of, is_marker, line_start, start_of, without_gap
 from torchmigrate.source.ranges import Ranges
 from torchmigrate.source.text import Source
 
@@ -29,8 +29,6 @@ _SPACE_TO_END = re.compile(r"\s*\Z")
 _ALONE = re.compile(r"[ \t]*(?:#[^\r\n]*)?(?:\r\n|\r|\n|\Z)")
 _ALONE_OR_ENDED = re.compile(r"[ \t]*(?:;[ \t]*)?(?:#[^\r\n]*)?(?:\r\n|\r|\n|\Z)")
 _NEXT_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
-_BLANK = re.compile(r"[ \t\f]*(?:\r\n|\r|\n)")
-_BLANK_BEFORE = re.compile(r"(?:\A|\n|\r(?!\n))[ \t\f]*(?:\r\n|\r|\n)\Z")
 _COMMENT_BEHIND = re.compile(r"[ \t\f]*(#[^\r\n]*)")
 _INDENT = re.compile(r"[ \t]*")
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -427,10 +425,12 @@ class Rewriting:
     def _with_merged(self, edits: Sequence[Edit], merged: _Merged) -> list[Edit]:
         """The edits with some lines, and what is changed in them, in another place."""
         start, end, target = merged.start, merged.end, merged.target
-        inside = [edit for edit in edits if start <= edit.start < end and edit.end <= end]
+        inside: list[Edit] = []
+        rest: list[Edit] = []
+        for edit in edits:
+            (inside if start <= edit.start < end and edit.end <= end else rest).append(edit)
         shifted = [Edit(edit.start - start, edit.end - start, edit.text) for edit in inside]
         moved = splice(self.text[start:end], shifted).strip("\r\n")
-        rest = [edit for edit in edits if edit not in inside]
         moved = merged.head + (f"{moved}{self.source.newline}" if moved.strip() else "")
         if moved:
             at = next((edit for edit in rest if edit.start == target), None)
@@ -439,7 +439,7 @@ class Rewriting:
         return sorted([*rest, Edit(start, end, "")])
 
     def _close_gaps(self) -> None:
-        """Take away the blank lines behind what is removed, where there are as many before it."""
+        """Take away the shorter one of the gaps around what is removed."""
         inserted = {item.offset for item in self._insertions}
         runs: list[tuple[int, int]] = []
         for begin, end in sorted(self._removed):
@@ -447,36 +447,15 @@ class Rewriting:
                 runs[-1] = (runs[-1][0], end)
             else:
                 runs.append((begin, end))
+        least = 0
         for begin, end in runs:
-            if begin in inserted:
-                continue
-            above = self.text[self._before(begin) : begin]
-            if end == len(self.text):
-                while (empty := self._blank_above(begin)) is not None:
-                    self._cut.append((empty, begin))
-                    begin = empty
-                continue
-            if _BLANK_BEFORE.search(above) or above.rstrip(" \t\r\n").endswith(":") or not above:
-                while blank := _BLANK.match(self.text, end):
-                    self._cut.append((end, blank.end()))
-                    end = blank.end()
-                    if not above.endswith(("\n\n\n", "\n\r\n\r\n")):
-                        break
+            if begin not in inserted:
+                start, behind = without_gap(self.text, least, begin, end)
+                self._cut += [gap for gap in ((start, begin), (end, behind)) if gap[0] < gap[1]]
+                least = end
 
     def _is_line_start(self, offset: int) -> bool:
         return self.text[offset - 1 : offset] in ("\n", "\r")
-
-    def _blank_above(self, line: int) -> int | None:
-        """The start of the line above another, if that is empty."""
-        above = line_start(self.text, line - 1 - (self.text[line - 2 : line] == "\r\n")) if line else line
-        return above if above < line and not self.text[above:line].strip() else None
-
-    def _before(self, line: int) -> int:
-        """Where the text begins that says what stands above a line: its last character that is no space."""
-        found = max(0, line - 3)
-        while found and self.text[found : found + 1].isspace():
-            found -= 1
-        return found
 
     def _new_line(self, item: _Insertion) -> str:
         indent = self._indent_of(item.like)
