@@ -254,6 +254,8 @@ class Frame:
     marks: tuple[Formula, ...] = ()  # under which tests the functions run that are defined here
     marks_outside: tuple[Formula, ...] = ()  # those without what `pytestmark` says here
     stored: frozenset[str] = frozenset()  # attributes of `self` that it sets; `env` holds them as "self.NAME"
+    returned: Value = NOTHING  # what the statements of a function that were walked return
+    yields: bool = False  # it is a generator
 
 
 @dataclass(slots=True)

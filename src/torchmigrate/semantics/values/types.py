@@ -37,6 +37,8 @@ A_NUMBER: Value = (NUMBER,)
 MAYBE_TENSOR = Instance(TENSOR, False)
 MAYBE, STATED, SURE = 1, 2, 3  # how far it is known that something is a tensor, see `level`
 _NAMED_TENSORS = Items((((Items(((OPAQUE,), (Instance(TENSOR),)))),),), many=True)
+# What a loader gives: a tuple, a list or a dict, as a rule of tensors.
+_BATCH: Value = (Items(((Instance(TENSOR, False, stated=True),),), many=True),)
 _NAMED_MODULES = Items((((Items(((OPAQUE,), (Instance(MODULE),)))),),), many=True)
 
 # Not annotated in torch/nn/functional.py, or no longer there.
@@ -192,6 +194,8 @@ def _method(owner: str, method: str) -> Candidate:
             return Instance(f"tuple[{MODULE}]")
         if method in ("named_modules", "named_children"):
             return _NAMED_MODULES
+        if method == "forward":
+            return object_call(owner, True)
         if method == "state_dict":
             return Items(((MAYBE_TENSOR,),), many=True, keyed=True)
     elif is_a(owner, DISTRIBUTION) and method in _DRAWS:
@@ -298,7 +302,7 @@ def element(item: Candidate, sure: bool = True) -> Value:
         if "." not in cls:
             return (OPAQUE,)
         if is_a(cls, LOADER):
-            return (MAYBE_TENSOR,)
+            return _BATCH
         if cls in ("torch.nn.ModuleList", "torch.nn.Sequential", "torch.nn.ModuleDict"):
             return (Instance(MODULE, sure),)
         if cls in ("torch.nn.ParameterList", "torch.nn.ParameterDict"):

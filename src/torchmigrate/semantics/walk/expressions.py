@@ -274,6 +274,7 @@ class Expressions:
         value: Value = NOTHING
         kept: Narrowed = {}
         state.nested += 1
+        state.uncertain += 1
         followed = state.nested <= _MOST_NESTED
         for operand in node.values:
             value = join_values(value, self.eval(operand))
@@ -286,6 +287,7 @@ class Expressions:
                 for name, slot in self.tests.narrow(self.tests.narrowed(operand)[0 if both else 1]).items():
                     kept.setdefault(name, slot)
         state.nested -= 1
+        state.uncertain -= 1
         state.guards = outer
         state.frame.env.apply(kept)
         return value
@@ -298,6 +300,7 @@ class Expressions:
             state.tests[id(node.test)] = test
         positive, negative = self.tests.narrowed(node.test)
         outer = state.guards
+        state.uncertain += 1
         state.guards = Guards(formula=test, outer=outer)
         kept = self.tests.narrow(positive)
         first = self.eval(node.body)
@@ -307,6 +310,7 @@ class Expressions:
         second = self.eval(node.orelse)
         state.frame.env.apply(kept)
         state.guards = outer
+        state.uncertain -= 1
         return join_values(first, second)
 
     def _subscript(self, node: ast.Subscript) -> Value:
@@ -360,6 +364,12 @@ class Expressions:
         self.bindings.bind(node.target.id, value, OTHER, node)
         state.frame.scope = scope
         return value
+
+    def _yield(self, node: ast.Yield | ast.YieldFrom) -> Value:
+        self.state.frame.yields = True
+        if node.value is not None:
+            self.eval(node.value)
+        return UNKNOWN
 
     def _lambda(self, node: ast.Lambda) -> Value:
         for default in (*node.args.defaults, *(item for item in node.args.kw_defaults if item)):
@@ -415,10 +425,12 @@ class Expressions:
         env = state.frame.env
         saved = {name: env.get(name) for name in names}
         state.frame.scope = scope
+        state.uncertain += 1
         for name in names:
             binding = self.bindings.new_binding(name, PARAMETER if kind == "function" else OTHER, node)
             env[name] = (UNKNOWN, (binding,))
         body()
+        state.uncertain -= 1
         state.frame.scope = outer
         env.apply(saved)
 
@@ -473,6 +485,8 @@ _EVALUATE: dict[type, Callable[..., Value]] = {
     ast.List: Expressions._sequence,
     ast.JoinedStr: Expressions._joined,
     ast.NamedExpr: Expressions._named,
+    ast.Yield: Expressions._yield,
+    ast.YieldFrom: Expressions._yield,
     ast.Lambda: Expressions._lambda,
     ast.ListComp: Expressions._comprehension,
     ast.SetComp: Expressions._comprehension,

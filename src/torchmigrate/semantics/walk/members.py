@@ -22,10 +22,10 @@ from torchmigrate.semantics.model import (
     Value,
     Via,
 )
-from torchmigrate.semantics.values import distinctive, types
+from torchmigrate.semantics.values import by_arguments, distinctive, types
 from torchmigrate.semantics.values.objects import TENSOR, common_class
 from torchmigrate.semantics.values.slots import UNKNOWN, believed, met, stated
-from torchmigrate.semantics.walk.annotations import Annotations
+from torchmigrate.semantics.walk.results import Results
 from torchmigrate.semantics.walk.state import State
 from torchmigrate.semantics.walk.uses import Uses
 
@@ -41,12 +41,12 @@ def _named_as_module(node: ast.expr) -> bool:
 class Members:
     """Follows attributes of objects."""
 
-    __slots__ = ("annotations", "state", "uses")
+    __slots__ = ("results", "state", "uses")
 
-    def __init__(self, state: State, uses: Uses, annotations: Annotations) -> None:
+    def __init__(self, state: State, uses: Uses, results: Results) -> None:
         self.state = state
         self.uses = uses
-        self.annotations = annotations
+        self.results = results
 
     def record_only(
         self,
@@ -61,6 +61,10 @@ class Members:
         state = self.state
         if call is None and attr not in distinctive.ONLY_ATTRIBUTES:
             return
+        if attr not in distinctive.ONLY and (
+            call is None or not by_arguments.tells(attr, call, state.statement)
+        ):
+            return
         if (
             (state.lazy and attr in distinctive.LAZY)
             or state.lookalikes
@@ -68,9 +72,8 @@ class Members:
             or (isinstance(node, ast.Attribute) and _named_as_module(node.value))
         ):
             return  # `scipy.linalg.lu_solve(...)`
-        self.uses.record(
-            node, (f"{distinctive.ONLY[attr]}.{attr}",), False, role, call, decorates, None, "", VIA_METHOD
-        )
+        name = f"{distinctive.ONLY.get(attr, TENSOR)}.{attr}"
+        self.uses.record(node, (name,), False, role, call, decorates, None, "", VIA_METHOD)
 
     def record_storage(self, node: ast.expr) -> None:
         """Record the `x.storage` of `x.storage().resize_(0)`: only storages of tensors have such methods."""
@@ -239,7 +242,7 @@ class Members:
         """What reading an attribute that holds this gives: a property is called."""
         for item in held:
             if isinstance(item, Local) and is_property(item.node):
-                return self.annotations.returned(item.node)
+                return self.results.returned(item.node)
         return held
 
 
