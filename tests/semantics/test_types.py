@@ -283,7 +283,7 @@ def test_annotations(code: str, expected: str) -> None:
         ("for a, x in zip(y, torch.zeros(3)): x.qr()", SURE),
         ("for a, x in zip(torch.zeros(3), y): x.qr()", NOT),
         ("for x, y in torch.utils.data.DataLoader(d): x.qr()", STATED),
-        ("for i, (x, y) in enumerate(torch.utils.data.DataLoader(d)): x.qr()", MAYBE),
+        ("for i, (x, y) in enumerate(torch.utils.data.DataLoader(d)): x.qr()", STATED),
         ("from tqdm import tqdm\nfor x in tqdm(torch.utils.data.DataLoader(d)): x['a'].qr()", STATED),
         ("[x.qr() for x in torch.zeros(3)]", SURE),
         ("[x.qr() for a, x in zip(y, torch.zeros(3))]", SURE),
@@ -591,7 +591,7 @@ def test_classes_are_known_by_their_ancestors() -> None:
         ("x = g().qr()\ndef g(): return torch.zeros(3)", NOT),
         ("class A:\n    def f(self): self.g().qr()\n    def g(self): return torch.zeros(3)", SURE),
         ("class A:\n    def f(self): self.g.qr()\n    @property\n    def g(self): return torch.zeros(3)", SURE),
-        ("class A(nn.Module):\n    def forward(self, y): return torch.relu(y)\nA()(y).qr()", NOT),
+        ("class A(nn.Module):\n    def forward(self, y): return torch.relu(y)\nA()(y).qr()", MAYBE),
         ("class A(nn.Module):\n    def forward(self, y): return torch.relu(y)\ndef f(): A()(y).qr()", SURE),
         ("class A(nn.Linear):\n    def forward(self, y): super().forward(y).qr()", SURE),
         ("class A(nn.Module):\n    def forward(self, y): return torch.relu(y)\n"
