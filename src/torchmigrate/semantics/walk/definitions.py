@@ -126,6 +126,7 @@ class Definitions:
             for name in stored_names(local, f"{self_name}."):
                 holder.pending[name] = holder.pending.get(name, 0) + 1
         if owner is not None and node.name in SETUP:
+            state.setups += 1
             state.queue.appendleft(inner)  # what it puts on `self` is known before the other methods
         else:
             state.queue.append(inner)
@@ -194,6 +195,8 @@ class Definitions:
         ended = self.state.visit_block(node.body)
         value = UNKNOWN if frame.yields else frame.returned or UNKNOWN
         self.state.returned[node] = value if ended or value is UNKNOWN else join_values(value, _NONE)
+        if frame.scope.parent is not None and frame.scope.parent.kind == "class" and node.name in SETUP:
+            self.state.setups -= 1
 
     def _usual(self, item: Deferred) -> tuple[Value, Value]:
         """What the first parameter of a function and the other ones hold, where nothing else says so."""

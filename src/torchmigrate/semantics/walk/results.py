@@ -57,7 +57,9 @@ class Results:
         return value
 
     def _sees_all(self, item: Deferred) -> bool:
-        """Whether the scopes around a function have been walked to their ends."""
+        """Whether what a function sees is there: the names around it, and for a method those on `self`."""
+        if item.owner is not None and self.state.setups:
+            return False
         frame = item.parent
         while frame.parent is not None:
             if frame.scope.kind != "class":

@@ -79,6 +79,7 @@ class State:
         "role",
         "roots",
         "scopes",
+        "setups",
         "source",
         "stars",
         "statement",
@@ -124,6 +125,7 @@ class State:
         self.mentions: dict[ast.AST, list[Guards]] = {}  # of the file's functions: where they are read
         self.queue: deque[Deferred] = deque()  # functions whose bodies are to be walked
         self.waiting: dict[ast.AST, Deferred] = {}  # those that have not been
+        self.setups = 0  # those of them that put on `self` what other methods find there
         self.module_done = False
         # Where the walk is.
         self.frame: Frame
