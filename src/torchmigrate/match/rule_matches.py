@@ -43,7 +43,7 @@ from torchmigrate.semantics.model import (
     Via,
 )
 from torchmigrate.semantics.public_names import public_name
-from torchmigrate.semantics.values import by_arguments, distinctive
+from torchmigrate.semantics.values import distinctive
 from torchmigrate.semantics.values.objects import TENSOR, inherited
 from torchmigrate.source.text import Source
 from torchmigrate.versions.range import VersionRange, severity
@@ -69,7 +69,7 @@ def _is_likely(use: Use) -> bool:
     return (
         member in distinctive.DISTINCTIVE_METHODS
         or (use.stated and member not in distinctive.OF_STAND_INS)
-        or (use.call is not None and by_arguments.tells(member, use.call, use.statement))
+        or use.told
     )
 
 

@@ -270,3 +270,4 @@ class Deferred:
     conditional: bool
     local: set[str]  # names that the body binds, and `name.attribute` for attributes that it sets
     tests: dict[str, Value]  # parameters whose default is a test of versions or names: what that says
+    waits: bool = False  # for its turn: it cannot be walked when it is called

@@ -61,9 +61,8 @@ class Members:
         state = self.state
         if call is None and attr not in distinctive.ONLY_ATTRIBUTES:
             return
-        if attr not in distinctive.ONLY and (
-            call is None or not by_arguments.tells(attr, call, state.statement)
-        ):
+        told = attr not in distinctive.ONLY
+        if told and not self._tells(attr, call):
             return
         if (
             (state.lazy and attr in distinctive.LAZY)
@@ -74,6 +73,17 @@ class Members:
             return  # `scipy.linalg.lu_solve(...)`
         name = f"{distinctive.ONLY.get(attr, TENSOR)}.{attr}"
         self.uses.record(node, (name,), False, role, call, decorates, None, "", VIA_METHOD)
+        state.uses[-1].told = told
+
+    def _tells(self, attr: str, call: ast.Call | None) -> bool:
+        """Whether a method of an object that may be anything is called as only a tensor's is."""
+        state = self.state
+        return (
+            call is not None
+            and attr in by_arguments.NAMES
+            and not (state.lazy or state.lookalikes)
+            and by_arguments.tells(attr, call, state.statement)
+        )
 
     def record_storage(self, node: ast.expr) -> None:
         """Record the `x.storage` of `x.storage().resize_(0)`: only storages of tensors have such methods."""
@@ -110,6 +120,8 @@ class Members:
                     self.uses.record(
                         node, names, sure, role, call, decorates, None, attr, VIA_METHOD, bindings, known
                     )
+                    if not sure and self._tells(attr, call):
+                        self.state.uses[-1].told = True
                 elif attr not in distinctive.ORDINARY:
                     inner: ast.expr = node
                     for _ in range(last - number):

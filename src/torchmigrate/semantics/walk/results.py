@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
 from torchmigrate.semantics.model import OPAQUE, Candidate, Const, Instance, Items, QualifiedName, Value
 from torchmigrate.semantics.values.slots import UNKNOWN, Deferred, join_values, stated, unsure
 from torchmigrate.semantics.walk.annotations import Annotations
 from torchmigrate.semantics.walk.lookups import Lookups
 from torchmigrate.semantics.walk.state import State
+
+if TYPE_CHECKING:
+    from torchmigrate.semantics.values.classes import ClassInfo
 
 _MOST_NESTED = 8  # functions that are walked one within the other: each takes a part of the stack
 _NONE = Const(None)
@@ -42,17 +46,18 @@ class Results:
         if value is not None:
             return value
         item = state.waiting.get(node)
-        if item is not None and self._depth < _MOST_NESTED and self._sees_all(item):
-            self._depth += 1
-            place = state.leave()
-            state.visit_body(item)
-            state.resume(place)
-            self._depth -= 1
+        if item is not None and self._depth < _MOST_NESTED and not item.waits:
+            if self._sees_all(item):
+                self._depth += 1
+                place = state.leave()
+                state.visit_body(item)
+                state.resume(place)
+                self._depth -= 1
+            elif state.module_done and not state.setups:
+                item.waits = True  # not asked again for each of its calls
         if node not in state.returned:
             return self._promised(node)  # its body is under way, or waits
-        value = self._inferred(node)
-        if value is UNKNOWN:
-            value = self._promised(node)
+        value = _filled(self._inferred(node), self._promised(node))
         state.returns[node] = value
         return value
 
@@ -65,7 +70,24 @@ class Results:
             if frame.scope.kind != "class":
                 return False
             frame = frame.parent
-        return self.state.module_done
+        return self.state.module_done and (item.owner is None or self._reads_what_is_there(item, item.owner))
+
+    def _reads_what_is_there(self, item: Deferred, owner: ClassInfo) -> bool:
+        """Whether a method reads no attribute of `self` that others, which are still to be walked, set."""
+        state, node = self.state, item.node
+        arguments = node.args.posonlyargs or node.args.args
+        if not arguments:
+            return True
+        prefix = f"{arguments[0].arg}."
+        later = [
+            prefix + name
+            for name, count in owner.pending.items()
+            if count > (1 if prefix + name in item.local else 0)
+        ]
+        if not later:
+            return True
+        text = state.source.text[state.offset(node) : state.end_offset(node)]
+        return not any(name in text for name in later)
 
     def _inferred(self, node: ast.FunctionDef) -> Value:
         value = as_result(self.state.returned[node])
@@ -92,6 +114,21 @@ class Results:
             and isinstance(value[0], QualifiedName)
             and value[0].name.partition(".")[0] in self.state.roots
         )
+
+
+def _filled(known: Value, promised: Value) -> Value:
+    """What the body of a function says it returns; where it says nothing, what the annotation does."""
+    if promised is UNKNOWN or known is UNKNOWN:
+        return promised if known is UNKNOWN else known
+    if len(known) == len(promised) == 1:
+        one, other = known[0], promised[0]
+        if isinstance(one, Items) and isinstance(other, Items):
+            if one.many or other.many or len(one.values) != len(other.values):
+                return known
+            parts = tuple(map(_filled, one.values, other.values))
+            return (Items(parts, one.many, one.keyed),)
+    sure = all(item == _NONE or (isinstance(item, Instance) and item.sure) for item in known)
+    return known if sure else promised
 
 
 def as_result(value: Value) -> Value:
