@@ -17,8 +17,7 @@ _METHODS = frozenset(("to_bettertransformer", "reverse_bettertransformer"))
 def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
     """Every call, unless the file defines such a method, or asks by name whether there is one."""
     names = file.names
-    functions = [*names.nodes(ast.FunctionDef), *names.nodes(ast.AsyncFunctionDef)]
-    if any(item.name in _METHODS for item in functions):
+    if any(item.name in _METHODS for item in names.nodes(ast.FunctionDef)):
         return
     if any(item.value in _METHODS for item in names.nodes(ast.Constant) if isinstance(item.value, str)):
         return

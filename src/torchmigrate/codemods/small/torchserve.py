@@ -19,7 +19,10 @@ _PARTS = frozenset("torch_handler context handler_utils metrics model_service pr
 def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
     """A finding for every statement that imports a part of TorchServe, unless it may fail."""
     guarded = {id(item.statement): item.guards.attempt is not None for item in file.names.imports}
-    statements = [*file.names.nodes(ast.Import), *file.names.nodes(ast.ImportFrom)]
+    statements: list[ast.Import | ast.ImportFrom] = [
+        *file.names.nodes(ast.Import),
+        *file.names.nodes(ast.ImportFrom),
+    ]
     for statement in statements:
         name = next(filter(_is_torchserve, _modules(statement)), None)
         if name is not None and not guarded.get(id(statement), False):
