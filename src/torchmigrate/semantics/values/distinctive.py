@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from torchmigrate.semantics.values.objects import FUNCTION, MODULE, TENSOR
 
 EVENT = "torch.autograd.profiler_util.FunctionEventAvg"
@@ -51,8 +49,6 @@ ONLY_ATTRIBUTES = frozenset(  # that are not called
     "saved_variables cummulative_sizes cuda_time_total self_cuda_time_total cuda_time_total_str "
     "self_cuda_time_total_str self_cuda_memory_usage".split()
 )
-# What subclasses call by `super().__init__(...)`, of classes that take other arguments now.
-CONSTRUCTORS = re.compile(r"torch\.(?:utils\.data\.(?:sampler\.)?Sampler|optim\.lr_scheduler\.\w+)\.__init__")
 # Names that exist on nothing else in common use: a "maybe" is enough to report them.
 DISTINCTIVE_METHODS = frozenset(ONLY) | frozenset(
     "gels cholesky_solve cholesky_inverse orgqr ormqr geqrf requires_grad_ is_ort "
