@@ -144,6 +144,47 @@ def test_not_removed(text: str) -> None:
     assert found(text, codes=CODES - {"TM002"}) == []
 
 
+@pytest.mark.parametrize(
+    ("text", "places"),
+    [
+        ("super().__init__(3, old=1)", ["old=1"]),
+        ("super(Mine, self).__init__(3, old=1)", ["old=1"]),
+        ("nn.Rnn.__init__(self, 3, old=1)", ["old=1"]),
+        ("super().__init__(3, 1, None)", ["None"]),
+        ("nn.Rnn.__init__(self, 3, 1, None)", ["None"]),
+        ("nn.Rnn.__init__(self, 3, 1)", []),
+        ("nn.Rnn.__init__(*args)", []),
+        ("super().__init__(3, 1)", []),
+        ("super().__init__(3, old_size=1)", []),
+        ("self.__init__(3, old=1)", []),
+        ("super().old(3, old=1)", []),
+    ],
+)
+def test_what_subclasses_pass_on(text: str, places: list[str]) -> None:
+    """What `super().__init__` is given is what the class is given."""
+    text = f"from torch import nn\nclass Mine(nn.Rnn):\n    def __init__(self, *args):\n        {text}\n"
+    assert found(text) == [f"TM003 {place}" for place in places]
+
+
+def test_what_unknown_bases_are_given() -> None:
+    """Another base may take it, or may stand between the class and that of the library."""
+    method = "    def __init__(self):\n        super().__init__(3, old=1)\n"
+    assert found(f"from torch import nn\nclass A(Other, nn.Rnn):\n{method}") == []
+    between = "class B(nn.Rnn):\n    def __init__(self, size, old):\n        super().__init__(size)\n"
+    assert found(f"from torch import nn\n{between}class A(B):\n{method}") == []
+    through = "class B(nn.Rnn):\n    pass\n"
+    assert found(f"from torch import nn\n{through}class A(B):\n{method}") == ["TM003 old=1"]
+
+
+def test_constructors_newer_than_the_minimum() -> None:
+    text = (
+        "from torch import nn\nclass Mine(nn.Rnn):\n    def __init__(self):\n"
+        "        super().__init__(3, fresh=True)\n"
+    )
+    assert found(text, minimum="1.6") == ["TM005 fresh=True"]
+    assert found(text) == []
+
+
 def test_words_of_removed() -> None:
     (finding,) = check("import torch\ntorch.attic.sums(x)\n")
     assert finding.severity is Severity.ERROR

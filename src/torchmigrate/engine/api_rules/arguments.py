@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from torchmigrate.catalogue.codes import MOVED_ARGUMENT, NEEDS_NEWER, REMOVED_PARAMETER
 from torchmigrate.engine.api_rules.api import Api, signatures
 from torchmigrate.engine.api_rules.functions import Function, Move
-from torchmigrate.engine.api_rules.places import ARGUMENT_ERRORS, Surrounding, is_handled_at
+from torchmigrate.engine.api_rules.places import ARGUMENT_ERRORS, INIT, Surrounding, is_handled_at
 from torchmigrate.engine.api_rules.wording import finding, lacking, library_of, needs, release
 from torchmigrate.findings import Finding, Reason, Severity, Timeline
 from torchmigrate.match.signature import Parameter
@@ -66,7 +66,9 @@ class Arguments:
         call = use.call
         if call is None or use.in_string or use.in_fstring:
             return
-        function = self.functions.get(name)
+        owner, _, last = name.rpartition(".")
+        constructs = last == INIT  # `super().__init__(...)` takes what the class does
+        function = self.functions.get(owner if constructs else name)
         if function is None:
             return
         for keyword in call.keywords:
@@ -76,7 +78,7 @@ class Arguments:
                 yield from self._removed_keyword(use, function, keyword, keyword.arg)
             elif self.api.minimum is not None:
                 yield from self._new_keyword(use, function, keyword, keyword.arg)
-        given = call.args
+        given = call.args[1:] if constructs and not use.method else call.args  # `Base.__init__(self, ...)`
         too_many = function.most is not None and len(given) > function.most
         if given and (too_many or function.moves):
             if any(isinstance(item, ast.Starred) for item in given) or (

@@ -13,7 +13,7 @@ from torchmigrate.engine.api_rules.absent import AbsentNames
 from torchmigrate.engine.api_rules.api import Api
 from torchmigrate.engine.api_rules.arguments import Arguments, Functions
 from torchmigrate.engine.api_rules.own import held_libraries
-from torchmigrate.engine.api_rules.places import Surrounding, name_of
+from torchmigrate.engine.api_rules.places import Surrounding, calls_constructor, name_of
 from torchmigrate.files.paths import entries
 from torchmigrate.findings import Finding
 from torchmigrate.match.rule_matches import RuleMatcher, about_arguments
@@ -74,7 +74,7 @@ class ApiFinder:
             name = name_of(use)
             if name is None or id(use) in reported or name.partition(".")[0] in own:
                 continue
-            missing = absent.look(use, name)
+            missing = None if calls_constructor(use) else absent.look(use, name)
             if missing is not None:
                 found.append(missing)
             elif use.call is not None and use.role is not Role.STRING and use.sure:

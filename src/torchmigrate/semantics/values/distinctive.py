@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from torchmigrate.semantics.values import by_arguments
 from torchmigrate.semantics.values.objects import FUNCTION, MODULE, OPTIMIZER, TENSOR
 
@@ -75,8 +73,6 @@ TELLING = frozenset(
     transpose_ type_as unbind uniform_ unsqueeze unsqueeze_ view_as
     """.split()
 )
-# What subclasses call by `super().__init__(...)`, of classes that take other arguments now.
-CONSTRUCTORS = re.compile(r"torch\.(?:utils\.data\.(?:sampler\.)?Sampler|optim\.lr_scheduler\.\w+)\.__init__")
 # Names that exist on nothing else in common use: a "maybe" is enough to report them.
 DISTINCTIVE_METHODS = frozenset(ONLY) | frozenset(
     "gels cholesky_solve cholesky_inverse orgqr ormqr geqrf requires_grad_ is_ort "

@@ -23,7 +23,7 @@ from torchmigrate.semantics.model import (
     Via,
 )
 from torchmigrate.semantics.values import by_arguments, distinctive, types
-from torchmigrate.semantics.values.objects import TENSOR, common_class
+from torchmigrate.semantics.values.objects import MODULE, TENSOR, common_class
 from torchmigrate.semantics.values.slots import UNKNOWN, believed, met, stated
 from torchmigrate.semantics.walk.results import Results
 from torchmigrate.semantics.walk.state import State
@@ -237,11 +237,7 @@ class Members:
             if found is not None:
                 return self.read(found), ""
         cls = item.cls
-        if not cls or (
-            attr.startswith("__")
-            and cls != TENSOR
-            and distinctive.CONSTRUCTORS.fullmatch(f"{cls}.{attr}") is None
-        ):
+        if not cls or (attr.startswith("__") and cls != TENSOR and (attr != "__init__" or cls == MODULE)):
             return UNKNOWN, ""
         result = types.attribute(cls, attr, item.sure)
         if result is OPAQUE:
