@@ -28,6 +28,7 @@ _NEEDS_CONSTRUCTOR = {
     "load_state_dict": "_optimizer_load_state_dict_pre_hooks",
 }
 _NEEDS_ANYWAY = "param_groups"  # without this, they have never worked
+_LOOKUPS = ("__getattr__", "__getattribute__")  # that may find it in another object
 _PARTS = ("_call", "_inverse", "log_abs_det_jacobian")  # of a transform
 
 Span = tuple[int, int]
@@ -48,7 +49,7 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
 def _constructor(item: Subclass, file: FileContext) -> Iterator[Span]:
     """An `__init__` that never calls that of the base."""
     method = item.method(_INIT)
-    if method is None or not item.sole:
+    if method is None or not item.sole or any(map(item.method, _LOOKUPS)):
         return
     own, inside = self_of(method), walk(method)
     if any(_hands_on(node, own, item) for node in inside):
