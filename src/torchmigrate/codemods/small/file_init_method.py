@@ -12,8 +12,8 @@ from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
 
 _SCHEME = "file:"
-# What comes behind the scheme and is read as it is meant: an absolute path, or a drive of Windows, which is part
-# of the path there. Of the beginning of an f-string the path may follow.
+# What comes behind the scheme and is read as it is meant: an absolute path, or a drive of Windows, which is
+# part of the path there. Of the beginning of an f-string the path may follow.
 _RIGHT = re.compile(r"//(?:/|[A-Za-z]:|\Z)|/(?!/)|/?\Z")
 
 

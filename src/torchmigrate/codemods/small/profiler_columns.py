@@ -26,7 +26,7 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
         if not isinstance(call.func, ast.Attribute) or call.func.attr != "table":
             continue
         named = [item.value for item in call.keywords if item.arg == "sort_by"]
-        column = (named or call.args[:1] or [None])[0]
+        column = next(iter(named or call.args), None)
         if isinstance(column, ast.Constant) and column.value in _COLUMNS:
             fix = None
             if is_plainly_quoted(column, file.source):
