@@ -155,10 +155,10 @@ def _fix(rule: Rule, choice: _Choice, file: FileContext) -> Fix | None:
     spelling = file.imports.spell(_ACCELERATOR, hit.use)
     if isinstance(spelling, Refusal):
         return None
-    kind = ".type" if isinstance(cpu, ast.Constant) else ""
-    new: Code = code(
-        f"$all.current_accelerator(){kind} if $all.is_available() else $cpu", all=spelling.text, cpu=cpu
-    )
+    template = "$all.current_accelerator() if $all.is_available() else $cpu"
+    if isinstance(cpu, ast.Constant):
+        template = "$all.current_accelerator().type if $all.is_available() else $cpu"
+    new: Code = code(template, all=spelling.text, cpu=cpu)
     if choice.target is not None:
         new = code("$target = $value", target=choice.target, value=new)
     level, reasons = applicability(rule.cases[0], rule, file.versions)
