@@ -48,6 +48,27 @@ FIXED = {
         "def main(x, y):\n    net = Net().cuda()\n    loss = nn.BCEWithLogitsLoss()\n"
         "    with autocast():\n        out = net(x)\n        return loss(out, y)\n",
     ),
+    "a variable at the end of forward": (
+        "class Net(nn.Module):\n    def forward(self, x):\n        x = x * 2\n        x = torch.sigmoid(x)\n"
+        "        return x\n"
+        "def main(x, y):\n    net = Net()\n"
+        "    with autocast():\n        return F.binary_cross_entropy(net(x), y)\n",
+        "class Net(nn.Module):\n    def forward(self, x):\n        x = x * 2\n        return x\n"
+        "def main(x, y):\n    net = Net()\n"
+        "    with autocast():\n        return F.binary_cross_entropy_with_logits(net(x), y)\n",
+    ),
+    "layers in a row": (
+        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.layers = nn.Sequential(nn.Linear(3, 1), nn.Sigmoid())\n"
+        "    def forward(self, x):\n        return self.layers(x).squeeze(1)\n"
+        "def main(x, y):\n    net = Net()\n"
+        "    with autocast():\n        return F.binary_cross_entropy(net(x), y)\n",
+        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.layers = nn.Sequential(nn.Linear(3, 1))\n"
+        "    def forward(self, x):\n        return self.layers(x).squeeze(1)\n"
+        "def main(x, y):\n    net = Net()\n"
+        "    with autocast():\n        return F.binary_cross_entropy_with_logits(net(x), y)\n",
+    ),
     "a decorated function": (
         "@torch.autocast('cuda')\ndef f(x, y):\n    return F.binary_cross_entropy(x.sigmoid(), y)\n",
         "@torch.autocast('cuda')\ndef f(x, y):\n    return F.binary_cross_entropy_with_logits(x, y)\n",
@@ -81,6 +102,15 @@ REPORTED = {
         "def f(x, y):\n    with autocast():\n        p = torch.sigmoid(x)\n        x = x * 2\n"
         "        return F.binary_cross_entropy(p, y), p, x\n"
     ),
+    "the loss is passed to a function": (
+        "def step(p, y, loss):\n    with autocast():\n        return loss(p, y)\n"
+        "def main(p, y):\n    loss = nn.BCELoss()\n    step(p, y, loss=loss)\n"
+    ),
+    "the loss is passed to an object": (
+        "class T:\n    def __init__(self, model, loss):\n        self.loss = loss\n"
+        "    def step(self, p, y):\n        with autocast():\n            return self.loss(p, y)\n"
+        "def main(model):\n    loss = nn.BCELoss()\n    return T(model, loss)\n"
+    ),
     "the loss is passed on": (
         "def f(x, y):\n    loss = nn.BCELoss()\n    with autocast():\n"
         "        loss(torch.sigmoid(x), y)\n    return loss\n"
@@ -94,6 +124,10 @@ CLEAN = {
     "a region of the CPU": "with torch.autocast('cpu'):\n    F.binary_cross_entropy(p, y)\n",
     "a function that is only defined there": (
         "with autocast():\n    def f(p, y):\n        return F.binary_cross_entropy(p, y)\n"
+    ),
+    "another loss is passed to the function": (
+        "def step(p, y, loss):\n    with autocast():\n        return loss(p, y)\n"
+        "def main(p, y):\n    loss = nn.BCELoss()\n    step(p, y, nn.BCEWithLogitsLoss())\n    loss(p, y)\n"
     ),
     "another autocast": ("from mine import autocast\nwith autocast():\n    F.binary_cross_entropy(p, y)\n"),
 }

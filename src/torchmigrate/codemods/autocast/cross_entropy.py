@@ -18,6 +18,7 @@ from torchmigrate.codemods.base.functions import functions_of
 from torchmigrate.codemods.base.unclear import Unclear
 from torchmigrate.findings import Edit, Finding, Fix
 from torchmigrate.match.rule_matches import RuleMatch
+from torchmigrate.rewrite.calls import CallEditor
 from torchmigrate.rewrite.code import code
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.fix_maker import required
@@ -37,6 +38,7 @@ _SIGMOIDS = frozenset(
     ("torch.sigmoid", "torch.nn.functional.sigmoid", "torch.special.expit", "torch.Tensor.sigmoid")
 )
 _LAYER = "torch.nn.Sigmoid"
+_SEQUENTIAL = "torch.nn.Sequential"
 # Methods that leave every element as it is, so that a sigmoid before them is one behind them.
 _SHAPES = frozenset("squeeze unsqueeze view reshape flatten float contiguous".split())
 _SAME_OBJECT = frozenset("cuda to cpu train eval float".split())
@@ -137,7 +139,34 @@ class _Search:
         target = self.sole_target(made)
         if target is None:
             return []
-        return [_Loss(item, hit) for item in self.uses_of(target) if isinstance(item, ast.Call)]
+        uses = self.uses_of(target)
+        calls = [
+            item for use in uses for item in ([use] if isinstance(use, ast.Call) else self.handed_on(use))
+        ]
+        return [_Loss(item, hit) for item in calls]
+
+    def handed_on(self, read: ast.AST) -> list[ast.Call]:
+        """The calls of an object in a function of the file that it is passed to, or in the class of one."""
+        outer = self.parents[read]
+        call = self.parents[outer] if isinstance(outer, ast.keyword) else outer
+        if not isinstance(call, ast.Call) or any(isinstance(item, ast.Starred) for item in call.args):
+            return []
+        functions = self.functions
+        called = functions.called(call, functions.owners[id(functions.statement_of(call))])
+        if called is None:
+            return []
+        names = called.parameters
+        place = next((number for number, item in enumerate(call.args) if item is read), len(names))
+        name = outer.arg if isinstance(outer, ast.keyword) else next(iter(names[place:]), None)
+        mentions = self.names_in(called.node, name) if name is not None else []
+        if not all(map(_loads, mentions)):
+            return []
+        found: list[ast.AST] = [self.called(item) for item in mentions]
+        if called.name == "__init__":
+            targets = (self.sole_target(item) for item in mentions)
+            kept = [target for target in targets if isinstance(target, ast.Attribute)]
+            found += [use for target in kept for use in self.uses_of(target)]
+        return [item for item in found if isinstance(item, ast.Call)]
 
     def whole(self, call: ast.Call) -> ast.Call:
         """A call that makes an object, with the `.cuda()` and `.to(device)` behind it."""
@@ -314,12 +343,11 @@ class _Search:
             return self.of_variable(given, losses)
         model = self.model_in(given)
         if model is not None:
-            return [self.of_model(model, losses)]
+            return self.of_model(model, losses)
         raise Unclear("no sigmoid is seen before the loss", given)
 
     def without(self, sigmoid: ast.Call) -> Edit:
-        if has_comment(self.file.source, sigmoid):
-            raise Unclear("there is a comment in the sigmoid", sigmoid)
+        self.check_comment(sigmoid)
         given = self.argument(sigmoid)
         atom = isinstance(given, ast.Name | ast.Attribute | ast.Call | ast.Subscript)
         held = isinstance(self.parents[sigmoid], ast.Attribute)
@@ -343,7 +371,7 @@ class _Search:
             assert model is not None, "one of them is there"
             if not alone:
                 raise Unclear(f"`{read.id}` is used for more than the loss", read)
-            return [self.of_model(model, losses)]
+            return self.of_model(model, losses)
         if alone:
             return [self.without(sigmoid)]
         logits = self.argument(sigmoid)
@@ -364,20 +392,68 @@ class _Search:
             return self.model_in(node.func.value)
         return None
 
-    def of_model(self, call: ast.Call, losses: Sequence[_Loss]) -> Edit:
-        """The edit at the end of `forward` of the model that a call calls. Raises Unclear."""
+    def of_model(self, call: ast.Call, losses: Sequence[_Loss]) -> list[Edit]:
+        """The edits at the end of `forward` of the model that a call calls. Raises Unclear."""
         assert isinstance(call.func, ast.Name), "so it was found"
         owner = self.class_behind(call.func)
         self.check_calls(call.func, losses)
-        forward = [
-            item for item in owner.body if isinstance(item, ast.FunctionDef) and item.name == "forward"
-        ]
-        returns = [item for item in walk(forward[0]) if isinstance(item, ast.Return)] if forward else []
+        none = Unclear("no sigmoid is seen at the end of `forward`", line=owner.lineno)
+        methods = [item for item in owner.body if isinstance(item, ast.FunctionDef)]
+        forward = [item for method in methods if method.name == "forward" for item in walk(method)]
+        returns = [item for item in forward if isinstance(item, ast.Return)]
         value = returns[0].value if len(returns) == 1 else None
-        sigmoid = self.sigmoid_in(value) if value is not None else None
+        before: ast.stmt | None = None
+        if isinstance(value, ast.Name):
+            spot = self.functions.spots[id(returns[0])]
+            before = spot.block[spot.index - 1] if spot.index else None
+            given = before if isinstance(before, ast.Assign) and len(before.targets) == 1 else None
+            if given is None or getattr(given.targets[0], "id", None) != value.id:
+                raise none
+            value = given.value
+        if value is None:
+            raise none
+        sigmoid = self.sigmoid_in(value)
         if sigmoid is None:
-            raise Unclear("no sigmoid is seen at the end of `forward`", line=owner.lineno)
-        return self.without(sigmoid)
+            return self.of_layers(value, owner, none)
+        if sigmoid is value and before is not None:
+            (target,) = before.targets if isinstance(before, ast.Assign) else (None,)
+            if ast.unparse(self.argument(sigmoid)) == getattr(target, "id", None):
+                self.check_comment(before)
+                return list(self.file.fixes.remove(self.functions.spots[id(before)].block, [before]))
+        return [self.without(sigmoid)]
+
+    def of_layers(self, value: ast.expr, owner: ast.ClassDef, none: Unclear) -> list[Edit]:
+        """For `self.layers(x)`, which is a `nn.Sequential` with a sigmoid at its end. Raises Unclear."""
+        while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+            if _is_self(value.func.value):
+                break
+            if value.func.attr not in _SHAPES:
+                raise none
+            value = value.func.value
+        if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Attribute):
+            raise none
+        name = value.func.attr
+        mentions = [item for item in self.file.names.nodes(ast.Attribute) if item.attr == name]
+        inside = {id(item) for item in walk(owner) if _is_own(item, name)}
+        stores = [self.parents[item] for item in mentions if id(item) in inside and not _loads(item)]
+        reads = [item for item in mentions if id(item) in inside and _loads(item)]
+        made = stores[0].value if len(stores) == 1 and isinstance(stores[0], ast.Assign) else None
+        if len(reads) != 1 or not isinstance(made, ast.Call) or not made.args:
+            raise none
+        if self.file.around.qualified(made.func) != _SEQUENTIAL or not self.is_layer(made.args[-1]):
+            raise none
+        call = CallEditor(self.file.source, made)
+        if call.has_comment(made.args[-1]):
+            raise Unclear("there is a comment at the sigmoid", made.args[-1])
+        call.drop(made.args[-1])
+        edits = call.edits()
+        if edits is None:
+            raise none
+        return list(edits)
+
+    def check_comment(self, node: ast.expr | ast.stmt) -> None:
+        if has_comment(self.file.source, node):
+            raise Unclear("there is a comment in the sigmoid", line=node.lineno)
 
     def class_behind(self, name: ast.Name) -> ast.ClassDef:
         """The class of the file of which a variable surely is the only object. Raises Unclear."""
