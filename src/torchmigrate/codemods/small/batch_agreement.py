@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.functions import functions_of
@@ -15,6 +15,7 @@ from torchmigrate.semantics.model import Role
 from torchmigrate.source.trees import last_name, walk
 
 _BOUNDS = frozenset(("range", "islice"))
+_TENSORS = frozenset("tensor LongTensor IntTensor as_tensor full to cuda".split())
 _STOPS = "StopIteration"
 _WRITES = frozenset(("fill_", "zero_", "add_"))
 
@@ -31,38 +32,62 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
         named = (item.value for item in call.keywords if item.arg == "tensor")
         given = call.args[0] if call.args else next(named, None)
         function = functions.owners[id(functions.statement_of(call))]
-        if isinstance(given, ast.Name) and _agrees(given.id, function, file):
+        if isinstance(given, ast.Name) and _agrees(given.id, function, call):
             yield file.fixes.finding(hit, None)
 
 
-def _agrees(name: str, function: Function, file: FileContext) -> bool:
+def _agrees(name: str, function: Function, call: ast.Call) -> bool:
     """Whether a variable of a function holds a number of batches, or says that there are no more."""
-    values = [
-        item.value
-        for item in function.statements
-        if isinstance(item, ast.Assign)
-        and any(isinstance(target, ast.Name) and target.id == name for target in item.targets)
-    ]
-    if any(map(_is_length, values)):
+    lengths: set[str] = set()  # variables that hold the length of something
+    for item in function.statements:
+        if isinstance(item, ast.Assign) and _is_len(item.value):
+            lengths.update(target.id for target in item.targets if isinstance(target, ast.Name))
+    values = (
+        item.value for item in function.statements if isinstance(item, ast.Assign) and _gives(item, name)
+    )
+    if any(_is_length(value, lengths) for value in values):
         return _bounds_loop(name, function)
-    return any(
-        isinstance(item, ast.Try)
-        and any(
-            last_name(handler.type) == _STOPS and _sets(name, handler)
-            for handler in item.handlers
-            if handler.type is not None
-        )
-        for item in function.statements
-    )
+    statements = function.statements
+    if any(isinstance(item, ast.Try) and _ends(name, item) for item in statements):
+        return True
+    return any(isinstance(item, ast.While) and _asks(name, item, call) for item in statements)
 
 
-def _is_length(value: ast.expr) -> bool:
+def _gives(statement: ast.Assign, name: str) -> bool:
+    return any(isinstance(target, ast.Name) and target.id == name for target in statement.targets)
+
+
+def _is_len(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and getattr(node.func, "id", "") == "len"
+
+
+def _is_length(value: ast.expr, lengths: Container[str]) -> bool:
     """Whether a value is a tensor of the length of something: `torch.tensor([len(loader)])`."""
-    return (
-        isinstance(value, ast.Call)
-        and last_name(value.func) in ("tensor", "LongTensor", "IntTensor", "as_tensor", "full", "to", "cuda")
-        and any(isinstance(item, ast.Call) and getattr(item.func, "id", "") == "len" for item in walk(value))
+    if not isinstance(value, ast.Call) or last_name(value.func) not in _TENSORS:
+        return False
+    return any(_is_len(item) or (isinstance(item, ast.Name) and item.id in lengths) for item in walk(value))
+
+
+def _ends(name: str, statement: ast.Try) -> bool:
+    """Whether a variable is set where an iterator has no more."""
+    kinds = (handler for handler in statement.handlers if handler.type is not None)
+    return any(
+        last_name(kind.type) == _STOPS and _sets(name, kind) for kind in kinds if kind.type is not None
     )
+
+
+def _asks(name: str, loop: ast.While, call: ast.Call) -> bool:
+    """Whether a loop over an iterator agrees on a flag in every turn, and ends where that says so."""
+    inside = walk(loop)
+    if call not in inside or not any(
+        isinstance(item, ast.Call) and getattr(item.func, "id", "") == "next" for item in inside
+    ):
+        return False
+    return any(isinstance(item, ast.If) and _breaks_by(item, {name}) for item in inside)
+
+
+def _breaks_by(statement: ast.If, names: set[str]) -> bool:
+    return _mentions(statement.test, names) and any(isinstance(item, ast.Break) for item in statement.body)
 
 
 def _bounds_loop(name: str, function: Function) -> bool:
@@ -79,8 +104,7 @@ def _bounds_loop(name: str, function: Function) -> bool:
                 return True
         if isinstance(item, ast.While) and _mentions(item.test, names):
             return True
-        breaks = isinstance(item, ast.If) and any(isinstance(inner, ast.Break) for inner in item.body)
-        if isinstance(item, ast.If) and breaks and _mentions(item.test, names):
+        if isinstance(item, ast.If) and _breaks_by(item, names):
             return True
     return False
 
