@@ -9,45 +9,43 @@ from torchmigrate.catalogue.model import Rule
 from torchmigrate.findings import Finding
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
-from torchmigrate.semantics.model import Role
 from torchmigrate.source.trees import walk
 
-_COMPILE = "torch.compile"
+_MODE = "torch.utils._python_dispatch.TorchDispatchMode"
+_MODES = frozenset([_MODE, "torch.utils.flop_counter.FlopCounterMode"])
 
 
 def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
     """A finding for every `fullgraph=True` of a function that is called in such a `with` statement."""
-    compiled = [hit for hit in hits if hit.symbol == _COMPILE and _is_whole(hit)]
-    if not compiled:
-        return
+    for hit in hits:
+        name = _name(hit)
+        if name is not None and name in _called(hit, file):
+            yield file.fixes.finding(hit, None)
+
+
+def _called(hit: RuleMatch, file: FileContext) -> set[str]:
+    """The names that are called within a mode. hit: the place where names are understood."""
     classes = {
-        hit.use.statement.name
-        for hit in hits
-        if hit.use.role is Role.BASE and isinstance(hit.use.statement, ast.ClassDef)
+        node.name
+        for node in file.names.nodes(ast.ClassDef)
+        if any(hit.place.qualified(base) == _MODE for base in node.bases)
     }
-    modes = {id(hit.use.call) for hit in hits if hit.symbol != _COMPILE and hit.use.role is Role.CALL}
-    called = {
+    return {
         node.func.id
         for statement in file.names.nodes(ast.With)
-        if any(_is_mode(item.context_expr, classes, modes) for item in statement.items)
+        if any(_is_mode(item.context_expr, classes, hit) for item in statement.items)
         for one in statement.body
         for node in walk(one)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
     }
-    yield from file.fixes.findings([hit for hit in compiled if _name(hit) in called])
 
 
-def _is_whole(hit: RuleMatch) -> bool:
-    return hit.use.call is not None and any(
-        keyword.arg == "fullgraph" and hit.place.value(keyword.value) is True
-        for keyword in hit.use.call.keywords
-    )
-
-
-def _is_mode(node: ast.expr, classes: set[str], modes: set[int]) -> bool:
+def _is_mode(node: ast.expr, classes: set[str], hit: RuleMatch) -> bool:
     if not isinstance(node, ast.Call):
         return False
-    return id(node) in modes or (isinstance(node.func, ast.Name) and node.func.id in classes)
+    if isinstance(node.func, ast.Name) and node.func.id in classes:
+        return True
+    return hit.place.qualified(node.func) in _MODES
 
 
 def _name(hit: RuleMatch) -> str | None:

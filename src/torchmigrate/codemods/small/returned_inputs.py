@@ -1,6 +1,6 @@
 """TM345 and TM346: operators and branches that give back what they were given.
 
-The rules are about functions given to `torch.library.custom_op` and to `torch.cond`. What is found is a result
+The rules are about functions given to `torch.library.custom_op` and to `torch.cond`. A result is found
 that is a parameter itself, which the function never binds anew.
 """
 
