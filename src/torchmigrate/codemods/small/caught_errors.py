@@ -28,7 +28,7 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
         if len(node.body) == 1 and len(node.handlers) == 1 and _is_old(node.handlers[0])
     ]
     seen: set[int] = set()
-    for hit in hits:
+    for hit in filter(_joins_a_list, hits):
         for attempt in attempts:
             start, end = file.source.span(attempt.body[0])
             kind = attempt.handlers[0].type
@@ -39,6 +39,12 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
                     edit = replaced(file.source, kind, code(_NEW))
                     fix = fix_by(rule, file, "Catch the new errors too", edit)
                 yield finding_at(rule, file, file.source.span(kind), symbol=hit.symbol, fix=fix)
+
+
+def _joins_a_list(hit: RuleMatch) -> bool:
+    """Whether what is joined has a name. What is computed in the call may as well run out of memory there."""
+    call = hit.use.call
+    return call is not None and bool(call.args) and isinstance(call.args[0], ast.Name | ast.Attribute)
 
 
 def _is_old(handler: ast.ExceptHandler) -> bool:
