@@ -32,6 +32,7 @@ ONLY = dict.fromkeys(
         "index_fill_",
         "scatter_",
         "symeig",
+        "refine_names",
     ),
     TENSOR,
 ) | {
