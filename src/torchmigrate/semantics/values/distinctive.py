@@ -49,6 +49,8 @@ ONLY_ATTRIBUTES = frozenset(  # that are not called
     "saved_variables cummulative_sizes cuda_time_total self_cuda_time_total cuda_time_total_str "
     "self_cuda_time_total_str self_cuda_memory_usage".split()
 )
+# Classes of which calling an object is a use of `CLASS.__call__`.
+CALLED = frozenset(["torch.export.ExportedProgram"])
 # Names that exist on nothing else in common use: a "maybe" is enough to report them.
 DISTINCTIVE_METHODS = frozenset(ONLY) | frozenset(
     "gels cholesky_solve cholesky_inverse orgqr ormqr geqrf requires_grad_ is_ort "
