@@ -17,6 +17,7 @@ LIBRARY_ROOTS = frozenset(
         "caffe2",
         "torchdynamo",
         "torchelastic",
+        "torio",
     ]
 )
 # In a text without these, none of the roots occurs.

@@ -19,7 +19,11 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
     for hit in hits:
         fix = None
         node = hit.use.node
-        if hit.use.sure and not hit.use.in_fstring and isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
+        if (
+            hit.use.sure
+            and not hit.use.in_fstring
+            and isinstance(node, ast.Name | ast.Attribute | ast.Subscript)
+        ):
             edits = replaced_around(file.source, node, code("$program.module()", program=node), node)
             fix = fix_by(rule, file, "Call `.module()` of it", *edits)
         yield file.fixes.finding(hit, fix)

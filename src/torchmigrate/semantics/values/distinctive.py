@@ -31,6 +31,8 @@ ONLY = dict.fromkeys(
         "index_fill_",
         "scatter_",
         "symeig",
+        "floor_divide",
+        "floor_divide_",
     ),
     TENSOR,
 ) | {

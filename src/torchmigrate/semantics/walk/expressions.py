@@ -156,8 +156,8 @@ class Expressions:
             self.calls.register(node, values)
         if callee is not UNKNOWN:
             item = callee[0] if len(callee) == 1 else None
-            if item.__class__ is Instance and item.cls in distinctive.CALLED:  # type: ignore[union-attr]
-                self._record_called(node, item)  # type: ignore[arg-type]
+            if item.__class__ is Instance and item.cls in distinctive.CALLED:
+                self._record_called(node, item)
             return self.calls.call_value(node, callee, values)
         if name in PLAIN_CALLS and kind is ast.Name:
             return self.calls.plain_call(name, node, values)
