@@ -65,6 +65,7 @@ TORCH: dict[tuple[int, int], dict[str, Entry | None]] = {
         "torch.linalg.documented": function("(input, tol=None)"),
         "torch.maths": MODULE,
         "torch.maths.raised": function("(x, y)"),
+        "torch.maths.summed": function("(input, dim=None)"),
         "torch.maths.scaled": function("(input, scale=1, bias=None, async_op=False)"),
         "torch.maths.renamed": function("(input, tensor2)"),
         "torch.maths.short": function("(input, dim=None, keep=False)"),

@@ -33,6 +33,8 @@ ONLY = dict.fromkeys(
         "scatter_",
         "symeig",
         "refine_names",
+        "floor_divide",
+        "floor_divide_",
     ),
     TENSOR,
 ) | {
@@ -74,6 +76,8 @@ TELLING = frozenset(
     transpose_ type_as unbind uniform_ unsqueeze unsqueeze_ view_as
     """.split()
 )
+# Classes of which calling an object is a use of `CLASS.__call__`.
+CALLED = frozenset(["torch.export.ExportedProgram"])
 # Names that exist on nothing else in common use: a "maybe" is enough to report them.
 DISTINCTIVE_METHODS = frozenset(ONLY) | frozenset(
     "gels cholesky_solve cholesky_inverse orgqr ormqr geqrf requires_grad_ is_ort "

@@ -117,6 +117,7 @@ _SELF_METHODS = frozenset(
     "cuda cpu xpu to float double half bfloat16 type train eval apply requires_grad_ share_memory to_empty "
     "to_memory_format compile".split()
 )
+_EXPORTED = "torch.export.ExportedProgram"
 _PACKED = "torch.nn.utils.rnn.PackedSequence"
 # Classes with names in small letters.
 _PROFILERS = ("torch.profiler.profile", "torch.autograd.profiler.profile", "torch.profiler._KinetoProfile")
@@ -128,6 +129,11 @@ _RESULTS: dict[str, Candidate] = {
     "torchvision.transforms.functional.pil_to_tensor": Instance(TENSOR),
     "torchvision.utils.make_grid": Instance(TENSOR),
     "torchvision.io.read_image": Instance(TENSOR),
+    **dict.fromkeys(
+        ("torch.export.export", "torch.export.export_for_training", "torch.export.load"), Instance(_EXPORTED)
+    ),
+    f"{_EXPORTED}.run_decompositions": Instance(_EXPORTED),
+    f"{_EXPORTED}.module": Instance(MODULE),
     "torchaudio.load": Items(((Instance(TENSOR),), (NUMBER,))),
     "torch.cuda.GreenContext.create": Instance("torch.cuda.GreenContext"),
     "torch.cuda.green_contexts.GreenContext.create": Instance("torch.cuda.GreenContext"),

@@ -28,7 +28,7 @@ from torchmigrate.semantics.model import (
     Value,
     Via,
 )
-from torchmigrate.semantics.values import types
+from torchmigrate.semantics.values import distinctive, types
 from torchmigrate.semantics.values.narrowing import Narrowed
 from torchmigrate.semantics.values.operators import binary, compared, item_of, unpacked
 from torchmigrate.semantics.values.slots import NOTHING, UNKNOWN, join_values
@@ -155,10 +155,21 @@ class Expressions:
         if name in REGISTERS:
             self.calls.register(node, values)
         if callee is not UNKNOWN:
+            item = callee[0] if len(callee) == 1 else None
+            if item.__class__ is Instance and item.cls in distinctive.CALLED:
+                self._record_called(node, item)
             return self.calls.call_value(node, callee, values)
         if name in PLAIN_CALLS and kind is ast.Name:
             return self.calls.plain_call(name, node, values)
         return UNKNOWN
+
+    def _record_called(self, node: ast.Call, item: Instance) -> None:
+        """Record that an object is called, which is a use of its `__call__`."""
+        member = "__call__"
+        names = (f"{item.cls}.{member}",)
+        self.uses.record(
+            node.func, names, item.sure, CALL, node, None, None, member, Via.METHOD, (), item.stated
+        )
 
     def _special_call(self, node: ast.Call, name: str) -> Value | None:
         """`getattr(torch, "qr")`, and dotted names in the strings of `patch`, `setattr`, `mock.patch`."""
