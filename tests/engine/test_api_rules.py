@@ -137,6 +137,7 @@ def test_removed(text: str, places: list[str]) -> None:
         "import torch\nfor m in (torch.nn, other):\n    m.Gone\n",
         "from unittest import mock\nimport torch\nmock.patch('torch.attic.sums', create=True)\n",
         "from .torch import attic\n",
+        "import torch\nprint(torch.maths.raised.__doc__, torch.maths.raised.helper(x))\n",
         "torch = object()\ntorch.attic.sums(1)\n",
         "import torch\nclass B(torch.nn.Linear):\n    pass\nB(1, 2).attic\n",
     ],
