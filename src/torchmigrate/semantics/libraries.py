@@ -21,6 +21,7 @@ LIBRARY_ROOTS = frozenset(
         "caffe2",
         "torchdynamo",
         "torchelastic",
+        "torio",
     ]
 )
 # In a text without these, none of the roots occurs.

@@ -63,7 +63,7 @@ LIBRARIES: dict[str, tuple[str, ...]] = {
     # does not load with torch 2.4 and later.
     "torch": ("torch", "caffe2", "torchdynamo", "torchelastic", "torchtext"),
     "torchvision": ("torchvision",),
-    "torchaudio": ("torchaudio",),
+    "torchaudio": ("torchaudio", "torio"),
     "torchtext": ("torchtext",),
     "torchdata": ("torchdata",),
     "functorch": ("functorch",),

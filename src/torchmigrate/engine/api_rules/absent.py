@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from torchmigrate.catalogue.codes import NEEDS_NEWER, REMOVED_API, UNKNOWN_API
 from torchmigrate.engine.api_rules import suggest
-from torchmigrate.engine.api_rules.api import Api
+from torchmigrate.engine.api_rules.api import Api, config_module
 from torchmigrate.engine.api_rules.places import (
     NAME_ERRORS,
     Surrounding,
@@ -27,7 +27,8 @@ _DEVICES = frozenset(["gcu", "hpu", "maca", "mlu", "musa", "neuron", "npu", "sda
 class AbsentNames:
     """Looks at the names of one file.
 
-    owned: whether the catalogue has a rule of its own for a name.
+    owned: whether the catalogue has a rule of its own for a name, as it is used: one for `torch.gone` says
+        nothing of `from torch.gone import f`, unless it is for a module.
     """
 
     def __init__(
@@ -58,7 +59,7 @@ class AbsentNames:
         if since is not None:
             if (
                 REMOVED_API not in self.codes
-                or self._is_owned(name, prefix)
+                or self.owned(name)
                 or self._is_elsewhere(use, prefix, base)
                 or is_handled_at(use, name, (name, prefix), self.api.target, NAME_ERRORS)
             ):
@@ -72,8 +73,10 @@ class AbsentNames:
 
     def _is_elsewhere(self, use: Use, prefix: str, base: str) -> bool:
         """Whether what is missing is said at an import, or not at all since the file puts it there."""
-        if len(prefix) <= len(base) or self.surrounding.patches(prefix) or self.surrounding.may_create(use):
+        if len(prefix) <= len(base) or self.surrounding.may_create(use):
             return True
+        if self.surrounding.patches(prefix) and config_module(self.api, prefix) is None:
+            return True  # of a configuration module, it cannot
         if use.role is not Role.IMPORT and self.surrounding.imports(prefix):
             return True
         if imports_from(use, prefix):
@@ -81,13 +84,6 @@ class AbsentNames:
             if key in self._said:
                 return True
             self._said.add(key)
-        return False
-
-    def _is_owned(self, name: str, prefix: str) -> bool:
-        while len(name) >= len(prefix):
-            if self.owned(name):
-                return True
-            name = name.rpartition(".")[0]
         return False
 
     # ---- findings ------------------------------------------------------------------------------------
@@ -113,7 +109,7 @@ class AbsentNames:
             or surface.known(prefix)
             or (use.method and use.call is None)  # objects may be given attributes
             or _is_extension(name, prefix)
-            or self._is_owned(name, prefix)
+            or self.owned(name)
             or self._is_elsewhere(use, prefix, base)
             or is_handled_at(use, name, (name, prefix), self.api.target, NAME_ERRORS)
         ):

@@ -19,21 +19,21 @@ from torchmigrate.source.trees import walk
 TENSOR, NUMBER, INTEGER, SPARSE = "tensor", "number", "integer", "sparse"
 INTEGERS = frozenset(["uint8", "int8", "int16", "int32", "int64"])
 KINDS = frozenset(
-    [TENSOR, NUMBER, INTEGER, SPARSE, "bool", "floating", "complex", *INTEGERS]
-)  # "integer" is any of INTEGERS
+    [TENSOR, NUMBER, INTEGER, SPARSE, "bool", "floating", "bfloat16", "complex", *INTEGERS]
+)  # "integer" is any of INTEGERS; what is "bfloat16" is "floating" too
 
 _DTYPES = {
     "uint8": "uint8", "int8": "int8", "int16": "int16", "short": "int16", "int32": "int32", "int": "int32",
     "int64": "int64", "long": "int64", "bool": "bool", "float": "floating", "float32": "floating",
     "double": "floating", "float64": "floating", "half": "floating", "float16": "floating",
-    "bfloat16": "floating", "Byte": "uint8", "Char": "int8", "Short": "int16", "Int": "int32",
+    "bfloat16": "bfloat16", "Byte": "uint8", "Char": "int8", "Short": "int16", "Int": "int32",
     "Long": "int64", "Bool": "bool", "Float": "floating", "Double": "floating", "Half": "floating",
     "complex32": "complex", "chalf": "complex", "complex64": "complex", "cfloat": "complex",
     "complex128": "complex", "cdouble": "complex",
 }  # fmt: skip
 # Methods without arguments that only tensors have; of any object, since it must be one.
 _CASTS = {"byte": "uint8", "char": "int8", "short": "int16", "int": "int32", "long": "int64"} | {
-    "bool": "bool", "float": "floating", "double": "floating", "half": "floating",
+    "bool": "bool", "float": "floating", "double": "floating", "half": "floating", "bfloat16": "bfloat16",
 }  # fmt: skip
 _TRUTH = frozenset(
     "eq ne lt gt le ge greater less isnan isinf isfinite isclose logical_and logical_or logical_not "
@@ -74,6 +74,8 @@ class ValueFacts:
             found |= {TENSOR, dtype}
             if dtype in INTEGERS:
                 found.add(INTEGER)
+            if dtype == "bfloat16":
+                found.add("floating")
         if is_sparse(node, scope, self.around, self._sparse):
             found.add(SPARSE)
         return frozenset(found)
@@ -82,7 +84,7 @@ class ValueFacts:
         return level(self.names.values.get(id(node), UNKNOWN)) == SURE
 
     def dtype(self, node: ast.expr, scope: Scope, depth: int = 0) -> str | None:
-        """The dtype of a tensor ("floating" for all of those), None if it is not known, or no tensor.
+        """The dtype of a tensor ("floating" for those but bfloat16), None if it is not known, or no tensor.
 
         depth: how deep in an expression; what is very deep is not known.
         """
@@ -214,6 +216,8 @@ class ValueFacts:
                 return one
             if "complex" in both:
                 return "complex"
+            if both == {"bfloat16", "floating"}:
+                return "floating"
             return "uint8" if both == {"bool", "uint8"} else None
         known, unknown = (one, node.right) if one is not None else (other, node.left)
         if known is None or not isinstance(_constant(unknown), int):
