@@ -49,6 +49,7 @@ def kinds(code: str) -> set[str]:
         ("torch.polar(r, a).reshape(3)", "complex"),
         ("torch.fft.fft(y) * torch.ones(3)", "complex"),
         ("torch.fft.fft(y) / 2", "complex"),
+        ("torch.stft(y, 512, return_complex=True)", "complex"),
         ("torch.fft.fft(y).abs()", "floating"),
     ],
 )
@@ -69,6 +70,7 @@ def test_dtypes(code: str, dtype: str) -> None:
         "y.to(torch.uint8)",
         "not torch.zeros(3).byte()",
         "torch.fft.irfft(y)",
+        "torch.stft(y, 512)",
         "torch.fft.fft(y).real",
     ],
 )
