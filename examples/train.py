@@ -29,7 +29,7 @@ def whiten(x):
 
 def train(net, loader, epochs):
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-    criterion = nn.BCELoss(size_average=False)
+    criterion = nn.MSELoss(size_average=False)
     scaler = GradScaler()
     for _ in range(epochs):
         for x, y in loader:

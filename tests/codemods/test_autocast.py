@@ -69,6 +69,10 @@ FIXED = {
         "def main(x, y):\n    net = Net()\n"
         "    with autocast():\n        return F.binary_cross_entropy_with_logits(net(x), y)\n",
     ),
+    "a variable with an annotation": (
+        "loss: nn.Module = nn.BCELoss()\nwith autocast():\n    loss(torch.sigmoid(x), y)\n",
+        "loss: nn.Module = nn.BCEWithLogitsLoss()\nwith autocast():\n    loss(x, y)\n",
+    ),
     "a decorated function": (
         "@torch.autocast('cuda')\ndef f(x, y):\n    return F.binary_cross_entropy(x.sigmoid(), y)\n",
         "@torch.autocast('cuda')\ndef f(x, y):\n    return F.binary_cross_entropy_with_logits(x, y)\n",
@@ -101,6 +105,9 @@ REPORTED = {
     "the logits change in between": (
         "def f(x, y):\n    with autocast():\n        p = torch.sigmoid(x)\n        x = x * 2\n"
         "        return F.binary_cross_entropy(p, y), p, x\n"
+    ),
+    "the loss is chosen": (
+        "loss = nn.BCELoss() if binary else nn.MSELoss()\nwith autocast():\n    loss(torch.sigmoid(x), y)\n"
     ),
     "the loss is passed to a function": (
         "def step(p, y, loss):\n    with autocast():\n        return loss(p, y)\n"

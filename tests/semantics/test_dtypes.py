@@ -44,6 +44,13 @@ def kinds(code: str) -> set[str]:
         ("torch.zeros_like(torch.arange(3))", "int64"),
         ("torch.arange(3) / torch.arange(3)", "floating"),
         ("torch.cat([torch.zeros(3), torch.ones(3)])", "floating"),
+        ("torch.fft.rfft(y)", "complex"),
+        ("torch.zeros(3, dtype=torch.cfloat)", "complex"),
+        ("torch.polar(r, a).reshape(3)", "complex"),
+        ("torch.fft.fft(y) * torch.ones(3)", "complex"),
+        ("torch.fft.fft(y) / 2", "complex"),
+        ("torch.stft(y, 512, return_complex=True)", "complex"),
+        ("torch.fft.fft(y).abs()", "floating"),
     ],
 )
 def test_dtypes(code: str, dtype: str) -> None:
@@ -62,10 +69,13 @@ def test_dtypes(code: str, dtype: str) -> None:
         "torch.zeros(3).to(device)",
         "y.to(torch.uint8)",
         "not torch.zeros(3).byte()",
+        "torch.fft.irfft(y)",
+        "torch.stft(y, 512)",
+        "torch.fft.fft(y).real",
     ],
 )
 def test_nothing_is_known(code: str) -> None:
-    assert kinds(code).isdisjoint({"uint8", "bool", "int64", "integer"})
+    assert kinds(code).isdisjoint({"uint8", "bool", "int64", "integer", "complex"})
 
 
 def test_numbers() -> None:

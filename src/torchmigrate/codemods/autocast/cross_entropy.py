@@ -136,13 +136,15 @@ class _Search:
         outer = self.parents[made]
         if isinstance(outer, ast.Call) and outer.func is made:
             return [_Loss(outer, hit)]
-        target = self.sole_target(made)
+        held: ast.expr = made
+        while isinstance(outer, ast.IfExp) and held is not outer.test:  # chosen, and so not to be rewritten
+            held, outer = outer, self.parents[outer]
+        target = self.sole_target(held)
         if target is None:
             return []
-        uses = self.uses_of(target)
-        calls = [
-            item for use in uses for item in ([use] if isinstance(use, ast.Call) else self.handed_on(use))
-        ]
+        calls: list[ast.Call] = []
+        for use in self.uses_of(target):
+            calls += [use] if isinstance(use, ast.Call) else self.handed_on(use)
         return [_Loss(item, hit) for item in calls]
 
     def handed_on(self, read: ast.AST) -> list[ast.Call]:
@@ -182,15 +184,19 @@ class _Search:
     def sole_target(self, value: ast.expr) -> ast.Name | ast.Attribute | None:
         """The variable or `self.x` that a value is assigned to, if nothing else is."""
         statement = self.parents[value]
-        if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+        targets: list[ast.expr] = []
+        if isinstance(statement, ast.AnnAssign):
+            targets = [statement.target]
+        elif isinstance(statement, ast.Assign):
+            targets = statement.targets
+        if len(targets) != 1:
             return None
-        target = statement.targets[0]
+        target = targets[0]
         if isinstance(target, ast.Name):
             home = self.function_of(statement)
-            bound = [item for item in self.names_in(home, target.id) if not isinstance(item.ctx, ast.Load)]
-            return (
-                target if len(bound) == 1 and not isinstance(self.parents[statement], ast.ClassDef) else None
-            )
+            bound = [item for item in self.names_in(home, target.id) if not _loads(item)]
+            in_class = isinstance(self.parents[statement], ast.ClassDef)
+            return target if len(bound) == 1 and not in_class else None
         if not isinstance(target, ast.Attribute) or not _is_self(target.value):
             return None
         owner = self.class_of(statement)

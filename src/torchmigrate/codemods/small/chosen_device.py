@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from torchmigrate.catalogue.model import Rule
@@ -45,19 +45,44 @@ class _Choice:
     target: ast.expr | None = None
 
 
+class _Tests:
+    """The tests of a file for a kind of device, also through a variable that is bound once."""
+
+    def __init__(self, file: FileContext, hits: Sequence[RuleMatch]) -> None:
+        self._hits = {id(hit.use.call or hit.use.node): hit for hit in hits}
+        self._values: dict[str, list[ast.expr]] = {}
+        for statement in file.names.nodes(ast.Assign):
+            for target in statement.targets:
+                if isinstance(target, ast.Name):
+                    self._values.setdefault(target.id, []).append(statement.value)
+        self._parameters = {item.arg for item in file.names.nodes(ast.arg)}
+
+    def by(self, test: ast.expr) -> tuple[RuleMatch | None, bool]:
+        """The use that a test asks by, and whether it asks for nothing else."""
+        if isinstance(test, ast.Name):
+            values = self._values.get(test.id, [])
+            return (
+                (None, False) if len(values) != 1 or isinstance(values[0], ast.Name) else self.by(values[0])
+            )
+        if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+            found = [self._hits[id(item)] for item in test.values if id(item) in self._hits]
+            alone = all(id(item) in self._hits or _is_hasattr(item) for item in test.values)
+            return (found[0] if found else None), alone
+        return self._hits.get(id(test)), True
+
+
 def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
     """A finding for every choice."""
     if not hits:
         return
-    tests = {id(hit.use.call or hit.use.node): hit for hit in hits}
-    for choice in _choices(file, tests):
+    for choice in _choices(file, _Tests(file, hits)):
         span = file.source.span(choice.node)
         if isinstance(choice.node, ast.If):
             span = span[0], file.source.span(choice.node.test)[1]
         yield finding_at(rule, file, span, symbol=choice.hit.symbol, fix=_fix(rule, choice, file))
 
 
-def _choices(file: FileContext, tests: Mapping[int, RuleMatch]) -> Iterator[_Choice]:
+def _choices(file: FileContext, asks: _Tests) -> Iterator[_Choice]:
     names, inner = file.names, set[int]()
     for expression in names.nodes(ast.IfExp):
         if id(expression) in inner:
@@ -68,7 +93,7 @@ def _choices(file: FileContext, tests: Mapping[int, RuleMatch]) -> Iterator[_Cho
             inner.add(id(last))
             arms.append((last.test, last.body))
             last = last.orelse
-        choice = _choice(expression, arms, last, None, tests, file)
+        choice = _choice(expression, arms, last, None, asks, file)
         if choice is not None:
             yield choice
     for statement in names.nodes(ast.If):
@@ -94,7 +119,7 @@ def _choices(file: FileContext, tests: Mapping[int, RuleMatch]) -> Iterator[_Cho
                 targets.add(ast.unparse(rest.targets[0]))
             if len(targets) == 1:
                 cpu = rest.value if rest is not None else None
-                choice = _choice(statement, arms, cpu, target, tests, file)
+                choice = _choice(statement, arms, cpu, target, asks, file)
                 if choice is not None:
                     yield choice
 
@@ -110,18 +135,15 @@ def _choice(
     arms: _Chain,
     cpu: ast.expr | None,
     target: ast.expr | None,
-    tests: Mapping[int, RuleMatch],
+    asks: _Tests,
     file: FileContext,
 ) -> _Choice | None:
     """What tests and devices make, if every test asks for the kind of device that it chooses."""
     hit: RuleMatch | None = None
     plain = cpu is not None
     for test, device in arms:
-        asked = tests.get(id(test))
-        if asked is None and isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
-            found = [tests[id(item)] for item in test.values if id(item) in tests]
-            asked = found[0] if found else None
-            plain = plain and all(id(item) in tests or _is_hasattr(item) for item in test.values)
+        asked, alone = asks.by(test)
+        plain = plain and alone
         name = _device_name(device, file)
         if asked is None or name is None or name.partition(":")[0] != _KINDS[asked.symbol]:
             return None

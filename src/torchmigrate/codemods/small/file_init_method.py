@@ -11,26 +11,30 @@ from torchmigrate.findings import Finding
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
 
+_GROUP = "torch.distributed.init_process_group"  # which takes it second; the others by keyword
 _SCHEME = "file:"
 # What comes behind the scheme and is read as it is meant: an absolute path, or a drive of Windows, which is
-# part of the path there. Of the beginning of an f-string the path may follow.
-_RIGHT = re.compile(r"//(?:/|[A-Za-z]:|\Z)|/(?!/)|/?\Z")
+# part of the path there; what Windows makes of backslashes is not known. Behind the start of an f-string the
+# path may follow.
+_RIGHT = re.compile(r"//(?:/|[A-Za-z]:|\Z)|/(?!/)|/?\Z|\\")
 
 
 def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
     """A finding for every call with such an address, which is written in the call."""
     for hit in hits:
-        given = _init_method(hit.use.call)
+        given = _init_method(hit)
         text = _beginning(given) if given is not None else None
         if text is not None and text.startswith(_SCHEME) and not _RIGHT.match(text[len(_SCHEME) :]):
             yield file.fixes.finding(hit, None)
 
 
-def _init_method(call: ast.Call | None) -> ast.expr | None:
+def _init_method(hit: RuleMatch) -> ast.expr | None:
+    call = hit.use.call
     if call is None:
         return None
     named = next((item.value for item in call.keywords if item.arg == "init_method"), None)
-    return named or (call.args[1] if len(call.args) > 1 else None)
+    second = call.args[1] if len(call.args) > 1 and hit.symbol == _GROUP else None
+    return named or second
 
 
 def _beginning(node: ast.expr) -> str | None:

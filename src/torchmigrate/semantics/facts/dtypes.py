@@ -151,6 +151,8 @@ class ValueFacts:
         given = _keyword(node, "dtype")
         if given is not None:
             return self._dtype_named(given)
+        if last == "stft":
+            return "complex" if _constant(_keyword(node, "return_complex") or node) is True else None
         if method:
             assert isinstance(function, ast.Attribute) or not attr, "methods are attributes"
             return self._method(node, last, scope, depth)
