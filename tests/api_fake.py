@@ -108,6 +108,7 @@ TORCH: dict[tuple[int, int], dict[str, Entry | None]] = {
         "torch.aging.options": function("(x, old=None, flag=False, kind='a', *, new=None)"),
         "torch.aging.module": MODULE,
         "torch.aging.module.f": function("(x)"),
+        "torch.aging.module.g": function("(x)"),
         "torch.configs": MODULE,
         "torch.configs.ConfigModule": Entry(EntryKind.CLASS, open=True),
         "torch.configs.ConfigModule.patch": function("(arg1=None, arg2=None, **kwargs)"),

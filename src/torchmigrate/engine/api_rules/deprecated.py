@@ -54,8 +54,14 @@ class DeprecatedNames:
 
     def look(self, use: Use, name: str) -> Iterator[Finding]:
         """What is to be said about a name that exists at the target, and about the arguments of its call."""
-        if use.role in _QUIET or use.in_string or _is_said_before(use):
+        if use.role in _QUIET or use.in_string or _is_said_before(use) or _is_asked_for(use):
             return
+        module = _imported_from(use)
+        if module is not None:
+            yield from self._look(use, module)
+        yield from self._look(use, name)
+
+    def _look(self, use: Use, name: str) -> Iterator[Finding]:
         entry = entry_of(self.api, name)
         if entry is None:
             return
@@ -135,6 +141,19 @@ class DeprecatedNames:
 def _is_said_before(use: Use) -> bool:
     """Whether this is a name for what was found where it was given that name."""
     return (use.via is Via.ALIAS and not use.attribute_path) or use.via is Via.SELF
+
+
+def _is_asked_for(use: Use) -> bool:
+    """`getattr(torch, "old", None)`: whoever asks so knows that it may be gone."""
+    return use.via is Via.GETATTR and use.call is None and len(getattr(use.node, "args", ())) > 2
+
+
+def _imported_from(use: Use) -> str | None:
+    """The module of a `from ... import`, at the first of its names: said once for the statement."""
+    statement = use.statement
+    if not isinstance(statement, ast.ImportFrom) or use.node is not statement.names[0] or statement.level:
+        return None
+    return statement.module
 
 
 @functools.lru_cache(maxsize=256)
