@@ -53,6 +53,8 @@ TORCH: dict[tuple[int, int], dict[str, Entry | None]] = {
         "torch.nn": MODULE,
         "torch.nn.Linear": cls("(in_features, out_features, bias=True)"),
         "torch.nn.Gone": cls("(size)"),
+        "torch.nn.Module": cls("()"),
+        "torch.nn.Rnn": cls("(size, depth=1, old=None)"),
         "torch.nn.functional": MODULE,
         "torch.nn.functional.relu": function("(input, inplace=False)"),
         "torch.attic": MODULE,
@@ -63,6 +65,7 @@ TORCH: dict[tuple[int, int], dict[str, Entry | None]] = {
         "torch.linalg.documented": function("(input, tol=None)"),
         "torch.maths": MODULE,
         "torch.maths.raised": function("(x, y)"),
+        "torch.maths.summed": function("(input, dim=None)"),
         "torch.maths.scaled": function("(input, scale=1, bias=None, async_op=False)"),
         "torch.maths.renamed": function("(input, tensor2)"),
         "torch.maths.short": function("(input, dim=None, keep=False)"),
@@ -81,6 +84,7 @@ TORCH: dict[tuple[int, int], dict[str, Entry | None]] = {
         "torch.maths.many": function("(a)", "(a, b, c)"),
         "torch.maths.forward": function("(a, **kwargs)"),
         "torch.maths.comes_and_goes": None,
+        "torch.nn.Rnn": cls("(size, depth=1)"),
     },
     (1, 8): {
         "torch.attic": None,
@@ -94,6 +98,7 @@ TORCH: dict[tuple[int, int], dict[str, Entry | None]] = {
     },
     (2, 0): {
         "torch.func": MODULE,
+        "torch.nn.Rnn": cls("(size, depth=1, *, fresh=False)"),
         "torch.func.vmap": function("(func, in_dims=0)"),
         "torch.zeros": function("(*size, out=None, dtype=None, pin_memory=False)"),
         "torch.maths.comes_and_goes": function("(a)"),

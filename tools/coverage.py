@@ -1,6 +1,11 @@
 """How many of a list of API changes the program finds and fixes.
 
+    python tools/coverage.py                    the lists of `tools/releases/`, one for each release
+    python tools/coverage.py tools/releases/torch-2.12.yaml --class "not found"
     python tools/coverage.py FACTS.yaml [--tier 1] [--class "API data only"]
+
+What a release changed, from its notes and its sources, stands in a list of `tools/releases/`; its form is
+described in `fact_coverage/releases.py`.
 
 FACTS is a YAML list of changes with `id`, `symbol`, `library`, `kind`, `tier`, `severity` and
 `replacement_kind`. "Found" is what the engine reports, with every rule selected, in a generated use of the
@@ -12,12 +17,14 @@ on purpose stands in `fact_coverage/left_out.yaml` with its reason, what proved 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import click
 import yaml
 from fact_coverage.classes import Class, Covered, cover
+from fact_coverage.releases import DIRECTORY, Checker, Outcome, ReleaseList, lists, outcome
 from fact_coverage.uses import Program, programs
 
 from torchmigrate.catalogue.builtin import RULES
@@ -26,6 +33,7 @@ from torchmigrate.config.settings import Settings
 from torchmigrate.engine.engine import Engine
 
 HERE = Path(__file__).parent / "fact_coverage"
+CLASSES = list(dict.fromkeys(each.value for each in (*Class, *Outcome)))
 Fact = dict[str, Any]
 
 
@@ -64,15 +72,44 @@ def table(title: str, facts: list[Fact], covered: dict[str, Covered], key: str) 
     return "\n".join(lines)
 
 
+def releases(read: Iterable[ReleaseList], wanted: str | None, match: str) -> Iterator[str]:
+    """The lines to print about lists of releases: a table, or the items of one outcome."""
+    checker = Checker()
+    if wanted is None:
+        yield f"{'':<20}" + "".join(f"{each.value:>18}" for each in Outcome) + f"{'all':>8}"
+    whole: Counter[Outcome] = Counter()
+    for each in read:
+        counts: Counter[Outcome] = Counter()
+        for item in each.items:
+            if match in item.change:
+                counts[outcome(item, checker)] += 1
+                if wanted is not None and outcome(item, checker).value == wanted:
+                    yield f"{each.release:<20} {item.kind:<12} {item.change}  {' '.join(item.found)}"
+        if wanted is None:
+            yield row(each.release, counts)
+        whole += counts
+    if wanted is None:
+        yield row("all", whole)
+
+
+def row(name: str, counts: Counter[Outcome]) -> str:
+    """One row of the table of releases."""
+    return f"{name:<20}" + "".join(f"{counts[each]:>18}" for each in Outcome) + f"{counts.total():>8}"
+
+
 @click.command()
-@click.argument("facts", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("facts", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--tier", type=int, help="Only facts of this tier.")
 @click.option(
-    "--class", "wanted", type=click.Choice([each.value for each in Class]), help="List these facts."
+    "--class", "wanted", type=click.Choice(CLASSES), help="List the changes that are covered like this."
 )
-@click.option("--match", default="", help="Only facts whose symbol contains this.")
-def main(facts: Path, tier: int | None, wanted: str | None, match: str) -> None:
-    """Print how the changes in FACTS are covered."""
+@click.option("--match", default="", help="Only changes whose symbol or sentence contains this.")
+def main(facts: Path | None, tier: int | None, wanted: str | None, match: str) -> None:
+    """Print how the changes in FACTS, or else those of all releases, are covered."""
+    if facts is None or facts.resolve().parent == DIRECTORY.resolve():
+        for line in releases(lists(() if facts is None else (facts,)), wanted, match):
+            click.echo(line)
+        return
     wrong, left_out, given = read("wrong.yaml"), read("left_out.yaml"), read("uses.yaml")
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     listed: list[Fact] = [

@@ -145,6 +145,63 @@ def test_not_removed(text: str) -> None:
     assert found(text, codes=CODES - {"TM002"}) == []
 
 
+@pytest.mark.parametrize(
+    ("text", "places"),
+    [
+        ("super().__init__(3, old=1)", ["old=1"]),
+        ("super(Mine, self).__init__(3, old=1)", ["old=1"]),
+        ("nn.Rnn.__init__(self, 3, old=1)", ["old=1"]),
+        ("super().__init__(3, 1, None)", ["None"]),
+        ("nn.Rnn.__init__(self, 3, 1, None)", ["None"]),
+        ("nn.Rnn.__init__(self, 3, 1)", []),
+        ("nn.Rnn.__init__(*args)", []),
+        ("super().__init__(3, 1)", []),
+        ("super().__init__(3, old_size=1)", []),
+        ("self.__init__(3, old=1)", []),
+        ("super().old(3, old=1)", []),
+    ],
+)
+def test_what_subclasses_pass_on(text: str, places: list[str]) -> None:
+    """What `super().__init__` is given is what the class is given."""
+    text = f"from torch import nn\nclass Mine(nn.Rnn):\n    def __init__(self, *args):\n        {text}\n"
+    assert found(text, codes=CODES - {"TM002"}) == [f"TM003 {place}" for place in places]
+
+
+def test_what_unknown_bases_are_given() -> None:
+    """Another base may take it, or may stand between the class and that of the library."""
+    method = "    def __init__(self):\n        super().__init__(3, old=1)\n"
+    assert found(f"from torch import nn\nclass A(Other, nn.Rnn):\n{method}") == []
+    between = "class B(nn.Rnn):\n    def __init__(self, size, old):\n        super().__init__(size)\n"
+    assert found(f"from torch import nn\n{between}class A(B):\n{method}") == []
+    through = "class B(nn.Rnn):\n    pass\n"
+    assert found(f"from torch import nn\n{through}class A(B):\n{method}") == ["TM003 old=1"]
+
+
+def test_constructors_newer_than_the_minimum() -> None:
+    text = (
+        "from torch import nn\nclass Mine(nn.Rnn):\n    def __init__(self):\n"
+        "        super().__init__(3, fresh=True)\n"
+    )
+    assert found(text, minimum="1.6") == ["TM005 fresh=True"]
+    assert found(text) == []
+
+
+@pytest.mark.parametrize(
+    ("call", "places"),
+    [
+        ("torch.nn.Linear(1, 2, biass=False)", ["biass=False"]),
+        ("torch.maths.summed(x, dims=0)", ["dims=0"]),
+        ("torch.maths.summed(x, axis=0)", []),  # compiled functions take it as numpy's do
+        ("torch.maths.forward(1, anything=2)", []),
+        ("torch.linalg.documented(x, anything=2)", []),
+        ("torch.maths.unheard(x, anything=2)", ["torch.maths.unheard"]),
+        ("torch.nn.Linear(1, 2, **options)", []),
+    ],
+)
+def test_parameters_of_no_release(call: str, places: list[str]) -> None:
+    assert found(f"import torch\n{call}\n") == [f"TM002 {place}" for place in places]
+
+
 def test_words_of_removed() -> None:
     (finding,) = check("import torch\ntorch.attic.sums(x)\n")
     assert finding.severity is Severity.ERROR
@@ -279,7 +336,6 @@ def test_keyword_only_says_so() -> None:
     "call",
     [
         "maths.scaled(x, 1, bias=b)",
-        "maths.scaled(x, never=1)",  # no release took it
         "maths.forward(1, old=2)",  # **kwargs may take it
         "linalg.documented(x, tol=1)",  # read from a docstring
         "maths.many(1, 2, 3)",

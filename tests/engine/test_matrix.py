@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import importlib.metadata
 import re
 import types
 
@@ -17,13 +18,14 @@ from harness.summary import HAS_TORCH
 from torchmigrate.authoring.examples import EXAMPLE_PATH
 from torchmigrate.semantics.public_names import public_name
 from torchmigrate.semantics.walk.resolver import LIBRARY_ROOTS
+from torchmigrate.versions.releases import parse_version
 from torchmigrate.versions.surface import surface_of
-from torchmigrate.versions.surface_model import EntryKind
+from torchmigrate.versions.surface_model import EntryKind, Status
 
 
 def plain_case(rule):
     """The case by which every use of the rule's symbols becomes another name, whatever the arguments are."""
-    if rule.match or rule.parameters or rule.missing or not rule.cases:
+    if rule.match or rule.parameters or rule.missing or rule.codemod or not rule.cases:
         return None
     case = rule.cases[0]
     changes = (
@@ -189,16 +191,28 @@ def resolve(name):
 
 
 def is_testable(new):
-    """Whether the new name can be imported here: of the standard library, or of an installed torch."""
+    """Whether the new name can be imported here: of the standard library, or of an installed torch that has it."""
     root = new.partition(".")[0]
+    if root == "torch" and HAS_TORCH:
+        release = parse_version(".".join(importlib.import_module("torch").__version__.split(".")[:2]))
+        if surface_of(new).status(new, release) is Status.ABSENT:
+            return False
     # Attributes that `__init__` makes are on no class; the examples of their rules have objects.
     made = new in {"torch.utils.data.ConcatDataset.cumulative_sizes"} or ".FunctionEventAvg." in new
     return not made and (root not in LIBRARY_ROOTS or (HAS_TORCH and root == "torch"))
 
 
+def is_here(rule):
+    """Whether the installed torch is as new as what the rule renames to."""
+    needed = plain_case(rule).requires
+    if rule.library != "torch" or needed is None or not HAS_TORCH:
+        return True
+    return parse_version(needed) <= parse_version(importlib.metadata.version("torch"))
+
+
 @pytest.mark.parametrize(
     ("item", "old", "new"),
-    [entry for entry in RENAMES if is_testable(entry.values[2])],
+    [entry for entry in RENAMES if is_testable(entry.values[2]) and is_here(entry.values[0].rule)],
 )
 def test_the_new_name_is_reached_by_the_imports(item, old, new):
     module = old.rpartition(".")[0]

@@ -11,7 +11,7 @@ from torchmigrate.findings import Applicability, Finding, Severity
 from torchmigrate.report.reasons import reason_of
 
 HEAD = "import torch\nfrom torch import Tensor, nn\nfrom typing import List, Optional, Union\n"
-ONLY_STATED = "only an annotation says that it is a tensor"
+ONLY_STATED = "only an annotation or a name says that it is a tensor"
 
 
 def findings(code: str, *codes: str) -> list[Finding]:
@@ -86,14 +86,19 @@ def test_other_classes() -> None:
     [
         "def f(x: Tensor):\n    return x.names\n",
         "def f(x: Tensor):\n    return x.rename(None)\n",
-        "def f(x):\n    return x.refine_names('N')\n",
+        "import tensordict\ndef f(x):\n    return x.refine_names('N')\n",
         "def f(x):\n    return x.align_to('N')\n",
-        "def f(x):\n    return x.to('cpu').refine_names(*names)\n",
+        "import tensordict\ndef f(x):\n    return x.to('cpu').refine_names(*names)\n",
         "def f(x: Optional[Tensor]):\n    return x.has_names()\n",
     ],
 )
 def test_names_of_what_may_be_no_tensor(code: str) -> None:
     assert findings(code, "TM040") == []
+
+
+def test_names_that_only_tensors_have() -> None:
+    (found,) = findings("def f(x):\n    return x.refine_names('N', 'C')\n", "TM040")
+    assert found.fix is None
 
 
 def test_names_of_tensors() -> None:

@@ -32,7 +32,7 @@ RULES = (
     Rule(
         code=UNKNOWN_API,
         name="unknown-api",
-        summary="A name that no release has",
+        summary="A name, or a parameter of a function, that no release has",
         library=_LIBRARY,
         symbols={},
         why="A misspelt name, one from a nightly build, or one that a fork has. It is never in the released "

@@ -132,6 +132,14 @@ class Surface:
             if entry_in(history, number) is not None
         }
 
+    def ancestry(self, name: str, version: Version) -> list[str]:
+        """Where a class and its bases are defined, the nearest first; empty for anything else."""
+        number = self._number(version)
+        found = self._lookup(name, version)
+        if number is None or isinstance(found, Status) or found[1].kind is not EntryKind.CLASS:
+            return []
+        return [owner for owner, _ in self._family(*found, number)]
+
     def release(self, version: Version) -> dict[str, Entry]:
         """Everything that is listed in a release, aliases as such. Raises ValueError if it is not there."""
         return self._file.release(version)

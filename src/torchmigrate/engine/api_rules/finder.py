@@ -14,7 +14,7 @@ from torchmigrate.engine.api_rules.api import Api
 from torchmigrate.engine.api_rules.arguments import Arguments, Functions
 from torchmigrate.engine.api_rules.deprecated import DeprecatedNames
 from torchmigrate.engine.api_rules.own import held_libraries
-from torchmigrate.engine.api_rules.places import Surrounding, is_load, name_of
+from torchmigrate.engine.api_rules.places import Surrounding, calls_constructor, is_load, name_of
 from torchmigrate.engine.api_rules.settings import TAKE_SETTINGS, Settings
 from torchmigrate.files.paths import entries
 from torchmigrate.findings import Finding
@@ -86,7 +86,7 @@ class ApiFinder:
                 found.extend(settings.look(use, name))
             if not is_load(use):
                 continue
-            missing = absent.look(use, name)
+            missing = None if calls_constructor(use) else absent.look(use, name)
             if missing is not None:
                 found.append(missing)
                 continue

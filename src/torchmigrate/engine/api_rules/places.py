@@ -19,6 +19,7 @@ NAME_ERRORS = frozenset(
     ["ImportError", "ModuleNotFoundError", "AttributeError", "NameError", "Exception", "BaseException"]
 )
 _PARAMETERS = re.compile(r"signature|param|args|argspec|varnames")
+INIT = "__init__"
 _CATCHING = frozenset("catch_warnings warns deprecated_call assertWarns assertWarnsRegex".split())
 _WHOLE = (Role.IMPORT, Role.STRING)  # where names are written from their first part on
 ARGUMENT_ERRORS = frozenset(["TypeError", "Exception", "BaseException"])
@@ -32,10 +33,15 @@ def name_of(use: Use) -> str | None:
     if use.binding is not None and use.binding.type_checking:
         return None
     if use.method:
-        return name if use.sure and name.startswith(f"{TENSOR}.") else None
+        return name if use.sure and (name.startswith(f"{TENSOR}.") or calls_constructor(use)) else None
     if use.role in _WHOLE or (use.via is Via.GETATTR and isinstance(use.node, ast.Call)):
         return name
     return name if use.sure else None
+
+
+def calls_constructor(use: Use) -> bool:
+    """Whether a use is `super().__init__`, or that of another object."""
+    return use.method and use.attribute_path == INIT
 
 
 def is_load(use: Use) -> bool:

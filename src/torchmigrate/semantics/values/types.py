@@ -37,6 +37,8 @@ A_NUMBER: Value = (NUMBER,)
 MAYBE_TENSOR = Instance(TENSOR, False)
 MAYBE, STATED, SURE = 1, 2, 3  # how far it is known that something is a tensor, see `level`
 _NAMED_TENSORS = Items((((Items(((OPAQUE,), (Instance(TENSOR),)))),),), many=True)
+# What a loader gives: a tuple, a list or a dict, as a rule of tensors.
+_BATCH: Value = (Items(((Instance(TENSOR, False, stated=True),),), many=True),)
 _NAMED_MODULES = Items((((Items(((OPAQUE,), (Instance(MODULE),)))),),), many=True)
 
 # Not annotated in torch/nn/functional.py, or no longer there.
@@ -115,7 +117,10 @@ _SELF_METHODS = frozenset(
     "cuda cpu xpu to float double half bfloat16 type train eval apply requires_grad_ share_memory to_empty "
     "to_memory_format compile".split()
 )
+_EXPORTED = "torch.export.ExportedProgram"
 _PACKED = "torch.nn.utils.rnn.PackedSequence"
+# Classes with names in small letters.
+_PROFILERS = ("torch.profiler.profile", "torch.autograd.profiler.profile", "torch.profiler._KinetoProfile")
 _RESULTS: dict[str, Candidate] = {
     "torch.nn.utils.rnn.pack_padded_sequence": Instance(_PACKED),
     "torch.nn.utils.rnn.pack_sequence": Instance(_PACKED),
@@ -124,7 +129,22 @@ _RESULTS: dict[str, Candidate] = {
     "torchvision.transforms.functional.pil_to_tensor": Instance(TENSOR),
     "torchvision.utils.make_grid": Instance(TENSOR),
     "torchvision.io.read_image": Instance(TENSOR),
+    **dict.fromkeys(
+        ("torch.export.export", "torch.export.export_for_training", "torch.export.load"), Instance(_EXPORTED)
+    ),
+    f"{_EXPORTED}.run_decompositions": Instance(_EXPORTED),
+    f"{_EXPORTED}.module": Instance(MODULE),
     "torchaudio.load": Items(((Instance(TENSOR),), (NUMBER,))),
+    "torch.cuda.GreenContext.create": Instance("torch.cuda.GreenContext"),
+    "torch.cuda.green_contexts.GreenContext.create": Instance("torch.cuda.GreenContext"),
+    **{cls: Instance(cls) for cls in _PROFILERS},
+    **dict.fromkeys(
+        (f"{cls}.events" for cls in _PROFILERS), Instance("tuple[torch.autograd.profiler_util.FunctionEvent]")
+    ),
+    **dict.fromkeys(
+        (f"{cls}.key_averages" for cls in _PROFILERS),
+        Instance("tuple[torch.autograd.profiler_util.FunctionEventAvg]"),
+    ),
 }
 _TO_TENSOR = ("torchvision.transforms.ToTensor", "torchvision.transforms.PILToTensor")
 
@@ -163,10 +183,10 @@ def call_result(name: str, sure: bool = True) -> Candidate:
         return Instance(TENSORS, sure)
     if name in _RESULTS:
         return with_sure(_RESULTS[name], sure)
-    if (head and last[:1].isupper()) or name in _PLAIN_CLASSES or name.endswith("Storage"):
+    if (head and last.lstrip("_")[:1].isupper()) or name in _PLAIN_CLASSES or name.endswith("Storage"):
         return Instance(name, sure)
     owner, _, method = name.rpartition(".")
-    if owner.rpartition(".")[2][:1].isupper():
+    if owner.rpartition(".")[2].lstrip("_")[:1].isupper():
         return with_sure(_method(owner, method), sure)
     return OPAQUE
 
@@ -192,6 +212,8 @@ def _method(owner: str, method: str) -> Candidate:
             return Instance(f"tuple[{MODULE}]")
         if method in ("named_modules", "named_children"):
             return _NAMED_MODULES
+        if method == "forward":
+            return object_call(owner, True)
         if method == "state_dict":
             return Items(((MAYBE_TENSOR,),), many=True, keyed=True)
     elif is_a(owner, DISTRIBUTION) and method in _DRAWS:
@@ -298,7 +320,7 @@ def element(item: Candidate, sure: bool = True) -> Value:
         if "." not in cls:
             return (OPAQUE,)
         if is_a(cls, LOADER):
-            return (MAYBE_TENSOR,)
+            return _BATCH
         if cls in ("torch.nn.ModuleList", "torch.nn.Sequential", "torch.nn.ModuleDict"):
             return (Instance(MODULE, sure),)
         if cls in ("torch.nn.ParameterList", "torch.nn.ParameterDict"):
