@@ -212,13 +212,18 @@ def show(name: str) -> None:
 
 
 def _described(entry: Entry) -> list[str]:
-    marks = [mark for mark, there in (("open", entry.open), ("only raises", entry.gone)) if there]
+    marks = [
+        mark
+        for mark, there in (("open", entry.open), ("only raises", entry.gone), ("not read", entry.unread))
+        if there
+    ]
     lines = [f"  {', '.join([entry.kind.value, *marks])}"]
     lines += [f"  {signature}" for signature in entry.signatures]
     if entry.bases:
         lines.append(f"  bases: {', '.join(entry.bases)}")
     if entry.deprecated is not None:
-        lines.append(f"  deprecated: {entry.deprecated}")
+        lines.append(f"  deprecated{'' if entry.warns else ' in the documentation'}: {entry.deprecated}")
+    lines += [f"  deprecated where {test}: {said}" for test, said in entry.parameters]
     return lines
 
 

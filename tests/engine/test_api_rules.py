@@ -1,4 +1,4 @@
-"""TM001 to TM008 on an invented history (api_fake.py): what is found, where, and what is left alone."""
+"""TM001 to TM009 on an invented history (api_fake.py): what is found, where, and what is left alone."""
 
 from __future__ import annotations
 
@@ -478,7 +478,9 @@ AGING = "import torch\nfrom torch import aging\n"
         ("@aging.warned\ndef f(): pass\n", ["aging.warned"]),
         ("class A(aging.Old): pass\n", ["aging.Old"]),
         ("from torch.aging import warned, Old\nwarned(x)\n", ["warned"]),
-        ("from torch.aging.module import f, f as g\nf(x)\n", ["torch.aging.module"]),
+        ("from torch.aging.module import f, g\nf(x)\n", ["torch.aging.module"]),
+        ("f = getattr(aging, 'warned', None)\n", []),
+        ("getattr(aging, 'warned')(x)\n", ["getattr(aging, 'warned')"]),
         ("import torch.aging.module\n", ["torch.aging.module"]),
         ("from torch.aging import module\n", ["module"]),
         ("def f(x: aging.Old): pass\n", []),
@@ -577,6 +579,9 @@ SETTINGS = "import torch\nfrom torch._inductor import config\n"
         ("config.unread = 1\n", ["TM007 config.unread"]),
         ("print(config.unread)\n", []),
         ("config.misspelt = 1\n", ["TM002 config.misspelt"]),
+        ("config.renamed = 1\n", ["TM009 config.renamed"]),
+        ("if hasattr(config, 'fresh'):\n    config.fresh = 1\nelse:\n    config.renamed = 1\n", []),
+        ("config.second = 1\n", []),
         ("config.verbose = 1\nconfig.cpp.threads = 2\nconfig.patch(verbose=1)\n", []),
         ("if hasattr(config, 'gone'):\n    config.gone = 1\n", []),
         ("if torch.__version__ < '2.5':\n    config.gone = 1\n", []),
@@ -602,6 +607,12 @@ def test_words_of_settings() -> None:
         "`torch._inductor.config.unread` has no effect since torch 2.5: nothing in torch reads it"
     )
     assert finding.severity is Severity.INFO
+
+
+def test_settings_of_which_the_minimum_has_only_the_old_name() -> None:
+    text = SETTINGS + "config.renamed = 1\n"
+    assert found(text, minimum="2.1") == []
+    assert found(text, minimum="2.5") == ["TM009 config.renamed"]
 
 
 def test_settings_that_are_too_new() -> None:

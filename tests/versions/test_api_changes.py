@@ -6,7 +6,7 @@ from api.changes import changes, render
 
 from torchmigrate.versions.surface import Surface
 from torchmigrate.versions.surface_file import encode
-from torchmigrate.versions.surface_model import Entry, EntryKind
+from torchmigrate.versions.surface_model import DeprecatedParameter, Entry, EntryKind
 
 MODULE = Entry(EntryKind.MODULE)
 VALUE = Entry(EntryKind.VALUE)
@@ -54,6 +54,31 @@ def test_what_only_raises_is_removed():
         "Removed (1)",
         "  m",
         "    f(x)",
+    ]
+
+
+def test_deprecated_parameters():
+    old = DeprecatedParameter("a is not None", "`a` is deprecated")
+    new = DeprecatedParameter("b", "b is deprecated")
+    assert text(
+        {"f": function("(a=None, b=False)", parameters=(old,))},
+        {"f": function("(a=None, b=False)", parameters=(old, new))},
+    ) == ["Parameters (1)", "  m", "    f: b: b is deprecated"]
+
+
+def test_settings():
+    module = Entry(EntryKind.MODULE, bases=("m.ConfigModule",))
+    warned = Entry(EntryKind.VALUE, deprecated="does not do anything", warns=True)
+    assert text(
+        {"_config": module, "_config.old": VALUE, "_config.gone": VALUE},
+        {"_config": module, "_config.old": warned, "_config.new": VALUE},
+    ) == [
+        "Removed (1)",
+        "  m._config",
+        "    gone  [value]",
+        "Newly deprecated (1)",
+        "  m._config",
+        "    old: does not do anything",
     ]
 
 

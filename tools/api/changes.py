@@ -60,10 +60,29 @@ def changes(surface: Surface, old: Version, new: Version) -> Changes:
         was, now_is = before.names[name], after.names[name]
         if now_is.deprecated is not None and was.deprecated is None:
             found.deprecated[name] = now_is.deprecated
-        lines = list(_parameters(was, now_is))
+        lines = [*_parameters(was, now_is), *_deprecated_parameters(was, now_is)]
         if lines:
             found.parameters[name] = lines
+    _settings(surface, old, new, found)
     return found
+
+
+def _settings(surface: Surface, old: Version, new: Version, found: Changes) -> None:
+    """Adds the settings of configuration modules, which are private by name, that went or are deprecated."""
+    before, after = surface.release(old), surface.release(new)
+    modules = [name for name, entry in before.items() if entry.kind is EntryKind.MODULE and entry.bases]
+    for name, was in before.items():
+        if was.kind is EntryKind.VALUE and any(name.startswith(f"{module}.") for module in modules):
+            now_is = after.get(name)
+            if now_is is None:
+                found.removed[name] = was
+            elif now_is.deprecated is not None and was.deprecated is None:
+                found.deprecated[name] = now_is.deprecated
+
+
+def _deprecated_parameters(was: Entry, now: Entry) -> Iterator[str]:
+    known = {parameter.test for parameter in was.parameters}
+    yield from (f"{test}: {said}" for test, said in now.parameters if test not in known)
 
 
 def render(library: str, old: Version, new: Version, found: Changes) -> str:

@@ -9,6 +9,7 @@ from torchmigrate.catalogue.codes import (
     NEEDS_NEWER,
     REMOVED_API,
     REMOVED_PARAMETER,
+    RENAMED_SETTING,
     UNKNOWN_API,
     UNREAD_SETTING,
 )
@@ -111,6 +112,18 @@ RULES = (
         advice="look for what replaces it in the documentation",
         opt_in=True,
     ),
+    Rule(
+        code=RENAMED_SETTING,
+        name="renamed-setting",
+        summary="A setting of a configuration module that has become another name of a new one",
+        library=_LIBRARY,
+        symbols={},
+        why="`torch._dynamo.config.cache_size_limit` is kept as another name of `recompile_limit`. Both do "
+        "the same and nothing warns, so that the rule is off unless it is selected. Nothing is said where "
+        "the minimum does not have the new name.",
+        advice="use the new name",
+        opt_in=True,
+    ),
 )
 
 # Those of TM004 and TM005 are found where the project supports torch 1.7.
@@ -120,6 +133,7 @@ EXAMPLES: dict[str, tuple[str, str | None]] = {
     REMOVED_PARAMETER: ("torch.autograd.profiler.profile(enabled, use_cuda=True)", None),
     MOVED_ARGUMENT: ('torchvision.utils.save_image(images, "grid.png", 4)', None),
     NEEDS_NEWER: ("torch.func.vmap(f)", None),
+    RENAMED_SETTING: ("torch._dynamo.config.cache_size_limit = 64", None),
     UNREAD_SETTING: ("torch._dynamo.config.report_guard_failures = True", None),
     DOCUMENTED_DEPRECATION: ("@torch.jit.ignore\ndef f(x): ...", None),
     DEPRECATED_API: ("torch._inductor.config.use_mixed_mm = False", None),

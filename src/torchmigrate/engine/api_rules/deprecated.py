@@ -51,17 +51,20 @@ class DeprecatedNames:
         self.owned = owned
         self.owned_parameter = owned_parameter
         self.surrounding = surrounding
-        self._said: set[tuple[int, str]] = set()  # statements, and the modules that they import from
 
     def look(self, use: Use, name: str) -> Iterator[Finding]:
         """What is to be said about a name that exists at the target, and about the arguments of its call."""
-        if use.role in _QUIET or use.in_string or _is_said_before(use):
+        if use.role in _QUIET or use.in_string or _is_said_before(use) or _is_asked_for(use):
             return
+        module = _imported_from(use)
+        if module is not None:
+            yield from self._look(use, module)
+        yield from self._look(use, name)
+
+    def _look(self, use: Use, name: str) -> Iterator[Finding]:
         entry = entry_of(self.api, name)
         if entry is None:
             return
-        if use.role is Role.IMPORT:
-            yield from self._imported(use, name)
         if entry.deprecated is not None and self._is_used(use, name, entry) and not self._is_owned(name):
             found = self.about(use, name, entry, self.surrounding.span(use, name, name))
             if found is not None:
@@ -73,20 +76,6 @@ class DeprecatedNames:
             and use.role is not Role.IMPORT
         ):
             yield from self._arguments(use, use.call, name, entry)
-
-    def _imported(self, use: Use, name: str) -> Iterator[Finding]:
-        """What is to be said about the module that something is imported from: importing it may warn."""
-        module = name.rpartition(".")[0]
-        if not isinstance(use.statement, ast.ImportFrom) or (id(use.statement), module) in self._said:
-            return
-        entry = entry_of(self.api, module)
-        if entry is None or entry.kind is not EntryKind.MODULE or not entry.warns:
-            return
-        self._said.add((id(use.statement), module))
-        if not self._is_owned(module) and not self._is_owned(name):
-            found = self.about(use, module, entry, self.surrounding.span(use, name, module))
-            if found is not None:
-                yield found
 
     def about(self, use: Use, name: str, entry: Entry, span: tuple[int, int]) -> Finding | None:
         """The finding about a deprecated name; None where it is not wanted, or the code takes care of it."""
@@ -153,6 +142,19 @@ class DeprecatedNames:
 def _is_said_before(use: Use) -> bool:
     """Whether this is a name for what was found where it was given that name."""
     return (use.via is Via.ALIAS and not use.attribute_path) or use.via is Via.SELF
+
+
+def _is_asked_for(use: Use) -> bool:
+    """`getattr(torch, "old", None)`: whoever asks so knows that it may be gone."""
+    return use.via is Via.GETATTR and use.call is None and len(getattr(use.node, "args", ())) > 2
+
+
+def _imported_from(use: Use) -> str | None:
+    """The module of a `from ... import`, at the first of its names: said once for the statement."""
+    statement = use.statement
+    if not isinstance(statement, ast.ImportFrom) or use.node is not statement.names[0] or statement.level:
+        return None
+    return statement.module
 
 
 @functools.lru_cache(maxsize=256)

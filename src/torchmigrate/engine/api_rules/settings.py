@@ -9,13 +9,20 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 
-from torchmigrate.catalogue.codes import NEEDS_NEWER, REMOVED_API, UNKNOWN_API, UNREAD_SETTING
+from torchmigrate.catalogue.codes import (
+    NEEDS_NEWER,
+    REMOVED_API,
+    RENAMED_SETTING,
+    UNKNOWN_API,
+    UNREAD_SETTING,
+)
 from torchmigrate.engine.api_rules import suggest
 from torchmigrate.engine.api_rules.api import Api, Point, config_module
 from torchmigrate.engine.api_rules.deprecated import DeprecatedNames, entry_of, first_of, since_when
 from torchmigrate.engine.api_rules.places import NAME_ERRORS, Surrounding, is_handled_at, is_load
 from torchmigrate.engine.api_rules.wording import finding, lacking, library_of, needs, release
 from torchmigrate.findings import Finding, Severity, Timeline
+from torchmigrate.match.rule_matches import is_guarded
 from torchmigrate.semantics.model import BindingKind, Role, Scope, Use
 from torchmigrate.versions.releases import show_version
 from torchmigrate.versions.surface import surface_of
@@ -125,6 +132,8 @@ class Settings:
                 return self._too_new(use, setting, node)
             elif entry is not None and entry.unread:
                 return self._unread(use, setting, node)
+            elif entry is not None and entry.target:
+                return self._renamed(use, setting, entry.target, node)
             return None
         since = self.api.gone_since(prefix)
         if since is not None:
@@ -173,6 +182,30 @@ class Settings:
             self.surrounding.span_of(node),
             setting,
             Timeline(library, outdated=None if since is None else show_version(since)),
+        )
+
+    def _renamed(self, use: Use, setting: str, new: str, node: ast.AST) -> Finding | None:
+        target, floor = self.api.target, self.api.floor
+        since = since_when(self.api, setting, lambda entry: bool(entry.target))
+        if (
+            RENAMED_SETTING not in self.codes
+            or since is None
+            or since == first_of(setting)  # another name of an old one, from the beginning
+            or (floor is not None and floor.missing(new) is not None)
+            or self.owned(setting)
+            or is_guarded(
+                use, setting, target=target.version, old=(setting,), new=(new,), exists=target.exists
+            )
+        ):
+            return None
+        return finding(
+            RENAMED_SETTING,
+            f"`{setting}` is another name of `{new}` since {release(setting, since)}",
+            Severity.INFO,
+            self.surrounding.span_of(node),
+            setting,
+            Timeline(library_of(setting), outdated=show_version(since)),
+            f"use `{new}`",
         )
 
     def _unknown(self, use: Use, setting: str, prefix: str, node: ast.AST) -> Finding | None:
