@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from torchmigrate.versions.surface import Surface
 from torchmigrate.versions.surface_file import encode
-from torchmigrate.versions.surface_model import Entry, EntryKind
+from torchmigrate.versions.surface_model import DeprecatedParameter, Entry, EntryKind
 
 MODULE = Entry(EntryKind.MODULE)
 OPEN = Entry(EntryKind.MODULE, open=True)
@@ -25,6 +25,17 @@ def cls(*signatures: str, bases: tuple[str, ...] = ()) -> Entry:
     return Entry(EntryKind.CLASS, signatures=signatures, bases=bases)
 
 
+def warned(*signatures: str, said: str) -> Entry:
+    return Entry(EntryKind.FUNCTION, signatures=signatures, deprecated=said, warns=True)
+
+
+CONFIG = Entry(EntryKind.MODULE, bases=("torch.configs.ConfigModule",))
+_OLD_ARGUMENTS = (
+    DeprecatedParameter("old is not None", "`old` is deprecated. Use `new` instead"),
+    DeprecatedParameter("flag", "flag is deprecated"),
+    DeprecatedParameter("kind == 'b'", "kind='b' is deprecated, use kind='a'"),
+)
+
 # By torch release, what is new (an entry) and what goes (None).
 TORCH: dict[tuple[int, int], dict[str, Entry | None]] = {
     (1, 2): {
@@ -42,6 +53,8 @@ TORCH: dict[tuple[int, int], dict[str, Entry | None]] = {
         "torch.nn": MODULE,
         "torch.nn.Linear": cls("(in_features, out_features, bias=True)"),
         "torch.nn.Gone": cls("(size)"),
+        "torch.nn.Module": cls("()"),
+        "torch.nn.Rnn": cls("(size, depth=1, old=None)"),
         "torch.nn.functional": MODULE,
         "torch.nn.functional.relu": function("(input, inplace=False)"),
         "torch.attic": MODULE,
@@ -52,6 +65,7 @@ TORCH: dict[tuple[int, int], dict[str, Entry | None]] = {
         "torch.linalg.documented": function("(input, tol=None)"),
         "torch.maths": MODULE,
         "torch.maths.raised": function("(x, y)"),
+        "torch.maths.summed": function("(input, dim=None)"),
         "torch.maths.scaled": function("(input, scale=1, bias=None, async_op=False)"),
         "torch.maths.renamed": function("(input, tensor2)"),
         "torch.maths.short": function("(input, dim=None, keep=False)"),
@@ -70,6 +84,7 @@ TORCH: dict[tuple[int, int], dict[str, Entry | None]] = {
         "torch.maths.many": function("(a)", "(a, b, c)"),
         "torch.maths.forward": function("(a, **kwargs)"),
         "torch.maths.comes_and_goes": None,
+        "torch.nn.Rnn": cls("(size, depth=1)"),
     },
     (1, 8): {
         "torch.attic": None,
@@ -83,10 +98,69 @@ TORCH: dict[tuple[int, int], dict[str, Entry | None]] = {
     },
     (2, 0): {
         "torch.func": MODULE,
+        "torch.nn.Rnn": cls("(size, depth=1, *, fresh=False)"),
         "torch.func.vmap": function("(func, in_dims=0)"),
         "torch.zeros": function("(*size, out=None, dtype=None, pin_memory=False)"),
         "torch.maths.comes_and_goes": function("(a)"),
         "torch.func.grad": function("(func)"),
+        "torch.aging": MODULE,
+        "torch.aging.fresh": function("(x)"),
+        "torch.aging.warned": function("(x)"),
+        "torch.aging.documented": function("(x)"),
+        "torch.aging.owned": function("(x)"),
+        "torch.aging._private": function("(x)"),
+        "torch.aging.Old": cls("(x)"),
+        "torch.aging.options": function("(x, old=None, flag=False, kind='a', *, new=None)"),
+        "torch.aging.module": MODULE,
+        "torch.aging.module.f": function("(x)"),
+        "torch.configs": MODULE,
+        "torch.configs.ConfigModule": Entry(EntryKind.CLASS, open=True),
+        "torch.configs.ConfigModule.patch": function("(arg1=None, arg2=None, **kwargs)"),
+        "torch._inductor": OPEN,
+        "torch._inductor.config": CONFIG,
+        "torch._inductor.config.verbose": VALUE,
+        "torch._inductor.config.gone": VALUE,
+        "torch._inductor.config.moved": VALUE,
+        "torch._inductor.config.unread": VALUE,
+        "torch._inductor.config.old": VALUE,
+        "torch._inductor.config.cpp": cls(),
+        "torch._inductor.config.cpp.threads": VALUE,
+        "torch._inductor.config.cpp.gone": VALUE,
+        "torch.compile": function("(model, *, options=None, backend='inductor')"),
+        "torch.config": CONFIG,
+    },
+    (2, 5): {
+        "torch.aging.warned": warned(
+            "(x)", said="`torch.aging.warned` is deprecated. Use `torch.aging.fresh`"
+        ),
+        "torch.aging.documented": Entry(
+            EntryKind.FUNCTION, signatures=("(x)",), deprecated="This function is deprecated"
+        ),
+        "torch.aging.owned": warned("(x)", said="deprecated"),
+        "torch.aging._private": warned("(x)", said="deprecated"),
+        "torch.aging.Old": Entry(
+            EntryKind.CLASS, signatures=("(x)",), deprecated="Old will go; use `gone_as_well`", warns=True
+        ),
+        "torch.aging.options": Entry(
+            EntryKind.FUNCTION,
+            signatures=("(x, old=None, flag=False, kind='a', *, new=None)",),
+            parameters=_OLD_ARGUMENTS,
+        ),
+        "torch.aging.module": Entry(
+            EntryKind.MODULE, deprecated="torch.aging.module is deprecated", warns=True
+        ),
+        "torch._inductor.config.gone": None,
+        "torch._inductor.config.moved": None,
+        "torch._inductor.config.unread": Entry(EntryKind.VALUE, unread=True),
+        "torch._inductor.config.old": Entry(
+            EntryKind.VALUE,
+            target="torch._inductor.config.verbose",
+            deprecated="use verbose instead",
+            warns=True,
+        ),
+        "torch._inductor.config.cpp.gone": None,
+        "torch._inductor.config.fresh": VALUE,
+        "torch.config.moved": VALUE,
     },
     (2, 15): {},
 }

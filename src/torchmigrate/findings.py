@@ -62,7 +62,7 @@ class Obstacle(enum.Enum):
     TARGET = "target"  # the new code needs `needs`, and the target is `has`
     MINIMUM = "minimum"  # the new code needs `needs`, and the project supports `has`
     COMMENT = "comment"  # a comment would be lost
-    ANNOTATION = "annotation"  # nothing but an annotation says what an object is: `text`
+    ANNOTATION = "annotation"  # only an annotation, or a name, says what an object is: `text`
     CONFIGURATION = "configuration"  # the configuration calls fixes of the rule unsafe
     PATCH = "patch"  # `path`, or the file itself, puts something else in the place of `name`
     REPLACED = "replaced"  # another file puts something else in the place of `name` of this one

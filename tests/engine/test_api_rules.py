@@ -1,4 +1,4 @@
-"""TM001 to TM005 on an invented history (api_fake.py): what is found, where, and what is left alone."""
+"""TM001 to TM008 on an invented history (api_fake.py): what is found, where, and what is left alone."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ OWN_RULES = Catalogue.of(
             parameters=("async_op",),
             removed="1.5",
         ),
+        Rule("TM152", "owned", "old", "torch", {"torch.aging.owned": {}}, deprecated="2.5"),
     ]
 )
 
@@ -137,12 +138,70 @@ def test_removed(text: str, places: list[str]) -> None:
         "import torch\nfor m in (torch.nn, other):\n    m.Gone\n",
         "from unittest import mock\nimport torch\nmock.patch('torch.attic.sums', create=True)\n",
         "from .torch import attic\n",
+        "import torch\nprint(torch.maths.raised.__doc__, torch.maths.raised.helper(x))\n",
         "torch = object()\ntorch.attic.sums(1)\n",
         "import torch\nclass B(torch.nn.Linear):\n    pass\nB(1, 2).attic\n",
     ],
 )
 def test_not_removed(text: str) -> None:
     assert found(text, codes=CODES - {"TM002"}) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "places"),
+    [
+        ("super().__init__(3, old=1)", ["old=1"]),
+        ("super(Mine, self).__init__(3, old=1)", ["old=1"]),
+        ("nn.Rnn.__init__(self, 3, old=1)", ["old=1"]),
+        ("super().__init__(3, 1, None)", ["None"]),
+        ("nn.Rnn.__init__(self, 3, 1, None)", ["None"]),
+        ("nn.Rnn.__init__(self, 3, 1)", []),
+        ("nn.Rnn.__init__(*args)", []),
+        ("super().__init__(3, 1)", []),
+        ("super().__init__(3, old_size=1)", []),
+        ("self.__init__(3, old=1)", []),
+        ("super().old(3, old=1)", []),
+    ],
+)
+def test_what_subclasses_pass_on(text: str, places: list[str]) -> None:
+    """What `super().__init__` is given is what the class is given."""
+    text = f"from torch import nn\nclass Mine(nn.Rnn):\n    def __init__(self, *args):\n        {text}\n"
+    assert found(text, codes=CODES - {"TM002"}) == [f"TM003 {place}" for place in places]
+
+
+def test_what_unknown_bases_are_given() -> None:
+    """Another base may take it, or may stand between the class and that of the library."""
+    method = "    def __init__(self):\n        super().__init__(3, old=1)\n"
+    assert found(f"from torch import nn\nclass A(Other, nn.Rnn):\n{method}") == []
+    between = "class B(nn.Rnn):\n    def __init__(self, size, old):\n        super().__init__(size)\n"
+    assert found(f"from torch import nn\n{between}class A(B):\n{method}") == []
+    through = "class B(nn.Rnn):\n    pass\n"
+    assert found(f"from torch import nn\n{through}class A(B):\n{method}") == ["TM003 old=1"]
+
+
+def test_constructors_newer_than_the_minimum() -> None:
+    text = (
+        "from torch import nn\nclass Mine(nn.Rnn):\n    def __init__(self):\n"
+        "        super().__init__(3, fresh=True)\n"
+    )
+    assert found(text, minimum="1.6") == ["TM005 fresh=True"]
+    assert found(text) == []
+
+
+@pytest.mark.parametrize(
+    ("call", "places"),
+    [
+        ("torch.nn.Linear(1, 2, biass=False)", ["biass=False"]),
+        ("torch.maths.summed(x, dims=0)", ["dims=0"]),
+        ("torch.maths.summed(x, axis=0)", []),  # compiled functions take it as numpy's do
+        ("torch.maths.forward(1, anything=2)", []),
+        ("torch.linalg.documented(x, anything=2)", []),
+        ("torch.maths.unheard(x, anything=2)", ["torch.maths.unheard"]),
+        ("torch.nn.Linear(1, 2, **options)", []),
+    ],
+)
+def test_parameters_of_no_release(call: str, places: list[str]) -> None:
+    assert found(f"import torch\n{call}\n") == [f"TM002 {place}" for place in places]
 
 
 def test_words_of_removed() -> None:
@@ -279,7 +338,6 @@ def test_keyword_only_says_so() -> None:
     "call",
     [
         "maths.scaled(x, 1, bias=b)",
-        "maths.scaled(x, never=1)",  # no release took it
         "maths.forward(1, old=2)",  # **kwargs may take it
         "linalg.documented(x, tol=1)",  # read from a docstring
         "maths.many(1, 2, 3)",
@@ -406,6 +464,152 @@ def test_an_old_target_needs_newer_as_well() -> None:
     (finding,) = check("import torch\ntorch.func.vmap(f)\n", target="1.13")
     assert message_of(finding) == "`torch.func` exists since torch 2.0, and the target is 1.13"
     assert finding.code == "TM005"
+
+
+# ---- TM006 and TM008 ---------------------------------------------------------------------------------
+
+AGING = "import torch\nfrom torch import aging\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "places"),
+    [
+        ("aging.warned(x)\n", ["aging.warned"]),
+        ("f = aging.warned\nf(x)\n", ["aging.warned"]),
+        ("@aging.warned\ndef f(): pass\n", ["aging.warned"]),
+        ("class A(aging.Old): pass\n", ["aging.Old"]),
+        ("from torch.aging import warned, Old\nwarned(x)\n", ["warned"]),
+        ("from torch.aging.module import f, f as g\nf(x)\n", ["torch.aging.module"]),
+        ("import torch.aging.module\n", ["torch.aging.module"]),
+        ("from torch.aging import module\n", ["module"]),
+        ("def f(x: aging.Old): pass\n", []),
+        ("aging._private(x)\n", []),
+        ("with warnings.catch_warnings():\n    aging.warned(x)\n", []),
+        ("def test():\n    with pytest.warns(FutureWarning):\n        aging.warned(x)\n", []),
+        ("if torch.__version__ < '2.5':\n    aging.warned(x)\n", []),
+        ("if hasattr(aging, 'fresh'):\n    aging.fresh(x)\nelse:\n    aging.warned(x)\n", []),
+        ("try:\n    from torch.aging import fresh\nexcept ImportError:\n    aging.warned(x)\n", []),
+        ("aging = mine()\naging.warned(x)\n", []),
+        ("aging.fresh(x)\n", []),
+    ],
+)
+def test_deprecated(text: str, places: list[str]) -> None:
+    text = AGING + text
+    assert found(text, codes=frozenset({"TM006", "TM008"})) == [f"TM006 {place}" for place in places]
+
+
+def test_words_of_deprecated() -> None:
+    (finding,) = check(AGING + "aging.warned(x)\n")
+    assert message_of(finding) == "`torch.aging.warned` is deprecated since torch 2.5"
+    assert finding.help == "use `torch.aging.fresh`; torch says: Use `torch.aging.fresh`"
+    assert finding.severity is Severity.WARNING
+    assert finding.timeline == Timeline("torch", deprecated="2.5")
+    (finding,) = check(AGING + "aging.Old(x)\n")
+    assert finding.help == "torch says: Old will go; use `gone_as_well`", "what it names does not exist"
+    (finding,) = check(AGING + "aging.documented(x)\n")
+    assert (finding.code, finding.severity) == ("TM008", Severity.INFO)
+    assert finding.timeline == Timeline("torch", outdated="2.5")
+    assert check(AGING + "aging.warned(x)\n", target="2.4", codes=frozenset({"TM006"})) == []
+
+
+def test_deprecated_of_the_catalogue() -> None:
+    text = AGING + "aging.owned(x)\n"
+    assert found(text, catalogue=OWN_RULES) == []
+    assert found(text) == ["TM006 aging.owned"]
+
+
+@pytest.mark.parametrize(
+    ("call", "places"),
+    [
+        ("options(x, old=1)", ["old=1"]),
+        ("options(x, 1)", ["1"]),
+        ("options(x, old=size)", ["old=size"]),
+        ("options(x, old=None)", []),
+        ("options(x, old=self.old)", []),
+        ("options(x, old=given)", []),
+        ("options(x, flag=True)", ["flag=True"]),
+        ("options(x, flag=False)", []),
+        ("options(x, flag=size)", []),
+        ("options(x, kind='b')", ["kind='b'"]),
+        ("options(x, kind='a')", []),
+        ("options(x, new=1)", []),
+        ("options(*args)", []),
+    ],
+)
+def test_deprecated_arguments(call: str, places: list[str]) -> None:
+    text = f"{AGING}size = 3\ndef f(self, x, given=None):\n    aging.{call}\n"
+    assert found(text) == [f"TM006 {place}" for place in places]
+
+
+def test_words_of_deprecated_arguments() -> None:
+    (finding,) = check(AGING + "aging.options(x, kind='b')\n")
+    assert message_of(finding) == "`kind='b'` of `torch.aging.options` is deprecated since torch 2.5"
+    assert finding.help == "torch says: kind='b' is deprecated, use kind='a'"
+
+
+# ---- settings of configuration modules ---------------------------------------------------------------
+
+SETTINGS = "import torch\nfrom torch._inductor import config\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "places"),
+    [
+        ("config.gone = 1\n", ["TM001 config.gone"]),
+        ("config.gone += 1\n", ["TM001 config.gone"]),
+        ("del config.gone\n", ["TM001 config.gone"]),
+        ("config.gone = 1\nprint(config.gone)\n", ["TM001 config.gone", "TM001 config.gone"]),
+        ("config.cpp.gone = 1\n", ["TM001 config.cpp.gone"]),
+        ("import torch._inductor.config as c\nc.gone = 1\n", ["TM001 c.gone"]),
+        ("setattr(config, 'gone', 1)\n", ["TM001 'gone'"]),
+        ("def test(monkeypatch):\n    monkeypatch.setattr(config, 'gone', 1)\n", ["TM001 'gone'"]),
+        ("def test(monkeypatch):\n    monkeypatch.setattr(config, 'gone', 1, raising=False)\n", []),
+        ("with config.patch(gone=1, verbose=2): pass\n", ["TM001 gone=1"]),
+        ("with config.patch('cpp.gone', 1): pass\n", ["TM001 'cpp.gone'"]),
+        ("@config.patch({'gone': 1, 'verbose': 2})\ndef f(): pass\n", ["TM001 'gone'"]),
+        ("more = {'gone': 1}\nwith config.patch(more): pass\n", ["TM001 'gone'"]),
+        ("with config.patch(**dict(gone=1)): pass\n", ["TM001 gone=1"]),
+        ("torch.compile(f, options={'cpp.gone': 1})\n", ["TM001 'cpp.gone'"]),
+        ("@torch.compile(options={'gone': 1})\ndef f(): pass\n", ["TM001 'gone'"]),
+        ("torch.compile(f, options={'gone': 1}, backend='mine')\n", []),
+        ("config.old = 1\n", ["TM006 config.old"]),
+        ("print(config.old)\n", ["TM006 config.old"]),
+        ("torch.compile(f, options={'old': 1})\n", ["TM006 'old'"]),
+        ("config.unread = 1\n", ["TM007 config.unread"]),
+        ("print(config.unread)\n", []),
+        ("config.misspelt = 1\n", ["TM002 config.misspelt"]),
+        ("config.verbose = 1\nconfig.cpp.threads = 2\nconfig.patch(verbose=1)\n", []),
+        ("if hasattr(config, 'gone'):\n    config.gone = 1\n", []),
+        ("if torch.__version__ < '2.5':\n    config.gone = 1\n", []),
+        ("try:\n    config.gone = 1\nexcept AttributeError:\n    pass\n", []),
+        ("try:\n    torch.compile(f, options={'gone': 1})\nexcept RuntimeError:\n    pass\n", []),
+        ("config = mine()\nconfig.gone = 1\n", []),
+        ("options = {'gone': 1}\noptions = {}\nconfig.patch(options)\n", []),
+    ],
+)
+def test_settings(text: str, places: list[str]) -> None:
+    assert found(SETTINGS + text) == places
+
+
+def test_words_of_settings() -> None:
+    (finding,) = check(SETTINGS + "config.moved = 1\n")
+    assert message_of(finding) == "`torch._inductor.config.moved` is gone since torch 2.5"
+    assert finding.severity is Severity.ERROR
+    assert finding.help == "`torch.config.moved` has the same name"
+    (finding,) = check(SETTINGS + "config.old = 1\n")
+    assert finding.help == "use `torch._inductor.config.verbose`"
+    (finding,) = check(SETTINGS + "config.unread = 1\n")
+    assert message_of(finding) == (
+        "`torch._inductor.config.unread` has no effect since torch 2.5: nothing in torch reads it"
+    )
+    assert finding.severity is Severity.INFO
+
+
+def test_settings_that_are_too_new() -> None:
+    text = SETTINGS + "config.fresh = 1\nconfig.patch(fresh=2)\n"
+    assert found(text, minimum="2.1") == ["TM005 config.fresh"]
+    assert found(text, minimum="2.5") == []
+    assert found(text, target="2.4") == ["TM005 config.fresh"]
 
 
 # ---- the examples that `explain` shows ---------------------------------------------------------------

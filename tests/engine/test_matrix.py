@@ -20,12 +20,12 @@ from torchmigrate.semantics.public_names import public_name
 from torchmigrate.semantics.walk.resolver import LIBRARY_ROOTS
 from torchmigrate.versions.releases import parse_version
 from torchmigrate.versions.surface import surface_of
-from torchmigrate.versions.surface_model import EntryKind
+from torchmigrate.versions.surface_model import EntryKind, Status
 
 
 def plain_case(rule):
     """The case by which every use of the rule's symbols becomes another name, whatever the arguments are."""
-    if rule.match or rule.parameters or rule.missing or not rule.cases:
+    if rule.match or rule.parameters or rule.missing or rule.codemod or not rule.cases:
         return None
     case = rule.cases[0]
     changes = (
@@ -191,8 +191,12 @@ def resolve(name):
 
 
 def is_testable(new):
-    """Whether the new name can be imported here: of the standard library, or of an installed torch."""
+    """Whether the new name can be imported here: of the standard library, or of an installed torch that has it."""
     root = new.partition(".")[0]
+    if root == "torch" and HAS_TORCH:
+        release = parse_version(".".join(importlib.import_module("torch").__version__.split(".")[:2]))
+        if surface_of(new).status(new, release) is Status.ABSENT:
+            return False
     # Attributes that `__init__` makes are on no class; the examples of their rules have objects.
     made = new in {"torch.utils.data.ConcatDataset.cumulative_sizes"} or ".FunctionEventAvg." in new
     return not made and (root not in LIBRARY_ROOTS or (HAS_TORCH and root == "torch"))

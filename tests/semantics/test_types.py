@@ -133,7 +133,6 @@ def test_surely_a_tensor(expression: str) -> None:
     [
         "nn.Sequential(nn.Linear(2, 3), nn.LSTM(3, 3))(y)",
         "nn.DataParallel(y)(z)",
-        "next(iter(torch.utils.data.DataLoader(y)))",
         "(y if z else torch.zeros(3))",
         "(torch.zeros(3) or y)",
         "y % torch.zeros(3)",
@@ -228,7 +227,7 @@ def test_no_tensor(expression: str) -> None:
         ("def g() -> torch.Tensor: ...\ndef f(): g().qr()", STATED),
         ("def g() -> 'torch.Tensor': ...\ndef f(): g().qr()", NOT),
         ("def g() -> tuple[torch.Tensor, int]: ...\ndef f():\n    x, n = g()\n    x.qr()", STATED),
-        ("def g(): return torch.zeros(3)\ndef f(): g().qr()", NOT),
+        ("def g(): return torch.zeros(3)\ndef f(): g().qr()", SURE),
         ("async def g() -> torch.Tensor: ...\ndef f(): g().qr()", NOT),
         ("@mine\ndef g() -> torch.Tensor: ...\ndef f(): g().qr()", MAYBE),
         ("@torch.no_grad()\ndef g() -> torch.Tensor: ...\ndef f(): g().qr()", STATED),
@@ -283,9 +282,9 @@ def test_annotations(code: str, expected: str) -> None:
         ("for i, x in enumerate(torch.zeros(3)): i.qr()", NOT),
         ("for a, x in zip(y, torch.zeros(3)): x.qr()", SURE),
         ("for a, x in zip(torch.zeros(3), y): x.qr()", NOT),
-        ("for x, y in torch.utils.data.DataLoader(d): x.qr()", MAYBE),
-        ("for i, (x, y) in enumerate(torch.utils.data.DataLoader(d)): x.qr()", MAYBE),
-        ("from tqdm import tqdm\nfor x in tqdm(torch.utils.data.DataLoader(d)): x['a'].qr()", MAYBE),
+        ("for x, y in torch.utils.data.DataLoader(d): x.qr()", STATED),
+        ("for i, (x, y) in enumerate(torch.utils.data.DataLoader(d)): x.qr()", STATED),
+        ("from tqdm import tqdm\nfor x in tqdm(torch.utils.data.DataLoader(d)): x['a'].qr()", STATED),
         ("[x.qr() for x in torch.zeros(3)]", SURE),
         ("[x.qr() for a, x in zip(y, torch.zeros(3))]", SURE),
         ("for group in optim.SGD(p, 1).param_groups:\n    for x in group['params']: x.grad.qr()", SURE),
@@ -571,3 +570,98 @@ def test_classes_are_known_by_their_ancestors() -> None:
         "torch.optim.Optimizer",
     )
     assert ancestors("torch.nn.Parameter") == ("torch.nn.Parameter",)
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("def f(): g().qr()\ndef g(): return torch.zeros(3)", SURE),
+        ("def g(y):\n    if y: return None\n    return torch.zeros(3)\ndef f(): g(1).qr()", SURE),
+        ("def g(y):\n    if y: return 1\n    return torch.zeros(3)\ndef f(): g(1).qr()", MAYBE),
+        ("def g(y):\n    yield torch.zeros(3)\n    return torch.zeros(3)\ndef f(): g(1).qr()", NOT),
+        ("async def g(): return torch.zeros(3)\ndef f(): g().qr()", NOT),
+        ("@other\ndef g(): return torch.zeros(3)\ndef f(): g().qr()", MAYBE),
+        ("@torch.no_grad()\ndef g(): return torch.zeros(3)\ndef f(): g().qr()", SURE),
+        ("def g(): return torch.zeros(3), 1\ndef f():\n    x, n = g()\n    x.qr()", SURE),
+        ("def g(): return [torch.zeros(3)]\ndef f():\n    for x in g(): x.qr()", SURE),
+        ("def g(n): return g(n - 1) if n else torch.zeros(3)\ndef f(): g(3).qr()", MAYBE),
+        ("def g() -> int: return torch.zeros(3)\ndef f(): g().qr()", SURE),
+        ("def g() -> torch.Tensor: return h()\ndef f(): g().qr()", STATED),
+        ("def f():\n    def g(): return torch.zeros(3)\n    g().qr()", NOT),  # it may see what comes later
+        ("x = g().qr()\ndef g(): return torch.zeros(3)", NOT),
+        ("class A:\n    def f(self): self.g().qr()\n    def g(self): return torch.zeros(3)", SURE),
+        ("class A:\n    def f(self): self.g.qr()\n    @property\n    def g(self): return torch.zeros(3)", SURE),
+        ("class A(nn.Module):\n    def forward(self, y): return torch.relu(y)\nA()(y).qr()", MAYBE),
+        ("class A(nn.Module):\n    def forward(self, y): return torch.relu(y)\ndef f(): A()(y).qr()", SURE),
+        ("class A(nn.Linear):\n    def forward(self, y): super().forward(y).qr()", SURE),
+        ("class A(nn.Module):\n    def forward(self, y): return torch.relu(y)\n"
+         "class B(A):\n    def forward(self, y): super().forward(y).qr()", SURE),
+        ("def f(): return torch.qr\ndef g(): f()(torch.zeros(3))[0].qr()", NOT),
+    ],
+)  # fmt: skip
+def test_results_of_the_files_own_functions(code: str, expected: str) -> None:
+    assert level(code) == expected
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("def f(x):\n    y = x.unsqueeze(0)\n    x.qr()", SURE),
+        ("def f(x):\n    x.unsqueeze(0).qr()", SURE),
+        ("def f(x):\n    x.qr()\n    y = x.unsqueeze(0)", NOT),
+        ("def f(x, a):\n    y = x.unsqueeze(0) if a else x\n    x.qr()", NOT),
+        ("def f(x, a):\n    y = a and x.unsqueeze(0)\n    x.qr()", NOT),
+        ("def f(x, a):\n    if a: x.unsqueeze(0)\n    x.qr()", MAYBE),
+        ("def f(x, a):\n    if a:\n        x.unsqueeze(0)\n        x.qr()", SURE),
+        ("def f(x):\n    y = x.flatten()\n    x.qr()", NOT),  # NumPy's arrays have it
+        ("import paddle\ndef f(x):\n    y = x.unsqueeze(0)\n    x.qr()", NOT),
+        ("import gpytorch\ndef f(x):\n    y = x.unsqueeze(0)\n    x.qr()", NOT),
+        ("def f(x):\n    np.unsqueeze(x)\n    x.qr()", NOT),
+        ("class A(nn.Module):\n    def forward(self, x):\n        x.masked_fill(x > 0, 0)\n        x.qr()", SURE),
+    ],
+)  # fmt: skip
+def test_a_method_that_only_tensors_have_tells_what_a_name_holds(code: str, expected: str) -> None:
+    assert level(code) == expected
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("def f(model):\n    for x in model.parameters(): x.qr()", STATED),
+        ("def f(model):\n    for n, x in model.named_parameters(): x.qr()", STATED),
+        ("def f(model):\n    [x.qr() for x in filter(lambda p: p.requires_grad, model.parameters())]", STATED),
+        ("def f(optimizer):\n    for g in optimizer.param_groups:\n        for x in g['params']: x.qr()", STATED),
+        ("def f(signature):\n    for x in signature.parameters: x.qr()", NOT),
+        ("import paddle\ndef f(model):\n    for x in model.parameters(): x.qr()", NOT),
+    ],
+)  # fmt: skip
+def test_what_models_give_of_which_nothing_is_known(code: str, expected: str) -> None:
+    assert level(code) == expected
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "x.fft(2)", "x.fft(signal_ndim=1)", "x.ifft(1)", "x.rfft(1)", "x.rfft(1, False, False)",
+        "x.rfft(n, onesided=False)", "x.irfft(2, signal_sizes=s)", "x.cholesky()", "x.cholesky(upper=True)",
+        "x.eig(eigenvectors=True)", "x.eig(True)", "x.lstsq(A)", "x.ger(y)", "x.qr(some=False)", "x.svd(some=False)",
+        "q, r = x.qr()", "u, s, v = x.svd()", "x.lu(get_infos=True)",
+    ],
+)  # fmt: skip
+def test_calls_that_only_tensors_take(call: str) -> None:
+    assert [
+        use.sure for use in uses_of(f"def f(x, y, n, s, A): {call}", call.split(".")[1].split("(")[0])
+    ] == [False]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "x.fft(y)", "x.rfft(y, 1)", "x.rfft(8)", "x.rfft()", "x.irfft(y, n=3)", "x.ifft(1, axis=0)", "x.cholesky(y)",
+        "x.cholesky(hermitian=True)", "x.eig(y)", "x.eig()", "x.lstsq(A, y)", "x.ger(1.0, y, A)", "x.ger()",
+        "x.qr(mode='r')", "x.qr()", "x.svd()", "q, r, p = x.qr()", "x.svd(full_matrices=False)", "x.ger(*y)",
+        "np.fft.rfft(2)", "np.linalg.cholesky()", "x.linalg.lstsq(y)", "x.fft.rfft(1)", "x.eig(**y)",
+    ],
+)  # fmt: skip
+def test_calls_that_other_objects_take(call: str) -> None:
+    assert uses_of(f"def f(x, y, n, s, A): {call}", call.split("(")[0].rpartition(".")[2]) == []

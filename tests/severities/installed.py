@@ -64,12 +64,14 @@ def warns(found: Any, parameters: tuple[str, ...] = ()) -> str | None:
     """What the sources say in a warning: at every call, or where it is about one of the parameters."""
     if isinstance(found, ModuleType):
         tree = _source(found)
-        return None if tree is None else marks.from_warnings(tree.body)
+        warned = None if tree is None else marks.from_warnings(tree.body)
+        return None if warned is None else warned.said
     if not parameters and isinstance(text := getattr(found, "__deprecated__", None), str):
         return text
     for function in _functions(found):
         if not parameters:
-            said = marks.from_decorators(function.decorator_list) or _first_warning(function)
+            marked = marks.from_decorators(function.decorator_list)
+            said = marked.said if marked is not None and marked.warns else _first_warning(function)
             if said is not None and not marks.only_raises(function):
                 return said
         else:

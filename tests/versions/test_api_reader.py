@@ -303,13 +303,151 @@ def test_deprecation_marks(tmp_path: Path) -> None:
         if entry.deprecated is not None
     }
     assert found == {
-        "decorated": "`decorated` is deprecated",
-        "constant": "`constant` is deprecated",
+        "decorated": "`decorated` is deprecated. Please use `new` instead",
+        "constant": "`constant` is deprecated. Use other",
         "warned": "warned is deprecated, use new",
         "by_category": "use new",
         "documented": "Use :func:`new`",
         "Old": "Old is deprecated",
     }
+    assert not release["lib.core.documented"].warns
+    assert release["lib.core.warned"].warns and release["lib.core.Old"].warns
+
+
+def test_what_warns_and_in_which_words(tmp_path: Path) -> None:
+    release = read(
+        tmp_path,
+        {
+            "lib/messages.py": 'GONE_SOON = "All of lib.quantized is deprecated. Use lib2."\n',
+            "lib/core.py": """
+            import logging
+            import warnings
+            import torch
+            from typing_extensions import deprecated
+            from lib.messages import GONE_SOON
+            log = logging.getLogger(__name__)
+            def _warn_deprecated(name, new):
+                warnings.warn(f"lib.{name} is deprecated, use {new} instead", FutureWarning)
+            @deprecated("for type checkers", category=None)
+            def silent(): ...
+            @deprecated(GONE_SOON)
+            def imported(): ...
+            def helped():
+                if not torch.compiler.is_compiling():
+                    _warn_deprecated("helped", "lib.new")
+            def either(x):
+                if x:
+                    warnings.warn("`either` is deprecated with x")
+                else:
+                    warnings.warn("`either` is deprecated")
+            def maybe(x):
+                if x:
+                    warnings.warn("`maybe` is deprecated with x")
+            def logged():
+                log.warning("logged is deprecated, use new")
+            def built():
+                message = "built is deprecated. " "It does nothing."
+                warnings.warn(message, FutureWarning)
+            """,
+        },
+    )
+    found = {
+        name.removeprefix("lib.core."): (entry.deprecated, entry.warns)
+        for name, entry in release.items()
+        if entry.deprecated is not None
+    }
+    assert found == {
+        "silent": ("for type checkers", False),
+        "imported": ("All of lib.quantized is deprecated. Use lib2", True),
+        "helped": ("lib.helped is deprecated, use lib.new instead", True),
+        "either": ("`either` is deprecated", True),
+        "logged": ("logged is deprecated, use new", True),
+        "built": ("built is deprecated. It does nothing", True),
+    }
+
+
+def test_deprecated_parameters(tmp_path: Path) -> None:
+    release = read(
+        tmp_path,
+        {
+            "lib/core.py": """
+            import warnings
+            _UNSET = object()
+            def f(x, old=None, flag=False, only=True, eps=1e-10, kind="a", unset=_UNSET, *, kept=None):
+                if old is not None:
+                    warnings.warn("`old` is deprecated. Use x.", FutureWarning)
+                if flag:
+                    warnings.warn("flag is deprecated")
+                if not only:
+                    warnings.warn("`only` is deprecated and ignored")
+                if eps != 1e-10:
+                    warnings.warn("`eps` is deprecated")
+                if kind == "b":
+                    warnings.warn("kind='b' is deprecated, use kind='a'")
+                if unset is not _UNSET:
+                    warnings.warn("`unset` is deprecated")
+                if kept is not None:
+                    warnings.warn("`kept` is slow")
+            def changed(x, old=None):
+                old = old or x
+                if old is not None:
+                    warnings.warn("`old` is deprecated")
+            def of_another(x, new=None):
+                if new is None:
+                    warnings.warn("leaving out `new` is deprecated")
+            class Base:
+                def __init__(self, size=None):
+                    if size is not None:
+                        warnings.warn("`size` is deprecated")
+            class Child(Base): ...
+            """,
+        },
+    )
+    assert [tuple(item) for item in release["lib.core.f"].parameters] == [
+        ("old is not None", "`old` is deprecated. Use x"),
+        ("flag", "flag is deprecated"),
+        ("not only", "`only` is deprecated and ignored"),
+        ("eps != 1e-10", "`eps` is deprecated"),
+        ("kind == 'b'", "kind='b' is deprecated, use kind='a'"),
+        ("unset is not _UNSET", "`unset` is deprecated"),
+    ]
+    assert not release["lib.core.changed"].parameters and not release["lib.core.of_another"].parameters
+    assert release["lib.core.Child"].parameters == release["lib.core.Base"].parameters != ()
+    assert release["lib.core.Child"].deprecated is None
+
+
+CONFIG = {
+    "lib/_config_module.py": """
+    def install_config_module(module): ...
+    def Config(**options): ...
+    class ConfigModule:
+        def __getattr__(self, name): ...
+        def patch(self, **changes): ...
+    """,
+    "lib/config.py": """
+    import sys
+    from lib._config_module import Config, install_config_module
+    verbose = False
+    unread = True  # verbose unread
+    old = Config(alias="lib.config.verbose", deprecated=True, deprecation_message="use verbose instead")
+    idle: bool = Config(default=True, deprecated=True)
+    class backend:
+        threads = 1
+    install_config_module(sys.modules[__name__])
+    """,
+    "lib/use.py": "from lib import config\nprint(config.verbose, config.backend.threads)\n",
+}
+
+
+def test_configuration_modules(tmp_path: Path) -> None:
+    release = read(tmp_path, CONFIG)
+    assert release["lib.config"] == Entry(EntryKind.MODULE, bases=("lib._config_module.ConfigModule",))
+    old = release["lib.config.old"]
+    assert (old.target, old.deprecated, old.warns) == ("lib.config.verbose", "use verbose instead", True)
+    assert release["lib.config.idle"].deprecated == "deprecated"
+    assert release["lib.config.backend.threads"].kind is EntryKind.VALUE
+    unread = {name for name, entry in release.items() if entry.unread}
+    assert unread == {"lib.config.unread", "lib.config.idle"}
 
 
 def test_names_that_are_made(tmp_path: Path) -> None:
@@ -425,9 +563,11 @@ def test_functions_that_functions_make(tmp_path: Path) -> None:
         },
     )
     assert release["lib.load"].signatures == ("(uri, *, offset=0)",)
-    assert release["lib.old"] == Entry(EntryKind.FUNCTION, signatures=("(x)",), deprecated="use new")
+    assert release["lib.old"] == Entry(
+        EntryKind.FUNCTION, signatures=("(x)",), deprecated="use new", warns=True
+    )
     assert release["lib.Old"] == Entry(
-        EntryKind.CLASS, signatures=("(y)",), bases=("lib._New",), deprecated="use New"
+        EntryKind.CLASS, signatures=("(y)",), bases=("lib._New",), deprecated="use New", warns=True
     )
 
 

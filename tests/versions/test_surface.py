@@ -14,7 +14,7 @@ from torchmigrate.versions.surface_file import (
     encode,
     with_release,
 )
-from torchmigrate.versions.surface_model import Entry, EntryKind, Status
+from torchmigrate.versions.surface_model import DeprecatedParameter, Entry, EntryKind, Status
 
 PRESENT, ABSENT, UNKNOWN = Status.PRESENT, Status.ABSENT, Status.UNKNOWN
 
@@ -291,6 +291,13 @@ class TestEntry:
         assert torch.entry("torch.symeig", (1, 9)).deprecated == "torch.symeig is deprecated.\tSo:\n1\\2"
         assert torch.entry("torch.symeig", (2, 0)).gone
 
+    def test_what_is_said_of_it(self):
+        parameters = (DeprecatedParameter("a is not None", "`a` is\tdeprecated"),)
+        entry = function("(a=None)", deprecated="Use b.", warns=True, parameters=parameters)
+        data = surface(warned=entry, written=function("()", deprecated="Old."))
+        assert data.entry("m.warned", (1, 0)) == entry
+        assert not data.entry("m.written", (1, 0)).warns
+
     def test_marks_of_the_alias_itself(self):
         data = surface(
             new=function("(x)"), old=alias("m.new", deprecated="Use new."), dead=alias("m.new", gone=True)
@@ -298,6 +305,20 @@ class TestEntry:
         assert data.entry("m.old", (1, 0)) == function("(x)", deprecated="Use new.")
         assert data.entry("m.new", (1, 0)).deprecated is None
         assert data.status("m.dead", (1, 0)) is ABSENT
+
+
+class TestConfigurationModules:
+    def test_what_their_class_has(self):
+        data = surface(
+            config=module(bases=("m.base.ConfigModule",)),
+            config__verbose=Entry(EntryKind.VALUE, unread=True),
+            base=module(),
+            base__ConfigModule=cls(open=True),
+            base__ConfigModule__patch=function("(**changes)"),
+        )
+        assert data.entry("m.config.patch", (1, 0)).kind is EntryKind.FUNCTION
+        assert data.entry("m.config.verbose", (1, 0)).unread
+        assert data.status("m.config.nothing", (1, 0)) is ABSENT
 
 
 class TestHistory:

@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from torchmigrate.versions.surface_model import EntryKind
+from torchmigrate.versions.surface_model import DeprecatedParameter, EntryKind
+
+
+@dataclass(frozen=True, slots=True)
+class Deprecation:
+    """What the library says about a name, and whether it warns or only documents that.
+
+    by: the function that warns for it, and may know what to say; given: the texts that it is given.
+    """
+
+    said: str
+    warns: bool = True
+    by: str = ""
+    given: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -21,7 +34,9 @@ class Field:
 class Bound:
     """What a name is bound to.
 
-    target: of an alias, a dotted name, qualified by the imports of its module.
+    target: of an alias, a dotted name, qualified by the imports of its module; of a setting, the one that it
+        is another name of.
+    parameters: of a function, those that are deprecated.
     fallback: of an alias, what another branch binds, if there is no such target.
     like: of a function, the qualified name of the one that it has its signature from.
     hands_on: of a function, the qualified name of the only one that its body calls.
@@ -39,7 +54,8 @@ class Bound:
     metaclass: str = ""
     open: bool = False
     gone: bool = False
-    deprecated: str | None = None
+    deprecated: Deprecation | None = None
+    parameters: tuple[DeprecatedParameter, ...] = ()
     like: str = ""
     hands_on: str = ""
     makes: Bound | None = None
@@ -58,6 +74,7 @@ class ModuleNames:
     exported: `__all__`, or None if there is none.
     open: it may have more names.
     gone: an import only raises.
+    made_into: the class of which a configuration module becomes an instance.
     """
 
     name: str
@@ -65,7 +82,8 @@ class ModuleNames:
     exported: list[str] | None = None
     open: bool = False
     gone: bool = False
-    deprecated: str | None = None
+    deprecated: Deprecation | None = None
+    made_into: str = ""
 
     def star(self) -> list[str]:
         """What `from module import *` takes."""

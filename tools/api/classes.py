@@ -20,7 +20,7 @@ def read_class(node: ast.ClassDef, outer: Scope, run: Run) -> Bound:
     """What a class statement binds."""
     inner = Scope(f"{outer.name}.{node.name}", outer.package, outer.reader, outer, outer.stub)
     run(inner, node.body)
-    bound = Bound(EntryKind.CLASS, deprecated=marks.deprecation(node, outer.known()), open=inner.open)
+    bound = Bound(EntryKind.CLASS, deprecated=marks.deprecation(node, outer.texts_for(node)), open=inner.open)
     bases = [outer.qualify(base) or "?" for base in node.bases if not isinstance(base, ast.Starred)]
     bound.bases = tuple(bases) if len(bases) == len(node.bases) else (*bases, "?")
     for keyword in node.keywords:
@@ -34,8 +34,10 @@ def read_class(node: ast.ClassDef, outer: Scope, run: Run) -> Bound:
         made = bound.members.get(name)
         if made is not None:
             bound.gone = bound.gone or made.gone
-            if bound.deprecated is None and _OF_CLASS.search(made.deprecated or ""):
-                bound.deprecated = made.deprecated
+            said = made.deprecated
+            if said is not None and said.warns and (bound.deprecated is None or not bound.deprecated.warns):
+                bound.deprecated = said if _OF_CLASS.search(said.said) else bound.deprecated
+            bound.parameters += made.parameters
     bound.fields = _fields(node, bound, outer)
     _slots(inner, bound)
     _instance_attributes(node, inner, bound)

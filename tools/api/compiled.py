@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 
 from api import docs
@@ -93,6 +94,9 @@ class Alone:
 
     def __contains__(self, name: str) -> bool:
         return False
+
+    def constant(self, name: str) -> ast.expr | None:
+        return None
 
 
 def is_made(name: str, tree: Tree) -> bool:

@@ -54,6 +54,7 @@ NOT_READ = {
     r"torch\._(freeze_functional_tensor|from_blob|functionalize_\w+|mirror_autograd_meta_to)": "in no stub",
     r"torch\.backends\.(\w+\.)*m": "the instance attribute of the stand-in for a module",
     r"torch\.distributed\._shard\.sharded_tensor\.(binary_cmp|init|misc_ops|tensor_ops)": "set by an import",
+    r"torch\.([a-z_]+\.)+_?config\._\w+": "what install_config_module sets",
     r"torch\.fx\.experimental\.sym_node\.is_.*": "set in a loop over a table that is made in another",
     r"torch\.optim\.optimizer\._single_tensor_\w+": "set by a decorator of other modules",
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from dataclasses import replace
 
 from api import literals, marks, signatures, walk
 from api.bound import Bound, value
@@ -103,9 +104,11 @@ def _set_by_call(node: ast.Call, scope: Scope, inner: Scope, written: dict[str, 
 
 def function_bound(scope: Scope, node: marks.Function, decorators: Sequence[str]) -> Bound:
     """What a `def` binds: a property is a value, any other a function."""
-    bound = Bound(
-        EntryKind.FUNCTION, gone=marks.only_raises(node), deprecated=marks.deprecation(node, scope.known())
-    )
+    texts = scope.texts_for(node)
+    bound = Bound(EntryKind.FUNCTION, gone=marks.only_raises(node), deprecated=marks.deprecation(node, texts))
+    if bound.deprecated is not None and bound.deprecated.by:
+        by = scope.qualify(ast.parse(bound.deprecated.by, mode="eval").body)
+        bound.deprecated = replace(bound.deprecated, by=by)
     if _PROPERTIES.intersection(decorators):
         bound.kind = EntryKind.VALUE
         return bound
@@ -119,6 +122,7 @@ def function_bound(scope: Scope, node: marks.Function, decorators: Sequence[str]
         bound.signatures = (signatures.of_arguments(node.args, drop_first=drop),)
         if _CONVERTING.intersection(decorators):
             bound.signatures += (_ANYTHING,)
+    bound.parameters = tuple(dict.fromkeys(marks.deprecated_parameters(node, texts)))
     bound.makes = _made(scope, node)
     called = None if scope.stub else marks.handed_on(node)
     if isinstance(called, ast.Attribute) and called.attr == "__getattribute__":

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from api.bound import Bound, Field, ModuleNames
+import re
+from dataclasses import replace
+
+from api.bound import Bound, Deprecation, Field, ModuleNames
 from api.modules import Modules
 from api.scope import Patch
 from api.signatures import of_fields, without_first
 from api.tree import Tree
-from torchmigrate.versions.surface_model import Entry, EntryKind
+from torchmigrate.versions.surface_model import DeprecatedParameter, Entry, EntryKind
 
 _DEPTH = 30  # of aliases that lead to aliases
 _KEPT_DUNDERS = {"__version__", "__git_version__", "__cuda__"}
@@ -21,6 +24,7 @@ _PLAIN_BASES = {
     "typing_extensions.Protocol",
 }
 _ENUMS = {"enum.Enum", "enum.IntEnum", "enum.Flag", "enum.IntFlag", "enum.StrEnum"}
+_WARNS_FOR_OTHERS = re.compile(r"^_?warn_|_warn$|deprecat|_warning$")  # functions that are not deprecated
 _METACLASSES = {"", "builtins.type", "abc.ABCMeta", "enum.EnumMeta", "enum.EnumType"}
 
 
@@ -138,8 +142,14 @@ class Linker:
 
     def _module(self, name: str, module: ModuleNames) -> None:
         # Its package may give the name to something else: then that has it.
-        entry = Entry(EntryKind.MODULE, open=module.open, gone=module.gone, deprecated=module.deprecated)
-        self.entries.setdefault(name, entry)
+        settings = self.resolve(module.made_into) if module.made_into else None
+        entry = Entry(
+            EntryKind.MODULE,
+            bases=(settings,) if settings is not None else (),
+            open=module.open or (bool(module.made_into) and settings is None),
+            gone=module.gone,
+        )
+        self.entries.setdefault(name, self._saying(entry, module.deprecated))
         for key, bound in module.names.items():
             full = f"{name}.{key}"
             if is_dunder(key) or (bound.kind is EntryKind.ALIAS and bound.target == full):
@@ -156,13 +166,16 @@ class Linker:
             case EntryKind.CLASS:
                 self._class(name, bound)
             case EntryKind.FUNCTION:
-                self.entries[name] = self._like_class(bound) or self.function(bound, inside)
+                entry = self._like_class(bound) or self.function(bound, inside)
+                if _WARNS_FOR_OTHERS.search(name.rpartition(".")[2]):
+                    entry = replace(entry, deprecated=None, warns=False)
+                self.entries[name] = entry
             case _ if self._maker(bound) is not None:
                 made = self._maker(bound) or bound
                 self.entries[name] = self.function(made, inside, as_method=inside)
             case _:
-                gone, text = bound.gone, bound.deprecated
-                self.entries[name] = Entry(EntryKind.VALUE, gone=gone, deprecated=text)
+                entry = Entry(EntryKind.VALUE, bound.target, gone=bound.gone)
+                self.entries[name] = self._saying(entry, bound.deprecated)
         if bound.instance:
             self.instance_only.add(name)
 
@@ -192,14 +205,14 @@ class Linker:
             if self._unlisted(at):
                 self._waiting.append(at)
             if taken:
-                self.entries[name] = Entry(
-                    EntryKind.CLASS, signatures=self.constructor(found), bases=(at,), gone=found.gone,
-                    deprecated=found.deprecated,
-                )  # fmt: skip
+                entry = Entry(
+                    EntryKind.CLASS, signatures=self.constructor(found), bases=(at,), gone=found.gone
+                )
+                self.entries[name] = self._saying(entry, found.deprecated)
             else:
                 self.entries[name] = Entry(EntryKind.ALIAS, target=at)
         elif taken or self._unlisted(at) or inside:
-            self.entries[name] = Entry(found.kind, gone=found.gone, deprecated=found.deprecated)
+            self.entries[name] = self._saying(Entry(found.kind, gone=found.gone), found.deprecated)
         else:
             self.entries[name] = Entry(EntryKind.ALIAS, target=at)
 
@@ -222,23 +235,39 @@ class Linker:
         found = self.bound(at) if at is not None else None
         if at is None or found is None or found.kind is not EntryKind.CLASS:
             return None
-        signatures, deprecated = self.constructor(found), bound.deprecated
-        return Entry(EntryKind.CLASS, signatures=signatures, bases=(at,), deprecated=deprecated)
+        entry = Entry(EntryKind.CLASS, signatures=self.constructor(found), bases=(at,))
+        return self._saying(entry, bound.deprecated)
+
+    def _saying(self, entry: Entry, deprecation: Deprecation | None) -> Entry:
+        """The entry with what the library says about it."""
+        if deprecation is None:
+            return entry
+        said = deprecation.said
+        if deprecation.by:
+            at = self.resolve(deprecation.by)
+            helper = self.bound(at) if at is not None else None
+            if helper is not None and helper.deprecated is not None:
+                first, *parts = helper.deprecated.said.split("{}")
+                if len(parts) <= len(deprecation.given) or not parts:
+                    texts = zip(deprecation.given, parts, strict=False)
+                    said = first + "".join(f"{given}{part}" for given, part in texts)
+        return replace(entry, deprecated=said, warns=deprecation.warns)
 
     def function(self, bound: Bound, inside: bool = False, as_method: bool = False) -> Entry:
-        found, gone, deprecated = bound.signatures, bound.gone, bound.deprecated
+        found, gone, parameters = bound.signatures, bound.gone, bound.parameters
         if not found and bound.like:
             at = self.resolve(bound.like)
             like = self.bound(at) if at is not None else None
             if at is not None and like is not None and like is not bound:
                 entry = self.function(like)
-                found, gone = entry.signatures, gone or entry.gone
+                found, gone, parameters = entry.signatures, gone or entry.gone, entry.parameters
                 as_method = as_method or (inside and bound.bind != "static" and self._is_free(at))
         if as_method:
             found = tuple(without_first(signature) for signature in found)
-        return Entry(
-            EntryKind.FUNCTION, signatures=found, gone=gone or self._ends_gone(bound), deprecated=deprecated
+        entry = Entry(
+            EntryKind.FUNCTION, signatures=found, gone=gone or self._ends_gone(bound), parameters=parameters
         )
+        return self._saying(entry, bound.deprecated)
 
     def _ends_gone(self, bound: Bound) -> bool:
         """Whether all that a function does is to call one that only raises."""
@@ -264,6 +293,14 @@ class Linker:
             return found
         fields = self.fields(bound)
         return (of_fields(fields),) if fields is not None else self._inherited(bound)
+
+    def _parameters(self, bound: Bound, depth: int = 0) -> tuple[DeprecatedParameter, ...]:
+        """The deprecated parameters of a constructor, its own or that of the first base."""
+        if bound.parameters or {"__init__", "__new__"} & bound.members.keys() or depth > _DEPTH:
+            return bound.parameters
+        at = self.resolve(bound.bases[0]) if bound.bases else None
+        owner = self.bound(at) if at is not None else None
+        return self._parameters(owner, depth + 1) if owner is not None else ()
 
     def _inherited(self, bound: Bound, depth: int = 0) -> tuple[str, ...]:
         """The constructor of the first base that has one; none if that is in another library."""
@@ -315,14 +352,15 @@ class Linker:
                 elsewhere = at is not None and at.partition(".")[0] != self.tree.library
                 bases.append(at if at is not None and elsewhere else "?")
                 is_open = True
-        self.entries[name] = Entry(
+        entry = Entry(
             EntryKind.CLASS,
             signatures=self.constructor(bound),
             bases=tuple(bases),
             open=is_open,
             gone=bound.gone,
-            deprecated=bound.deprecated,
+            parameters=self._parameters(bound),
         )
+        self.entries[name] = self._saying(entry, bound.deprecated)
         for key, member in members.items():
             if not key.startswith("__"):  # dunder or mangled
                 self._emit(f"{name}.{key}", member, inside=True)

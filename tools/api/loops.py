@@ -108,8 +108,8 @@ def run_call(call: ast.Call, scope: Scope) -> None:
                 scope.bind(name, value())
     elif isinstance(function, ast.Name) and function.id == "setattr" and len(call.args) == 3:
         _set(call, scope)
-    elif isinstance(function, ast.Name) and "install_config_module" in function.id:
-        scope.open = True
+    elif scope.qualify(function).endswith(".install_config_module"):
+        scope.made_into = f"{scope.qualify(function).rpartition('.')[0]}.ConfigModule"
 
 
 def _set(call: ast.Call, scope: Scope) -> None:

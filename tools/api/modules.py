@@ -8,7 +8,7 @@ import sys
 
 from api import compiled, literals, marks
 from api.body import run
-from api.bound import Bound, ModuleNames, alias, value
+from api.bound import Bound, Deprecation, ModuleNames, alias, value
 from api.scope import Patch, Scope
 from api.tree import Tree, parse
 from torchmigrate.versions.surface_model import EntryKind
@@ -27,6 +27,7 @@ class Modules:
         self.tree = tree
         self.patches: list[Patch] = []
         self._read: dict[str, ModuleNames] = {}
+        self._constants: dict[str, dict[str, ast.expr]] = {}
 
     def __contains__(self, name: str) -> bool:
         return name in self.tree or compiled.is_made(name, self.tree)
@@ -54,6 +55,7 @@ class Modules:
         scope.sets_globals = any(word in path.read_bytes() for word in _EFFECTS)
         scope.names = module.names  # a module that is imported in a cycle sees what there is
         run(scope, tree.body)
+        self._constants[name] = scope.constants
         self._finish(module, scope, tree)
         if stub:
             compiled.leave_open(module)
@@ -66,6 +68,7 @@ class Modules:
         module.names = scope.names
         module.exported = scope.exported
         module.open = scope.open
+        module.made_into = scope.made_into
         self.patches += scope.patches
         module.deprecated = marks.from_warnings(tree.body) or _directive(tree)
         module.gone = any(isinstance(statement, ast.Raise) for statement in tree.body)
@@ -93,6 +96,13 @@ class Modules:
         for name, member in bound.members.items():
             if not name.startswith("__"):
                 module.names.setdefault(name, member)
+
+    def constant(self, name: str) -> ast.expr | None:
+        """What a module of the library assigns to a name in capitals; None: nothing that was read."""
+        module, _, last = name.rpartition(".")
+        if module in self:
+            self[module]
+        return self._constants.get(module, {}).get(last)
 
     def star(self, source: str) -> tuple[list[tuple[str, Bound]], bool]:
         """What `from source import *` binds, and whether that is all; of "source.*", what `dir()` lists."""
@@ -126,7 +136,7 @@ def _lacks_signature(bound: Bound) -> bool:
     return bound.kind in (EntryKind.FUNCTION, EntryKind.VALUE) and not bound.signatures and not bound.like
 
 
-def _directive(tree: ast.Module) -> str | None:
+def _directive(tree: ast.Module) -> Deprecation | None:
     """A `deprecated` directive in the docstring of a module."""
     doc = ast.get_docstring(tree) or ""
     return marks.from_docstring(doc, "\0") if ".. deprecated::" in doc else None

@@ -15,6 +15,7 @@ from pathlib import Path
 from api.link import Linker
 from api.modules import Modules
 from api.tree import find
+from api.unread import unread
 from torchmigrate.versions.surface_model import Entry, EntryKind
 
 # Namespaces that look their names up when they are asked for.
@@ -36,4 +37,5 @@ def link(library: str, sources: Path) -> Linker:
     for name in _OPEN.get(library, ()):
         if name in linker.entries:
             linker.entries[name] = Entry(EntryKind.MODULE, open=True)
+    linker.entries.update(unread(linker.entries, linker.tree))
     return linker

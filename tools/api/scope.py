@@ -26,6 +26,9 @@ class Reader(Protocol):
     def __contains__(self, name: str) -> bool:
         """Whether the library has a module of this name."""
 
+    def constant(self, name: str) -> ast.expr | None:
+        """What a module of the library assigns to a name in capitals; None: nothing that was read."""
+
 
 @dataclass(slots=True)
 class Patch:
@@ -45,6 +48,7 @@ class Scope:
     stub: of a `.pyi` file, where an import is private unless it says `as`.
     overloads: signatures of the overloads so far, of functions that are not yet defined.
     sets_globals: a function in it may have a `global` statement.
+    made_into: the class of which the module becomes an instance, as those of settings do.
     replaced_by: the class whose instance the module puts in its own place; keeps_names: it is the
         module's own class that is changed.
     """
@@ -59,6 +63,7 @@ class Scope:
     exported: list[str] | None = None
     open: bool = False
     sets_globals: bool = True
+    made_into: str = ""
     replaced_by: str = ""
     keeps_names: bool = False
     patches: list[Patch] = field(default_factory=list)
@@ -86,6 +91,10 @@ class Scope:
             scope = scope.outer
         return "builtins." + node.id if node.id in _BUILTINS else ""
 
+    def outer_module(self) -> str:
+        """The module whose body this is in."""
+        return self.name if self.outer is None else self.outer.outer_module()
+
     def is_own_module(self, node: ast.expr) -> bool:
         """`sys.modules[__name__]`, or a name for it."""
         if isinstance(node, ast.Name) and node.id in self.constants:
@@ -94,6 +103,17 @@ class Scope:
 
     def known(self) -> dict[str, ast.expr]:
         return {**self.outer.known(), **self.constants} if self.outer is not None else self.constants
+
+    def texts_for(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> dict[str, ast.expr]:
+        """The constants that are known here, with those imported from elsewhere that decorators use."""
+        found = dict(self.known())
+        for decorator in node.decorator_list:
+            for part in ast.walk(decorator):
+                if isinstance(part, ast.Name) and part.id.isupper() and part.id not in found:
+                    constant = self.reader.constant(self.qualify(part))
+                    if constant is not None:
+                        found[part.id] = constant
+        return found
 
     def source(self, node: ast.ImportFrom) -> str:
         """The module that a from-import takes names from."""

@@ -37,6 +37,8 @@ _HIDDEN = {
     "torchdata": r"torchdata\.(_torchdata|_extension)",
     "functorch": r"functorch\._C|functorch\.(_src\.(decompositions|partitioners|top_operators\w*))",
 }
+# The configuration modules among them are listed: programs set what is in them.
+_SHOWN = {"torch": r"torch\._(dynamo|inductor|export)\.config|torch\._dynamo\.config_utils"}
 # Compiled modules, which leave no source in a wheel.
 _COMPILED = {
     "torch": ("torch._C",),
@@ -67,6 +69,9 @@ class Tree:
 
     def hidden(self, name: str) -> str | None:
         """The outermost hidden module that `name` is in or is, or None."""
+        shown = _SHOWN.get(self.library)
+        if shown is not None and re.match(rf"(?:{shown})(?=\.|$)", name):
+            return None
         pattern = _HIDDEN.get(self.library)
         found = re.match("(" + "|".join(pattern.split()) + r")(?=\.|$)", name) if pattern else None
         if found is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from api import literals, marks, signatures
-from api.bound import Bound, Field, alias, value
+from api.bound import Bound, Deprecation, Field, alias, value
 from api.scope import Scope
 from torchmigrate.versions.surface_model import EntryKind
 
@@ -41,6 +41,8 @@ def _of_call(node: ast.Call, scope: Scope) -> Bound:
         for keyword in node.keywords:
             if keyword.arg == "if_false":
                 return Bound(EntryKind.FUNCTION, like=scope.qualify(keyword.value))
+    if function == "Config" and scope.outer_module().endswith("config"):
+        return _setting(node, scope)
     if function in ("namedtuple", "NamedTuple"):
         return _named_tuple(node, scope)
     if function in ("Enum", "IntEnum", "Flag") and len(node.args) >= 2:
@@ -67,6 +69,21 @@ def _of_call(node: ast.Call, scope: Scope) -> Bound:
             said = marks.from_decorators([node.func], scope.known())
             return Bound(EntryKind.FUNCTION, like=like, deprecated=said)
     return Bound(EntryKind.VALUE, made_by=scope.qualify(node.func))
+
+
+def _setting(node: ast.Call, scope: Scope) -> Bound:
+    """`Config(alias="torch.compiler.config.verbose", deprecated=True, deprecation_message="...")`."""
+    given = {keyword.arg: keyword.value for keyword in node.keywords}
+    bound = value()
+    alias_of = given.get("alias")
+    if alias_of is not None:
+        bound.target = literals.text(alias_of, scope.known()) or ""
+    flag = given.get("deprecated")
+    if isinstance(flag, ast.Constant) and flag.value is True:
+        message = given.get("deprecation_message")
+        text = marks.text_of(message, scope.known()) if message is not None else ""
+        bound.deprecated = Deprecation(marks.sentence(text) or "deprecated")
+    return bound
 
 
 def _documented(node: ast.Call, scope: Scope) -> Bound:

@@ -150,6 +150,7 @@ class _Checks:
         from torchmigrate.semantics.public_names import public_name
         from torchmigrate.semantics.values.objects import inherited
 
+        symbol = symbol.removesuffix(".__init__")  # of a class, on whose arguments the rule is
         names = {symbol, public_name(symbol), *inherited(public_name(symbol))}
         known = {*self.rule.symbols, *map(public_name, self.rule.symbols)}
         inside = any(

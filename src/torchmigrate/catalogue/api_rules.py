@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from torchmigrate.catalogue.codes import (
+    DEPRECATED_API,
+    DOCUMENTED_DEPRECATION,
     MOVED_ARGUMENT,
     NEEDS_NEWER,
     REMOVED_API,
     REMOVED_PARAMETER,
     UNKNOWN_API,
+    UNREAD_SETTING,
 )
 from torchmigrate.catalogue.model import Rule
 
@@ -29,7 +32,7 @@ RULES = (
     Rule(
         code=UNKNOWN_API,
         name="unknown-api",
-        summary="A name that no release has",
+        summary="A name, or a parameter of a function, that no release has",
         library=_LIBRARY,
         symbols={},
         why="A misspelt name, one from a nightly build, or one that a fork has. It is never in the released "
@@ -72,6 +75,42 @@ RULES = (
         advice="raise the minimum, or test for the release",
         once="file",
     ),
+    Rule(
+        code=DEPRECATED_API,
+        name="deprecated-api",
+        summary="A name or argument of which the library warns that it is deprecated",
+        library=_LIBRARY,
+        symbols={},
+        why="What the target warns of and has no rule of its own: functions, classes and modules, settings "
+        "of configuration modules, and arguments of which a function warns. The words are the library's own. "
+        "What stands in `warnings.catch_warnings()`, behind a version test, or beside the new name is left "
+        "alone.",
+        advice="look for what replaces it in the documentation",
+    ),
+    Rule(
+        code=UNREAD_SETTING,
+        name="unread-setting",
+        summary="A setting of a configuration module that nothing in the library reads",
+        library=_LIBRARY,
+        symbols={},
+        why="Settings of `torch._dynamo.config` and its like are kept for those who still set them when what "
+        "they were for is gone. It is found by looking for the name in all modules of the release. PyTorch "
+        "says nothing about most of them, so that the rule is off unless it is selected.",
+        advice="remove it",
+        opt_in=True,
+    ),
+    Rule(
+        code=DOCUMENTED_DEPRECATION,
+        name="documented-deprecation",
+        summary="A name that only the documentation calls deprecated",
+        library=_LIBRARY,
+        symbols={},
+        why="The same as `deprecated-api`, of what does not warn. Such names often stay for years, and few "
+        "have a replacement: `torch.jit.ignore` marks hundreds of methods in code that is not compiled. "
+        "Therefore the rule is off unless it is selected; what has a replacement has a rule of its own.",
+        advice="look for what replaces it in the documentation",
+        opt_in=True,
+    ),
 )
 
 # Those of TM004 and TM005 are found where the project supports torch 1.7.
@@ -81,4 +120,7 @@ EXAMPLES: dict[str, tuple[str, str | None]] = {
     REMOVED_PARAMETER: ("torch.autograd.profiler.profile(enabled, use_cuda=True)", None),
     MOVED_ARGUMENT: ('torchvision.utils.save_image(images, "grid.png", 4)', None),
     NEEDS_NEWER: ("torch.func.vmap(f)", None),
+    UNREAD_SETTING: ("torch._dynamo.config.report_guard_failures = True", None),
+    DOCUMENTED_DEPRECATION: ("@torch.jit.ignore\ndef f(x): ...", None),
+    DEPRECATED_API: ("torch._inductor.config.use_mixed_mm = False", None),
 }

@@ -140,7 +140,10 @@ _RESULT = _record(
     {
         "fields": _list_of(_IDENTIFIER, "a list of the result's fields"),
         "take": {"type": ["string", "integer"], "allowed": "a field"},
-        "adjust": _mapping(_IDENTIFIER, _TEXT, "a mapping of fields to templates such as $.mH"),
+        "adjust": {
+            **_mapping(_IDENTIFIER, _TEXT, "a mapping of fields to templates such as $.mH"),
+            "minProperties": 0,
+        },
         "new_fields": _list_of(_IDENTIFIER, "a list of the new result's fields"),
         "plain": _TRUE,
     },

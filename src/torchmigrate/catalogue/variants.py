@@ -37,6 +37,35 @@ def rule_for_symbol(rule: Rule, symbol: str) -> Rule:
     )
 
 
+def rule_for_constructor(rule: Rule, symbol: str) -> Rule | None:
+    """A rule on the arguments of a class, for what subclasses call: `super().__init__(...)`.
+
+    Such a call gives the same arguments behind the object. What makes another call of it does not fit there.
+
+    Args:
+        symbol: the class; the rule stands for it (`rule_for_symbol`).
+
+    Returns:
+        The rule for `SYMBOL.__init__`; None for one that is about something else than arguments.
+    """
+    constructor = f"{symbol}.__init__"
+    if rule.only_in_patterns or constructor in rule.symbols:
+        return None
+    if not (rule.parameters or rule.missing or rule.match):
+        return None
+    variables = dict(rule.symbols[symbol])
+    signature = variables.pop("signature", rule.signature)
+    if signature is not None:
+        rest = signature.strip()[1:].strip()
+        variables["signature"] = "(self)" if rest == ")" else f"(self, {rest}"
+    fits = (
+        case._replace(roles=("call",))
+        for case in rule.cases
+        if "call" in case.roles and not (case.rename or case.template or case.insert or case.result)
+    )
+    return rule._replace(symbols={constructor: variables}, signature=None, roles=("call",), cases=tuple(fits))
+
+
 def _has_variables(rule: Rule) -> bool:
     names: list[Iterable[str]] = [rule.parameters, rule.missing, rule.match]
     for case in rule.cases:

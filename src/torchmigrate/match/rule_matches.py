@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from torchmigrate.catalogue.index import Catalogue
 from torchmigrate.catalogue.model import Rule
-from torchmigrate.catalogue.variants import rule_for_symbol
+from torchmigrate.catalogue.variants import rule_for_constructor, rule_for_symbol
 from torchmigrate.failures import Failures
 from torchmigrate.findings import Severity
 from torchmigrate.match.context import MatchContext
@@ -66,8 +66,10 @@ class RuleMatch:
 def _is_likely(use: Use) -> bool:
     """Whether a method of an object that is not surely of its class is worth a finding."""
     member = use.candidates[0].rpartition(".")[2]
-    return member in distinctive.DISTINCTIVE_METHODS or (
-        use.stated and member not in distinctive.OF_STAND_INS
+    return (
+        member in distinctive.DISTINCTIVE_METHODS
+        or (use.stated and member not in distinctive.OF_STAND_INS)
+        or use.told
     )
 
 
@@ -111,8 +113,20 @@ class RuleMatcher:
                         if id(rule) not in known and symbol == other
                     ]
             stand = [(self._standing(rule, symbol, name), symbol) for rule, symbol in _most_specific(found)]
-            found = self._rules[name] = [(rule, symbol) for rule, symbol in stand if rule is not None]
+            found = [(rule, symbol) for rule, symbol in stand if rule is not None]
+            cls, _, member = public.rpartition(".")
+            if member == "__init__":
+                found += self._of_constructor(cls)
+            self._rules[name] = found
         return found
+
+    def _of_constructor(self, cls: str) -> Iterator[tuple[Rule, str]]:
+        """The rules on the arguments of a class, for `super().__init__(...)` in a class derived from it."""
+        for rule, symbol in self.catalogue.for_name(cls):
+            standing = self._standing(rule, symbol, cls) if symbol == cls and symbol in rule.symbols else None
+            constructor = rule_for_constructor(standing, symbol) if standing is not None else None
+            if constructor is not None:
+                yield constructor, f"{symbol}.__init__"
 
     def _standing(self, rule: Rule, symbol: str, name: str) -> Rule | None:
         """The rule with what its symbol and the releases say of it; None: it is not about this name."""

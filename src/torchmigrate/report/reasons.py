@@ -11,7 +11,7 @@ _SENTENCES = {
     Obstacle.TARGET: "needs {needs}, and the target is {has}",
     Obstacle.MINIMUM: "needs {needs}, and the project supports {has}",
     Obstacle.COMMENT: "a comment would be lost",
-    Obstacle.ANNOTATION: "only an annotation says {text}",
+    Obstacle.ANNOTATION: "only an annotation or a name says {text}",
     Obstacle.CONFIGURATION: "made unsafe by the configuration",
     Obstacle.REPLACED: "another file puts something else in the place of `{name}` of this one",
     Obstacle.UNSAFE: "`--unsafe-fixes` {text}",

@@ -14,9 +14,14 @@ LIBRARY_ROOTS = frozenset(
         "torchao",
         "fairscale",
         "tensorboardX",
+        "torcharrow",
+        "optimum",
+        "pytorch_quantization",
+        "torch_tensorrt",
         "caffe2",
         "torchdynamo",
         "torchelastic",
+        "torio",
     ]
 )
 # In a text without these, none of the roots occurs.

@@ -238,6 +238,7 @@ class Use:
     in_fstring: bool = False  # inside an f-string whose inner positions are unreliable (Python < 3.12)
     via: Via = VIA_IMPORT
     stated: bool = False  # not sure, since only an annotation says of what class the object is
+    told: bool = False  # of an object that may be anything: only objects of that class take such a call
     # Of a candidate that assignments put there, if all of them are known: the uses that they took it from.
     taken: dict[str, tuple[Use, ...]] = field(default_factory=dict)
 

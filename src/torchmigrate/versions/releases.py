@@ -63,7 +63,7 @@ LIBRARIES: dict[str, tuple[str, ...]] = {
     # does not load with torch 2.4 and later.
     "torch": ("torch", "caffe2", "torchdynamo", "torchelastic", "torchtext"),
     "torchvision": ("torchvision",),
-    "torchaudio": ("torchaudio",),
+    "torchaudio": ("torchaudio", "torio"),
     "torchtext": ("torchtext",),
     "torchdata": ("torchdata",),
     "functorch": ("functorch",),
@@ -71,12 +71,31 @@ LIBRARIES: dict[str, tuple[str, ...]] = {
     "torchao": ("torchao",),
     "fairscale": ("fairscale",),
     "tensorboardX": ("tensorboardX",),
+    "torcharrow": ("torcharrow",),
+    "optimum": ("optimum",),
+    "pytorch_quantization": ("pytorch_quantization",),
+    "torch_tensorrt": ("torch_tensorrt",),
+    "torchserve": ("ts", "model_archiver"),
 }
 
 # These have no releases of their own that would tell anything: their rules count in releases of torch.
 # apex is installed from its repository; torchao supports several torch releases with each of its own; of
-# fairscale and tensorboardX it only matters since when torch has the same.
-COUNTED_AS_TORCH = frozenset({"torch", "apex", "torchao", "fairscale", "tensorboardX"})
+# fairscale and tensorboardX it only matters since when torch has the same; torch_tensorrt has the numbers of
+# torch; the others ended, each about when that torch came out.
+COUNTED_AS_TORCH = frozenset(
+    {
+        "torch",
+        "apex",
+        "torchao",
+        "fairscale",
+        "tensorboardX",
+        "torcharrow",
+        "optimum",
+        "pytorch_quantization",
+        "torch_tensorrt",
+        "torchserve",
+    }
+)
 
 # Not yet released, or not for this torch: older than every version that a rule can name.
 ABSENT: Version = (0,)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -96,8 +97,8 @@ class Surface:
         """Whether a name is there in any release, even if it only raises."""
         return any(self.entry(name, version) is not None for version in self.versions)
 
-    def names_ending(self, last: str, version: Version) -> list[str]:
-        """Public names whose last part is `last`, the shortest first.
+    def names_ending(self, last: str, version: Version, *, hidden: bool = False) -> list[str]:
+        """Names whose last part is `last`, the shortest first: public ones, or all if `hidden`.
 
         What a module has only because it uses it (`torch.nn.functional.Tensor`) is left out.
         """
@@ -111,7 +112,7 @@ class Surface:
             if (
                 entry is not None
                 and not entry.gone
-                and not private(name)
+                and (hidden or not private(name))
                 and published(name, entry)
                 and self.status(owner or name, version) is Status.PRESENT
             ):
@@ -130,6 +131,14 @@ class Surface:
             for last, history in self._members(owner).items()
             if entry_in(history, number) is not None
         }
+
+    def ancestry(self, name: str, version: Version) -> list[str]:
+        """Where a class and its bases are defined, the nearest first; empty for anything else."""
+        number = self._number(version)
+        found = self._lookup(name, version)
+        if number is None or isinstance(found, Status) or found[1].kind is not EntryKind.CLASS:
+            return []
+        return [owner for owner, _ in self._family(*found, number)]
 
     def release(self, version: Version) -> dict[str, Entry]:
         """Everything that is listed in a release, aliases as such. Raises ValueError if it is not there."""
@@ -171,9 +180,11 @@ class Surface:
     def _member(self, name: str, entry: Entry, last: str, number: int) -> _Found | Status:
         """A member of what is defined as `name`."""
         if entry.kind is EntryKind.MODULE:
-            found = self._step(name, last, number)
-            if found is not Status.ABSENT:
-                return found
+            # What the class of a configuration module is asked for is what the module lists.
+            for owner, _ in self._family(name, entry, number):
+                found = self._step(owner, last, number)
+                if found is not Status.ABSENT:
+                    return found
             known_whole = not entry.open and not self._opaque(name) and not _dunder(last)
             return Status.ABSENT if known_whole else Status.UNKNOWN
         if entry.kind is EntryKind.CLASS:
@@ -188,7 +199,7 @@ class Surface:
         return Status.UNKNOWN
 
     def _family(self, name: str, entry: Entry, number: int) -> Iterator[_Found]:
-        """A module alone; a class and its bases, nearest first, one from elsewhere as an open class."""
+        """A module, or a class, and its bases, nearest first, one from elsewhere as an open class."""
         seen: set[str] = set()
         waiting = [(name, entry)]
         while waiting:
@@ -224,16 +235,10 @@ class Surface:
         name, entry = found
         if alias.gone <= entry.gone and (alias.deprecated is None or entry.deprecated is not None):
             return found
-        marked = Entry(
-            entry.kind,
-            entry.target,
-            entry.signatures,
-            entry.bases,
-            entry.open,
-            entry.gone or alias.gone,
-            entry.deprecated if entry.deprecated is not None else alias.deprecated,
+        said = entry if entry.deprecated is not None else alias
+        return name, replace(
+            entry, gone=entry.gone or alias.gone, deprecated=said.deprecated, warns=said.warns
         )
-        return name, marked
 
     def _own(self, owner: str, last: str, number: int) -> Entry | None:
         """What an owner lists itself in a release."""

@@ -10,6 +10,7 @@ what has members: a module or a class; the empty owner has the library itself as
 Names with the same history share it. A history is a list of segments, each from a release (its number in the
 head) to the next segment: the entry, or nothing where the name does not exist. An entry is a letter for its
 kind, flags, and fields by their first character; the target of an alias ends with a dot if the name follows.
+A field with `#` is what is said where it warns, `~` what only the documentation says, `%` a parameter.
 The separators cannot occur in a text: they are escaped, as is the backslash.
 """
 
@@ -19,7 +20,7 @@ import zlib
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 
-from torchmigrate.versions.surface_model import Entry, EntryKind, Release
+from torchmigrate.versions.surface_model import DeprecatedParameter, Entry, EntryKind, Release
 
 Version = tuple[int, ...]
 # From this release on (its number in the head), the name is this entry, or does not exist.
@@ -33,6 +34,7 @@ _GROUP = "\t"
 _SEGMENT = "\x1d"
 _FIELD = "\x1e"
 _NAME = "\x1f"
+_LINE = "\n"
 _ESCAPES = {"\\": "\\\\", "\n": "\\n", "\t": "\\t", "\x1d": "\\s", "\x1e": "\\f", "\x1f": "\\u"}
 _ESCAPED = str.maketrans(_ESCAPES)
 _UNESCAPED = {code[1]: character for character, code in _ESCAPES.items()}
@@ -245,23 +247,25 @@ def _read_history(history: str, last: str) -> tuple[Segment, ...]:
 
 
 def _write_entry(entry: Entry, last: str) -> str:
-    fields = [_LETTERS[entry.kind] + "*" * entry.open + "!" * entry.gone]
+    fields = [_LETTERS[entry.kind] + "*" * entry.open + "!" * entry.gone + "-" * entry.unread]
     if entry.target:
         target = entry.target.removesuffix(last) if entry.target.endswith("." + last) else entry.target
         fields.append(f">{target.translate(_ESCAPED)}")
     fields += [f"={signature.translate(_ESCAPED)}" for signature in entry.signatures]
     fields += [f"<{base.translate(_ESCAPED)}" for base in entry.bases]
     if entry.deprecated is not None:
-        fields.append(f"#{entry.deprecated.translate(_ESCAPED)}")
+        fields.append(f"{'#' if entry.warns else '~'}{entry.deprecated.translate(_ESCAPED)}")
+    fields += [f"%{f'{test}{_LINE}{said}'.translate(_ESCAPED)}" for test, said in entry.parameters]
     return _FIELD.join(fields)
 
 
 def _read_entry(text: str, last: str) -> Entry:
     head, *fields = text.split(_FIELD)
-    by_mark: dict[str, list[str]] = {">": [], "=": [], "<": [], "#": []}
+    by_mark: dict[str, list[str]] = {">": [], "=": [], "<": [], "#": [], "~": [], "%": []}
     for field in fields:
         by_mark[field[0]].append(_unescape(field[1:]))
     target = by_mark[">"][0] if by_mark[">"] else ""
+    said = by_mark["#"] or by_mark["~"]
     return Entry(
         kind=_KINDS[head[0]],
         target=target + last if target.endswith(".") else target,
@@ -269,8 +273,16 @@ def _read_entry(text: str, last: str) -> Entry:
         bases=tuple(by_mark["<"]),
         open="*" in head,
         gone="!" in head,
-        deprecated=by_mark["#"][0] if by_mark["#"] else None,
+        deprecated=said[0] if said else None,
+        warns=bool(by_mark["#"]),
+        unread="-" in head,
+        parameters=tuple(_parameter(text) for text in by_mark["%"]) if by_mark["%"] else (),
     )
+
+
+def _parameter(text: str) -> DeprecatedParameter:
+    test, _, said = text.partition(_LINE)
+    return DeprecatedParameter(test, said)
 
 
 def _unescape(text: str) -> str:

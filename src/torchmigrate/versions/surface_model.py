@@ -12,6 +12,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 
 class EntryKind(enum.Enum):
@@ -32,18 +33,36 @@ class Status(enum.Enum):
     UNKNOWN = "unknown"  # outside the data, or its parent has names that cannot be read
 
 
+class DeprecatedParameter(NamedTuple):
+    """A parameter of which a function warns where it is given.
+
+    test: when it warns, as Python: a comparison of the parameter with a literal, `reduce is not None`, or the
+        parameter itself or its negation, which are true or false. said: what the library says, as above.
+    """
+
+    test: str
+    said: str
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
     """What a name is in one release.
 
-    target: of an alias, the qualified name that it stands for; it may be of another library.
+    target: of an alias, the qualified name that it stands for; it may be of another library. Of a setting
+        in a configuration module (a value), the setting that it is another name of.
     signatures: of a function, or of a class for its constructor: Python text without annotations and without
         `self`/`cls`, such as "(input, *, dim=None)"; several for overloads; none if it cannot be read.
     bases: of a class, qualified names, in order; a name of another library (or "?") if it is from elsewhere.
+        Of a configuration module, the class that it makes itself an instance of.
     open: a module or class may have more names than are listed (`__getattr__`, a star import of what cannot
         be read, names set in a loop, a base from elsewhere).
     gone: the name is there, but a call only raises, as `torch.symeig` since 2.0: it counts as removed.
-    deprecated: what the library itself says about it, its first sentence; None: not deprecated.
+    deprecated: what the library itself says about it, its first sentence, and the next where that says what
+        to use instead; None: not deprecated.
+    warns: a call (of a module, an import; of a value, looking at it) warns that it is deprecated. Else only
+        the documentation says so.
+    parameters: the deprecated ones of those in the signatures.
+    unread: nothing in the library reads this setting of a configuration module.
     """
 
     kind: EntryKind
@@ -53,6 +72,9 @@ class Entry:
     open: bool = False
     gone: bool = False
     deprecated: str | None = None
+    warns: bool = False
+    parameters: tuple[DeprecatedParameter, ...] = ()
+    unread: bool = False
 
 
 Release = Mapping[str, Entry]  # everything in one release of one library, by qualified name

@@ -15,14 +15,15 @@ def finding_at(
     """What a rule says of the text in `span`; symbol: the qualified name that it stands for."""
     level = severity(rule, file.versions)
     assert level is not None, "rules that say nothing at the target are not run"
+    variables = rule.symbols.get(symbol, {})
     return Finding(
         code=rule.code,
         name=rule.name,
-        message=fill(rule.summary, symbol, {}),
+        message=fill(rule.summary, symbol, variables),
         severity=level,
         start=span[0],
         end=span[1],
-        help=fill(rule.advice, symbol, {}) if rule.advice else None,
+        help=fill(rule.advice, symbol, variables) if rule.advice else None,
         fix=fix,
         url=rule.references[0] if rule.references else None,
         symbol=symbol,

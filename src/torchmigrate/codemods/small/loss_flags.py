@@ -14,11 +14,11 @@ from torchmigrate.rewrite.context import FileContext
 
 def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
     """The findings, without `F.kl_div(x, y, None, None, "sum")`, where None only holds a place."""
-    yield from file.fixes.findings([hit for hit in hits if not _is_default(rule, hit)])
+    yield from file.fixes.findings([hit for hit in hits if not _is_default(hit)])
 
 
-def _is_default(rule: Rule, hit: RuleMatch) -> bool:
+def _is_default(hit: RuleMatch) -> bool:
     """Whether every flag that is given is None."""
-    given = given_by(signature_of(rule, hit.symbol), hit.use)
-    values = [given.expression(name) for name in rule.parameters if given.state(name) == "given"]
+    given = given_by(signature_of(hit.rule, hit.symbol), hit.use)
+    values = [given.expression(name) for name in hit.rule.parameters if given.state(name) == "given"]
     return all(isinstance(value, ast.Constant) and value.value is None for value in values)

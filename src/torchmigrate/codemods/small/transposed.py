@@ -1,4 +1,4 @@
-"""TM054: `x.T` of a tensor whose number of dimensions the file tells, and is not 2.
+"""TM054: `x.T`, `x.mT`, `x.H` and `x.mH` of tensors that, as the file tells, are no matrices.
 
 Most `.T` are on matrices, about which there is nothing to say. The number of dimensions is read from the call
 that makes the tensor; where it is not plain, nothing is found.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.findings import fix_by
@@ -19,9 +20,14 @@ from torchmigrate.rewrite.nodes import suffix_replaced
 from torchmigrate.semantics.facts.file_facts import FileFacts
 from torchmigrate.semantics.model import BindingKind, Scope
 
+_OF_NUMBERS = "2.0"  # since when transposing a tensor without dimensions warns
 _FACTORIES = frozenset("zeros ones empty rand randn".split())
 _SHAPED = frozenset("view reshape permute".split())
 _DEEPEST = 20  # calls and variables on the way
+_OF_BATCHES = ("mT", "mH")
+_CONJUGATES = ("H", "mH")
+# Of all elements, if no dimension is given.
+_REDUCTIONS = frozenset("sum mean prod max min std var norm argmax argmin all any median logsumexp".split())
 _SAME = frozenset("contiguous clone detach float double half long int bool byte cuda cpu".split())
 
 
@@ -33,18 +39,22 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
         if not isinstance(node, ast.Attribute) or not hit.use.sure:
             continue
         rank = _rank(node.value, hit.use.scope, around)
-        if rank is None or rank == 2:
+        if rank is None or rank == 2 or (node.attr in _OF_BATCHES and rank > 2):
             continue
-        if node.attr == "H":  # raises; `mH` is of the last two dimensions, and a vector has none
+        if node.attr != "T" and rank > 0:  # raises; `mH` is of the last two dimensions, and a vector has none
             yield file.fixes.finding(hit, None)
             continue
+        if rank == 0:  # which only warns, and since later
+            hit = replace(hit, rule=hit.rule._replace(deprecated=_OF_NUMBERS, removed=None))
         fix = None
         end, last = file.source.span(node.value)[1], file.source.span(node)[1]
         numbers = [str(number) for number in reversed(range(rank))]
         new = code("$x.permute(*$order)", x=node.value, order=numbers) if rank > 2 else None
-        edit = suffix_replaced(file.source, node.value, end, last, (".", "T"), new)
+        title = f"Replace with `.permute({', '.join(numbers)})`" if new else f"Remove `.{node.attr}`"
+        if node.attr in _CONJUGATES:
+            new, title = code("$x.conj()", x=node.value), "Replace with `.conj()`"
+        edit = suffix_replaced(file.source, node.value, end, last, (".", node.attr), new)
         if not hit.use.in_fstring and edit is not None:
-            title = f"Replace with `.permute({', '.join(numbers)})`" if new else "Remove `.T`"
             fix = fix_by(rule, file, title, edit)
         yield file.fixes.finding(hit, fix)
 
@@ -72,13 +82,29 @@ def _rank(node: ast.expr, scope: Scope, around: FileFacts, depth: int = 0) -> in
         return _sizes(node, 1)
     if owner == "torch" and last == "arange":
         return 1
+    if owner == "torch" and last == "tensor" and node.args:
+        return _nesting(node.args[0])
     if owner != "torch.Tensor" or not isinstance(node.func, ast.Attribute):
         return None
     if last in _SHAPED:
         return _sizes(node, 2)
+    if last in _REDUCTIONS and not node.args and not node.keywords:
+        return 0
     if last in _SAME and not node.args:
         return _rank(node.func.value, scope, around, depth + 1)
     return None
+
+
+def _nesting(node: ast.expr) -> int | None:
+    """How deep the lists are in which a number stands."""
+    if isinstance(node, ast.UnaryOp):
+        node = node.operand
+    if isinstance(node, ast.Constant):
+        return 0 if isinstance(node.value, int | float | complex) else None
+    if not isinstance(node, ast.List | ast.Tuple) or not node.elts:
+        return None
+    inner = _nesting(node.elts[0])
+    return None if inner is None else inner + 1
 
 
 def _sizes(node: ast.Call, least: int) -> int | None:

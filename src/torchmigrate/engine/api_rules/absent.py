@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from torchmigrate.catalogue.codes import NEEDS_NEWER, REMOVED_API, UNKNOWN_API
 from torchmigrate.engine.api_rules import suggest
-from torchmigrate.engine.api_rules.api import Api
+from torchmigrate.engine.api_rules.api import Api, config_module
 from torchmigrate.engine.api_rules.places import (
     NAME_ERRORS,
     Surrounding,
@@ -73,8 +73,10 @@ class AbsentNames:
 
     def _is_elsewhere(self, use: Use, prefix: str, base: str) -> bool:
         """Whether what is missing is said at an import, or not at all since the file puts it there."""
-        if len(prefix) <= len(base) or self.surrounding.patches(prefix) or self.surrounding.may_create(use):
+        if len(prefix) <= len(base) or self.surrounding.may_create(use):
             return True
+        if self.surrounding.patches(prefix) and config_module(self.api, prefix) is None:
+            return True  # of a configuration module, it cannot
         if use.role is not Role.IMPORT and self.surrounding.imports(prefix):
             return True
         if imports_from(use, prefix):

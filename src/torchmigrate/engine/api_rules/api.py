@@ -9,6 +9,7 @@ from torchmigrate.versions.surface import Surface, surface_of
 from torchmigrate.versions.surface_model import EntryKind, Status
 
 Version = tuple[int, ...]
+_CONFIG_CLASS = ".ConfigModule"  # what a configuration module makes itself an instance of
 Signatures = tuple[Signature, ...]  # of all overloads; empty: not known
 
 
@@ -54,6 +55,8 @@ class Point:
             end = name.find(".", end + 1)
             prefix = name if end < 0 else name[:end]
             status = surface.status(prefix, version)
+            if status is Status.ABSENT and end >= 0 and surface.entry(prefix, version) is not None:
+                return None  # a function that only raises is there: who reads an attribute of it finds that
             if status is not Status.PRESENT:
                 owner = surface.definition(prefix.rpartition(".")[0], version) or ""
                 compiled = owner.startswith("torch._C.")  # its stub need not have everything
@@ -107,6 +110,29 @@ class Api:
             return None
         floor = self.floor.version(name)
         return min((start for start, _ in surface.spans(name) if start > floor), default=None)
+
+
+def config_module(api: Api, name: str) -> str | None:
+    """The configuration module that a name is in, or is, if it is one at either end of the range."""
+    points = [api.target] if api.floor is None else [api.target, api.floor]
+    end = name.find("config")
+    while end >= 0:
+        end = name.find(".", end)
+        prefix = name if end < 0 else name[:end]
+        if prefix.endswith("config") and any(_is_config(prefix, point) for point in points):
+            return prefix
+        end = name.find("config", end) if end >= 0 else -1
+    return None
+
+
+def _is_config(name: str, point: Point) -> bool:
+    surface = surface_of(name)
+    entry = surface.entry(name, point.version(name)) if surface is not None else None
+    return (
+        entry is not None
+        and entry.kind is EntryKind.MODULE
+        and any(base.endswith(_CONFIG_CLASS) for base in entry.bases)
+    )
 
 
 def signatures(surface: Surface, name: str, version: Version) -> Signatures:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator, Sequence
 
-from torchmigrate.catalogue.codes import MOVED_ARGUMENT, NEEDS_NEWER, REMOVED_PARAMETER
+from torchmigrate.catalogue.codes import MOVED_ARGUMENT, NEEDS_NEWER, REMOVED_PARAMETER, UNKNOWN_API
 from torchmigrate.engine.api_rules.api import Api, signatures
 from torchmigrate.engine.api_rules.functions import Function, Move
-from torchmigrate.engine.api_rules.places import ARGUMENT_ERRORS, Surrounding, is_handled_at
+from torchmigrate.engine.api_rules.places import ARGUMENT_ERRORS, INIT, Surrounding, is_handled_at
 from torchmigrate.engine.api_rules.wording import finding, lacking, library_of, needs, release
 from torchmigrate.findings import Finding, Reason, Severity, Timeline
 from torchmigrate.match.signature import Parameter
@@ -18,6 +18,9 @@ from torchmigrate.versions.surface import Surface, surface_of
 
 # Their compiled functions have no stubs: what they take is read from docstrings, which leave old forms out.
 _DOCUMENTED = frozenset(["torch.fft", "torch.linalg", "torch.nested", "torch.sparse", "torch.special"])
+
+# Names of numpy that compiled functions take in the place of their own, which no stub has.
+_OF_NUMPY = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x1": "input", "x2": "other"}
 
 
 class Functions:
@@ -66,7 +69,9 @@ class Arguments:
         call = use.call
         if call is None or use.in_string or use.in_fstring:
             return
-        function = self.functions.get(name)
+        owner, _, last = name.rpartition(".")
+        constructs = last == INIT  # `super().__init__(...)` takes what the class does
+        function = self.functions.get(owner if constructs else name)
         if function is None:
             return
         for keyword in call.keywords:
@@ -76,7 +81,7 @@ class Arguments:
                 yield from self._removed_keyword(use, function, keyword, keyword.arg)
             elif self.api.minimum is not None:
                 yield from self._new_keyword(use, function, keyword, keyword.arg)
-        given = call.args
+        given = call.args[1:] if constructs and not use.method else call.args  # `Base.__init__(self, ...)`
         too_many = function.most is not None and len(given) > function.most
         if given and (too_many or function.moves):
             if any(isinstance(item, ast.Starred) for item in given) or (
@@ -91,10 +96,13 @@ class Arguments:
     def _removed_keyword(
         self, use: Use, function: Function, node: ast.keyword, keyword: str
     ) -> Iterator[Finding]:
-        if REMOVED_PARAMETER not in self.codes or function.takes_any:
+        if function.takes_any or self._is_settled(use, function.name, keyword):
             return
         since = function.dropped(keyword)
-        if since is None or self._is_settled(use, function.name, keyword):
+        if since is None:
+            yield from self._unknown_keyword(function, node, keyword)
+            return
+        if REMOVED_PARAMETER not in self.codes:
             return
         yield self._finding(
             REMOVED_PARAMETER,
@@ -102,6 +110,22 @@ class Arguments:
             f"`{function.name}` takes no `{keyword}` since {release(function.name, since)}",
             node,
             Timeline(library_of(function.name), removed=show_version(since)),
+        )
+
+    def _unknown_keyword(self, function: Function, node: ast.keyword, keyword: str) -> Iterator[Finding]:
+        if UNKNOWN_API not in self.codes or not function.never_took(keyword):
+            return
+        if _OF_NUMPY.get(keyword) in function.keywords:
+            return
+        library = library_of(function.name)
+        first, last = (show_version(version) for version in (function.history[0][0], function.history[-1][0]))
+        yield self._finding(
+            UNKNOWN_API,
+            function.name,
+            f"`{function.name}` takes no `{keyword}` in any release of {library} from {first} to {last}",
+            node,
+            Timeline(library),
+            "look the parameter up in the documentation",
         )
 
     def _too_many(self, use: Use, function: Function, given: Sequence[ast.expr]) -> Iterator[Finding]:

@@ -7,13 +7,15 @@ import re
 from collections.abc import Collection
 from pathlib import Path
 
-from torchmigrate.catalogue.codes import NEEDS_NEWER, OF_API
+from torchmigrate.catalogue.codes import DEPRECATED_API, DOCUMENTED_DEPRECATION, NEEDS_NEWER, OF_API
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.engine.api_rules.absent import AbsentNames
 from torchmigrate.engine.api_rules.api import Api
 from torchmigrate.engine.api_rules.arguments import Arguments, Functions
+from torchmigrate.engine.api_rules.deprecated import DeprecatedNames
 from torchmigrate.engine.api_rules.own import held_libraries
-from torchmigrate.engine.api_rules.places import Surrounding, name_of
+from torchmigrate.engine.api_rules.places import Surrounding, calls_constructor, is_load, name_of
+from torchmigrate.engine.api_rules.settings import TAKE_SETTINGS, Settings
 from torchmigrate.files.paths import entries
 from torchmigrate.findings import Finding
 from torchmigrate.match.rule_matches import RuleMatcher, about_arguments
@@ -69,16 +71,29 @@ class ApiFinder:
         surrounding = Surrounding(names, source)
         absent = AbsentNames(self.api, codes, self._owns, surrounding)
         arguments = Arguments(self.functions, codes, self._owns_parameter, surrounding)
+        deprecated = (
+            DeprecatedNames(self.functions, codes, self._owns, self._owns_parameter, surrounding)
+            if codes & {DEPRECATED_API, DOCUMENTED_DEPRECATION}
+            else None
+        )
+        settings = Settings(self.api, codes, self._owns, deprecated, surrounding)
         found: list[Finding] = []
         for use in names.uses:
             name = name_of(use)
             if name is None or id(use) in reported or name.partition(".")[0] in own:
                 continue
-            missing = absent.look(use, name)
+            if not use.method and ("config" in name or name in TAKE_SETTINGS):
+                found.extend(settings.look(use, name))
+            if not is_load(use):
+                continue
+            missing = None if calls_constructor(use) else absent.look(use, name)
             if missing is not None:
                 found.append(missing)
-            elif use.call is not None and use.role is not Role.STRING and use.sure:
+                continue
+            if use.call is not None and use.role is not Role.STRING and use.sure:
                 found.extend(arguments.look(use, name))
+            if deprecated is not None:
+                found.extend(deprecated.look(use, name))
         return found
 
     def _owns(self, name: str) -> bool:

@@ -68,6 +68,11 @@ class Function:
         """The release since which it no longer takes a keyword; None: it never did."""
         return _last(self._certain, lambda one: named(one, keyword))
 
+    def never_took(self, keyword: str) -> bool:
+        """Whether no release takes a keyword, all of whose forms are known: neither by name nor by `**`."""
+        every = [one for _, then in self.history for one in then]
+        return not any(one.keywords is not None or keyword in one.by_name for one in every)
+
     def narrowed(self, count: int) -> Version | None:
         """The release since which it no longer takes so many positional arguments; None: it never did."""
         return _last(self._certain, lambda one: one.variadic is None and len(one.positional) >= count)

@@ -19,24 +19,34 @@ NAME_ERRORS = frozenset(
     ["ImportError", "ModuleNotFoundError", "AttributeError", "NameError", "Exception", "BaseException"]
 )
 _PARAMETERS = re.compile(r"signature|param|args|argspec|varnames")
+INIT = "__init__"
+_CATCHING = frozenset("catch_warnings warns deprecated_call assertWarns assertWarnsRegex".split())
 _WHOLE = (Role.IMPORT, Role.STRING)  # where names are written from their first part on
 ARGUMENT_ERRORS = frozenset(["TypeError", "Exception", "BaseException"])
 
 
 def name_of(use: Use) -> str | None:
-    """The one library name that a use surely is; None where it may be something else, or is no load."""
+    """The one library name that a use surely is; None where it may be something else."""
     if len(use.candidates) != 1:
         return None
     (name,) = use.candidates
     if use.binding is not None and use.binding.type_checking:
         return None
-    if isinstance(use.node, ast.Attribute) and not isinstance(use.node.ctx, ast.Load):
-        return None
     if use.method:
-        return name if use.sure and name.startswith(f"{TENSOR}.") else None
+        return name if use.sure and (name.startswith(f"{TENSOR}.") or calls_constructor(use)) else None
     if use.role in _WHOLE or (use.via is Via.GETATTR and isinstance(use.node, ast.Call)):
         return name
     return name if use.sure else None
+
+
+def calls_constructor(use: Use) -> bool:
+    """Whether a use is `super().__init__`, or that of another object."""
+    return use.method and use.attribute_path == INIT
+
+
+def is_load(use: Use) -> bool:
+    """Whether a use is looked at, not set or deleted."""
+    return not isinstance(use.node, ast.Attribute) or isinstance(use.node.ctx, ast.Load)
 
 
 def base_of(use: Use, name: str) -> str:
@@ -131,6 +141,17 @@ class Surrounding:
             inner = outer
         return False
 
+    def catches_warnings(self, use: Use) -> bool:
+        """Whether a use stands where its warnings are caught: `with warnings.catch_warnings():`."""
+        inner: ast.AST = use.statement
+        parents = self.names.parents
+        while True:
+            if isinstance(inner, ast.With | ast.AsyncWith) and any(map(_is_catching, inner.items)):
+                return True
+            if inner not in parents or isinstance(inner, ast.ClassDef | ast.Module):
+                return False
+            inner = parents[inner]
+
     # ---- places --------------------------------------------------------------------------------------
 
     def span(self, use: Use, name: str, prefix: str) -> tuple[int, int]:
@@ -174,6 +195,14 @@ def imports_from(use: Use, prefix: str) -> bool:
         and use.role is Role.IMPORT
         and f"{statement.module}.".startswith(f"{prefix}.")
     )
+
+
+def _is_catching(item: ast.withitem) -> bool:
+    """`warnings.catch_warnings()`, `pytest.warns(...)`, `self.assertWarns(...)`."""
+    call = item.context_expr
+    function = call.func if isinstance(call, ast.Call) else None
+    word = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+    return word in _CATCHING
 
 
 def _is_flag(test: ast.expr) -> bool:

@@ -32,6 +32,20 @@ def same_name(api: Api, name: str) -> str | None:
     return like[0]  # the shortest comes first
 
 
+def same_setting(api: Api, name: str) -> str | None:
+    """The one setting of another configuration module that has the same name at the target."""
+    surface = surface_of(name)
+    if surface is None:
+        return None
+    version = api.target.version(name)
+    found = [
+        other
+        for other in surface.names_ending(name.rpartition(".")[2], version, hidden=True)
+        if other != name and ".config." in other.replace("._config.", ".config.")
+    ]
+    return found[0] if len(found) == 1 else None
+
+
 def nearest(api: Api, name: str) -> str | None:
     """The name in the same module or class that is spelt most like this one."""
     import difflib

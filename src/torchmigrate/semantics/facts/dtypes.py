@@ -19,7 +19,7 @@ from torchmigrate.source.trees import walk
 TENSOR, NUMBER, INTEGER, SPARSE = "tensor", "number", "integer", "sparse"
 INTEGERS = frozenset(["uint8", "int8", "int16", "int32", "int64"])
 KINDS = frozenset(
-    [TENSOR, NUMBER, INTEGER, SPARSE, "bool", "floating", "bfloat16", *INTEGERS]
+    [TENSOR, NUMBER, INTEGER, SPARSE, "bool", "floating", "bfloat16", "complex", *INTEGERS]
 )  # "integer" is any of INTEGERS; what is "bfloat16" is "floating" too
 
 _DTYPES = {
@@ -28,6 +28,8 @@ _DTYPES = {
     "double": "floating", "float64": "floating", "half": "floating", "float16": "floating",
     "bfloat16": "bfloat16", "Byte": "uint8", "Char": "int8", "Short": "int16", "Int": "int32",
     "Long": "int64", "Bool": "bool", "Float": "floating", "Double": "floating", "Half": "floating",
+    "complex32": "complex", "chalf": "complex", "complex64": "complex", "cfloat": "complex",
+    "complex128": "complex", "cdouble": "complex",
 }  # fmt: skip
 # Methods without arguments that only tensors have; of any object, since it must be one.
 _CASTS = {"byte": "uint8", "char": "int8", "short": "int16", "int": "int32", "long": "int64"} | {
@@ -41,6 +43,11 @@ _INDICES = frozenset("argmax argmin argsort randint randperm nonzero bincount se
 _KEEP = frozenset(
     "view reshape unsqueeze squeeze t transpose permute expand expand_as repeat contiguous clone detach cpu "
     "cuda flatten index_select narrow masked_select flip roll view_as requires_grad_ pin_memory abs".split()
+)
+# What these give is complex, whatever they are given.
+_COMPLEX = frozenset(
+    [f"torch.fft.{name}" for name in "fft ifft rfft ihfft fft2 ifft2 rfft2 fftn ifftn rfftn".split()]
+    + ["torch.complex", "torch.polar", "torch.view_as_complex"]
 )
 _LIKE = frozenset("zeros_like ones_like empty_like full_like new_zeros new_ones new_empty".split())
 _DEEPEST = 12
@@ -161,10 +168,13 @@ class ValueFacts:
         if last in _INDICES:
             return "int64"
         if last in _KEEP or last in _LIKE:
-            return self.dtype(receiver, scope, depth + 1)
+            kept = self.dtype(receiver, scope, depth + 1)
+            return "floating" if last == "abs" and kept == "complex" else kept
         return None
 
     def _made(self, node: ast.Call, name: str, last: str, scope: Scope, depth: int) -> str | None:
+        if name in _COMPLEX:
+            return "complex"
         if name in ("torch.zeros", "torch.ones", "torch.empty", "torch.rand", "torch.randn"):
             return "floating"
         if last in _INDICES and name == f"torch.{last}":
@@ -197,11 +207,15 @@ class ValueFacts:
     def _combined(self, node: ast.BinOp, scope: Scope, depth: int) -> str | None:
         one, other = (self.dtype(side, scope, depth + 1) for side in (node.left, node.right))
         if isinstance(node.op, ast.Div):
+            if "complex" in (one, other):
+                return "complex"
             return "floating" if one and other else None
         if one is not None and other is not None:
             both = {one, other}
             if len(both) == 1:
                 return one
+            if "complex" in both:
+                return "complex"
             if both == {"bfloat16", "floating"}:
                 return "floating"
             return "uint8" if both == {"bool", "uint8"} else None

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
-from torchmigrate.semantics.values.objects import FUNCTION, MODULE, TENSOR
+from torchmigrate.semantics.values import by_arguments
+from torchmigrate.semantics.values.objects import FUNCTION, MODULE, OPTIMIZER, TENSOR
 
 EVENT = "torch.autograd.profiler_util.FunctionEventAvg"
 
@@ -34,6 +33,8 @@ ONLY = dict.fromkeys(
         "scatter_",
         "symeig",
         "refine_names",
+        "floor_divide",
+        "floor_divide_",
     ),
     TENSOR,
 ) | {
@@ -52,8 +53,31 @@ ONLY_ATTRIBUTES = frozenset(  # that are not called
     "saved_variables cummulative_sizes cuda_time_total self_cuda_time_total cuda_time_total_str "
     "self_cuda_time_total_str self_cuda_memory_usage".split()
 )
-# What subclasses call by `super().__init__(...)`, of classes that take other arguments now.
-CONSTRUCTORS = re.compile(r"torch\.(?:utils\.data\.(?:sampler\.)?Sampler|optim\.lr_scheduler\.\w+)\.__init__")
+# Methods without which no object of a model or optimizer gets by, and what has them: what they give is known.
+GIVING = {
+    "named_parameters": MODULE,
+    "named_buffers": MODULE,
+    "named_modules": MODULE,
+    "named_children": MODULE,
+    "parameters": MODULE,
+    "buffers": MODULE,
+    "modules": MODULE,
+    "children": MODULE,
+    "param_groups": OPTIMIZER,
+}
+GIVING_ATTRIBUTES = frozenset(["param_groups"])  # that are not called
+# Methods that only tensors have: who calls one on a name knows that it holds one.
+TELLING = frozenset(
+    """
+    addmm_ baddbmm bernoulli_ bmm clamp_ clamp_max clamp_min div_ exp_ expand_as exponential_ index_add
+    index_add_ index_copy_ index_fill index_fill_ index_put_ index_select log_ log_softmax logsumexp
+    masked_fill masked_fill_ masked_scatter masked_scatter_ masked_select mul_ narrow neg_ new_empty new_full
+    new_ones new_tensor new_zeros normal_ pow_ repeat_interleave scatter_add scatter_add_ sqrt_ squeeze_ t_
+    transpose_ type_as unbind uniform_ unsqueeze unsqueeze_ view_as
+    """.split()
+)
+# Classes of which calling an object is a use of `CLASS.__call__`.
+CALLED = frozenset(["torch.export.ExportedProgram"])
 # Names that exist on nothing else in common use: a "maybe" is enough to report them.
 DISTINCTIVE_METHODS = frozenset(ONLY) | frozenset(
     "gels cholesky_solve cholesky_inverse orgqr ormqr geqrf requires_grad_ is_ort "
@@ -64,14 +88,17 @@ OF_STAND_INS = frozenset("names has_names rename rename_ refine_names align_to a
 # Methods by which what `storage()` gave is known for the storage of a tensor.
 OF_STORAGES = frozenset(["resize_", "data_ptr", "is_shared", "is_pinned", "share_memory_"])
 # Names that say something of an object of which nothing else is known.
-NAMED = OF_STORAGES.union(ONLY)
+NAMED = OF_STORAGES.union(ONLY, GIVING, TELLING, by_arguments.NAMES)
 # Attributes that are often passed through (`x.grad.norm()`), and of which there is nothing to say.
 ORDINARY = frozenset("shape device dtype grad weight bias is_cuda requires_grad".split())
-# Names that lazy matrices have too, as those of gpytorch do.
-LAZY = frozenset(["symeig"])
+# Names that lazy matrices have too, as those of gpytorch do, and those of algebra.
+LAZY = frozenset(["symeig"]) | by_arguments.NAMES
+# Libraries with matrices of that kind, or with exact ones.
+MATRICES = frozenset("gpytorch linear_operator sympy mpmath sage galois flint sksparse".split())
 # Other libraries whose tensors, or dicts of tensors, have the same methods.
 LOOKALIKES = frozenset("paddle mindspore oneflow jittor megengine mxnet tensordict torchrl".split())
 # Names by which functions receive a whole library, whose functions are called as methods of tensors are.
 MODULES_AS_OBJECTS = frozenset(
-    "torch th np numpy jnp xp xnp lib linalg lax backend functional nd ops module mod namespace".split()
+    "torch th np numpy jnp xp xnp cp cupy lib linalg la fft blas lapack lax backend functional nd ops module "
+    "mod namespace".split()
 ) | {"F", "K", "B"}

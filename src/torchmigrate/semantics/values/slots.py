@@ -254,6 +254,8 @@ class Frame:
     marks: tuple[Formula, ...] = ()  # under which tests the functions run that are defined here
     marks_outside: tuple[Formula, ...] = ()  # those without what `pytestmark` says here
     stored: frozenset[str] = frozenset()  # attributes of `self` that it sets; `env` holds them as "self.NAME"
+    returned: Value = NOTHING  # what the statements of a function that were walked return
+    yields: bool = False  # it is a generator
 
 
 @dataclass(slots=True)
@@ -268,3 +270,4 @@ class Deferred:
     conditional: bool
     local: set[str]  # names that the body binds, and `name.attribute` for attributes that it sets
     tests: dict[str, Value]  # parameters whose default is a test of versions or names: what that says
+    waits: bool = False  # for its turn: it cannot be walked when it is called

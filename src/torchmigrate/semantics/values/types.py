@@ -37,6 +37,8 @@ A_NUMBER: Value = (NUMBER,)
 MAYBE_TENSOR = Instance(TENSOR, False)
 MAYBE, STATED, SURE = 1, 2, 3  # how far it is known that something is a tensor, see `level`
 _NAMED_TENSORS = Items((((Items(((OPAQUE,), (Instance(TENSOR),)))),),), many=True)
+# What a loader gives: a tuple, a list or a dict, as a rule of tensors.
+_BATCH: Value = (Items(((Instance(TENSOR, False, stated=True),),), many=True),)
 _NAMED_MODULES = Items((((Items(((OPAQUE,), (Instance(MODULE),)))),),), many=True)
 
 # Not annotated in torch/nn/functional.py, or no longer there.
@@ -115,6 +117,7 @@ _SELF_METHODS = frozenset(
     "cuda cpu xpu to float double half bfloat16 type train eval apply requires_grad_ share_memory to_empty "
     "to_memory_format compile".split()
 )
+_EXPORTED = "torch.export.ExportedProgram"
 _PACKED = "torch.nn.utils.rnn.PackedSequence"
 _EVENT = "torch.autograd.profiler_util.FunctionEvent"
 # Classes with names in small letters.
@@ -127,6 +130,11 @@ _RESULTS: dict[str, Candidate] = {
     "torchvision.transforms.functional.pil_to_tensor": Instance(TENSOR),
     "torchvision.utils.make_grid": Instance(TENSOR),
     "torchvision.io.read_image": Instance(TENSOR),
+    **dict.fromkeys(
+        ("torch.export.export", "torch.export.export_for_training", "torch.export.load"), Instance(_EXPORTED)
+    ),
+    f"{_EXPORTED}.run_decompositions": Instance(_EXPORTED),
+    f"{_EXPORTED}.module": Instance(MODULE),
     "torchaudio.load": Items(((Instance(TENSOR),), (NUMBER,))),
     "torch.cuda.GreenContext.create": Instance("torch.cuda.GreenContext"),
     "torch.cuda.green_contexts.GreenContext.create": Instance("torch.cuda.GreenContext"),
@@ -203,6 +211,8 @@ def _method(owner: str, method: str) -> Candidate:
             return Instance(f"tuple[{MODULE}]")
         if method in ("named_modules", "named_children"):
             return _NAMED_MODULES
+        if method == "forward":
+            return object_call(owner, True)
         if method == "state_dict":
             return Items(((MAYBE_TENSOR,),), many=True, keyed=True)
     elif is_a(owner, DISTRIBUTION) and method in _DRAWS:
@@ -311,7 +321,7 @@ def element(item: Candidate, sure: bool = True) -> Value:
         if "." not in cls:
             return (OPAQUE,)
         if is_a(cls, LOADER):
-            return (MAYBE_TENSOR,)
+            return _BATCH
         if cls in ("torch.nn.ModuleList", "torch.nn.Sequential", "torch.nn.ModuleDict"):
             return (Instance(MODULE, sure),)
         if cls in ("torch.nn.ParameterList", "torch.nn.ParameterDict"):
@@ -370,6 +380,6 @@ def of_annotation(name: str) -> Candidate:
     name = library_base(name)
     root, _, rest = name.partition(".")
     last = rest.rpartition(".")[2].lstrip("_")
-    if root == "torch" and (last[:1].isupper() or rest == "device"):
+    if root == "torch" and (last[:1].isupper() or rest == "device" or name in _PROFILERS):
         return Instance(name)
     return Instance(name) if name in _PROFILERS or _is_object(name, last) else OPAQUE

@@ -1,4 +1,4 @@
-"""What annotations promise: of parameters, variables, and results of the file's own functions."""
+"""What annotations promise: of parameters, variables and results."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ast
 
 from torchmigrate.semantics.model import ANNOTATION, Const, Instance, Items, Local, QualifiedName, Value
 from torchmigrate.semantics.values import types
-from torchmigrate.semantics.values.slots import UNKNOWN, join_values, stated, unsure
+from torchmigrate.semantics.values.slots import UNKNOWN, join_values, stated
 from torchmigrate.semantics.walk.lookups import Lookups
 from torchmigrate.semantics.walk.state import State
 
@@ -19,11 +19,6 @@ _MAPPINGS = frozenset(
     ["Dict", "dict", "Mapping", "MutableMapping", "OrderedDict", "defaultdict", "DefaultDict"]
 )
 _TRANSPARENT = frozenset(["Final", "ClassVar", "Annotated", "Required", "NotRequired"])
-# Decorators that leave alone what a function returns; those of libraries do too.
-_HARMLESS = frozenset(
-    "staticmethod classmethod abstractmethod property cached_property lazy_property lru_cache cache wraps "
-    "override final overload".split()
-)
 
 
 class Annotations:
@@ -114,31 +109,6 @@ class Annotations:
                 return _items([self.promise(part) for part in parts])
             return _items([self.promise(parts[0])], many=True)
         return UNKNOWN
-
-    def returned(self, node: ast.AST) -> Value:
-        """What a call of a function of this file gives: what it says."""
-        state = self.state
-        if not isinstance(node, ast.FunctionDef) or node.returns is None:
-            return UNKNOWN
-        value = state.returns.get(node)
-        if value is None:
-            value = stated(self.promise(node.returns))
-            if not all(map(self._is_harmless, node.decorator_list)):
-                value = unsure(value)
-            state.returns[node] = value
-        return value
-
-    def _is_harmless(self, mark: ast.expr) -> bool:
-        func = mark.func if isinstance(mark, ast.Call) else mark
-        name = func.id if isinstance(func, ast.Name) else func.attr if isinstance(func, ast.Attribute) else ""
-        if name in _HARMLESS:
-            return True
-        value = self.lookups.peek(func)
-        return (
-            len(value) == 1
-            and isinstance(value[0], QualifiedName)
-            and value[0].name.partition(".")[0] in self.state.roots
-        )
 
 
 def _is_dots(node: ast.expr) -> bool:

@@ -71,7 +71,7 @@ class Blocks:
             ast.AnnAssign: statements.visit_ann_assign,
             ast.Delete: statements.visit_delete,
             ast.Assert: statements.visit_assert,
-            ast.Return: statements.leave,
+            ast.Return: statements.visit_return,
             ast.Raise: statements.leave,
             ast.Break: statements.leave,
             ast.Continue: statements.leave,

@@ -11,10 +11,11 @@ from torchmigrate.semantics.values.objects import MODULE, TENSOR, is_a
 from torchmigrate.semantics.values.slots import UNKNOWN, believed, join_values, stated, unsure
 from torchmigrate.semantics.values.types import TENSORS
 from torchmigrate.semantics.walk.annotations import Annotations
+from torchmigrate.semantics.walk.results import Results
 from torchmigrate.semantics.walk.state import State
 
 REGISTERS = frozenset(["register_buffer", "register_parameter", "add_module", "register_module"])
-PLAIN_CALLS = frozenset("enumerate zip iter next list tuple reversed sorted super".split())
+PLAIN_CALLS = frozenset("enumerate filter zip iter next list tuple reversed sorted super".split())
 # Functions that give back their first argument, or one like it.
 _PASSING = frozenset(
     """
@@ -30,11 +31,12 @@ _PASSING = frozenset(
 class Calls:
     """Evaluates what calls give, once their function and arguments have been walked."""
 
-    __slots__ = ("annotations", "state")
+    __slots__ = ("annotations", "results", "state")
 
-    def __init__(self, state: State, annotations: Annotations) -> None:
+    def __init__(self, state: State, annotations: Annotations, results: Results) -> None:
         self.state = state
         self.annotations = annotations
+        self.results = results
 
     def call_value(self, node: ast.Call, callee: Value, values: list[Value]) -> Value:
         """What calling something known gives. values: of the positional arguments."""
@@ -53,7 +55,7 @@ class Calls:
         if isinstance(item, Local):
             if isinstance(item.node, ast.ClassDef):
                 return self.annotations.made(item)
-            return self.annotations.returned(item.node)
+            return self.results.returned(item.node)
         return UNKNOWN
 
     def _library_call(self, item: QualifiedName, node: ast.Call, values: list[Value]) -> Value:
@@ -121,7 +123,7 @@ class Calls:
             parts = tuple(map(types.elements, values))
             known = any(part is not UNKNOWN and part != UNKNOWN for part in parts)
             return (Items(((Items(parts),),), many=True),) if known else UNKNOWN
-        each = types.elements(values[0])
+        each = types.elements(values[-1] if name == "filter" else values[0])
         if each == UNKNOWN:
             return UNKNOWN
         if name == "next":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from torchmigrate.semantics.model import (
+    OPAQUE,
     REFERENCE,
     VIA_IMPORT,
     VIA_METHOD,
@@ -17,14 +18,25 @@ from torchmigrate.semantics.model import (
     Value,
     Via,
 )
-from torchmigrate.semantics.values import distinctive
-from torchmigrate.semantics.values.slots import NOTHING, UNKNOWN
+from torchmigrate.semantics.values import by_arguments, distinctive, types
+from torchmigrate.semantics.values.objects import TENSOR
+from torchmigrate.semantics.values.slots import NOTHING, UNKNOWN, stated
 from torchmigrate.semantics.walk.lookups import Lookups
 from torchmigrate.semantics.walk.members import Members
 from torchmigrate.semantics.walk.state import State
 from torchmigrate.semantics.walk.uses import Uses
 
 _NONE = Const(None)
+
+
+def _is_open(value: Value) -> bool:
+    """Whether a value may be a tensor, and nothing else that is known."""
+    if value is UNKNOWN:
+        return True
+    return all(
+        item is OPAQUE or (item.__class__ is Instance and item.cls == TENSOR and not item.sure)
+        for item in value
+    )
 
 
 class Chains:
@@ -78,11 +90,11 @@ class Chains:
     ) -> Value:
         """The value of a chain whose first part, `base`, holds `value`; the last of `attrs` comes first."""
         state = self.state
+        if len(attrs) == 1 and attrs[0] in distinctive.TELLING and call is not None and _is_open(value):
+            value = self._told(base, value, bindings)
         if value is UNKNOWN:
-            if attrs and attrs[0] in distinctive.ONLY and state.imports_torch:
-                self.members.record_only(node, attrs[0], role, call, decorates, bindings)
-            elif len(attrs) == 1 and attrs[0] in distinctive.OF_STORAGES and state.imports_torch:
-                self.members.record_storage(node)
+            if attrs and state.imports_torch:
+                return self._of_unknown(node, attrs, role, call, decorates, bindings)
             return UNKNOWN
         for binding in bindings:
             if binding.target is not None:
@@ -110,6 +122,48 @@ class Chains:
         attrs.reverse()
         value = self.members.follow(node, value, attrs, role, call, decorates, bindings)
         self.uses.mention(value)
+        return value
+
+    def _of_unknown(
+        self,
+        node: ast.expr,
+        attrs: list[str],
+        role: Role,
+        call: ast.Call | None,
+        decorates: ast.AST | None,
+        bindings: tuple[Binding, ...],
+    ) -> Value:
+        """What the last attribute says, by its name, of an object of which nothing is known."""
+        last = attrs[0]
+        if last in distinctive.ONLY or last in by_arguments.NAMES:
+            self.members.record_only(node, last, role, call, decorates, bindings)
+        elif len(attrs) == 1 and last in distinctive.OF_STORAGES:
+            self.members.record_storage(node)
+        cls = distinctive.GIVING.get(last)
+        if cls is None or self.state.lookalikes or (call is None) != (last in distinctive.GIVING_ATTRIBUTES):
+            return UNKNOWN
+        return stated((types.attribute(cls, last, True),))
+
+    def _told(self, base: ast.expr, value: Value, bindings: tuple[Binding, ...]) -> Value:
+        """What a name holds, one of whose methods only tensors have; it holds that from here on.
+
+        Not where the call may be the one that a test has let through, of several kinds of objects.
+        """
+        state = self.state
+        if (
+            not isinstance(base, ast.Name)
+            or not state.imports_torch
+            or state.uncertain
+            or state.lookalikes
+            or state.lazy
+            or any(binding.is_import for binding in bindings)
+        ):
+            return value
+        name = base.id
+        frame = state.frame
+        if name in frame.env and name != frame.self_name:
+            value = (Instance(TENSOR),)
+            frame.env[name] = (value, bindings)
         return value
 
     def _library_chain(

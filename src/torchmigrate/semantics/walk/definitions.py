@@ -14,6 +14,7 @@ from torchmigrate.semantics.model import (
     OTHER,
     PARAMETER,
     BindingKind,
+    Const,
     Flag,
     Guards,
     Instance,
@@ -27,7 +28,7 @@ from torchmigrate.semantics.model import (
 from torchmigrate.semantics.values import types
 from torchmigrate.semantics.values.classes import ClassInfo, as_attribute
 from torchmigrate.semantics.values.objects import FUNCTION, MODULE, TENSOR
-from torchmigrate.semantics.values.slots import UNKNOWN, Deferred, Env, Frame, stated
+from torchmigrate.semantics.values.slots import UNKNOWN, Deferred, Env, Frame, join_values, stated
 from torchmigrate.semantics.walk.annotations import Annotations
 from torchmigrate.semantics.walk.assignments import Assignments
 from torchmigrate.semantics.walk.bindings import Bindings
@@ -38,6 +39,7 @@ from torchmigrate.semantics.walk.lookups import Lookups
 from torchmigrate.semantics.walk.state import State
 from torchmigrate.semantics.walk.tests import Tests
 
+_NONE: Value = (Const(None),)
 # Static methods of an autograd function of which the first parameter is the context.
 _OF_CONTEXT = ("forward", "backward", "setup_context", "vjp", "jvp")
 # Methods that run before the others, so that what they put on `self` is there.
@@ -117,12 +119,14 @@ class Definitions:
             local |= walrus_names(node)
         guards = under(marks, state.guards)
         inner = Deferred(node, frame, guards, state.guards, owner, state.conditional > 0, local, tests)
+        state.waiting[node] = inner
         self.bindings.bind(node.name, (Local(node.name, node),), BindingKind.DEFINITION, node)
         holder, self_name = self._self_of(inner)
         if holder is not None and self_name is not None:
             for name in stored_names(local, f"{self_name}."):
                 holder.pending[name] = holder.pending.get(name, 0) + 1
         if owner is not None and node.name in SETUP:
+            state.setups += 1
             state.queue.appendleft(inner)  # what it puts on `self` is known before the other methods
         else:
             state.queue.append(inner)
@@ -142,6 +146,7 @@ class Definitions:
     def visit_body(self, item: Deferred) -> None:
         state = self.state
         node, parent = item.node, item.parent
+        del state.waiting[node]
         scope = Scope("function", node, parent.scope)
         state.scopes.append(scope)
         frame = Frame(scope, Env(), parent, frozenset(item.local), live=False)
@@ -176,14 +181,22 @@ class Definitions:
             self.bindings.bind(name, value, PARAMETER, argument)
         owner, self_name = frame.owner, frame.self_name
         if owner is None or self_name is None:
-            state.visit_block(node.body)
+            self._finish(node, frame)
             return
         frame.stored = frozenset(stored_names(item.local, f"{self_name}."))
         for name in frame.stored:
             frame.env[f"{self_name}.{name}"] = (owner.find(name) or UNKNOWN, ())
-        state.visit_block(node.body)
+        self._finish(node, frame)
         for name in frame.stored:
             owner.pending[name] -= 1
+
+    def _finish(self, node: ast.FunctionDef | ast.AsyncFunctionDef, frame: Frame) -> None:
+        """Walk the statements of a function, and keep what they return."""
+        ended = self.state.visit_block(node.body)
+        value = UNKNOWN if frame.yields else frame.returned or UNKNOWN
+        self.state.returned[node] = value if ended or value is UNKNOWN else join_values(value, _NONE)
+        if frame.scope.parent is not None and frame.scope.parent.kind == "class" and node.name in SETUP:
+            self.state.setups -= 1
 
     def _usual(self, item: Deferred) -> tuple[Value, Value]:
         """What the first parameter of a function and the other ones hold, where nothing else says so."""

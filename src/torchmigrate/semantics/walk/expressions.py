@@ -28,7 +28,7 @@ from torchmigrate.semantics.model import (
     Value,
     Via,
 )
-from torchmigrate.semantics.values import types
+from torchmigrate.semantics.values import distinctive, types
 from torchmigrate.semantics.values.narrowing import Narrowed
 from torchmigrate.semantics.values.operators import binary, compared, item_of, unpacked
 from torchmigrate.semantics.values.slots import NOTHING, UNKNOWN, join_values
@@ -155,10 +155,21 @@ class Expressions:
         if name in REGISTERS:
             self.calls.register(node, values)
         if callee is not UNKNOWN:
+            item = callee[0] if len(callee) == 1 else None
+            if item.__class__ is Instance and item.cls in distinctive.CALLED:
+                self._record_called(node, item)
             return self.calls.call_value(node, callee, values)
         if name in PLAIN_CALLS and kind is ast.Name:
             return self.calls.plain_call(name, node, values)
         return UNKNOWN
+
+    def _record_called(self, node: ast.Call, item: Instance) -> None:
+        """Record that an object is called, which is a use of its `__call__`."""
+        member = "__call__"
+        names = (f"{item.cls}.{member}",)
+        self.uses.record(
+            node.func, names, item.sure, CALL, node, None, None, member, Via.METHOD, (), item.stated
+        )
 
     def _special_call(self, node: ast.Call, name: str) -> Value | None:
         """`getattr(torch, "qr")`, and dotted names in strings of `patch`, `setattr`, `import_module`."""
@@ -279,6 +290,7 @@ class Expressions:
         value: Value = NOTHING
         kept: Narrowed = {}
         state.nested += 1
+        state.uncertain += 1
         followed = state.nested <= _MOST_NESTED
         for operand in node.values:
             value = join_values(value, self.eval(operand))
@@ -291,6 +303,7 @@ class Expressions:
                 for name, slot in self.tests.narrow(self.tests.narrowed(operand)[0 if both else 1]).items():
                     kept.setdefault(name, slot)
         state.nested -= 1
+        state.uncertain -= 1
         state.guards = outer
         state.frame.env.apply(kept)
         return value
@@ -303,6 +316,7 @@ class Expressions:
             state.tests[id(node.test)] = test
         positive, negative = self.tests.narrowed(node.test)
         outer = state.guards
+        state.uncertain += 1
         state.guards = Guards(formula=test, outer=outer)
         kept = self.tests.narrow(positive)
         first = self.eval(node.body)
@@ -312,6 +326,7 @@ class Expressions:
         second = self.eval(node.orelse)
         state.frame.env.apply(kept)
         state.guards = outer
+        state.uncertain -= 1
         return join_values(first, second)
 
     def _subscript(self, node: ast.Subscript) -> Value:
@@ -365,6 +380,12 @@ class Expressions:
         self.bindings.bind(node.target.id, value, OTHER, node)
         state.frame.scope = scope
         return value
+
+    def _yield(self, node: ast.Yield | ast.YieldFrom) -> Value:
+        self.state.frame.yields = True
+        if node.value is not None:
+            self.eval(node.value)
+        return UNKNOWN
 
     def _lambda(self, node: ast.Lambda) -> Value:
         for default in (*node.args.defaults, *(item for item in node.args.kw_defaults if item)):
@@ -420,10 +441,12 @@ class Expressions:
         env = state.frame.env
         saved = {name: env.get(name) for name in names}
         state.frame.scope = scope
+        state.uncertain += 1
         for name in names:
             binding = self.bindings.new_binding(name, PARAMETER if kind == "function" else OTHER, node)
             env[name] = (UNKNOWN, (binding,))
         body()
+        state.uncertain -= 1
         state.frame.scope = outer
         env.apply(saved)
 
@@ -478,6 +501,8 @@ _EVALUATE: dict[type, Callable[..., Value]] = {
     ast.List: Expressions._sequence,
     ast.JoinedStr: Expressions._joined,
     ast.NamedExpr: Expressions._named,
+    ast.Yield: Expressions._yield,
+    ast.YieldFrom: Expressions._yield,
     ast.Lambda: Expressions._lambda,
     ast.ListComp: Expressions._comprehension,
     ast.SetComp: Expressions._comprehension,

@@ -73,5 +73,5 @@ class Imports:
         root = module.partition(".")[0]
         if root in distinctive.LOOKALIKES:
             state.lookalikes = True
-        if root in ("gpytorch", "linear_operator") or "lazy" in module.lower():
+        if root in distinctive.MATRICES or "lazy" in module.lower():
             state.lazy = True

@@ -22,10 +22,10 @@ from torchmigrate.semantics.model import (
     Value,
     Via,
 )
-from torchmigrate.semantics.values import distinctive, types
-from torchmigrate.semantics.values.objects import TENSOR, common_class
+from torchmigrate.semantics.values import by_arguments, distinctive, types
+from torchmigrate.semantics.values.objects import MODULE, TENSOR, common_class
 from torchmigrate.semantics.values.slots import UNKNOWN, believed, met, stated
-from torchmigrate.semantics.walk.annotations import Annotations
+from torchmigrate.semantics.walk.results import Results
 from torchmigrate.semantics.walk.state import State
 from torchmigrate.semantics.walk.uses import Uses
 
@@ -41,12 +41,12 @@ def _named_as_module(node: ast.expr) -> bool:
 class Members:
     """Follows attributes of objects."""
 
-    __slots__ = ("annotations", "state", "uses")
+    __slots__ = ("results", "state", "uses")
 
-    def __init__(self, state: State, uses: Uses, annotations: Annotations) -> None:
+    def __init__(self, state: State, uses: Uses, results: Results) -> None:
         self.state = state
         self.uses = uses
-        self.annotations = annotations
+        self.results = results
 
     def record_only(
         self,
@@ -61,6 +61,9 @@ class Members:
         state = self.state
         if call is None and attr not in distinctive.ONLY_ATTRIBUTES:
             return
+        told = attr not in distinctive.ONLY
+        if told and not self._tells(attr, call):
+            return
         if (
             (state.lazy and attr in distinctive.LAZY)
             or state.lookalikes
@@ -68,8 +71,18 @@ class Members:
             or (isinstance(node, ast.Attribute) and _named_as_module(node.value))
         ):
             return  # `scipy.linalg.lu_solve(...)`
-        self.uses.record(
-            node, (f"{distinctive.ONLY[attr]}.{attr}",), False, role, call, decorates, None, "", VIA_METHOD
+        name = f"{distinctive.ONLY.get(attr, TENSOR)}.{attr}"
+        self.uses.record(node, (name,), False, role, call, decorates, None, "", VIA_METHOD)
+        state.uses[-1].told = told
+
+    def _tells(self, attr: str, call: ast.Call | None) -> bool:
+        """Whether a method of an object that may be anything is called as only a tensor's is."""
+        state = self.state
+        return (
+            call is not None
+            and attr in by_arguments.NAMES
+            and not (state.lazy or state.lookalikes)
+            and by_arguments.tells(attr, call, state.statement)
         )
 
     def record_storage(self, node: ast.expr) -> None:
@@ -107,6 +120,8 @@ class Members:
                     self.uses.record(
                         node, names, sure, role, call, decorates, None, attr, VIA_METHOD, bindings, known
                     )
+                    if not sure and self._tells(attr, call):
+                        self.state.uses[-1].told = True
                 elif attr not in distinctive.ORDINARY:
                     inner: ast.expr = node
                     for _ in range(last - number):
@@ -222,11 +237,7 @@ class Members:
             if found is not None:
                 return self.read(found), ""
         cls = item.cls
-        if not cls or (
-            attr.startswith("__")
-            and cls != TENSOR
-            and distinctive.CONSTRUCTORS.fullmatch(f"{cls}.{attr}") is None
-        ):
+        if not cls or (attr.startswith("__") and cls != TENSOR and (attr != "__init__" or cls == MODULE)):
             return UNKNOWN, ""
         result = types.attribute(cls, attr, item.sure)
         if result is OPAQUE:
@@ -239,7 +250,7 @@ class Members:
         """What reading an attribute that holds this gives: a property is called."""
         for item in held:
             if isinstance(item, Local) and is_property(item.node):
-                return self.annotations.returned(item.node)
+                return self.results.returned(item.node)
         return held
 
 

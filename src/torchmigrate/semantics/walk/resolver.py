@@ -26,6 +26,7 @@ from torchmigrate.semantics.walk.expressions import Expressions, has_objects
 from torchmigrate.semantics.walk.imports import Imports
 from torchmigrate.semantics.walk.lookups import Lookups
 from torchmigrate.semantics.walk.members import Members
+from torchmigrate.semantics.walk.results import Results
 from torchmigrate.semantics.walk.state import SourceLike, State
 from torchmigrate.semantics.walk.statements import Statements
 from torchmigrate.semantics.walk.tests import Tests
@@ -46,20 +47,25 @@ def resolve(tree: ast.Module, source: SourceLike, *, roots: frozenset[str] = LIB
         RecursionError: for expressions nested deeper than the interpreter can walk.
     """
     state = State(source, roots)
-    definitions = _parts(state)
+    _put_together(state)
     try:
-        return _walk(tree, state, definitions)
+        return _walk(tree, state)
     finally:
-        del state.eval, state.visit_block  # so that the parts are freed without a collection
+        del (
+            state.eval,
+            state.visit_block,
+            state.visit_body,
+        )  # so that the parts need no collection
 
 
-def _parts(state: State) -> Definitions:
-    """The parts of a walk, the lower ones first; what walks the bodies of functions."""
+def _put_together(state: State) -> None:
+    """Make the parts of a walk, the lower ones first, and the ways back up."""
     uses, lookups, bindings = Uses(state), Lookups(state), Bindings(state)
     annotations = Annotations(state, lookups)
-    members = Members(state, uses, annotations)
+    results = Results(state, lookups, annotations)
+    members = Members(state, uses, results)
     chains = Chains(state, uses, lookups, members)
-    calls = Calls(state, annotations)
+    calls = Calls(state, annotations, results)
     tests = Tests(state, lookups, annotations)
     expressions = Expressions(state, uses, lookups, bindings, tests, chains, calls)
     assignments = Assignments(state, lookups, bindings, expressions)
@@ -70,18 +76,21 @@ def _parts(state: State) -> Definitions:
         state, lookups, bindings, tests, expressions, assignments, imports, definitions, statements
     )
     state.eval, state.visit_block = expressions.eval, blocks.visit_block
-    return definitions
+    state.visit_body = definitions.visit_body
 
 
-def _walk(tree: ast.Module, state: State, definitions: Definitions) -> SemanticModel:
+def _walk(tree: ast.Module, state: State) -> SemanticModel:
     module = Scope("module", tree, None)
     state.scopes.append(module)
     local = frozenset(bound_names(tree.body))
     state.frame = Frame(module, Env(), None, local, live=True)
     state.visit_block(tree.body)
     _soften_globals(state)
+    state.module_done = True
     while state.queue:
-        definitions.visit_body(state.queue.popleft())
+        item = state.queue.popleft()
+        if item.node in state.waiting:
+            state.visit_body(item)
     _private_mentions(state)
     for name in state.exports:
         for binding in module.bindings.get(name, ()):

@@ -27,6 +27,12 @@ if TYPE_CHECKING:
 
 FSTRINGS_HAVE_PLACES = sys.version_info >= (3, 12)
 
+# What says where the walk is.
+_PLACE = (
+    "frame", "block", "statement", "guards", "role", "conditional", "type_checking", "tries", "branch_test",
+    "string_base", "fstring", "nested", "uncertain",
+)  # fmt: skip
+
 
 class SourceLike(Protocol):
     """The part of `Source` that the walk needs."""
@@ -39,8 +45,8 @@ class SourceLike(Protocol):
 class State:
     """The state of one walk.
 
-    Expressions hold expressions, and blocks hold blocks: `eval` and `visit_block` are the two ways back up,
-    for parts that the ones above are made of.
+    Expressions hold expressions, blocks hold blocks, and a call may be of a function that is not walked yet:
+    `eval`, `visit_block` and `visit_body` are the ways back up, for parts that the ones above are made of.
 
     Args:
         source: the text, and the way from `ast` places to offsets.
@@ -63,14 +69,17 @@ class State:
         "lazy",
         "lookalikes",
         "mentions",
+        "module_done",
         "nested",
         "operations",
         "other_star",
         "queue",
+        "returned",
         "returns",
         "role",
         "roots",
         "scopes",
+        "setups",
         "source",
         "stars",
         "statement",
@@ -79,10 +88,13 @@ class State:
         "tests",
         "tries",
         "type_checking",
+        "uncertain",
         "unknown_star",
         "uses",
         "values",
         "visit_block",
+        "visit_body",
+        "waiting",
     )
 
     def __init__(self, source: SourceLike, roots: frozenset[str]) -> None:
@@ -90,6 +102,7 @@ class State:
         self.roots = roots
         self.eval: Callable[[ast.expr], Value]  # of `Expressions`
         self.visit_block: Callable[[list[ast.stmt]], bool]  # of `Blocks`
+        self.visit_body: Callable[[Deferred], None]  # of `Definitions`
         # What is found.
         self.uses: list[Use] = []
         self.values: dict[int, Value] = {}
@@ -107,9 +120,13 @@ class State:
         self.lazy = False  # or lazy matrices
         self.has_walrus = ":=" in source.text
         self.classes: dict[ast.AST, ClassInfo] = {}
+        self.returned: dict[ast.AST, Value] = {}  # of functions that were walked: what their bodies return
         self.returns: dict[ast.AST, Value] = {}  # of functions, as far as that was asked for
         self.mentions: dict[ast.AST, list[Guards]] = {}  # of the file's functions: where they are read
-        self.queue: deque[Deferred] = deque()  # functions whose bodies are still to be walked
+        self.queue: deque[Deferred] = deque()  # functions whose bodies are to be walked
+        self.waiting: dict[ast.AST, Deferred] = {}  # those that have not been
+        self.setups = 0  # those of them that put on `self` what other methods find there
+        self.module_done = False
         # Where the walk is.
         self.frame: Frame
         self.block: list[ast.stmt] = []
@@ -122,7 +139,20 @@ class State:
         self.branch_test: Formula = UNKNOWN_TEST  # of the `if` that alone decides whether this block runs
         self.string_base: int | None = None  # offset of a string annotation that is being read
         self.fstring: ast.JoinedStr | None = None
+        self.uncertain = 0  # depth of expressions around this place that need not run
         self.nested = 0  # how many conditions are around this place: `a and (b or (c and ...))`
+
+    def leave(self) -> tuple[object, ...]:
+        """Leave this place for the body of another function; what `resume` needs to come back."""
+        place = tuple(getattr(self, name) for name in _PLACE)
+        self.role, self.type_checking, self.tries, self.branch_test = REFERENCE, 0, [], UNKNOWN_TEST
+        self.string_base, self.fstring, self.nested, self.uncertain = None, None, 0, 0
+        return place
+
+    def resume(self, place: tuple[object, ...]) -> None:
+        """Come back to a place."""
+        for name, value in zip(_PLACE, place, strict=True):
+            setattr(self, name, value)
 
     def offset(self, node: ast.AST) -> int:
         """Where a node begins."""

@@ -13,6 +13,7 @@ from torchmigrate.semantics.model import (
     ASSIGNMENT,
     VIA_IMPORT,
     BindingKind,
+    Const,
     Flag,
     Guards,
     Instance,
@@ -21,7 +22,7 @@ from torchmigrate.semantics.model import (
     Value,
 )
 from torchmigrate.semantics.values.operators import augmented
-from torchmigrate.semantics.values.slots import UNKNOWN
+from torchmigrate.semantics.values.slots import UNKNOWN, join_values
 from torchmigrate.semantics.walk.annotations import Annotations
 from torchmigrate.semantics.walk.assignments import Assignments
 from torchmigrate.semantics.walk.bindings import Bindings
@@ -31,6 +32,7 @@ from torchmigrate.semantics.walk.state import State
 from torchmigrate.semantics.walk.tests import Tests
 from torchmigrate.source.trees import children
 
+_NONE: Value = (Const(None),)
 # Expressions that may be about versions, or about whether a name is there.
 _MAY_BE_SPECIAL = frozenset(
     [
@@ -259,6 +261,12 @@ class Statements:
         test = parse_test(node.test, self.lookups.peek)
         if test is not UNKNOWN_TEST:
             state.guards = Guards(formula=test, outer=state.guards)
+
+    def visit_return(self, node: ast.Return) -> bool:
+        value = _NONE if node.value is None else self.expressions.eval(node.value)
+        frame = self.state.frame
+        frame.returned = join_values(frame.returned, value)
+        return True
 
     def leave(self, node: ast.stmt) -> bool:
         self.visit_children(node)

@@ -1,0 +1,1 @@
+"""Regions of mixed precision, and what stands in them."""

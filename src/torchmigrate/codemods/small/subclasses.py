@@ -1,0 +1,125 @@
+"""TM401 and TM403 to TM405: classes that derive from one of torch, and no longer fit what that expects.
+
+What a base class sets and reads changed: a constructor must be called, an attribute became read-only, another
+has to be there. What it calls is the matter of `overrides`.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Sequence
+
+from torchmigrate.catalogue.model import Rule
+from torchmigrate.codemods.base.findings import finding_at
+from torchmigrate.codemods.base.subclasses import Method, Subclass, self_of, subclass_of
+from torchmigrate.findings import Finding
+from torchmigrate.match.rule_matches import RuleMatch
+from torchmigrate.rewrite.context import FileContext
+from torchmigrate.rewrite.nodes import name_span
+from torchmigrate.source.trees import walk
+
+_INIT = "__init__"
+# Where an object is made like another one, the constructor has nothing to do.
+_COPIES = frozenset(["__dict__", "__setstate__", "__class__"])
+# Methods of an optimizer that need what the constructor sets, and what; a subclass may have or set it itself.
+_NEEDS_CONSTRUCTOR = {
+    "zero_grad": "defaults",
+    "state_dict": "_optimizer_state_dict_pre_hooks",
+    "load_state_dict": "_optimizer_load_state_dict_pre_hooks",
+}
+_NEEDS_ANYWAY = "param_groups"  # without this, they have never worked
+_LOOKUPS = ("__getattr__", "__getattribute__")  # that may find it in another object
+_PARTS = ("_call", "_inverse", "log_abs_det_jacobian")  # of a transform
+
+Span = tuple[int, int]
+
+
+def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
+    """A finding for every class that the rule is about."""
+    look = _LOOK[rule.name]
+    for hit in hits:
+        item = subclass_of(hit.use, file)
+        for span in look(item, file) if item is not None else ():
+            yield finding_at(hit.rule, file, span, symbol=hit.symbol, fix=None)
+
+
+# ---- the rules ------------------------------------------------------------------------------------------
+
+
+def _constructor(item: Subclass, file: FileContext) -> Iterator[Span]:
+    """An `__init__` that never calls that of the base."""
+    method = item.method(_INIT)
+    if method is None or not item.sole or any(map(item.method, _LOOKUPS)):
+        return
+    own, inside = self_of(method), walk(method)
+    if any(_hands_on(node, own, item) for node in inside):
+        return
+    needed = _NEEDS_CONSTRUCTOR.items()
+    needs = any(not item.defines(name) and not item.defines(what) for name, what in needed)
+    if needs and item.defines(_NEEDS_ANYWAY):
+        yield name_span(file.source, method)
+
+
+def _hands_on(node: ast.AST, own: str | None, item: Subclass) -> bool:
+    """Whether a node leads to the constructor of the base, or takes all from another object."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super":
+        return True
+    if isinstance(node, ast.Attribute):
+        return node.attr == _INIT or node.attr in _COPIES
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+        return any(isinstance(value, ast.Name) and value.id == own for value in node.args)
+    return isinstance(node, ast.Raise) and node in _last(item.method(_INIT))
+
+
+def _last(method: Method | None) -> list[ast.stmt]:
+    return method.body[-1:] if method is not None else []
+
+
+def _read_only(item: Subclass, file: FileContext) -> Iterator[Span]:
+    """`self.event_dim = ...`, which is a property of the base."""
+    if item.sole and not any(_binds(node, "event_dim") for node in item.node.body):
+        for node in item.stores("event_dim"):
+            yield file.source.span(node)
+
+
+def _binds(node: ast.stmt, name: str) -> bool:
+    if isinstance(node, Method | ast.ClassDef):
+        return node.name == name
+    targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+    return any(isinstance(target, ast.Name) and target.id == name for target in targets)
+
+
+def _without_domain(item: Subclass, file: FileContext) -> Iterator[Span]:
+    """A transform that does not say between what it leads."""
+    said = item.defines("domain") and item.defines("codomain")
+    if item.sole and any(map(item.method, _PARTS)) and not said:
+        yield name_span(file.source, item.node)
+
+
+def _without_constraints(item: Subclass, file: FileContext) -> Iterator[Span]:
+    """A distribution that hands on to the constructor, and does not say what its arguments may be."""
+    method = item.method(_INIT)
+    if not item.sole or method is None or item.defines("arg_constraints"):
+        return
+    calls = [node for node in walk(method) if isinstance(node, ast.Call) and _is_constructor(node.func)]
+    if calls and not any(map(_may_refuse, calls)):
+        yield name_span(file.source, item.node)
+
+
+def _is_constructor(node: ast.expr) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr == _INIT
+
+
+def _may_refuse(call: ast.Call) -> bool:
+    """Whether a call may say that nothing is validated."""
+    return any(keyword.arg in (None, "validate_args") for keyword in call.keywords) or any(
+        isinstance(value, ast.Starred) for value in call.args
+    )
+
+
+_LOOK: dict[str, Callable[[Subclass, FileContext], Iterator[Span]]] = {
+    "constructor-not-called": _constructor,
+    "transform-event-dim": _read_only,
+    "transform-domain": _without_domain,
+    "distribution-arg-constraints": _without_constraints,
+}
