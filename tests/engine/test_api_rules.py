@@ -88,6 +88,7 @@ def found(text: str, **options: Any) -> list[str]:
         ("import torch\nm = torch.maths\nm.raised(x, y)\n", ["m.raised"]),
         ("import torch\nf = getattr(torch.nn, 'Gone')\n", ["getattr(torch.nn, 'Gone')"]),
         ("from unittest import mock\nimport torch\nmock.patch('torch.attic.sums')\n", ["'torch.attic.sums'"]),
+        ("import importlib\nm = importlib.import_module('torch.attic')\nm.sums(x)\n", ["'torch.attic'"]),
         ("import torch\nx = torch.zeros(3)\nx.unique_to_one()\n", ["x.unique_to_one"]),
         ("import torch\nprint(torch\n  .attic . sums)\n", ["torch\n  .attic"]),
         ("import torch\nprint(f'{1 + 1}')\nif torch.attic.sums(x): pass\n", ["torch.attic"]),

@@ -40,6 +40,14 @@ CLEAN = {
             def grid(self, a, b, torch_1_10=check_version(torch.__version__, "1.10.0")):
                 return torch.meshgrid(a, b, indexing="ij") if torch_1_10 else torch.meshgrid(a, b)
         """,
+    "module_by_name_or_none": """
+        from importlib import import_module
+
+        try:
+            six = import_module("torch._six")
+        except ImportError:
+            six = None
+        """,
     "gone_package_as_last_resort": """
         try:
             from common import main

@@ -93,6 +93,11 @@ NEW_SYNTAX: list[tuple[str, list[str]]] = (
         ("import torch\ndef f(x: 'torch.Tensor') -> \"torch.Size\": pass", ["torch.Tensor = torch.Tensor",
                                                                             "torch.Size = torch.Size"]),
         ("import torch\nwith mock.patch('torch.qr'): pass", ["'torch.qr' = torch.qr ?"]),
+        (
+            "from importlib import import_module\nfft = import_module('torch.fft')\nfft.fft(x)",
+            ["'torch.fft' = torch.fft ?", "fft.fft = torch.fft.fft ?"],
+        ),
+        ("import importlib\nimportlib.import_module('.fft', 'torch')", []),
         ("import torch\nx = f'{y}' + str(torch.qr(A))", ["torch.qr = torch.qr"]),
         ("import torch\nhasattr(torch, 'qr')", []),
         ("from torch import qr\nx = {'a': qr, **{b: qr}}", ["qr = torch.qr", "qr = torch.qr"]),

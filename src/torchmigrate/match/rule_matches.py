@@ -230,6 +230,8 @@ class RuleMatcher:
             if use.role is not Role.IMPORT:
                 if survives(use.guards, MISSING_ARGUMENT if calls_only else MISSING_NAME):
                     return None
+                if use.role is Role.STRING and survives(use.guards, MISSING_IMPORT):
+                    return None  # `import_module` of what is gone
                 if not new and origins and all(_is_optional(origin, symbol) for origin in origins):
                     return None
         elif use.call is None and (

@@ -119,6 +119,7 @@ _SELF_METHODS = frozenset(
 )
 _EXPORTED = "torch.export.ExportedProgram"
 _PACKED = "torch.nn.utils.rnn.PackedSequence"
+_EVENT = "torch.autograd.profiler_util.FunctionEvent"
 # Classes with names in small letters.
 _PROFILERS = ("torch.profiler.profile", "torch.autograd.profiler.profile", "torch.profiler._KinetoProfile")
 _RESULTS: dict[str, Candidate] = {
@@ -138,12 +139,10 @@ _RESULTS: dict[str, Candidate] = {
     "torch.cuda.GreenContext.create": Instance("torch.cuda.GreenContext"),
     "torch.cuda.green_contexts.GreenContext.create": Instance("torch.cuda.GreenContext"),
     **{cls: Instance(cls) for cls in _PROFILERS},
-    **dict.fromkeys(
-        (f"{cls}.events" for cls in _PROFILERS), Instance("tuple[torch.autograd.profiler_util.FunctionEvent]")
-    ),
+    **dict.fromkeys((f"{cls}.events" for cls in _PROFILERS), Instance(f"tuple[{_EVENT}]")),
     **dict.fromkeys(
         (f"{cls}.key_averages" for cls in _PROFILERS),
-        Instance("tuple[torch.autograd.profiler_util.FunctionEventAvg]"),
+        Instance(f"tuple[{_EVENT}Avg]"),
     ),
 }
 _TO_TENSOR = ("torchvision.transforms.ToTensor", "torchvision.transforms.PILToTensor")
@@ -291,6 +290,8 @@ def attribute(cls: str, attr: str, sure: bool) -> Candidate:
     elif is_a(cls, DISTRIBUTION):
         if attr in _DISTRIBUTION_TENSORS:
             return Instance(TENSOR, sure)
+    elif cls in _PROFILERS and attr in ("profiler", "function_events"):
+        return Instance(_PROFILERS[1] if attr == "profiler" else f"tuple[{_EVENT}]", sure)
     elif cls == _PACKED and attr in ("data", "batch_sizes"):
         return Instance(TENSOR, sure)
     return QualifiedName(f"{cls}.{attr}", sure, VIA_METHOD)
@@ -381,4 +382,4 @@ def of_annotation(name: str) -> Candidate:
     last = rest.rpartition(".")[2].lstrip("_")
     if root == "torch" and (last[:1].isupper() or rest == "device" or name in _PROFILERS):
         return Instance(name)
-    return Instance(name) if _is_object(name, last) else OPAQUE
+    return Instance(name) if name in _PROFILERS or _is_object(name, last) else OPAQUE

@@ -44,7 +44,7 @@ from torchmigrate.source.trees import children
 
 _MOST_ITEMS = 16  # elements of a tuple or list that are kept apart
 _MOST_NESTED = 16  # conditions within each other that are followed: each is read once for all around it
-_SPECIAL_CALLS = frozenset(["cast", "getattr", "importorskip", "patch", "setattr"])
+_SPECIAL_CALLS = frozenset(["cast", "getattr", "import_module", "importorskip", "patch", "setattr"])
 _CASTS = frozenset(["typing.cast", "typing_extensions.cast"])
 _DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+\Z")
 
@@ -172,7 +172,7 @@ class Expressions:
         )
 
     def _special_call(self, node: ast.Call, name: str) -> Value | None:
-        """`getattr(torch, "qr")`, and dotted names in the strings of `patch`, `setattr`, `mock.patch`."""
+        """`getattr(torch, "qr")`, and dotted names in strings of `patch`, `setattr`, `import_module`."""
         state = self.state
         if name == "getattr" and 2 <= len(node.args) <= 3 and not node.keywords:
             second = node.args[1]
@@ -211,6 +211,8 @@ class Expressions:
                 and first.value.partition(".")[0] in state.roots
             ):
                 self.uses.record(first, (first.value,), False, Role.STRING, None, None, None, "", Via.IMPORT)
+            if name == "import_module":
+                return self._imported_or_skipped(node)
         return None
 
     def _cast(self, node: ast.Call) -> Value | None:
@@ -234,7 +236,10 @@ class Expressions:
         return value
 
     def _imported_or_skipped(self, node: ast.Call) -> Value | None:
-        """`torch = pytest.importorskip("torch")`: what the import gives, wherever anything runs after it."""
+        """`torch = pytest.importorskip("torch")`: what the import gives, wherever anything runs after it.
+
+        So is `import_module("torch.fft")`, of which the name in the string is a use itself.
+        """
         first = node.args[0] if node.args else None
         module = first.value if isinstance(first, ast.Constant) else None
         if not isinstance(module, str) or module.partition(".")[0] not in self.state.roots:

@@ -1,0 +1,23 @@
+"""TM076: flags that ask for an older C++ than the headers of PyTorch need."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+
+from torchmigrate.catalogue.model import Rule
+from torchmigrate.codemods.base.findings import finding_at
+from torchmigrate.findings import Finding
+from torchmigrate.match.rule_matches import RuleMatch
+from torchmigrate.rewrite.context import FileContext
+
+_FLAG = re.compile(r"[-/]+std[:=](?:c|gnu)\+\+(?:98|03|0x|11|1y|14|1z|17)")
+
+
+def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
+    """A finding for every such flag of a file that makes an extension by `torch.utils.cpp_extension`."""
+    if any(hit.use.call is not None for hit in hits):
+        for node in file.names.nodes(ast.Constant):
+            if isinstance(node.value, str) and _FLAG.fullmatch(node.value):
+                yield finding_at(rule, file, file.source.span(node), symbol=node.value, fix=None)
