@@ -177,6 +177,12 @@ def test_conditions(tmp_path: Path) -> None:
     assert case(
         tmp_path, "- {when: {upper: {not_prefix: [pytorch/, a]}}, rename: torch.linalg.eigh}"
     ).when == {"upper": Condition("not-prefix", ("pytorch/", "a"))}
+    assert case(tmp_path, "- {when: {upper: {matches: 'a+b'}}, rename: torch.linalg.eigh}").when == {
+        "upper": Condition("matches", ("a+b",))
+    }
+    assert case(tmp_path, "- {when: {upper: {keys: [a, b]}}, rename: torch.linalg.eigh}").when == {
+        "upper": Condition("keys", ("a", "b"))
+    }
     assert case(tmp_path, "- {when: {upper: {takes: 2}}, rename: torch.linalg.eigh}").when == {
         "upper": Condition("takes", (2,))
     }
@@ -451,6 +457,7 @@ def test_mistakes_in_a_rule(tmp_path: Path, old: str, new: str, expected: str) -
             "- {rename: torch.a, when: {upper: {be: 1}}}",
             "10: unknown key `be` in a condition; allowed: type, name, call, ",
         ),
+        ("- {rename: torch.a, when: {upper: {matches: 'a('}}}", "10: `a(` is not a regular expression"),
         ("- {rename: torch.a, when: {upper: {name: 'a b'}}}", "10: `a b` is not a qualified name"),
         (
             "- {rename: torch.a, when: {upper: []}}",

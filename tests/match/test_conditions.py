@@ -11,6 +11,8 @@ from torchmigrate.match.conditions import same
 POSITIONAL = Condition("positional")
 NOT_NONE = Condition("not-value", (None,))
 TAKES_TWO = Condition("takes", (2,))
+WORD = Condition("matches", (r"\bobject\b",))
+KEYS = Condition("keys", ("a", "b"))
 NOT_OURS = Condition("not-prefix", ("pytorch/", "torch:"))
 
 
@@ -46,6 +48,15 @@ def finds(call: str, **others: object) -> bool:
         (NOT_OURS, "torch.old(0, 3)", True),
         (NOT_OURS, "torch.old(0, n)", True),  # as above
         (NOT_OURS, "torch.old(0, **o)", False),
+        (WORD, "torch.old(0, 'an object')", True),
+        (WORD, "torch.old(0, 'objects')", False),
+        (WORD, "torch.old(0, 3)", False),
+        (WORD, "torch.old(0, n)", False),
+        (KEYS, "torch.old(0, {'a': 1, 'z': n})", True),
+        (KEYS, "torch.old(0, dict(b=1))", True),
+        (KEYS, "torch.old(0, {'z': 1, **n})", False),
+        (KEYS, "torch.old(0, 'a')", False),
+        (KEYS, "torch.old(0, n)", False),
         (POSITIONAL, "torch.old(0, n)", True),
         (POSITIONAL, "torch.old(0, b=n)", False),
         (POSITIONAL, "torch.old(0)", False),

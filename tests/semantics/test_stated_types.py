@@ -86,14 +86,19 @@ def test_other_classes() -> None:
     [
         "def f(x: Tensor):\n    return x.names\n",
         "def f(x: Tensor):\n    return x.rename(None)\n",
-        "def f(x):\n    return x.refine_names('N')\n",
+        "import tensordict\ndef f(x):\n    return x.refine_names('N')\n",
         "def f(x):\n    return x.align_to('N')\n",
-        "def f(x):\n    return x.to('cpu').refine_names(*names)\n",
+        "import tensordict\ndef f(x):\n    return x.to('cpu').refine_names(*names)\n",
         "def f(x: Optional[Tensor]):\n    return x.has_names()\n",
     ],
 )
 def test_names_of_what_may_be_no_tensor(code: str) -> None:
     assert findings(code, "TM040") == []
+
+
+def test_names_that_only_tensors_have() -> None:
+    (found,) = findings("def f(x):\n    return x.refine_names('N', 'C')\n", "TM040")
+    assert found.fix is None
 
 
 def test_names_of_tensors() -> None:

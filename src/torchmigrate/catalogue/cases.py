@@ -67,6 +67,14 @@ def _condition(raw: Any, path: KeyPath, words: Vocabulary) -> Condition:
         if kind == "not":
             _refuse_words(values, path, words)
             return Condition("not-value", values)
+        if kind == "keys":
+            return Condition("keys", values)
+        if kind == "matches":
+            try:
+                re.compile(value)
+            except re.error as error:
+                words.problem((*path, kind), f"`{value}` is not a regular expression: {error}")
+            return Condition("matches", values)
         if kind == "not_prefix":
             return Condition("not-prefix", values)
         return Condition("value", values)

@@ -26,10 +26,12 @@ class Condition(NamedTuple):
     "absent", "positional" (given without its name), "object" (given, and neither `self` nor `super()`),
     "literal" (any literal), "type" (the literal's type is one of `values`: "str", "int",
     "float", "bool", "none", "tuple", "list"), "not-value", "not-prefix" (no string that begins with one
-    of `values`), "takes" (a function with so many parameters), "name" (a reference to one of the
-    qualified names in `values`), "call" (a call of one of them without `requires_grad`), or "is" (surely of
-    one of the kinds in `values`, see kinds.py). What is not known holds nothing, but that a rule's `match`
-    counts an argument of unknown value as "not-value" and "not-prefix".
+    of `values`), "matches" (a string in which the regular expression is found), "keys" (a dict that is
+    written there, with one of `values` as a key), "takes" (a function with so many parameters), "name" (a
+    reference to one of the qualified names in `values`), "call" (a call of one of them without
+    `requires_grad`), or "is" (surely of one of the kinds in `values`, see kinds.py). What is not known
+    holds nothing, but that a rule's `match` counts an argument of unknown value as "not-value" and
+    "not-prefix".
     """
 
     kind: str

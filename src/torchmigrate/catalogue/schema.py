@@ -102,14 +102,21 @@ _CONDITIONS = _mapping(
                 "items": {"type": "string", "minLength": 1, "allowed": "a string"},
                 "allowed": "a string or a list of strings",
             },
+            "matches": {"type": "string", "minLength": 1, "allowed": "a regular expression"},
+            "keys": {
+                "type": ["string", "array"],
+                "minItems": 1,
+                "items": {"type": "string", "minLength": 1, "allowed": "a string"},
+                "allowed": "a string or a list of strings",
+            },
             "takes": {"type": "integer", "minimum": 0, "allowed": "a number of parameters"},
             "value": {**_LITERAL, "minItems": 1, "allowed": "a literal or a list of literals"},
         },
         "additionalProperties": False,
         "title": "a condition",
         "allowed": "a literal, a list of literals, given, absent, positional, object, literal, any, or one "
-        "of {type: [...]}, {not: ...}, {not_prefix: ...}, {name: [...]}, {call: [...]}, {is: [...]}, "
-        "{takes: ...}, {value: ...}",
+        "of {type: [...]}, {not: ...}, {not_prefix: ...}, {matches: ...}, {keys: [...]}, {name: [...]}, "
+        "{call: [...]}, {is: [...]}, {takes: ...}, {value: ...}",
     },
     "a mapping of parameters to conditions",
 )

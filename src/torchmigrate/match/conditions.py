@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -117,6 +118,8 @@ def holds(condition: Condition, name: str, given: Given, place: MatchContext) ->
         return called is not None and called in condition.values
     if condition.kind == "is":
         return state == "given" and not place.kinds(node).isdisjoint(condition.values)
+    if condition.kind == "keys":
+        return not _keys(node).isdisjoint(condition.values)
     if condition.kind == "takes":
         taken = place.parameters(node) if state == "given" else None
         return taken is not None and _count(taken) in condition.values
@@ -133,9 +136,22 @@ def holds(condition: Condition, name: str, given: Given, place: MatchContext) ->
         return found
     if condition.kind == "not-value":
         return not found
+    if condition.kind == "matches":
+        return isinstance(value, str) and re.search(str(condition.values[0]), value) is not None
     if condition.kind == "not-prefix":
         return not (isinstance(value, str) and value.startswith(tuple(map(str, condition.values))))
     raise ValueError(f"unknown kind of condition: {condition.kind}")
+
+
+def _keys(node: ast.expr) -> set[object]:
+    """The strings that are keys of a dict, as far as it is written there: `{"a": 1}` or `dict(a=1)`."""
+    if isinstance(node, ast.Dict):
+        return {
+            key.value for key in node.keys if isinstance(key, ast.Constant) and isinstance(key.value, str)
+        }
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "dict":
+        return {keyword.arg for keyword in node.keywords if keyword.arg is not None}
+    return set()
 
 
 def _count(parameters: ast.arguments) -> int:

@@ -9,6 +9,7 @@ import re
 import tokenize
 from typing import TYPE_CHECKING
 
+from torchmigrate.findings import Edit
 from torchmigrate.source.text import Source
 
 if TYPE_CHECKING:
@@ -105,6 +106,14 @@ def quoted_like(string: ast.expr, value: str, source: Source) -> Code:
 
     quote = source.segment(string)[-1]
     return code("$string", string=f"{quote}{value}{quote}")
+
+
+def text_replaced(string: ast.expr, new: str, source: Source) -> Edit | None:
+    """Another text in the same quotes, without anything to escape; None if it is not written as it is."""
+    if not is_plainly_quoted(string, source):
+        return None
+    start, end = source.span(string)
+    return Edit(start + 1, end - 1, new)
 
 
 def is_plainly_quoted(string: ast.expr, source: Source) -> bool:

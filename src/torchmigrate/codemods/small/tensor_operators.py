@@ -1,4 +1,4 @@
-"""TM031, TM032, TM912 and TM913: operators on tensors whose dtype the file tells.
+"""TM031, TM032, TM357, TM912 and TM913: operators on tensors whose dtype the file tells.
 
 Operators are no uses of a name, so that these rules walk the file themselves. Every one asks for the kinds of
 the operands; where nothing is known of them, nothing is said.
@@ -123,6 +123,24 @@ def _integers(node: ast.expr, of: OfKind, file: FileContext) -> Iterator[Found]:
             yield Found(node, "__truediv__")
 
 
+def _bfloat16_complex(node: ast.expr, of: OfKind, file: FileContext) -> Iterator[Found]:
+    if isinstance(node, ast.BinOp):
+        for tensor, number in ((node.left, node.right), (node.right, node.left)):
+            if _is_complex(number) and "bfloat16" in of(tensor):
+                yield Found(node, "__mul__")
+
+
+def _is_complex(node: ast.expr) -> bool:
+    """Whether an expression is surely a complex number of Python: `1j`, `-2j * math.pi`, `complex(0, 1)`."""
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, complex)
+    if isinstance(node, ast.BinOp):
+        return _is_complex(node.left) or _is_complex(node.right)
+    if isinstance(node, ast.UnaryOp):
+        return _is_complex(node.operand)
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "complex"
+
+
 _Look = Callable[[ast.expr, OfKind, FileContext], Iterator[Found]]
 _Operators = tuple[type[ast.AST], ...]
 # Rule -> the operators, and what looks at one of them.
@@ -131,4 +149,5 @@ _LOOK: dict[str, tuple[_Operators, _Look]] = {
     "bool-minus": ((ast.Sub, ast.USub), _bool_minus),
     "floor-division": ((ast.FloorDiv,), _floor),
     "integer-division": ((ast.Div,), _integers),
+    "bfloat16-complex": ((ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow), _bfloat16_complex),
 }

@@ -27,7 +27,8 @@ _DEVICES = frozenset(["gcu", "hpu", "maca", "mlu", "musa", "neuron", "npu", "sda
 class AbsentNames:
     """Looks at the names of one file.
 
-    owned: whether the catalogue has a rule of its own for a name.
+    owned: whether the catalogue has a rule of its own for a name, as it is used: one for `torch.gone` says
+        nothing of `from torch.gone import f`, unless it is for a module.
     """
 
     def __init__(
@@ -58,7 +59,7 @@ class AbsentNames:
         if since is not None:
             if (
                 REMOVED_API not in self.codes
-                or self._is_owned(name, prefix)
+                or self.owned(name)
                 or self._is_elsewhere(use, prefix, base)
                 or is_handled_at(use, name, (name, prefix), self.api.target, NAME_ERRORS)
             ):
@@ -81,13 +82,6 @@ class AbsentNames:
             if key in self._said:
                 return True
             self._said.add(key)
-        return False
-
-    def _is_owned(self, name: str, prefix: str) -> bool:
-        while len(name) >= len(prefix):
-            if self.owned(name):
-                return True
-            name = name.rpartition(".")[0]
         return False
 
     # ---- findings ------------------------------------------------------------------------------------
@@ -113,7 +107,7 @@ class AbsentNames:
             or surface.known(prefix)
             or (use.method and use.call is None)  # objects may be given attributes
             or _is_extension(name, prefix)
-            or self._is_owned(name, prefix)
+            or self.owned(name)
             or self._is_elsewhere(use, prefix, base)
             or is_handled_at(use, name, (name, prefix), self.api.target, NAME_ERRORS)
         ):

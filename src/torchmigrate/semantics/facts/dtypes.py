@@ -19,19 +19,19 @@ from torchmigrate.source.trees import walk
 TENSOR, NUMBER, INTEGER, SPARSE = "tensor", "number", "integer", "sparse"
 INTEGERS = frozenset(["uint8", "int8", "int16", "int32", "int64"])
 KINDS = frozenset(
-    [TENSOR, NUMBER, INTEGER, SPARSE, "bool", "floating", *INTEGERS]
-)  # "integer" is any of INTEGERS
+    [TENSOR, NUMBER, INTEGER, SPARSE, "bool", "floating", "bfloat16", *INTEGERS]
+)  # "integer" is any of INTEGERS; what is "bfloat16" is "floating" too
 
 _DTYPES = {
     "uint8": "uint8", "int8": "int8", "int16": "int16", "short": "int16", "int32": "int32", "int": "int32",
     "int64": "int64", "long": "int64", "bool": "bool", "float": "floating", "float32": "floating",
     "double": "floating", "float64": "floating", "half": "floating", "float16": "floating",
-    "bfloat16": "floating", "Byte": "uint8", "Char": "int8", "Short": "int16", "Int": "int32",
+    "bfloat16": "bfloat16", "Byte": "uint8", "Char": "int8", "Short": "int16", "Int": "int32",
     "Long": "int64", "Bool": "bool", "Float": "floating", "Double": "floating", "Half": "floating",
 }  # fmt: skip
 # Methods without arguments that only tensors have; of any object, since it must be one.
 _CASTS = {"byte": "uint8", "char": "int8", "short": "int16", "int": "int32", "long": "int64"} | {
-    "bool": "bool", "float": "floating", "double": "floating", "half": "floating",
+    "bool": "bool", "float": "floating", "double": "floating", "half": "floating", "bfloat16": "bfloat16",
 }  # fmt: skip
 _TRUTH = frozenset(
     "eq ne lt gt le ge greater less isnan isinf isfinite isclose logical_and logical_or logical_not "
@@ -67,6 +67,8 @@ class ValueFacts:
             found |= {TENSOR, dtype}
             if dtype in INTEGERS:
                 found.add(INTEGER)
+            if dtype == "bfloat16":
+                found.add("floating")
         if is_sparse(node, scope, self.around, self._sparse):
             found.add(SPARSE)
         return frozenset(found)
@@ -75,7 +77,7 @@ class ValueFacts:
         return level(self.names.values.get(id(node), UNKNOWN)) == SURE
 
     def dtype(self, node: ast.expr, scope: Scope, depth: int = 0) -> str | None:
-        """The dtype of a tensor ("floating" for all of those), None if it is not known, or no tensor.
+        """The dtype of a tensor ("floating" for those but bfloat16), None if it is not known, or no tensor.
 
         depth: how deep in an expression; what is very deep is not known.
         """
@@ -200,6 +202,8 @@ class ValueFacts:
             both = {one, other}
             if len(both) == 1:
                 return one
+            if both == {"bfloat16", "floating"}:
+                return "floating"
             return "uint8" if both == {"bool", "uint8"} else None
         known, unknown = (one, node.right) if one is not None else (other, node.left)
         if known is None or not isinstance(_constant(unknown), int):

@@ -33,6 +33,7 @@ ONLY = dict.fromkeys(
         "symeig",
         "floor_divide",
         "floor_divide_",
+        "refine_names",
     ),
     TENSOR,
 ) | {

@@ -117,6 +117,8 @@ _SELF_METHODS = frozenset(
 )
 _EXPORTED = "torch.export.ExportedProgram"
 _PACKED = "torch.nn.utils.rnn.PackedSequence"
+# Classes with names in small letters.
+_PROFILERS = ("torch.profiler.profile", "torch.autograd.profiler.profile", "torch.profiler._KinetoProfile")
 _RESULTS: dict[str, Candidate] = {
     "torch.nn.utils.rnn.pack_padded_sequence": Instance(_PACKED),
     "torch.nn.utils.rnn.pack_sequence": Instance(_PACKED),
@@ -131,6 +133,16 @@ _RESULTS: dict[str, Candidate] = {
     f"{_EXPORTED}.run_decompositions": Instance(_EXPORTED),
     f"{_EXPORTED}.module": Instance(MODULE),
     "torchaudio.load": Items(((Instance(TENSOR),), (NUMBER,))),
+    "torch.cuda.GreenContext.create": Instance("torch.cuda.GreenContext"),
+    "torch.cuda.green_contexts.GreenContext.create": Instance("torch.cuda.GreenContext"),
+    **{cls: Instance(cls) for cls in _PROFILERS},
+    **dict.fromkeys(
+        (f"{cls}.events" for cls in _PROFILERS), Instance("tuple[torch.autograd.profiler_util.FunctionEvent]")
+    ),
+    **dict.fromkeys(
+        (f"{cls}.key_averages" for cls in _PROFILERS),
+        Instance("tuple[torch.autograd.profiler_util.FunctionEventAvg]"),
+    ),
 }
 _TO_TENSOR = ("torchvision.transforms.ToTensor", "torchvision.transforms.PILToTensor")
 
@@ -169,10 +181,10 @@ def call_result(name: str, sure: bool = True) -> Candidate:
         return Instance(TENSORS, sure)
     if name in _RESULTS:
         return with_sure(_RESULTS[name], sure)
-    if (head and last[:1].isupper()) or name in _PLAIN_CLASSES or name.endswith("Storage"):
+    if (head and last.lstrip("_")[:1].isupper()) or name in _PLAIN_CLASSES or name.endswith("Storage"):
         return Instance(name, sure)
     owner, _, method = name.rpartition(".")
-    if owner.rpartition(".")[2][:1].isupper():
+    if owner.rpartition(".")[2].lstrip("_")[:1].isupper():
         return with_sure(_method(owner, method), sure)
     return OPAQUE
 

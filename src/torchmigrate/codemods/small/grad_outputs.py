@@ -1,0 +1,47 @@
+"""TM352: results written into a tensor that needs a gradient."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from torchmigrate.catalogue.model import Rule
+from torchmigrate.findings import Finding
+from torchmigrate.match.rule_matches import RuleMatch
+from torchmigrate.rewrite.context import FileContext
+from torchmigrate.source.trees import walk
+
+_PARAMETERS = ("torch.nn.Parameter", "torch.nn.parameter.Parameter")
+
+
+def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
+    """The calls whose `out` is a name that its scope binds once, to a tensor that needs a gradient."""
+    yield from file.fixes.findings([hit for hit in hits if _needs_gradient(hit)])
+
+
+def _needs_gradient(hit: RuleMatch) -> bool:
+    out = (
+        next((keyword.value for keyword in hit.use.call.keywords if keyword.arg == "out"), None)
+        if hit.use.call
+        else None
+    )
+    if not isinstance(out, ast.Name):
+        return False
+    stores = [
+        node
+        for node in walk(hit.use.scope.node)
+        if isinstance(node, ast.Assign)
+        and any(isinstance(target, ast.Name) and target.id == out.id for target in node.targets)
+    ]
+    return len(stores) == 1 and _asks(stores[0].value, hit)
+
+
+def _asks(value: ast.expr, hit: RuleMatch) -> bool:
+    """Whether an expression makes a tensor that needs a gradient."""
+    if not isinstance(value, ast.Call):
+        return False
+    if any(item.arg == "requires_grad" and hit.place.value(item.value) is True for item in value.keywords):
+        return True
+    if isinstance(value.func, ast.Attribute) and value.func.attr == "requires_grad_":
+        return not value.args and not value.keywords
+    return hit.place.qualified(value.func) in _PARAMETERS
