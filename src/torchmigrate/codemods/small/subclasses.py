@@ -1,4 +1,4 @@
-"""TM401 and TM403 to TM405: classes that derive from one of torch, and no longer fit what that expects.
+"""TM401, TM403 to TM405, TM408: classes that derive from one of torch, and no longer fit what that expects.
 
 What a base class sets and reads changed: a constructor must be called, an attribute became read-only, another
 has to be there. What it calls is the matter of `overrides`.
@@ -117,9 +117,17 @@ def _may_refuse(call: ast.Call) -> bool:
     )
 
 
+def _unwrapped(item: Subclass, file: FileContext) -> Iterator[Span]:
+    """A tensor with `__torch_dispatch__` of its own and the default `__torch_function__`."""
+    method = item.method("__torch_dispatch__")
+    if method is not None and item.sole and not item.defines("__torch_function__"):
+        yield name_span(file.source, method)
+
+
 _LOOK: dict[str, Callable[[Subclass, FileContext], Iterator[Span]]] = {
     "constructor-not-called": _constructor,
     "transform-event-dim": _read_only,
     "transform-domain": _without_domain,
     "distribution-arg-constraints": _without_constraints,
+    "tensor-subclass-wrapping": _unwrapped,
 }

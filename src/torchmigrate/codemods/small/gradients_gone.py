@@ -1,0 +1,92 @@
+"""TM438: what `zero_grad()` left is used as a tensor.
+
+Reported is what follows in the same block, before anything that is called could compute gradients again.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from torchmigrate.catalogue.model import Rule
+from torchmigrate.codemods.base.findings import finding_at
+from torchmigrate.findings import Finding
+from torchmigrate.match.rule_matches import RuleMatch
+from torchmigrate.rewrite.context import FileContext
+from torchmigrate.source.trees import walk
+
+_GRAD = "grad"
+# Calls that compute no gradients.
+_HARMLESS = frozenset(
+    """
+    parameters named_parameters print len list zip all any isinstance sum abs max min norm item float tolist
+    numpy clone detach cpu equal allclose assertEqual assertTrue assertFalse assert_close assert_allclose
+    """.split()
+)
+_COMPOUND = ast.If | ast.While | ast.Try | ast.With | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+
+
+def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
+    """A finding for the first use of a gradient behind each call."""
+    if not any((binding.target or "").partition(".")[0] == "torch" for binding in file.names.imports):
+        return
+    for call in file.names.nodes(ast.Call):
+        if not isinstance(call.func, ast.Attribute) or call.func.attr != "zero_grad":
+            continue
+        if call.args or call.keywords:
+            continue
+        statement = file.names.parents.get(call)
+        outer = file.names.parents.get(statement) if isinstance(statement, ast.Expr) else None
+        if not isinstance(statement, ast.Expr) or outer is None:
+            continue
+        node = _used(_following(statement, outer))
+        if node is not None:
+            span = file.source.span(node)
+            yield finding_at(rule, file, span, symbol="torch.optim.Optimizer.zero_grad", fix=None)
+
+
+def _following(statement: ast.stmt, outer: ast.AST) -> list[ast.stmt]:
+    """The statements behind one in its block."""
+    for name in ("body", "orelse", "finalbody"):
+        block = getattr(outer, name, None)
+        if isinstance(block, list) and statement in block:
+            return block[block.index(statement) + 1 :]
+    return []
+
+
+def _used(statements: list[ast.stmt]) -> ast.Attribute | None:
+    """The first attribute or method of a `.grad`; None where something may have made a new one, or asks."""
+    for statement in statements:
+        if isinstance(statement, _COMPOUND):
+            return None
+        nodes = walk(statement)
+        if any(_may_compute(node) or _asks(node) for node in nodes):
+            return None
+        for node in nodes:
+            if (
+                isinstance(node, ast.Attribute)
+                and isinstance(node.value, ast.Attribute)
+                and node.value.attr == _GRAD
+                and isinstance(node.value.ctx, ast.Load)
+            ):
+                return node
+    return None
+
+
+def _may_compute(node: ast.AST) -> bool:
+    """Whether a call, or an assignment to `.grad`, may put a gradient there."""
+    if isinstance(node, ast.Call):
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        of_gradient = isinstance(node.func, ast.Attribute) and _GRAD in ast.unparse(node.func.value).split(
+            "."
+        )
+        return name not in _HARMLESS and not of_gradient
+    return isinstance(node, ast.Attribute) and node.attr == _GRAD and not isinstance(node.ctx, ast.Load)
+
+
+def _asks(node: ast.AST) -> bool:
+    """Whether something is compared with None, or chosen."""
+    return isinstance(node, ast.IfExp | ast.If | ast.BoolOp) or (
+        isinstance(node, ast.Compare)
+        and any(isinstance(side, ast.Constant) and side.value is None for side in node.comparators)
+    )
