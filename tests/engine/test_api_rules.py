@@ -477,7 +477,7 @@ AGING = "import torch\nfrom torch import aging\n"
         ("@aging.warned\ndef f(): pass\n", ["aging.warned"]),
         ("class A(aging.Old): pass\n", ["aging.Old"]),
         ("from torch.aging import warned, Old\nwarned(x)\n", ["warned"]),
-        ("from torch.aging.module import f\nf(x)\n", []),
+        ("from torch.aging.module import f, f as g\nf(x)\n", ["torch.aging.module"]),
         ("import torch.aging.module\n", ["torch.aging.module"]),
         ("from torch.aging import module\n", ["module"]),
         ("def f(x: aging.Old): pass\n", []),

@@ -51,6 +51,7 @@ class DeprecatedNames:
         self.owned = owned
         self.owned_parameter = owned_parameter
         self.surrounding = surrounding
+        self._said: set[tuple[int, str]] = set()  # statements, and the modules that they import from
 
     def look(self, use: Use, name: str) -> Iterator[Finding]:
         """What is to be said about a name that exists at the target, and about the arguments of its call."""
@@ -59,6 +60,8 @@ class DeprecatedNames:
         entry = entry_of(self.api, name)
         if entry is None:
             return
+        if use.role is Role.IMPORT:
+            yield from self._imported(use, name)
         if entry.deprecated is not None and self._is_used(use, name, entry) and not self._is_owned(name):
             found = self.about(use, name, entry, self.surrounding.span(use, name, name))
             if found is not None:
@@ -70,6 +73,20 @@ class DeprecatedNames:
             and use.role is not Role.IMPORT
         ):
             yield from self._arguments(use, use.call, name, entry)
+
+    def _imported(self, use: Use, name: str) -> Iterator[Finding]:
+        """What is to be said about the module that something is imported from: importing it may warn."""
+        module = name.rpartition(".")[0]
+        if not isinstance(use.statement, ast.ImportFrom) or (id(use.statement), module) in self._said:
+            return
+        entry = entry_of(self.api, module)
+        if entry is None or entry.kind is not EntryKind.MODULE or not entry.warns:
+            return
+        self._said.add((id(use.statement), module))
+        if not self._is_owned(module) and not self._is_owned(name):
+            found = self.about(use, module, entry, self.surrounding.span(use, name, module))
+            if found is not None:
+                yield found
 
     def about(self, use: Use, name: str, entry: Entry, span: tuple[int, int]) -> Finding | None:
         """The finding about a deprecated name; None where it is not wanted, or the code takes care of it."""
@@ -98,11 +115,12 @@ class DeprecatedNames:
     @staticmethod
     def _is_used(use: Use, name: str, entry: Entry) -> bool:
         """Whether this is where it warns, or what the documentation means."""
+        if entry.kind is EntryKind.MODULE and entry.warns and use.role is Role.IMPORT:
+            return True
         own = name.rpartition(".")[2]
         if own.startswith("_") or (private(name) and not entry.warns):
             return False
-        # An import of a function warns of nothing; its calls are found.
-        return use.role is not Role.IMPORT or (entry.kind is EntryKind.MODULE and entry.warns)
+        return use.role is not Role.IMPORT  # that of a function warns of nothing; its calls are found
 
     def _is_handled(self, use: Use, name: str, new: tuple[str, ...]) -> bool:
         point = self.api.target

@@ -379,6 +379,6 @@ def of_annotation(name: str) -> Candidate:
     name = library_base(name)
     root, _, rest = name.partition(".")
     last = rest.rpartition(".")[2].lstrip("_")
-    if root == "torch" and (last[:1].isupper() or rest == "device"):
+    if root == "torch" and (last[:1].isupper() or rest == "device" or name in _PROFILERS):
         return Instance(name)
     return Instance(name) if _is_object(name, last) else OPAQUE
