@@ -44,6 +44,8 @@ SYMEIG = "import torch\na = torch.symeig(x)  # here\nprint(a)\n"
         ({"found": ("TM101",), "code": SYMEIG}, Outcome.MISSED),
         ({"found": ("TM100",), "code": SYMEIG.replace("  # here", "")}, Outcome.MISSED),
         ({"found": ("TM100",), "code": SYMEIG, "target": "1.7"}, Outcome.MISSED),
+        ({"found": ("TM100",), "code": SYMEIG + "b = torch.symeig(y)  # here\n"}, Outcome.RULE),
+        ({"found": ("TM100",), "code": SYMEIG + "b = torch.lstsq(x, y)  # here\n"}, Outcome.MISSED),
         ({"found": ("TM001",)}, Outcome.DATA),
     ],
 )

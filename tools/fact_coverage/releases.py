@@ -20,7 +20,7 @@ A list is a YAML file for one release of one library:
         left_out: "why no user's code can hold it, or why nothing is said"
 
 `code` is a small program as a person would have written it. The lines that end with `# here`, or else the
-last one, hold the change: one of the codes in `found` must be reported at one of them. An item with `found`
+last one, hold the change: one of the codes in `found` must be reported at each of them. An item with `found`
 and without `code` is one that the examples of the rule itself show. `target` is another release of torch than
 the newest that the program is checked for.
 """
@@ -131,7 +131,8 @@ def outcome(item: Item, checker: Checker) -> Outcome:
         return Outcome.LEFT_OUT
     codes = set(item.found)
     if item.code is not None:
-        codes &= set(_reported(item, checker))
+        places = [codes & found for found in _reported(item, checker)]
+        codes = set().union(*places) if all(places) else set()
     if not codes:
         return Outcome.MISSED
     default = codes - checker.opt_in
@@ -140,12 +141,15 @@ def outcome(item: Item, checker: Checker) -> Outcome:
     return Outcome.DATA if all(code.startswith("TM00") for code in default) else Outcome.RULE
 
 
-def _reported(item: Item, checker: Checker) -> Iterator[str]:
+def _reported(item: Item, checker: Checker) -> Iterator[set[str]]:
+    """The codes that are reported at each line that holds the change."""
     source, findings = checker.check(item.code or "", item.target)
-    for finding in findings:
-        first, last = source.position(finding.start)[0], source.position(finding.end)[0]
-        if any(first <= line <= last for line in item.lines):
-            yield finding.code
+    spans = [
+        (finding.code, source.position(finding.start)[0], source.position(finding.end)[0])
+        for finding in findings
+    ]
+    for line in item.lines:
+        yield {code for code, first, last in spans if first <= line <= last}
 
 
 def _order(release: str) -> tuple[str, list[int]]:

@@ -75,7 +75,7 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
             continue
         fix = None
         if rule.cases and variable.new is not None:
-            if variable.new in text.replace(f"{variable.new}_", ""):
+            if variable.new in text:
                 continue  # both are set
             edit = text_replaced(node, variable.new, file.source)
             alone = text.count(name) == sum(place.value == name for place in places)

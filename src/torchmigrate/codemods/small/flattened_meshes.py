@@ -17,27 +17,31 @@ _SYMBOL = "torch.distributed.device_mesh.DeviceMesh.__getitem__"
 
 def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
     """A finding for every `mesh["dp_cp"]` of a file that makes it by `mesh["dp", "cp"]._flatten("dp_cp")`."""
-    made = {name for node in file.names.nodes(ast.Call) for name in _flattened(node)}
+    made = {key for node in file.names.nodes(ast.Call) for key in _flattened(node)}
     if not made:
         return
     for node in file.names.nodes(ast.Subscript):
-        if isinstance(node.ctx, ast.Load) and made.intersection(_names(node.slice)):
-            yield finding_at(rule, file, file.source.span(node), symbol=_SYMBOL, fix=None)
+        if isinstance(node.ctx, ast.Load):
+            mesh = ast.dump(node.value)
+            if any((mesh, name) in made for name in _names(node.slice)):
+                yield finding_at(rule, file, file.source.span(node), symbol=_SYMBOL, fix=None)
 
 
-def _flattened(node: ast.Call) -> Iterator[str]:
-    """The name of the dimension that a call makes: what it is given, or the old names with `_` between."""
+def _flattened(node: ast.Call) -> Iterator[tuple[str, str]]:
+    """The mesh, and the name of the dimension that a call makes: given, or the old names with `_` between."""
     if not isinstance(node.func, ast.Attribute) or node.func.attr != _FLATTEN:
         return
     part = node.func.value
-    dimensions = list(_names(part.slice)) if isinstance(part, ast.Subscript) else []
+    if not isinstance(part, ast.Subscript):
+        return
+    mesh, dimensions = ast.dump(part.value), list(_names(part.slice))
     given = [*node.args, *(item.value for item in node.keywords if item.arg == "mesh_dim_name")]
     if given:
         name = given[0].value if isinstance(given[0], ast.Constant) else None
         if isinstance(name, str) and name not in dimensions:
-            yield name
+            yield mesh, name
     elif len(dimensions) > 1:
-        yield "_".join(dimensions)
+        yield mesh, "_".join(dimensions)
 
 
 def _names(node: ast.expr) -> Iterator[str]:
