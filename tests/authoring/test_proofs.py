@@ -33,4 +33,5 @@ if HAS_TORCH:
     def test_proof(item, example):
         from proofs.run import prove
 
-        assert prove(example.before, example.after, example.prove, example.gradients) == []
+        changed = item.rule.changed
+        assert prove(example.before, example.after, example.prove, example.gradients, changed) == []

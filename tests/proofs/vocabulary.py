@@ -6,6 +6,8 @@ Each value is a Python expression over the functions below, `torch`, `np` and th
 
 Every variable has a seed of its own, taken from its name, so that a new variable changes no other. Tensors
 are float64 on the CPU unless the expression converts them; leading sizes are batch sizes.
+
+Old releases are handed this module as it is (`tools/old_torch/`): it must load on torch 1.0 and Python 3.7.
 """
 
 from __future__ import annotations
@@ -118,27 +120,31 @@ def symmetric(*shape: int) -> Tensor:
     """Symmetric with distinct eigenvalues of both signs."""
     a = tensor(*shape, shape[-1])
     spread = torch.diag(torch.arange(shape[-1], dtype=torch.float64) - 1)
-    return (a + a.mT) / 2 + spread
+    return (a + a.transpose(-1, -2)) / 2 + spread
+
+
+def _adjoint(a: Tensor) -> Tensor:
+    return a.conj().transpose(-1, -2)
 
 
 @word
 def hermitian(*shape: int) -> Tensor:
     a = complex_(*shape, shape[-1])
-    return (a + a.mH) / 2 + torch.diag(torch.arange(shape[-1], dtype=torch.float64) - 1)
+    return (a + _adjoint(a)) / 2 + torch.diag(torch.arange(shape[-1], dtype=torch.float64) - 1)
 
 
 @word
 def spd(*shape: int) -> Tensor:
     """Symmetric, positive definite."""
     a = tensor(*shape, shape[-1])
-    return a @ a.mT + torch.eye(shape[-1], dtype=torch.float64)
+    return a @ a.transpose(-1, -2) + torch.eye(shape[-1], dtype=torch.float64)
 
 
 @word
 def hpd(*shape: int) -> Tensor:
     """Hermitian, positive definite, complex."""
     a = complex_(*shape, shape[-1])
-    return a @ a.mH + torch.eye(shape[-1], dtype=torch.complex128)
+    return a @ _adjoint(a) + torch.eye(shape[-1], dtype=torch.complex128)
 
 
 @word
@@ -149,7 +155,7 @@ def lower(*shape: int) -> Tensor:
 
 @word
 def upper(*shape: int) -> Tensor:
-    return lower(*shape).mT.contiguous()
+    return lower(*shape).transpose(-1, -2).contiguous()
 
 
 @word
@@ -161,7 +167,7 @@ def low_rank(m: int, n: int, rank: int) -> Tensor:
 def real_spectrum(n: int) -> Tensor:
     """Not symmetric, with real and distinct eigenvalues."""
     q = square(n)
-    return q @ torch.diag(torch.arange(1, n + 1, dtype=torch.float64)) @ torch.linalg.inv(q)
+    return q @ torch.diag(torch.arange(1, n + 1, dtype=torch.float64)) @ torch.inverse(q)
 
 
 # ---- signals, classes --------------------------------------------------------------------------------
