@@ -1,11 +1,10 @@
 """Old code, run on the releases of torch that it was written for, and what came out.
 
-python tools/old_releases.py make DIRECTORY          environments with old releases (about 35 GB with those of 2.x)
+python tools/old_releases.py make DIRECTORY          environments with old releases (about 40 GB)
 python tools/old_releases.py record DIRECTORY        run the old sides there, and write tests/recorded/
 python tools/old_releases.py try DIRECTORY FILE      run a file on each release, and show what came out
 
-`--only 1.4.0` (more than once, if need be) takes one release; without all releases nothing is written for those that
-were left out, so that their recordings stay.
+`--only 1.4.0` (more than once, if need be) takes one release; what is recorded of the others stays.
 """
 
 from __future__ import annotations

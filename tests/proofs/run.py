@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import os
+import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -32,25 +35,53 @@ class Outcome(execute.Outcome):
 
 
 def prove(
-    before: str, after: str, prove: Mapping[str, str], gradients: bool = True, changed: str | None = None
+    before: str,
+    after: str,
+    prove: Mapping[str, str],
+    gradients: bool = True,
+    changed: str | None = None,
+    removed: str | None = None,
 ) -> list[str]:
     """In what the two sides of an example differ, one line each; an empty list is a proof.
 
     The old side is what old releases made of it, where that is recorded; else it runs here.
 
     Args:
-        changed: the release in which the old code got another meaning.
+        changed, removed: the release of its library in which the old code got another meaning, or was gone.
 
     Raises:
         ProofError: one side does not run, or there is nothing to compare.
     """
-    given = _inputs(prove)
+    with scratch():
+        return _prove(before, after, prove, gradients, changed, removed)
+
+
+def _prove(
+    before: str,
+    after: str,
+    prove: Mapping[str, str],
+    gradients: bool,
+    changed: str | None,
+    removed: str | None,
+) -> list[str]:
+    given = inputs_of(prove)
     gradients = gradients and ".backward(" not in before
     recorded = recordings_of(before, after, prove)
     if recorded:
-        return _against_recordings(recorded, _recorded_form(after, given, gradients), given, changed)
-    old = run(before, given, old=True)
-    new = run(after, given, old=False)
+        while_it_was_there = [
+            item for item in recorded if removed and _release(item["releases"][0]) < _release(removed)
+        ]
+        try:
+            form = _recorded_form(after, given, gradients, before)
+        except ProofError as error:
+            # A library that is not installed here: the last release that had both sides says it.
+            if isinstance(error.__cause__, ModuleNotFoundError) and not any(_from_there(recorded[-1])):
+                return []
+            raise
+        return _against_recordings(while_it_was_there or recorded, form, given, changed)
+    both = f"{before}\n{after}"
+    old = run(before, given, old=True, both=both)
+    new = run(after, given, old=False, both=both)
     found = list(_compare(old, new, given))
     if not found and gradients:
         found = list(_gradients(before, after, given, old))
@@ -87,15 +118,25 @@ def _against_recordings(
             raise ProofError("nothing is computed that both sides have: assign a result in the example")
     found = _from(recorded[-1], new)
     earlier = [item for item in recorded if changed and _release(item["releases"][-1]) < _release(changed)]
-    if found and earlier and not any(line for item in earlier for line in _from(item, new)):
+    if found and earlier and not _from(earlier[-1], new):
         return []
     return found
 
 
-def _from(item: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+def _from_there(item: Mapping[str, Any]) -> list[str]:
+    """In what the sides differed on the last release of a recording."""
     newest = item["releases"][-1]
     there = item["new"] if isinstance(item["new"], str) else item["new"][newest]
-    return [] if there == "same" else [f"torch {newest}: {line}" for line in compare.outcomes(item, new)]
+    return [] if there == "same" else [there]
+
+
+def _from(item: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+    newest = item["releases"][-1]
+    if "gradients" not in new:
+        item = {key: value for key, value in item.items() if key != "gradients"}
+    return (
+        [] if not _from_there(item) else [f"torch {newest}: {line}" for line in compare.outcomes(item, new)]
+    )
 
 
 def _release(text: str) -> tuple[int, ...]:
@@ -106,12 +147,13 @@ def _pairs(left: list[float], right: list[float]) -> Iterator[tuple[float, float
     return zip(left, right, strict=True)
 
 
-def _recorded_form(after: str, given: Mapping[str, Any], gradients: bool) -> dict[str, Any]:
+def _recorded_form(after: str, given: Mapping[str, Any], gradients: bool, before: str) -> dict[str, Any]:
     """The new side, in the form in which old ones are recorded."""
-    form: dict[str, Any] = {"values": plain.plain_values(run(after, given, old=False))}
+    both = f"{before}\n{after}"
+    form: dict[str, Any] = {"values": plain.plain_values(run(after, given, old=False, both=both))}
     if gradients:
         try:
-            found = execute.gradients(lambda inputs: run(after, inputs, old=False), given)
+            found = execute.gradients(lambda inputs: run(after, inputs, old=False, both=both), given)
         except (execute.Failed, ProofError) as error:
             form["gradients"] = {"raised": str(error)}
         else:
@@ -124,8 +166,11 @@ def _recorded_form(after: str, given: Mapping[str, Any], gradients: bool) -> dic
 # ---- one side ------------------------------------------------------------------------------------------
 
 
-def run(code: str, inputs: Mapping[str, Any], old: bool) -> Outcome:
+def run(code: str, inputs: Mapping[str, Any], old: bool, both: str = "") -> Outcome:
     """Execute one side on copies of the inputs, with the old functions in place or not.
+
+    Args:
+        both: the text of both sides, which says what is to be prepared for them.
 
     Raises:
         ProofError: it raised something, which is the cause.
@@ -137,7 +182,7 @@ def run(code: str, inputs: Mapping[str, Any], old: bool) -> Outcome:
         warnings.simplefilter("ignore")
         stack.enter_context(stubs.installed())
         stack.enter_context(_restored())
-        stack.enter_context(companions.prepared(code))
+        stack.enter_context(companions.prepared(both or code))
         used = stack.enter_context(old_torch()) if old else Used()
         if old:
             stack.enter_context(companions.old_companions(code, used))
@@ -146,6 +191,20 @@ def run(code: str, inputs: Mapping[str, Any], old: bool) -> Outcome:
         except execute.Failed as error:
             raise ProofError(f"the {side} side raised {error}") from error.__cause__
     return Outcome(found, used)
+
+
+@contextlib.contextmanager
+def scratch() -> Iterator[None]:
+    """A working directory for files that an example reads or writes, and no process group afterwards."""
+    before = Path.cwd()
+    with tempfile.TemporaryDirectory() as directory:
+        os.chdir(directory)
+        try:
+            yield
+        finally:
+            os.chdir(before)
+            if torch.distributed.is_available() and torch.distributed.is_initialized():
+                torch.distributed.destroy_process_group()
 
 
 @contextlib.contextmanager
@@ -164,8 +223,13 @@ def _restored() -> Iterator[None]:
         torch.set_grad_enabled(grad)
 
 
-def _inputs(prove: Mapping[str, str]) -> dict[str, Any]:
-    with stubs.installed():
+def inputs_of(prove: Mapping[str, str]) -> dict[str, Any]:
+    """The input variables of an example.
+
+    Raises:
+        ProofError: an expression raised something.
+    """
+    with stubs.installed(), companions.prepared(" ".join(prove.values())):
         try:
             return vocabulary.evaluate(prove)
         except Exception as error:

@@ -40,7 +40,7 @@ def load() -> None:
 def prepared(code: str) -> Iterator[None]:
     """No weights are downloaded: a model that is given some is marked with the name of their file instead."""
     with contextlib.ExitStack() as stack:
-        if re.search(r"\btorchvision\b", code):
+        if re.search(r"\btorchvision\b|load_url|load_state_dict_from_url", code):
             for name in _INITIALISERS:
                 if hasattr(nn.init, name):
                     stack.enter_context(mock.patch.object(nn.init, name, filled))
@@ -49,7 +49,9 @@ def prepared(code: str) -> Iterator[None]:
             )
             for module in list(sys.modules.values()):
                 for name in _LOADERS:
-                    if vars(module).get(name) is not None and module.__name__.startswith(("torch.", "torchvision")):
+                    if vars(module).get(name) is not None and module.__name__.startswith(
+                        ("torch.", "torchvision")
+                    ):
                         stack.enter_context(mock.patch.object(module, name, lambda url, **_: Weights(url)))
         yield
 

@@ -97,13 +97,15 @@ def _flat(values: list[Any]) -> Iterator[Any]:
 def _near(old: Any, new: Any, tolerance: float) -> bool:
     if isinstance(old, str) or isinstance(new, str):
         return bool(old == new)
-    return abs(old - new) <= tolerance
+    return bool(abs(old - new) <= tolerance)
 
 
 def _floats(old: Any, new: Any, where: str, requires_grad: bool) -> Iterator[str]:
     a, b = (item["value"] if isinstance(item["value"], list) else [item["value"]] for item in (old, new))
     same = all(
-        x == y if isinstance(x, str) or isinstance(y, str) else math.isclose(x, y, rel_tol=1e-9, abs_tol=1e-12)
+        x == y
+        if isinstance(x, str) or isinstance(y, str)
+        else math.isclose(x, y, rel_tol=1e-9, abs_tol=1e-12)
         for x, y in zip(a, b)
     )
     if not same:
@@ -210,6 +212,8 @@ def outcomes(old: Any, new: Any) -> Iterator[str]:
     """
     both = [name for name in old["values"] if name in new["values"]]
     for name in both:
+        if name.startswith("value ") and old["values"][name] is None:
+            continue  # a statement, whose effect counts
         yield from differences(old["values"][name], new["values"][name], name)
     a, b = old.get("gradients"), new.get("gradients")
     if a is None or "raised" in a:

@@ -31,19 +31,42 @@ OLD = ("pillow<7", "six", "requests", "tqdm")
 ENVIRONMENTS = (
     Environment("1.0.1", "3.7", ("torchvision==0.2.2",), OLD),
     Environment("1.1.0", "3.7", ("torchvision==0.3.0", "torchtext==0.3.1"), OLD),
+    Environment("1.2.0", "3.7", ("torchvision==0.4.0", "torchaudio==0.3.0", "torchtext==0.4.0"), OLD),
     Environment("1.4.0", "3.7", ("torchvision==0.5.0", "torchaudio==0.4.0", "torchtext==0.5.0"), OLD),
     Environment("1.7.1", "3.8", ("torchvision==0.8.2", "torchaudio==0.7.2", "torchtext==0.8.1")),
+    Environment("1.8.1", "3.8", ("torchvision==0.9.1", "torchaudio==0.8.1", "torchtext==0.9.1")),
     Environment("1.9.1", "3.8", ("torchvision==0.10.1", "torchaudio==0.9.1", "torchtext==0.10.1")),
     Environment("1.10.2", "3.9", ("torchvision==0.11.3", "torchaudio==0.10.2", "torchtext==0.11.2")),
+    Environment(
+        "1.11.0",
+        "3.10",
+        ("torchvision==0.12.0", "torchaudio==0.11.0", "torchtext==0.12.0", "torchdata==0.3.0"),
+    ),
     Environment(
         "1.12.1",
         "3.10",
         ("torchvision==0.13.1", "torchaudio==0.12.1", "torchtext==0.13.1", "functorch==0.2.1"),
     ),
     Environment(
+        "1.13.1",
+        "3.10",
+        (
+            "torchvision==0.14.1",
+            "torchaudio==0.13.1",
+            "torchtext==0.14.1",
+            "functorch==1.13.1",
+            "torchdata==0.5.1",
+        ),
+    ),
+    Environment(
         "2.0.1",
         "3.10",
         ("torchvision==0.15.2", "torchaudio==2.0.2", "torchtext==0.15.2", "torchdata==0.6.1"),
+    ),
+    Environment(
+        "2.2.2",
+        "3.10",
+        ("torchvision==0.17.2", "torchaudio==2.2.2", "torchtext==0.17.2", "torchdata==0.7.1"),
     ),
     Environment(
         "2.4.1",

@@ -139,7 +139,7 @@ def gradients(run: Any, inputs: Mapping[str, Any]) -> Gradients | None:
 
 
 def _in_kind(gradient: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
-    """What the gradient says of changes that leave a symmetric matrix symmetric, and a triangular one triangular.
+    """What the gradient says of changes that leave a symmetric or triangular matrix what it is.
 
     Functions of such matrices read one triangle, and releases are free in what they say about the other.
     """

@@ -1,7 +1,7 @@
 """Values as plain data: what code computed, in a form that JSON holds and every release writes alike.
 
-Numbers are rounded to twelve digits, relative to the largest of their tensor, so that noise of the last bits is not
-recorded; large tensors become a few weighted sums.
+Numbers are rounded to twelve digits, relative to the largest of their tensor, so that noise of the last bits
+is not recorded; large tensors become a few weighted sums.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ import enum
 import hashlib
 import math
 import types
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Set, Tuple
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 import torch
@@ -38,7 +39,7 @@ def plain(value: Any) -> Any:
         Unknown: it is an iterator, or something of which nothing can be said.
     """
     if isinstance(value, enum.Enum):
-        return {"kind": "enum", "name": "{}.{}".format(type(value).__name__, value.name)}
+        return {"kind": "enum", "name": f"{type(value).__name__}.{value.name}"}
     if isinstance(value, bytes):
         return {"kind": "bytes", "text": value.hex()}
     if type(value) in _SIMPLE:
@@ -52,7 +53,9 @@ def plain(value: Any) -> Any:
     if isinstance(value, Tensor):
         return _tensor(value)
     if isinstance(value, (np.ndarray, np.generic)):
-        return dict(_numbers(np.asarray(value)), kind="array", dtype=str(value.dtype), shape=list(np.shape(value)))
+        return dict(
+            _numbers(np.asarray(value)), kind="array", dtype=str(value.dtype), shape=list(np.shape(value))
+        )
     if isinstance(value, (torch.dtype, torch.device, torch.layout)):
         return {"kind": "word", "name": str(value)}
     if isinstance(value, torch.Size):
@@ -85,19 +88,17 @@ def plain(value: Any) -> Any:
     return _object(value)
 
 
-def plain_values(outcome: Any) -> Dict[str, Any]:
+def plain_values(outcome: Any) -> dict[str, Any]:
     """Everything that an `Outcome` left behind, by name; paths that were given to it are of one machine.
 
     Raises:
         Unknown: one of the values has no plain form.
     """
     left_out = {name for name, value in outcome.inputs.items() if isinstance(value, str)}
-    return {
-        name: plain(value) for name, value in sorted(outcome.values().items()) if name not in left_out
-    }
+    return {name: plain(value) for name, value in sorted(outcome.values().items()) if name not in left_out}
 
 
-def fields(value: Any) -> Tuple[str, ...]:
+def fields(value: Any) -> tuple[str, ...]:
     """The field names of a named tuple, in Python or in C; () for a plain tuple."""
     if hasattr(type(value), "_fields"):
         return tuple(type(value)._fields)
@@ -129,9 +130,9 @@ def _state(value: nn.Module) -> Any:
     }
 
 
-def _object(value: Any) -> Dict[str, Any]:
+def _object(value: Any) -> dict[str, Any]:
     """Anything else by class, and by its state as far as that consists of plain values."""
-    form: Dict[str, Any] = {"kind": "object", "classes": _classes(type(value))}
+    form: dict[str, Any] = {"kind": "object", "classes": _classes(type(value))}
     if isinstance(value, torch.optim.Optimizer):
         groups = [_settings(group) for group in value.param_groups]
         form["state"] = {"groups": {"kind": "groups", "items": groups}}
@@ -142,7 +143,7 @@ def _object(value: Any) -> Dict[str, Any]:
     return form
 
 
-def _settings(state: Mapping[str, Any]) -> Dict[str, Any]:
+def _settings(state: Mapping[str, Any]) -> dict[str, Any]:
     return {
         str(key): plain(value)
         for key, value in sorted(state.items())
@@ -155,12 +156,14 @@ def _is_plain(value: Any) -> bool:
         return all(_is_plain(item) for item in value)
     if isinstance(value, Mapping):
         return all(_is_plain(item) for item in value.values())
-    return isinstance(value, (bool, int, float, complex, str, bytes, type(None), Tensor, torch.dtype, torch.Size))
+    return isinstance(
+        value, (bool, int, float, complex, str, bytes, type(None), Tensor, torch.dtype, torch.Size)
+    )
 
 
-def _classes(kind: type) -> List[str]:
+def _classes(kind: type) -> list[str]:
     """The class and its bases, as far as a library defines them; the first is public."""
-    names = ["{}.{}".format(base.__module__, base.__qualname__) for base in kind.__mro__[:-1]]
+    names = [f"{base.__module__}.{base.__qualname__}" for base in kind.__mro__[:-1]]
     return [name for name in names if "<locals>" not in name]
 
 
@@ -173,8 +176,8 @@ def _named(value: Any) -> str:
 # ---- numbers -------------------------------------------------------------------------------------------
 
 
-def _tensor(value: Tensor) -> Dict[str, Any]:
-    form: Dict[str, Any] = {
+def _tensor(value: Tensor) -> dict[str, Any]:
+    form: dict[str, Any] = {
         "kind": "tensor",
         "class": type(value).__name__,
         "dtype": str(value.dtype),
@@ -200,7 +203,7 @@ def _tensor(value: Tensor) -> Dict[str, Any]:
     return form
 
 
-def _numbers(array: Any) -> Dict[str, Any]:
+def _numbers(array: Any) -> dict[str, Any]:
     if array.dtype.kind == "b":
         array = array.astype(np.uint8)
     if array.dtype.kind not in "iufc":
@@ -213,7 +216,7 @@ def _numbers(array: Any) -> Dict[str, Any]:
     return {"values": _rounded(flat)}
 
 
-def _sums(flat: Any) -> List[Any]:
+def _sums(flat: Any) -> list[Any]:
     """Weighted sums that see every element and their order; numbers that are not finite are counted."""
     kind = np.complex128 if flat.dtype.kind == "c" else np.float64
     wide = flat.astype(kind)
@@ -224,17 +227,19 @@ def _sums(flat: Any) -> List[Any]:
     sums = np.array([(wide * weight).sum() for weight in weights])
     norm = float(np.sqrt((np.abs(wide) ** 2).sum()))
     holes = float(((~finite) * weights[0]).sum())
-    decimals = DIGITS - 1 - int(math.floor(math.log10(norm))) if norm > 0 else DIGITS
-    parts = [part for item in sums for part in ((item.real, item.imag) if flat.dtype.kind == "c" else (item,))]
+    decimals = DIGITS - 1 - math.floor(math.log10(norm)) if norm > 0 else DIGITS
+    parts = [
+        part for item in sums for part in ((item.real, item.imag) if flat.dtype.kind == "c" else (item,))
+    ]
     return [_round(part, decimals) for part in [*map(float, parts), norm]] + [round(holes, 9)]
 
 
-def _rounded(flat: Any) -> List[Any]:
+def _rounded(flat: Any) -> list[Any]:
     """Rounded to the digits of the largest; complex numbers as pairs."""
     digits = DIGITS if flat.dtype.itemsize >= 8 and flat.dtype != np.complex64 else 7
     finite = np.abs(flat[np.isfinite(flat)])
     largest = float(finite.max()) if finite.size else 0.0
-    decimals = digits - 1 - int(math.floor(math.log10(largest))) if largest > 0 else digits
+    decimals = digits - 1 - math.floor(math.log10(largest)) if largest > 0 else digits
     if flat.dtype.kind == "c":
         return [[_round(float(item.real), decimals), _round(float(item.imag), decimals)] for item in flat]
     return [_round(float(item), decimals) for item in flat]
@@ -248,17 +253,19 @@ def _round(value: float, decimals: int) -> Any:
 
 
 def _number(value: float) -> Any:
-    return str(value) if value != value or value in (math.inf, -math.inf) else float("{:.12g}".format(value))
+    return str(value) if value != value or value in (math.inf, -math.inf) else float(f"{value:.12g}")
 
 
 # ---- inputs --------------------------------------------------------------------------------------------
 
 
-def given(value: Any) -> Optional[Any]:
+def given(value: Any) -> Any | None:
     """An input as plain data from which another release makes the same; None: by its expression alone."""
     if type(value) in (Tensor, nn.Parameter):
         return _given_tensor(value)
-    if type(value) in (list, tuple):
+    if isinstance(value, np.ndarray) and value.dtype.kind in "iuf":
+        return {"kind": "array", "tensor": _given_tensor(torch.from_numpy(value.copy()))}
+    if type(value) in (list, tuple) and not any(isinstance(item, nn.Module) for item in value):
         items = [given(item) for item in value]
         if any(item is None for item in items):
             return None
@@ -271,18 +278,18 @@ def given(value: Any) -> Optional[Any]:
     return None
 
 
-def _held(value: nn.Module) -> List[Tensor]:
+def _held(value: nn.Module) -> list[Tensor]:
     return [*value.parameters(), *value.buffers()]
 
 
-def _given_tensor(value: Tensor) -> Dict[str, Any]:
+def _given_tensor(value: Tensor) -> dict[str, Any]:
     data = value.detach()
     if value.dtype in (torch.bfloat16, torch.float16):
         data = data.float()
     array = data.numpy()
     pairs = array.dtype.kind == "c"
     flat = np.stack([array.real, array.imag], -1).reshape(-1) if pairs else array.reshape(-1)
-    form: Dict[str, Any] = {
+    form: dict[str, Any] = {
         "kind": "parameter" if isinstance(value, nn.Parameter) else "tensor",
         "dtype": str(value.dtype),
         "shape": list(value.shape),
@@ -304,11 +311,15 @@ def made(form: Any, expression: Any) -> Any:
         return expression()
     if form["kind"] in ("tensor", "parameter"):
         return _made_tensor(form)
+    if form["kind"] == "array":
+        return _made_tensor(form["tensor"]).numpy()
     if form["kind"] in ("list", "tuple"):
         items = [made(item, expression) for item in form["items"]]
         return items if form["kind"] == "list" else tuple(items)
     value = expression()
-    held = _held(value) if isinstance(value, nn.Module) else [p for g in value.param_groups for p in g["params"]]
+    held = (
+        _held(value) if isinstance(value, nn.Module) else [p for g in value.param_groups for p in g["params"]]
+    )
     with torch.no_grad():
         for target, source in zip(held, form["items"]):
             tensor = _made_tensor(source)
@@ -322,7 +333,7 @@ def _made_tensor(form: Mapping[str, Any]) -> Tensor:
     shape = form["shape"]
     data = [float(item) if isinstance(item, str) else item for item in form["data"]]
     if form["dtype"].startswith("torch.complex"):
-        wide = torch.tensor(data, dtype=torch.float64).reshape(shape + [2])
+        wide = torch.tensor(data, dtype=torch.float64).reshape([*shape, 2])
         tensor = torch.view_as_complex(wide).to(dtype)
     else:
         tensor = torch.tensor(data, dtype=dtype).reshape(shape)
@@ -348,14 +359,14 @@ def differentiable(value: Any) -> bool:
     )
 
 
-def loss(values: Mapping[str, Any], without: Set[str]) -> Tuple[Optional[Tensor], Dict[str, bool]]:
+def loss(values: Mapping[str, Any], without: set[str]) -> tuple[Tensor | None, dict[str, bool]]:
     """A weighted sum of all results, and which tensors require gradients, by their place.
 
     Args:
         without: names whose values count only for the flags.
     """
-    total: Optional[Tensor] = None
-    flags: Dict[str, bool] = {}
+    total: Tensor | None = None
+    flags: dict[str, bool] = {}
     for name, value in sorted(values.items()):
         for part, item in tensors(value, name):
             flags[part] = bool(item.requires_grad)
@@ -375,21 +386,21 @@ def weights(item: Tensor) -> Tensor:
     return torch.sin(index).reshape(item.shape).to(item.dtype)
 
 
-def tensors(value: Any, name: str) -> Iterator[Tuple[str, Tensor]]:
+def tensors(value: Any, name: str) -> Iterator[tuple[str, Tensor]]:
     """All tensors of a value that is one or consists of some, with their places."""
     if isinstance(value, Tensor):
         yield name, value
     elif isinstance(value, (tuple, list)):
         for index, item in enumerate(value):
-            for found in tensors(item, "{}[{}]".format(name, index)):
+            for found in tensors(item, f"{name}[{index}]"):
                 yield found
     elif isinstance(value, dict):
         for key, item in value.items():
-            for found in tensors(item, "{}[{!r}]".format(name, key)):
+            for found in tensors(item, f"{name}[{key!r}]"):
                 yield found
 
 
-def inputs(values: Mapping[str, Any]) -> Dict[str, Any]:
+def inputs(values: Mapping[str, Any]) -> dict[str, Any]:
     """What tells one set of inputs from another, by name: a few digits of every tensor."""
     found = {}
     for name, value in values.items():
@@ -397,7 +408,11 @@ def inputs(values: Mapping[str, Any]) -> Dict[str, Any]:
         if isinstance(value, nn.Module):
             parts = _held(value)
         if parts:
-            sums = [_sums(item.detach().to_dense().reshape(-1).numpy())[:1] for item in parts if _plain_dtype(item)]
+            sums = [
+                _sums(item.detach().to_dense().reshape(-1).numpy())[:1]
+                for item in parts
+                if _plain_dtype(item)
+            ]
             found[name] = [round(float(item[0]), 6) for item in sums]
     return found
 

@@ -17,9 +17,9 @@ from old_torch.environments import Environment
 
 RUNNER = Path(__file__).with_name("runner.py")
 PARALLEL = 2  # releases at once
-# What builds models of torchvision takes seconds for each, and all that is recorded of most is the name of the file
-# with its weights: the release that has both the old arguments and the new ones is enough.
-_BUILDS_MODELS = re.compile(r"torchvision.*\b(pretrained|weights|progress)", re.S)
+# What builds models of torchvision takes seconds for each, and all that is recorded of most is the name of
+# the file with its weights: the release that has both the old arguments and the new ones is enough.
+_BUILDS_MODELS = re.compile(r"torchvision.*\b(pretrained|weights)", re.S)
 _RELEASE_OF_MODELS = "1.12.1"
 
 
@@ -54,13 +54,14 @@ def cases() -> Iterator[Case]:
 
     for item, number, example in fix_examples():
         if example.prove is not None:
+            before, after = example.sides()
             yield Case(
-                _file(item.rule.path),
-                example_id(item, number),
-                example.before,
-                example.after,
-                example.prove,
-                example.gradients and ".backward(" not in example.before,
+                file=_file(item.rule.path),
+                name=example_id(item, number),
+                before=before,
+                after=after,
+                inputs=example.prove,
+                gradients=example.gradients and ".backward(" not in before,
             )
     for name, (before, after, inputs, gradients) in recorded_code.cases().items():
         yield Case("tests", name, before, after, inputs, gradients)
@@ -87,7 +88,9 @@ def record(directory: Path, environments: Sequence[Environment], files: Sequence
         answers = list(
             pool.map(
                 lambda item: ask(
-                    item, directory, [job for case, job in zip(wanted, jobs, strict=True) if case.is_for(item)]
+                    item,
+                    directory,
+                    [job for case, job in zip(wanted, jobs, strict=True) if case.is_for(item)],
                 ),
                 environments,
             )
@@ -145,11 +148,12 @@ def ask(environment: Environment, directory: Path, jobs: Sequence[Mapping[str, A
 
 def _inputs(case: Case) -> tuple[list[Any], dict[str, Any]]:
     """The inputs as the runner wants them, and as they are compared with those of a later run."""
-    from old_torch import plain
-    from proofs import stubs, vocabulary
+    from proofs import run
 
-    with stubs.installed():
-        values = vocabulary.evaluate(case.inputs)
+    from old_torch import plain
+
+    with run.scratch():
+        values = run.inputs_of(case.inputs)
     given = [[name, source, plain.given(values[name])] for name, source in case.inputs.items()]
     return given, plain.inputs(values)
 

@@ -1,7 +1,7 @@
 """What old code gave on the old releases: files of one JSON object a line, read and written.
 
-A recording says: this code, on these inputs, gave this on these releases. It is looked up by a digest of code and
-inputs, so that it serves whoever has the same, and one of another code is never taken for it.
+A recording says: this code, on these inputs, gave this on these releases. It is looked up by a digest of code
+and inputs, so that it serves whoever has the same, and one of another code is never taken for it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ def read(directory: Path = DIRECTORY) -> dict[str, list[dict[str, Any]]]:
 
 def write(path: Path, recordings: Iterable[Mapping[str, Any]]) -> None:
     """Write a file of recordings; the file goes if there are none."""
-    lines = [json.dumps(item, sort_keys=True, ensure_ascii=False, separators=(",", ":")) for item in recordings]
+    lines = [
+        json.dumps(item, sort_keys=True, ensure_ascii=False, separators=(",", ":")) for item in recordings
+    ]
     if lines:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -2,14 +2,14 @@
 
 python tools/old_torch/runner.py < REQUEST > ANSWER
 
-REQUEST is a JSON object: `vocabulary`, the source of the module in whose words inputs are written, and `jobs`, a
-list of objects with `before` and `after` (source), `inputs` (a list of name, expression and plain data, or null
-where only the expression says it) and `gradients` (whether they are asked for).
+REQUEST is a JSON object: `vocabulary`, the source of the module in whose words inputs are written, and
+`jobs`, a list of objects with `before` and `after` (source), `inputs` (a list of name, expression and plain
+data, or null where only the expression says it) and `gradients` (whether they are asked for).
 
-ANSWER has the `release`, and `results`, one for each job: `old`, what became of the old side (`raised`, or `values`
-with `gradients`; `warned`: deprecations that it was told of), and `new`, what became of the new one on this
-release: "same", "raised: ...", or in what it differs. A job that cannot get its inputs has `inputs` instead.
-Every job has a process of its own, since much warns only once in one.
+ANSWER has the `release`, and `results`, one for each job: `old`, what became of the old side (`raised`, or
+`values` with `gradients`; `warned`: deprecations that it was told of), and `new`, what became of the new
+one on this release: "same", "raised: ...", or in what it differs. A job that cannot get its inputs has
+`inputs` instead. Every job has a process of its own, since much warns only once in one.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import json
 import os
 import signal
 import sys
+import tempfile
 import types
 import warnings
 from collections.abc import Iterator, Mapping
@@ -29,39 +30,42 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from old_torch import companions, compare, execute, plain  # noqa: E402
+from old_torch import companions, compare, execute, plain
 
 SECONDS = 30  # for one job
 
 
-def side(code: str, inputs: Mapping[str, Any], with_gradients: bool) -> dict[str, Any]:
-    """What became of one side of an example."""
+def side(code: str, inputs: Mapping[str, Any], with_gradients: bool, both: str) -> dict[str, Any]:
+    """What became of one side of an example; `both` is the text of both sides."""
     found: dict[str, Any] = {}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            outcome = _seeded(code, inputs)
-            found["values"] = plain.plain_values(outcome)
+            found["values"] = plain.plain_values(_seeded(code, inputs, both))
         except (execute.Failed, plain.Unknown, SyntaxError) as error:
             found["raised"] = _short(str(error))
-    said = {f"{item.category.__name__}: {_short(str(item.message))}" for item in caught if _is_about_use(item)}
-    if said:
-        found["warned"] = sorted(said)
-    if with_gradients and "values" in found:
-        try:
-            gradients = execute.gradients(lambda handed: _seeded(code, handed), inputs)
-        except execute.Failed as error:
-            found["gradients"] = {"raised": _short(str(error))}
-        else:
-            if gradients is not None:
-                of = {name: plain.plain(item) for name, item in gradients.of.items()}
-                found["gradients"] = {"flags": gradients.flags, "of": of}
+        if with_gradients and "values" in found:
+            found.update(_gradients(code, inputs, both))
+    used = [item for item in caught if _is_about_use(item)]
+    if used:
+        found["warned"] = sorted({f"{item.category.__name__}: {_short(str(item.message))}" for item in used})
     return found
 
 
-def _seeded(code: str, inputs: Mapping[str, Any]) -> execute.Outcome:
+def _gradients(code: str, inputs: Mapping[str, Any], both: str) -> dict[str, Any]:
+    try:
+        gradients = execute.gradients(lambda handed: _seeded(code, handed, both), inputs)
+    except execute.Failed as error:
+        return {"gradients": {"raised": _short(str(error))}}
+    if gradients is None:
+        return {}
+    of = {name: plain.plain(item) for name, item in gradients.of.items()}
+    return {"gradients": {"flags": gradients.flags, "of": of}}
+
+
+def _seeded(code: str, inputs: Mapping[str, Any], both: str) -> execute.Outcome:
     VOCABULARY["seed_all"]()
-    with companions.prepared(code):
+    with companions.prepared(both):
         return execute.execute(code, inputs)
 
 
@@ -71,7 +75,9 @@ def _short(text: str) -> str:
 
 def _is_about_use(item: warnings.WarningMessage) -> bool:
     kinds = (DeprecationWarning, FutureWarning, PendingDeprecationWarning, UserWarning)
-    return issubclass(item.category, kinds) and not issubclass(item.category, (ResourceWarning, ImportWarning))
+    return issubclass(item.category, kinds) and not issubclass(
+        item.category, (ResourceWarning, ImportWarning)
+    )
 
 
 def against(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
@@ -90,8 +96,9 @@ def result(job: Mapping[str, Any]) -> dict[str, Any]:
         inputs = _inputs(job["inputs"])
     except Exception as error:  # whatever an expression raises here, the inputs cannot be had on this release
         return {"inputs": _short(f"{type(error).__name__}: {error}")}
-    old = side(job["before"], inputs, job["gradients"])
-    new = side(job["after"], inputs, job["gradients"]) if job["after"] is not None else {"raised": "not run"}
+    both = f"{job['before']}\n{job['after']}"
+    old = side(job["before"], inputs, job["gradients"], both)
+    new = side(job["after"], inputs, job["gradients"], both) if job["after"] else {"raised": "not run"}
     return {"old": old, "new": against(old, new)}
 
 
@@ -115,7 +122,10 @@ def main() -> None:
     VOCABULARY.update(vars(module))
     torch.set_num_threads(1)
     companions.load()
-    answer = {"release": torch.__version__.partition("+")[0], "results": [_apart(job) for job in request["jobs"]]}
+    answer = {
+        "release": torch.__version__.partition("+")[0],
+        "results": [_apart(job) for job in request["jobs"]],
+    }
     json.dump(answer, sys.stdout)
 
 
@@ -147,8 +157,9 @@ def _quiet() -> Iterator[None]:
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 1)
     os.dup2(null, 2)
-    os.chdir(os.environ.get("TMPDIR", "/tmp"))
-    yield
+    with tempfile.TemporaryDirectory() as scratch:
+        os.chdir(scratch)
+        yield
 
 
 if __name__ == "__main__":
