@@ -6,6 +6,8 @@ import pytest
 from harness.catalogue import example_id, fix_examples, loaded_rules
 from harness.summary import HAS_TORCH, lacking
 
+from torchmigrate.versions.releases import parse_version, show_version, torch_release
+
 PROVABLE = [
     pytest.param(item, example, id=example_id(item, number))
     for item, number, example in fix_examples()
@@ -22,6 +24,12 @@ def test_every_fix_has_a_proof_or_a_reason():
     assert not missing, "neither `prove` nor `no_proof`: " + ", ".join(missing)
 
 
+def in_torch(rule, release):
+    """The release of torch that goes with one of the rule's library."""
+    found = release and torch_release(rule.library, parse_version(release))
+    return found and show_version(found)
+
+
 def test_the_catalogue_has_fixes():
     assert any(item.rule.cases for item in loaded_rules())
 
@@ -33,4 +41,5 @@ if HAS_TORCH:
     def test_proof(item, example):
         from proofs.run import prove
 
-        assert prove(example.before, example.after, example.prove, example.gradients) == []
+        timeline = [in_torch(item.rule, release) for release in (item.rule.changed, item.rule.removed)]
+        assert prove(*example.sides(), example.prove, example.gradients, *timeline) == []

@@ -12,7 +12,6 @@ import functools
 import importlib
 import re
 import types
-import zlib
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,6 +20,7 @@ from unittest import mock
 
 import numpy as np
 import torch
+from old_torch import companions as marks
 from torch import nn
 
 from proofs import references, stubs
@@ -28,15 +28,6 @@ from proofs.patches import Used, adapter
 
 LIBRARIES = ("torchvision", "torchaudio")
 _OPERATORS = ("nms", "qnms")
-# Random numbers for a hundred million parameters take minutes, and the mark says which weights were meant.
-_INITIALISERS = (
-    "kaiming_normal_",
-    "kaiming_uniform_",
-    "normal_",
-    "trunc_normal_",
-    "uniform_",
-    "xavier_uniform_",
-)
 Put = Callable[[Any, str, Any], Any]  # target, name, value
 
 
@@ -61,14 +52,9 @@ def prepared(code: str) -> Iterator[None]:
             from torchvision.models import WeightsEnum
 
             stack.enter_context(
-                mock.patch.object(WeightsEnum, "get_state_dict", lambda self, **_: _Weights(str(self)))
+                mock.patch.object(WeightsEnum, "get_state_dict", lambda self, **_: marks.Weights(self.url))
             )
-            stack.enter_context(
-                mock.patch.object(nn.Module, "load_state_dict", _marking(nn.Module.load_state_dict))
-            )
-            if re.search(r"pretrained|weights", code):
-                for name in _INITIALISERS:
-                    stack.enter_context(mock.patch.object(nn.init, name, _fill))
+        stack.enter_context(marks.prepared(code))
         yield
 
 
@@ -84,27 +70,6 @@ def old_companions(code: str, used: Used) -> Iterator[None]:
                 modules = {"torchvision": _old_torchvision, "torchaudio": _old_torchaudio}[name](put, used)
                 stack.enter_context(stubs.modules(modules))
         yield
-
-
-# ---- weights -------------------------------------------------------------------------------------------
-
-
-def _fill(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
-    return tensor.detach().fill_(0.01)
-
-
-class _Weights(str):
-    """The name of the weights that would have been downloaded."""
-
-
-def _marking(load: Callable[..., Any]) -> Callable[..., Any]:
-    def load_state_dict(self: nn.Module, state_dict: Any, *args: Any, **kwargs: Any) -> Any:
-        if not isinstance(state_dict, _Weights):
-            return load(self, state_dict, *args, **kwargs)
-        self.register_buffer("loaded_weights", torch.tensor(zlib.crc32(state_dict.encode())))
-        return None
-
-    return load_state_dict
 
 
 @functools.cache

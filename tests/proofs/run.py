@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import ast
 import contextlib
-import copy
-import io
+import functools
+import os
+import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import torch
+from old_torch import compare, execute, plain, recordings
 from torch import Tensor
 
 from proofs import companions, stubs, vocabulary
 from proofs.compare import differences, is_evidence
 from proofs.patches import Used, old_torch
 
-SHOWN = "__shown__"  # collects the values of bare expressions
 STEP = 1e-6
 
 
@@ -26,65 +26,185 @@ class ProofError(Exception):
     """The example cannot be executed, or says nothing."""
 
 
-@dataclass
-class Outcome:
-    """What one side of an example left behind."""
+class Outcome(execute.Outcome):
+    """What one side of an example left behind, and which stand-ins it called."""
 
-    names: dict[str, Any]  # the variables that it assigned at its top level
-    inputs: dict[str, Any]  # the input variables as they are afterwards
-    shown: list[Any]  # the values of bare expressions
-    used: Used = field(default_factory=Used)
-
-    def values(self) -> dict[str, Any]:
-        return {**self.inputs, **self.names, **{f"value {i + 1}": item for i, item in enumerate(self.shown)}}
+    def __init__(self, found: execute.Outcome, used: Used) -> None:
+        super().__init__(found.names, found.inputs, found.shown)
+        self.used = used
 
 
-def prove(before: str, after: str, prove: Mapping[str, str], gradients: bool = True) -> list[str]:
+def prove(
+    before: str,
+    after: str,
+    prove: Mapping[str, str],
+    gradients: bool = True,
+    changed: str | None = None,
+    removed: str | None = None,
+) -> list[str]:
     """In what the two sides of an example differ, one line each; an empty list is a proof.
+
+    The old side is what old releases made of it, where that is recorded; else it runs here.
+
+    Args:
+        changed, removed: the release of its library in which the old code got another meaning, or was gone.
 
     Raises:
         ProofError: one side does not run, or there is nothing to compare.
     """
-    given = _inputs(prove)
-    old = run(before, given, old=True)
-    new = run(after, given, old=False)
+    with scratch():
+        return _prove(before, after, prove, gradients, changed, removed)
+
+
+def _prove(
+    before: str,
+    after: str,
+    prove: Mapping[str, str],
+    gradients: bool,
+    changed: str | None,
+    removed: str | None,
+) -> list[str]:
+    given = inputs_of(prove)
+    gradients = gradients and ".backward(" not in before
+    recorded = recordings_of(before, after, prove)
+    if recorded:
+        while_it_was_there = [
+            item for item in recorded if removed and _release(item["releases"][0]) < _release(removed)
+        ]
+        try:
+            form = _recorded_form(after, given, gradients, before)
+        except ProofError as error:
+            # A library that is not installed here: the last release that had both sides says it.
+            if isinstance(error.__cause__, ModuleNotFoundError) and not any(_from_there(recorded[-1])):
+                return []
+            raise
+        return _against_recordings(while_it_was_there or recorded, form, given, changed)
+    both = f"{before}\n{after}"
+    old = run(before, given, old=True, both=both)
+    new = run(after, given, old=False, both=both)
     found = list(_compare(old, new, given))
-    if not found and gradients and ".backward(" not in before:
+    if not found and gradients:
         found = list(_gradients(before, after, given, old))
     return found
 
 
-def run(code: str, inputs: Mapping[str, Any], old: bool) -> Outcome:
+# ---- against what old releases gave --------------------------------------------------------------------
+
+
+@functools.cache
+def _recordings() -> dict[str, list[dict[str, Any]]]:
+    return recordings.read()
+
+
+def recordings_of(before: str, after: str, prove: Mapping[str, str]) -> list[dict[str, Any]]:
+    """What the old side gave on the old releases on which it ran, the oldest first."""
+    found = _recordings().get(recordings.digest(before, after, prove), [])
+    return [item for item in found if "values" in item]
+
+
+def _against_recordings(
+    recorded: list[dict[str, Any]], new: dict[str, Any], given: Mapping[str, Any], changed: str | None
+) -> list[str]:
+    """In what the new side differs from the last release that ran the old one.
+
+    If it is not the same here, it has to be the same there: then the fix changed nothing, but a later release did.
+    What got another meaning on the way has to agree with one of its meanings, on every release that had it.
+    """
+    inputs = plain.inputs(given)
+    for item in recorded:
+        if any(abs(a - b) > 1e-5 for name in inputs for a, b in _pairs(inputs[name], item["inputs"][name])):
+            raise ProofError("the inputs are not those of the recording: record it again")
+        if not set(item["values"]) & set(new["values"]):
+            raise ProofError("nothing is computed that both sides have: assign a result in the example")
+    found = _from(recorded[-1], new)
+    earlier = [item for item in recorded if changed and _release(item["releases"][-1]) < _release(changed)]
+    if found and earlier and not _from(earlier[-1], new):
+        return []
+    return found
+
+
+def _from_there(item: Mapping[str, Any]) -> list[str]:
+    """In what the sides differed on the last release of a recording."""
+    newest = item["releases"][-1]
+    there = item["new"] if isinstance(item["new"], str) else item["new"][newest]
+    return [] if there == "same" else [there]
+
+
+def _from(item: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+    newest = item["releases"][-1]
+    if "gradients" not in new:
+        item = {key: value for key, value in item.items() if key != "gradients"}
+    return (
+        [] if not _from_there(item) else [f"torch {newest}: {line}" for line in compare.outcomes(item, new)]
+    )
+
+
+def _release(text: str) -> tuple[int, ...]:
+    return tuple(map(int, text.split(".")))
+
+
+def _pairs(left: list[float], right: list[float]) -> Iterator[tuple[float, float]]:
+    return zip(left, right, strict=True)
+
+
+def _recorded_form(after: str, given: Mapping[str, Any], gradients: bool, before: str) -> dict[str, Any]:
+    """The new side, in the form in which old ones are recorded."""
+    both = f"{before}\n{after}"
+    form: dict[str, Any] = {"values": plain.plain_values(run(after, given, old=False, both=both))}
+    if gradients:
+        try:
+            found = execute.gradients(lambda inputs: run(after, inputs, old=False, both=both), given)
+        except (execute.Failed, ProofError) as error:
+            form["gradients"] = {"raised": str(error)}
+        else:
+            if found is not None:
+                of = {name: plain.plain(item) for name, item in found.of.items()}
+                form["gradients"] = {"flags": found.flags, "of": of}
+    return form
+
+
+# ---- one side ------------------------------------------------------------------------------------------
+
+
+def run(code: str, inputs: Mapping[str, Any], old: bool, both: str = "") -> Outcome:
     """Execute one side on copies of the inputs, with the old functions in place or not.
+
+    Args:
+        both: the text of both sides, which says what is to be prepared for them.
 
     Raises:
         ProofError: it raised something, which is the cause.
     """
-    tree = ast.parse(code)
-    stored = _stored(tree)
-    tree = ast.fix_missing_locations(_Show().visit(tree))
-    shown: list[Any] = []
-    copied = _copy(dict(inputs))
-    space = {"__name__": "example", SHOWN: shown, **copied}
     vocabulary.seed_all()
     side = "old" if old else "new"
     with contextlib.ExitStack() as stack:
         stack.enter_context(warnings.catch_warnings())
         warnings.simplefilter("ignore")
-        stack.enter_context(contextlib.redirect_stdout(io.StringIO()))
         stack.enter_context(stubs.installed())
         stack.enter_context(_restored())
-        stack.enter_context(companions.prepared(code))
+        stack.enter_context(companions.prepared(both or code))
         used = stack.enter_context(old_torch()) if old else Used()
         if old:
             stack.enter_context(companions.old_companions(code, used))
         try:
-            exec(compile(tree, f"<{side} side of the example>", "exec", dont_inherit=True), space)
-        except Exception as error:
-            raise ProofError(f"the {side} side raised {type(error).__name__}: {error}") from error
-    names = {name: space[name] for name in stored if name in space}
-    left = {name: value for name, value in copied.items() if name not in names}
-    return Outcome(names, left, shown, used)
+            found = execute.execute(code, inputs)
+        except execute.Failed as error:
+            raise ProofError(f"the {side} side raised {error}") from error.__cause__
+    return Outcome(found, used)
+
+
+@contextlib.contextmanager
+def scratch() -> Iterator[None]:
+    """A working directory for files that an example reads or writes, and no process group afterwards."""
+    before = Path.cwd()
+    with tempfile.TemporaryDirectory() as directory:
+        os.chdir(directory)
+        try:
+            yield
+        finally:
+            os.chdir(before)
+            if torch.distributed.is_available() and torch.distributed.is_initialized():
+                torch.distributed.destroy_process_group()
 
 
 @contextlib.contextmanager
@@ -103,49 +223,17 @@ def _restored() -> Iterator[None]:
         torch.set_grad_enabled(grad)
 
 
-def _inputs(prove: Mapping[str, str]) -> dict[str, Any]:
-    with stubs.installed():
+def inputs_of(prove: Mapping[str, str]) -> dict[str, Any]:
+    """The input variables of an example.
+
+    Raises:
+        ProofError: an expression raised something.
+    """
+    with stubs.installed(), companions.prepared(" ".join(prove.values())):
         try:
             return vocabulary.evaluate(prove)
         except Exception as error:
             raise ProofError(f"the inputs raised {type(error).__name__}: {error}") from error
-
-
-def _copy(values: dict[str, Any]) -> dict[str, Any]:
-    """Deep copies that share what the originals share; modules of Python and functions stay themselves."""
-    memo: dict[int, Any] = {}
-    return {name: copy.deepcopy(value, memo) for name, value in values.items()}
-
-
-class _Show(ast.NodeTransformer):
-    """Bare expressions at the top level append their value to a list."""
-
-    def visit_Expr(self, node: ast.Expr) -> ast.AST:
-        if isinstance(node.value, ast.Constant):
-            return node
-        append = ast.Attribute(ast.Name(SHOWN, ast.Load()), "append", ast.Load())
-        return ast.copy_location(ast.Expr(ast.Call(append, [node.value], [])), node)
-
-    def _leave(self, node: ast.AST) -> ast.AST:
-        return node
-
-    visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = visit_Lambda = _leave
-
-
-def _stored(tree: ast.Module) -> set[str]:
-    """Names assigned at the top level: by assignments, loops and `with`, not by `def` or `import`."""
-    found: set[str] = set()
-    todo: list[ast.AST] = [tree]
-    while todo:
-        node = todo.pop()
-        if isinstance(
-            node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda | ast.ListComp
-        ):
-            continue
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id != "_":
-            found.add(node.id)
-        todo.extend(ast.iter_child_nodes(node))
-    return found
 
 
 def _compare(old: Outcome, new: Outcome, given: Mapping[str, Any]) -> Iterator[str]:
@@ -166,20 +254,20 @@ def _compare(old: Outcome, new: Outcome, given: Mapping[str, Any]) -> Iterator[s
 
 
 def _gradients(before: str, after: str, given: Mapping[str, Any], old: Outcome) -> Iterator[str]:
-    names = [name for name, value in given.items() if _differentiable(value)]
+    names = [name for name, value in given.items() if plain.differentiable(value)]
     if not names:
         return
     by_hand = bool(old.used)
     if by_hand and any(given[name].dtype not in (torch.float64, torch.complex128) for name in names):
         return  # a difference quotient of single precision says nothing
-    after_run = _differentiate(lambda inputs: run(after, inputs, old=False), given, names)
+    after_run = _differentiate(lambda inputs: run(after, inputs, old=False), given)
     if by_hand:
         if isinstance(after_run, ProofError):
             yield f"with inputs that require gradients {after_run}"
         else:
             yield from _against_quotient(before, given, names, after_run, old.used.symmetric)
         return
-    before_run = _differentiate(lambda inputs: run(before, inputs, old=True), given, names)
+    before_run = _differentiate(lambda inputs: run(before, inputs, old=True), given)
     if isinstance(before_run, ProofError) and isinstance(after_run, ProofError):
         return  # not differentiable, before or after
     for side, result in (("old", before_run), ("new", after_run)):
@@ -196,81 +284,19 @@ def _gradients(before: str, after: str, given: Mapping[str, Any], old: Outcome) 
         yield from differences(grads_old[name], grads_new[name], f"gradient of {name}")
 
 
-def _differentiable(value: Any) -> bool:
-    return (
-        isinstance(value, Tensor)
-        and not isinstance(value, torch.nn.Parameter)
-        and (value.is_floating_point() or value.is_complex())
-        and not value.is_quantized
-        and value.layout is torch.strided
-    )
-
-
 Result = tuple[dict[str, bool], dict[str, Tensor]]
 
 
 def _differentiate(
-    call: Callable[[Mapping[str, Any]], Outcome], given: Mapping[str, Any], names: list[str]
+    call: Callable[[Mapping[str, Any]], Outcome], given: Mapping[str, Any]
 ) -> Result | ProofError:
     """Which results require gradients, and the gradients of a weighted sum of all results."""
-    leaves = {name: given[name].detach().clone().requires_grad_() for name in names}
-    # Not the leaves themselves: those may not be changed in place. Deep copies of what is no leaf fail.
-    inputs = {name: _Uncopied(leaves[name]) if name in leaves else value for name, value in given.items()}
     try:
-        with torch.enable_grad():
-            outcome = call(inputs)
-        loss, flags = _loss(outcome)
-        if loss is None or not loss.requires_grad:
-            return flags, {name: torch.zeros_like(leaf) for name, leaf in leaves.items()}
-        grads = torch.autograd.grad(loss, list(leaves.values()), allow_unused=True)
-    except ProofError as error:
-        return error
-    except (RuntimeError, NotImplementedError) as error:  # what autograd raises where there is no derivative
-        return ProofError(f"{type(error).__name__}: {error}")
-    pairs = zip(leaves.items(), grads, strict=True)
-    return flags, {name: torch.zeros_like(leaf) if grad is None else grad for (name, leaf), grad in pairs}
-
-
-class _Uncopied:
-    """A tensor that is handed over as it is, cloned within the graph."""
-
-    def __init__(self, leaf: Tensor) -> None:
-        self.leaf = leaf
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
-        return self.leaf.clone()
-
-
-def _loss(outcome: Outcome) -> tuple[Tensor | None, dict[str, bool]]:
-    total: Tensor | None = None
-    flags: dict[str, bool] = {}
-    for name, value in outcome.values().items():
-        for part, item in _tensors(value, name):
-            flags[part] = item.requires_grad
-            if part in outcome.inputs or not (item.is_floating_point() or item.is_complex()):
-                continue
-            weighted = (item.to_dense() if item.layout is not torch.strided else item) * _weights(item)
-            term = weighted.sum().real if weighted.is_complex() else weighted.sum()
-            term = term.double()
-            total = term if total is None else total + term
-    return total, flags
-
-
-def _weights(item: Tensor) -> Tensor:
-    """The same for each shape, and different for each element: a plain sum often has no gradient."""
-    index = torch.arange(1, item.numel() + 1, dtype=torch.float64)
-    return torch.sin(index).reshape(item.shape).to(item.dtype)
-
-
-def _tensors(value: Any, name: str) -> Iterator[tuple[str, Tensor]]:
-    if isinstance(value, Tensor):
-        yield name, value
-    elif isinstance(value, tuple | list):
-        for index, item in enumerate(value):
-            yield from _tensors(item, f"{name}[{index}]")
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            yield from _tensors(item, f"{name}[{key!r}]")
+        found = execute.gradients(call, given)
+    except (execute.Failed, ProofError) as error:
+        return ProofError(str(error))
+    assert found is not None
+    return found.flags, found.of
 
 
 def _against_quotient(
@@ -311,5 +337,6 @@ def _in_kind(direction: Tensor, value: Tensor, symmetric: bool) -> Tensor:
 
 
 def _loss_at(code: str, inputs: Mapping[str, Any]) -> float:
-    loss, _ = _loss(run(code, inputs, old=True))
+    outcome = run(code, inputs, old=True)
+    loss, _ = plain.loss(outcome.values(), set(outcome.inputs))
     return 0.0 if loss is None else float(loss)

@@ -6,20 +6,25 @@ Each value is a Python expression over the functions below, `torch`, `np` and th
 
 Every variable has a seed of its own, taken from its name, so that a new variable changes no other. Tensors
 are float64 on the CPU unless the expression converts them; leading sizes are batch sizes.
+
+Old releases are handed this module as it is (`tools/old_torch/`): it must load on torch 1.0 and Python 3.7.
 """
 
 from __future__ import annotations
 
 import copy
+import os
+import tempfile
 import zlib
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-WORDS: dict[str, Any] = {"torch": torch, "np": np, "copy": copy, "nn": nn}
+WORDS: dict[str, Any] = {"os": os, "torch": torch, "np": np, "copy": copy, "nn": nn}
 
 
 def word(function: Any) -> Any:
@@ -118,27 +123,31 @@ def symmetric(*shape: int) -> Tensor:
     """Symmetric with distinct eigenvalues of both signs."""
     a = tensor(*shape, shape[-1])
     spread = torch.diag(torch.arange(shape[-1], dtype=torch.float64) - 1)
-    return (a + a.mT) / 2 + spread
+    return (a + a.transpose(-1, -2)) / 2 + spread
+
+
+def _adjoint(a: Tensor) -> Tensor:
+    return a.conj().transpose(-1, -2)
 
 
 @word
 def hermitian(*shape: int) -> Tensor:
     a = complex_(*shape, shape[-1])
-    return (a + a.mH) / 2 + torch.diag(torch.arange(shape[-1], dtype=torch.float64) - 1)
+    return (a + _adjoint(a)) / 2 + torch.diag(torch.arange(shape[-1], dtype=torch.float64) - 1)
 
 
 @word
 def spd(*shape: int) -> Tensor:
     """Symmetric, positive definite."""
     a = tensor(*shape, shape[-1])
-    return a @ a.mT + torch.eye(shape[-1], dtype=torch.float64)
+    return a @ a.transpose(-1, -2) + torch.eye(shape[-1], dtype=torch.float64)
 
 
 @word
 def hpd(*shape: int) -> Tensor:
     """Hermitian, positive definite, complex."""
     a = complex_(*shape, shape[-1])
-    return a @ a.mH + torch.eye(shape[-1], dtype=torch.complex128)
+    return a @ _adjoint(a) + torch.eye(shape[-1], dtype=torch.complex128)
 
 
 @word
@@ -149,7 +158,7 @@ def lower(*shape: int) -> Tensor:
 
 @word
 def upper(*shape: int) -> Tensor:
-    return lower(*shape).mT.contiguous()
+    return lower(*shape).transpose(-1, -2).contiguous()
 
 
 @word
@@ -161,7 +170,7 @@ def low_rank(m: int, n: int, rank: int) -> Tensor:
 def real_spectrum(n: int) -> Tensor:
     """Not symmetric, with real and distinct eigenvalues."""
     q = square(n)
-    return q @ torch.diag(torch.arange(1, n + 1, dtype=torch.float64)) @ torch.linalg.inv(q)
+    return q @ torch.diag(torch.arange(1, n + 1, dtype=torch.float64)) @ torch.inverse(q)
 
 
 # ---- signals, classes --------------------------------------------------------------------------------
@@ -240,3 +249,76 @@ def with_gradients(items: Any) -> Any:
 @word
 def sgd(items: Any = None, lr: float = 0.1) -> torch.optim.Optimizer:
     return torch.optim.SGD(parameters() if items is None else items, lr=lr)
+
+
+# ---- files, processes, objects -----------------------------------------------------------------------
+
+
+@word
+def text_file(name: str = "some.txt") -> str:
+    """A small file in the working directory, which is a temporary one."""
+    Path(name).write_text("one\ntwo\n")
+    return name
+
+
+@word
+def saved(value: Any, path: str) -> None:
+    """`torch.save` before the example runs, as another program did."""
+    torch.save(value, path)
+
+
+@word
+def picture(name: str = "picture.png") -> str:
+    """A file with a picture of 24 by 20 pixels, the same everywhere."""
+    from PIL import Image
+
+    values = (np.arange(24 * 20 * 3) * 7 % 256).astype(np.uint8)
+    Image.fromarray(values.reshape(20, 24, 3)).save(name)
+    return name
+
+
+@word
+def image_folder() -> str:
+    """The directory of a data set of pictures in two classes."""
+    for kind in ("cat", "dog"):
+        Path("pictures", kind).mkdir(parents=True, exist_ok=True)
+        picture(f"pictures/{kind}/one.png")
+    return "pictures"
+
+
+@word
+def digits() -> str:
+    """The directory of an MNIST of two pictures, in the format of its files."""
+    for folder in ("MNIST/raw", "MNIST/processed"):
+        Path(folder).mkdir(parents=True, exist_ok=True)
+    for kind in ("train", "t10k"):
+        head = bytes([0, 0, 8, 3, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0, 2])
+        Path(f"MNIST/raw/{kind}-images-idx3-ubyte").write_bytes(head + bytes(range(8)))
+        Path(f"MNIST/raw/{kind}-labels-idx1-ubyte").write_bytes(bytes([0, 0, 8, 1, 0, 0, 0, 2, 7, 9]))
+    for name in ("training", "test"):
+        parts = torch.arange(8, dtype=torch.uint8).reshape(2, 2, 2), torch.tensor([7, 9])
+        torch.save(parts, f"MNIST/processed/{name}.pt")
+    return "."
+
+
+@word
+def process_group() -> None:
+    """The default process group, of this process alone; None is what stands for it."""
+    if not torch.distributed.is_initialized():
+        path = Path(tempfile.mkdtemp(), "store")
+        torch.distributed.init_process_group("gloo", init_method=f"file://{path}", rank=0, world_size=1)
+
+
+@word
+def fields(**values: Any) -> Any:
+    """An object with these attributes, as `argparse` gives."""
+    import argparse
+
+    return argparse.Namespace(**values)
+
+
+@word
+def data_pipe(count: int = 4) -> Any:
+    from torch.utils.data.datapipes.iter import IterableWrapper
+
+    return IterableWrapper(list(range(count)))

@@ -17,6 +17,7 @@ import torch
 import yaml
 from harness.catalogue import loaded_rules
 from proofs import companions, stubs, vocabulary
+from proofs.run import scratch
 
 from severities import installed
 from torchmigrate.catalogue.examples import FIX
@@ -171,6 +172,7 @@ def run(code: str, inputs: dict[str, str] | None = None) -> Evidence:
         stack.enter_context(contextlib.redirect_stdout(io.StringIO()))
         stack.enter_context(stubs.installed())
         stack.enter_context(companions.prepared(code))
+        stack.enter_context(scratch())
         space = {"__name__": "example", **vocabulary.evaluate(inputs or {})}
         caught = stack.enter_context(warnings.catch_warnings(record=True))
         warnings.simplefilter("always")

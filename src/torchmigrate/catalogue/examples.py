@@ -28,12 +28,18 @@ class Example:
     after: str | None = None
     applicability: Applicability = Applicability.SAFE  # of the fix; unsafe: only with --unsafe-fixes
     prove: Mapping[str, str] | None = field(default=None)  # variable -> source; None: not to be run
+    then: str | None = None  # code that a proof runs after either side: it uses what the side defines
     no_proof: str | None = None  # why it is not run
     gradients: bool = True  # the proof compares gradients as well
     by_use: bool = False  # what becomes of the value decides on the fix, so that elsewhere it may be another
     target: str | None = None  # torch release; None: the newest
     minimum: str | None = None
     line: int = 0
+
+    def sides(self) -> tuple[str, str]:
+        """What a proof runs: the code before and after the fix, each with what uses its definitions."""
+        use = f"\n{self.then}" if self.then is not None else ""
+        return self.before + use, f"{self.after}{use}"
 
 
 def read_examples(raw: list[dict[str, Any]], path: KeyPath, file: YamlFile) -> tuple[Example, ...]:
@@ -55,11 +61,13 @@ def _read(raw: dict[str, Any], path: KeyPath, file: YamlFile) -> Example | None:
     if (key == "before") != ("after" in raw):
         file.problem(path, "`before` and `after` go together")
         return None
-    for extra in ("applicability", "prove", "no_proof", "gradients", "by_use"):
+    for extra in ("applicability", "prove", "then", "no_proof", "gradients", "by_use"):
         if extra in raw and key != "before":
             file.problem((*path, extra), f"`{extra}` needs `before` and `after`")
     if "prove" in raw and "no_proof" in raw:
         file.problem((*path, "no_proof"), "an example has either `prove` or `no_proof`")
+    if "then" in raw and "prove" not in raw:
+        file.problem((*path, "then"), "`then` needs `prove`")
     if key == "before":
         if raw["before"] == raw["after"]:
             file.problem((*path, "after"), "`after` is the same as `before`")
@@ -75,6 +83,7 @@ def _read(raw: dict[str, Any], path: KeyPath, file: YamlFile) -> Example | None:
         after=raw.get("after"),
         applicability=Applicability[raw.get("applicability", "safe").upper()],
         prove=prove,
+        then=raw.get("then"),
         no_proof=raw.get("no_proof"),
         gradients=raw.get("gradients", True),
         by_use=raw.get("by_use", False),

@@ -196,6 +196,7 @@ EXAMPLE: Schema = _record(
             "additionalProperties": _SOURCE,
             "allowed": "a mapping of variables to Python source",
         },
+        "then": _TEXT,
         "no_proof": _LINE,
         "by_use": _TRUE,
         "gradients": {"const": False, "allowed": "false"},
