@@ -258,6 +258,7 @@ class Statements:
         self.tests.narrow(self.tests.narrowed(node.test)[0])
         test = parse_test(node.test, self.lookups.peek)
         if test is not UNKNOWN_TEST:
+            state.tests[id(node.test)] = test
             state.guards = Guards(formula=test, outer=state.guards)
 
     def leave(self, node: ast.stmt) -> bool:
