@@ -13,8 +13,8 @@ def dedented(code: str) -> str:
 
 
 def reported(code: str, *options: str) -> list[str]:
-    """The outdated names that a run finds, in source order."""
-    found = run(dedented(code), *options).findings
+    """The outdated names that a run finds, in source order. That code refuses the target is said elsewhere."""
+    found = run(dedented(code), "--ignore", "TM127", *options).findings
     return [item.symbol for item in sorted(found, key=lambda item: item.start)]
 
 

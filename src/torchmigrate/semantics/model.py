@@ -318,7 +318,7 @@ class SemanticModel:
     operations: list[Operation] = field(default_factory=list)
     # The first and the last statement of what runs under a test of versions or names, and what that says.
     tested: list[tuple[ast.stmt, ast.stmt, Formula]] = field(default_factory=list)
-    # id of the test of an `if` or of a conditional expression -> what it says, if that is anything.
+    # id of the test of an `if`, an `assert` or a conditional expression -> what it says, if that is anything.
     tests: dict[int, Formula] = field(default_factory=dict)
     _nodes: Nodes | None = None
     _imports: list[Binding] | None = None

@@ -260,6 +260,7 @@ class Statements:
         self.tests.narrow(self.tests.narrowed(node.test)[0])
         test = parse_test(node.test, self.lookups.peek)
         if test is not UNKNOWN_TEST:
+            state.tests[id(node.test)] = test
             state.guards = Guards(formula=test, outer=state.guards)
 
     def visit_return(self, node: ast.Return) -> bool:

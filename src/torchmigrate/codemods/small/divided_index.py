@@ -1,0 +1,54 @@
+"""TM128: an index that is computed by dividing integers."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from torchmigrate.catalogue.model import Rule
+from torchmigrate.codemods.base.findings import finding_at
+from torchmigrate.findings import Finding
+from torchmigrate.match.rule_matches import RuleMatch
+from torchmigrate.rewrite.context import FileContext
+from torchmigrate.semantics.facts.dtypes import INTEGER, TENSOR, ValueFacts
+from torchmigrate.semantics.model import Scope
+from torchmigrate.source.trees import walk
+
+
+def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
+    """A finding for every division of which the quotient is an index of a tensor."""
+    kinds: ValueFacts | None = None
+    for node, scope, guards, fstring in file.names.operations:
+        if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Div) or fstring is not None:
+            continue
+        if isinstance(node.left, ast.Constant) or id(node.left) not in file.names.values:
+            continue  # of which nothing is known
+        kinds = kinds or ValueFacts(file.names, file.around)
+        number = isinstance(node.right, ast.Constant) and type(node.right.value) is int
+        if INTEGER not in kinds.of(node.left, scope) or file.runs_elsewhere(guards):
+            continue
+        if not number and INTEGER not in kinds.of(node.right, scope):
+            continue
+        if any(TENSOR in kinds.of(item.value, scope) for item in _indexed(node, scope, file)):
+            span = file.source.span(node)
+            yield finding_at(rule, file, span, symbol="torch.Tensor.__truediv__", fix=None)
+
+
+def _indexed(node: ast.BinOp, scope: Scope, file: FileContext) -> Iterator[ast.Subscript]:
+    """What the quotient is an index of, at once or by the one name that it is given."""
+    parent = file.names.parents.get(node)
+    if isinstance(parent, ast.Subscript) and parent.slice is node:
+        yield parent
+    if not isinstance(parent, ast.Assign) or len(parent.targets) != 1:
+        return
+    target = parent.targets[0]
+    if not isinstance(target, ast.Name) or len(scope.bindings.get(target.id, ())) != 1:
+        return
+    for item in walk(scope.node):
+        if isinstance(item, ast.Subscript) and _is_name(item.slice, target.id):
+            yield item
+
+
+def _is_name(node: ast.expr, name: str) -> bool:
+    parts = node.elts if isinstance(node, ast.Tuple) else [node]
+    return any(isinstance(part, ast.Name) and part.id == name for part in parts)

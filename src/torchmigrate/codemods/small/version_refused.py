@@ -1,0 +1,71 @@
+"""TM127: code that refuses to run on the release that is moved to.
+
+`assert torch.__version__.startswith("1.")`, or `if ...: raise`. What stands behind it is taken to be for
+other releases, so that nothing else would be reported of it.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from torchmigrate.catalogue.model import Rule
+from torchmigrate.codemods.base.findings import finding_at
+from torchmigrate.findings import Finding
+from torchmigrate.match.rule_matches import RuleMatch
+from torchmigrate.rewrite.context import FileContext
+from torchmigrate.semantics.guards.formulas import All, Any_, Formula, Lookup, Not, VersionTest, outcome
+from torchmigrate.versions.releases import RELEASES, show_version
+
+_TORCH = "torch"
+
+
+def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
+    """A finding for every test that the target does not pass."""
+    for node, wanted in _demands(file):
+        test = file.names.tests.get(id(node))
+        if test is None or not _is_of_versions(test):
+            continue
+        since = _refused_since(test, wanted, file)
+        if since is not None:
+            span = file.source.span(node)
+            one = rule._replace(removed=since)
+            yield finding_at(one, file, span, symbol=f"{_TORCH}.__version__", fix=None)
+
+
+def _demands(file: FileContext) -> Iterator[tuple[ast.expr, bool]]:
+    """Tests, and what has to come out of each so that the code goes on."""
+    for statement in file.names.nodes(ast.Assert):
+        yield statement.test, True
+    for branch in file.names.nodes(ast.If):
+        if _refuses(branch.body):
+            yield branch.test, False
+        if _refuses(branch.orelse):
+            yield branch.test, True
+
+
+def _refuses(body: list[ast.stmt]) -> bool:
+    """Whether a block is nothing but an error (with a message before it); no test that is skipped."""
+    last = body[-1] if body else None
+    if not isinstance(last, ast.Raise) or last.exc is None or len(body) > 2:
+        return False
+    return "Skip" not in ast.unparse(last.exc).partition("(")[0]
+
+
+def _is_of_versions(test: Formula) -> bool:
+    if isinstance(test, All | Any_):
+        return all(map(_is_of_versions, test.parts))
+    if isinstance(test, Not):
+        return _is_of_versions(test.formula)
+    return isinstance(test, VersionTest) and test.library == _TORCH
+
+
+def _refused_since(test: Formula, wanted: bool, file: FileContext) -> str | None:
+    """The first of the releases up to the target, all of which fail a test; None if the target does not."""
+    target, since = file.target(_TORCH), None
+    for release in reversed([release for release in RELEASES if target is not None and release <= target]):
+        lookup = Lookup(lambda _, release=release: release, lambda _: None, lambda _: None)  # type: ignore[misc]
+        if outcome(test, lookup) is not (not wanted):
+            break
+        since = show_version(release)
+    return since
