@@ -21,14 +21,14 @@ from pathlib import Path
 
 import click
 from working.lines import lines, sampled
-from working.run import check, named_by_rules, read_library
+from working.run import check, installed_release, named_by_rules, read_library
 
 
 @click.command()
 @click.option("--command", default="torchmigrate", help="The program, as a shell would call it.")
 @click.option("--select", help="Rules to select in place of the default ones, such as ALL.")
 @click.option("--minimum", help="The oldest torch that the code is for.")
-@click.option("--target", help="The torch that it moves to.")
+@click.option("--target", help="The torch that it moves to; the installed one, without it.")
 @click.option("--python", default=sys.executable, help="The interpreter that has the libraries.")
 @click.option("--every", default=1, help="Only one in so many lines, and those about a name of a rule.")
 @click.option("--match", default="", help="Only lines about names that contain this.")
@@ -43,7 +43,7 @@ def main(
 ) -> None:
     """Run the check and print what works no more."""
     started = time.monotonic()
-    options = {"--select": select, "--minimum": minimum, "--target": target}
+    options = {"--select": select, "--minimum": minimum, "--target": target or installed_release(python)}
     given = [part for key, value in options.items() if value for part in (key, value)]
     found = [line for line in lines(read_library(python)) if match in line.name]
     if every > 1:

@@ -48,6 +48,17 @@ def read_library(python: str = sys.executable) -> Library:
     return {item["module"]: Members(*item["names"]) for item in found if item["names"] is not None}
 
 
+def installed_release(python: str = sys.executable) -> str:
+    """The release of torch that an interpreter has, such as "2.13": what is newer than it cannot be run.
+
+    Raises:
+        subprocess.CalledProcessError: there is none.
+    """
+    code = "import importlib.metadata as m; print(m.version('torch'))"
+    text = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True).stdout
+    return ".".join(text.split(".")[:2])
+
+
 def named_by_rules() -> Callable[[str], bool]:
     """Whether a rule names a qualified name, in one of its spellings, or a module that it is in."""
     rules = default_catalogue()

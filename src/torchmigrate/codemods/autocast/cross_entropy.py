@@ -16,7 +16,7 @@ from torchmigrate.codemods.autocast.regions import AnyFunction, Regions, regions
 from torchmigrate.codemods.base.findings import finding_at
 from torchmigrate.codemods.base.functions import functions_of
 from torchmigrate.codemods.base.unclear import Unclear
-from torchmigrate.findings import Edit, Finding, Fix
+from torchmigrate.findings import Edit, Finding, Fix, Reason
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.calls import CallEditor
 from torchmigrate.rewrite.code import code
@@ -75,15 +75,15 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
         if not found:
             continue
         fix: Fix | None = None
-        blocked: Unclear | None = None
+        blocked: tuple[Reason, ...] = ()
         try:
             fix = search.fix(rule, hit, losses[id(hit)])
         except Unclear as unclear:
-            blocked = unclear
+            blocked = unclear.reasons
         for loss in found:
             span = file.source.span(loss.call.func)
             finding = finding_at(rule, file, span, symbol=hit.symbol, fix=fix)
-            yield finding if blocked is None else finding._replace(blocked_by=blocked.reasons)
+            yield finding._replace(blocked_by=blocked)
 
 
 class _Search:

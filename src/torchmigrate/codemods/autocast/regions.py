@@ -32,7 +32,8 @@ class Regions:
     """The regions of one file."""
 
     def __init__(self, file: FileContext) -> None:
-        self._file = file
+        self._names = file.names  # not the file, which keeps this
+        self._around = file.around
         self._values: dict[str, list[ast.expr]] = {}
         for node in file.names.nodes(ast.Assign):
             for target in node.targets:
@@ -41,7 +42,7 @@ class Regions:
 
     def around(self, node: ast.AST) -> Region | None:
         """The innermost region that a node runs in, as far as its own function says; None: in none."""
-        parents = self._file.names.parents
+        parents = self._names.parents
         inner, outer = node, parents.get(node)
         while outer is not None:
             if isinstance(outer, AnyWith) and isinstance(inner, ast.stmt):
@@ -61,7 +62,7 @@ class Regions:
 
     def every(self) -> Iterator[Region]:
         """All that the file enters, or decorates functions with."""
-        nodes = self._file.names.nodes
+        nodes = self._names.nodes
         opened = [item.context_expr for node in nodes(ast.With) for item in node.items]
         opened += [item.context_expr for node in nodes(ast.AsyncWith) for item in node.items]
         opened += [mark for node in nodes(ast.FunctionDef) for mark in node.decorator_list]
@@ -94,12 +95,12 @@ class Regions:
         unclear = None in named or any(isinstance(item, ast.Starred) for item in node.args)
         return Region(
             device,
-            None if unclear else self._file.around.qualified(dtype) if dtype is not None else "",
+            None if unclear else self._around.qualified(dtype) if dtype is not None else "",
             disabled=isinstance(enabled, ast.Constant) and enabled.value is False,
         )
 
     def _name(self, node: ast.expr) -> str | None:
-        name = self._file.around.qualified(node)
+        name = self._around.qualified(node)
         public = public_name(name) if name is not None else None
         return public if public in _DEVICES else None
 
