@@ -7,6 +7,9 @@ import re
 from collections.abc import Callable, Iterable
 
 _PLAIN = re.compile(r"[\w/|-]+")
+_HEAD = re.compile(r"[\w /:-]*")
+_TOKEN = re.compile(r"\\.|\[\]?(?:\\.|[^\]\\])*\]|.", re.DOTALL)
+_SHORTEST = 4
 
 
 @functools.cache
@@ -20,7 +23,34 @@ def passes(pattern: str) -> Callable[[str], bool]:
         words = tuple(pattern.split("|"))
         return lambda text: has_any(text, words)
     search = re.compile(pattern).search
-    return lambda text: search(text) is not None
+    heads = _heads(pattern)
+    if not heads:
+        return lambda text: search(text) is not None
+    return lambda text: has_any(text, heads) and search(text) is not None
+
+
+def _heads(pattern: str) -> tuple[str, ...]:
+    """The plain text with which each alternative of a pattern begins; none if one has too little."""
+    heads = []
+    for part in _alternatives(pattern):
+        found = _HEAD.match(part)
+        head = found[0] if found is not None else ""
+        if part[len(head) : len(head) + 1] in ("?", "*", "{"):
+            head = head[:-1]  # the last letter need not be there
+        heads.append(head)
+    return () if min(map(len, heads)) < _SHORTEST else tuple(heads)
+
+
+def _alternatives(pattern: str) -> list[str]:
+    """The parts of a pattern between the `|` that are in no group."""
+    parts, depth = [""], 0
+    for token in _TOKEN.findall(pattern):
+        depth += (token == "(") - (token == ")")
+        if token == "|" and not depth:
+            parts.append("")
+        else:
+            parts[-1] += token
+    return parts
 
 
 def has_any(text: str, words: Iterable[str]) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.autocast.regions import AnyFunction, Regions, regions_of
@@ -37,6 +38,7 @@ _NEW = {
 _SIGMOIDS = frozenset(
     ("torch.sigmoid", "torch.nn.functional.sigmoid", "torch.special.expit", "torch.Tensor.sigmoid")
 )
+_Named = TypeVar("_Named", ast.Name, ast.Attribute)
 _LAYER = "torch.nn.Sigmoid"
 _SEQUENTIAL = "torch.nn.Sequential"
 # Methods that leave every element as it is, so that a sigmoid before them is one behind them.
@@ -94,6 +96,7 @@ class _Search:
         self.parents = file.names.parents
         self.regions: Regions = regions_of(file)
         self.functions = functions_of(file)
+        self._below: dict[tuple[int, type], dict[str, list[ast.Name | ast.Attribute]]] = {}
 
     # ---- which losses --------------------------------------------------------------------------------
 
@@ -202,20 +205,31 @@ class _Search:
         owner = self.class_of(statement)
         if owner is None:
             return None
-        others = [item for item in walk(owner) if _is_own(item, target.attr) and not _loads(item)]
+        mentions = self.below(owner, ast.Attribute).get(target.attr, ())
+        others = [item for item in mentions if _is_own(item, target.attr) and not _loads(item)]
         return target if len(others) == 1 else None
 
     def names_in(self, home: ast.AST, name: str) -> list[ast.Name]:
         """Every mention of a variable of a function, also in functions inside of it that have no such own."""
         found: list[ast.Name] = []
-        for node in walk(home):
-            if isinstance(node, ast.Name) and node.id == name:
-                here = self.function_of(node)
-                while here is not home and not _binds(here, name):
-                    here = self.function_of(here)
-                if here is home:
-                    found.append(node)
+        for node in self.below(home, ast.Name).get(name, ()):
+            here = self.function_of(node)
+            while here is not home and not _binds(here, name):
+                here = self.function_of(here)
+            if here is home:
+                found.append(node)
         return found
+
+    def below(self, node: ast.AST, kind: type[_Named]) -> dict[str, list[_Named]]:
+        """The names or attributes in a function or class, each under what it is called; found once."""
+        key = (id(node), kind)
+        if key not in self._below:
+            found: dict[str, list[ast.Name | ast.Attribute]] = {}
+            for item in walk(node):
+                if isinstance(item, kind):
+                    found.setdefault(item.id if isinstance(item, ast.Name) else item.attr, []).append(item)
+            self._below[key] = found
+        return self._below[key]  # type: ignore[return-value]  # grouped by class
 
     def uses_of(self, target: ast.Name | ast.Attribute) -> list[ast.AST]:
         """What is around every read of a variable or of `self.x`: the call, where it is called."""
@@ -227,8 +241,8 @@ class _Search:
             assert owner is not None, "it was looked for in a class"
             reads = [
                 item
-                for item in walk(owner)
-                if isinstance(item, ast.Attribute) and _is_own(item, target.attr) and _loads(item)
+                for item in self.below(owner, ast.Attribute).get(target.attr, ())
+                if _is_own(item, target.attr) and _loads(item)
             ]
         return [self.called(item) for item in reads]
 

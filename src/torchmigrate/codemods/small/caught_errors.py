@@ -22,23 +22,27 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
 
     What else stands in a longer `try` is as likely what the handler is for; so is memory, if it names that.
     """
-    attempts = [
-        node
-        for node in (file.names.nodes(ast.Try) if hits else ())
-        if len(node.body) == 1 and len(node.handlers) == 1 and _is_old(node.handlers[0])
-    ]
-    seen: set[int] = set()
+    seen: set[ast.Try] = set()
     for hit in filter(_joins_a_list, hits):
-        for attempt in attempts:
-            start, end = file.source.span(attempt.body[0])
+        for attempt in _attempts(hit.use.node, file):
             kind = attempt.handlers[0].type
-            if start <= hit.use.start < end and kind is not None and id(attempt) not in seen:
-                seen.add(id(attempt))
+            if kind is not None and attempt not in seen:
+                seen.add(attempt)
                 fix = None
                 if file.fixes.may_fix(hit):
                     edit = replaced(file.source, kind, code(_NEW))
                     fix = fix_by(rule, file, "Catch the new errors too", edit)
                 yield finding_at(rule, file, file.source.span(kind), symbol=hit.symbol, fix=fix)
+
+
+def _attempts(node: ast.AST, file: FileContext) -> Iterator[ast.Try]:
+    """The `try` statements of which a node is in the one statement that they try, the innermost first."""
+    outer = file.names.parents.get(node)
+    while outer is not None:
+        alone = isinstance(outer, ast.Try) and outer.body == [node] and len(outer.handlers) == 1
+        if alone and isinstance(outer, ast.Try) and _is_old(outer.handlers[0]):
+            yield outer
+        node, outer = outer, file.names.parents.get(outer)
 
 
 def _joins_a_list(hit: RuleMatch) -> bool:

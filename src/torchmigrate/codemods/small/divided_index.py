@@ -12,12 +12,12 @@ from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.semantics.facts.dtypes import INTEGER, TENSOR, ValueFacts
 from torchmigrate.semantics.model import Scope
-from torchmigrate.source.trees import walk
 
 
 def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
     """A finding for every division of which the quotient is an index of a tensor."""
     kinds: ValueFacts | None = None
+    indexed: dict[str, list[ast.Subscript]] | None = None
     for node, scope, guards, fstring in file.names.operations:
         if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Div) or fstring is not None:
             continue
@@ -29,12 +29,25 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
             continue
         if not number and INTEGER not in kinds.of(node.right, scope):
             continue
-        if any(TENSOR in kinds.of(item.value, scope) for item in _indexed(node, scope, file)):
+        indexed = _by_index(file) if indexed is None else indexed
+        if any(TENSOR in kinds.of(item.value, scope) for item in _indexed(node, scope, file, indexed)):
             span = file.source.span(node)
             yield finding_at(rule, file, span, symbol="torch.Tensor.__truediv__", fix=None)
 
 
-def _indexed(node: ast.BinOp, scope: Scope, file: FileContext) -> Iterator[ast.Subscript]:
+def _by_index(file: FileContext) -> dict[str, list[ast.Subscript]]:
+    """The subscripts of a file by the names that they have as an index."""
+    found: dict[str, list[ast.Subscript]] = {}
+    for item in file.names.nodes(ast.Subscript):
+        for part in item.slice.elts if isinstance(item.slice, ast.Tuple) else [item.slice]:
+            if isinstance(part, ast.Name):
+                found.setdefault(part.id, []).append(item)
+    return found
+
+
+def _indexed(
+    node: ast.BinOp, scope: Scope, file: FileContext, indexed: dict[str, list[ast.Subscript]]
+) -> Iterator[ast.Subscript]:
     """What the quotient is an index of, at once or by the one name that it is given."""
     parent = file.names.parents.get(node)
     if isinstance(parent, ast.Subscript) and parent.slice is node:
@@ -44,11 +57,9 @@ def _indexed(node: ast.BinOp, scope: Scope, file: FileContext) -> Iterator[ast.S
     target = parent.targets[0]
     if not isinstance(target, ast.Name) or len(scope.bindings.get(target.id, ())) != 1:
         return
-    for item in walk(scope.node):
-        if isinstance(item, ast.Subscript) and _is_name(item.slice, target.id):
+    for item in indexed.get(target.id, ()):
+        outer: ast.AST | None = item
+        while outer is not None and outer is not scope.node:
+            outer = file.names.parents.get(outer)
+        if outer is not None:
             yield item
-
-
-def _is_name(node: ast.expr, name: str) -> bool:
-    parts = node.elts if isinstance(node, ast.Tuple) else [node]
-    return any(isinstance(part, ast.Name) and part.id == name for part in parts)

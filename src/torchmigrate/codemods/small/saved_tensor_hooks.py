@@ -22,11 +22,12 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
 
 
 def _is_within(hit: RuleMatch, file: FileContext) -> bool:
-    for statement in file.names.nodes(ast.With):
-        start, end = file.source.span(statement)
-        if start <= hit.use.start < end and any(
+    outer = file.names.parents.get(hit.use.node)
+    while outer is not None:
+        if isinstance(outer, ast.With) and any(
             isinstance(item.context_expr, ast.Call) and hit.place.qualified(item.context_expr.func) in _HOOKS
-            for item in statement.items
+            for item in outer.items
         ):
             return True
+        outer = file.names.parents.get(outer)
     return False

@@ -22,9 +22,10 @@ _TORCH = "torch"
 
 def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
     """A finding for every test that the target does not pass."""
-    for node, wanted in _demands(file):
-        test = file.names.tests.get(id(node))
-        if test is None or not _is_of_versions(test):
+    tests = {key: test for key, test in file.names.tests.items() if _is_of_versions(test)}
+    for node, wanted in _demands(file) if tests else ():
+        test = tests.get(id(node))
+        if test is None:
             continue
         since = _refused_since(test, wanted, file)
         if since is not None:
