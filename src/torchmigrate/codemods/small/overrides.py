@@ -2,7 +2,8 @@
 
 Of its rules, symbols are methods of library classes. With the variable `parameter`, the library gives an
 argument of this name, which an old override does not take. With `new`, it calls the method by this name, so
-that an override of the old one is not called any more: it is renamed, unless the class has both.
+that an override of the old one is not called any more: it is renamed, unless the class has both. With
+neither, nothing calls it any more.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ def _finding(rule: Rule, symbol: str, item: Subclass, file: FileContext) -> Iter
     if "parameter" in variables:
         if takes(method, variables["parameter"]):
             return
-    else:
+    elif "new" in variables:
         new = variables["new"].rpartition(".")[2]
         if item.method(new) is not None or _is_called(method.name, item):
             return  # the old one is for older releases, or is what the new one calls
