@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Mapping
 from itertools import chain
 from typing import TypeVar
 
@@ -101,6 +101,14 @@ class Nodes:
     def __call__(self, kind: type[Node]) -> list[Node]:
         """Those of one class, and not of those below it."""
         return self._held.get(kind, [])  # type: ignore[return-value]  # grouped by class
+
+
+def is_below(node: ast.AST, outer: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> bool:
+    """Whether a node is in another one, or is that; `parents` as `Nodes` has them."""
+    here: ast.AST | None = node
+    while here is not None and here is not outer:
+        here = parents.get(here)
+    return here is not None
 
 
 def has_effects(node: ast.AST, harmless: Container[str] = ()) -> bool:

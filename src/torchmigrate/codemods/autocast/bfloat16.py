@@ -48,12 +48,20 @@ def _loses_type(hit: RuleMatch, regions: Regions, file: FileContext) -> bool:
     if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
         return False
     name = ast.unparse(statement.targets[0])
-    for other in file.names.nodes(ast.Call):
-        if isinstance(other.func, ast.Name | ast.Attribute) and ast.unparse(other.func) == name:
-            region = regions.around(other)
-            if region is not None and region.dtype == _BFLOAT16 and not region.disabled:
-                return True
+    for other in file.once("calls by what is called", lambda: _by_callee(file)).get(name, ()):
+        region = regions.around(other)
+        if region is not None and region.dtype == _BFLOAT16 and not region.disabled:
+            return True
     return False
+
+
+def _by_callee(file: FileContext) -> dict[str, list[ast.Call]]:
+    """The calls of a file by the name or attribute that is called."""
+    found: dict[str, list[ast.Call]] = {}
+    for call in file.names.nodes(ast.Call):
+        if isinstance(call.func, ast.Name | ast.Attribute):
+            found.setdefault(ast.unparse(call.func), []).append(call)
+    return found
 
 
 _WANTED: dict[str, Callable[[RuleMatch, Regions, FileContext], bool]] = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Container, Iterator, Sequence
 
 from torchmigrate.catalogue.model import Rule
@@ -17,6 +18,7 @@ from torchmigrate.source.trees import last_name, walk
 _BOUNDS = frozenset(("range", "islice"))
 _TENSORS = frozenset("tensor LongTensor IntTensor as_tensor full to cuda".split())
 _STOPS = "StopIteration"
+_MOST = 16  # calls of a function that are looked at: for each, all of its statements are
 _WRITES = frozenset(("fill_", "zero_", "add_"))
 
 
@@ -26,13 +28,17 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
     if not calls:
         return
     functions = functions_of(file)
+    asked: Counter[int] = Counter()
     for hit in calls:
         call = hit.use.call
         assert call is not None, "only calls were taken"
         named = (item.value for item in call.keywords if item.arg == "tensor")
         given = call.args[0] if call.args else next(named, None)
         function = functions.owners[id(functions.statement_of(call))]
-        if isinstance(given, ast.Name) and _agrees(given.id, function, call):
+        asked[id(function)] += 1
+        if asked[id(function)] > _MOST or not isinstance(given, ast.Name):
+            continue
+        if _agrees(given.id, function, call):
             yield file.fixes.finding(hit, None)
 
 

@@ -12,6 +12,7 @@ from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.semantics.facts.dtypes import INTEGER, TENSOR, ValueFacts
 from torchmigrate.semantics.model import Scope
+from torchmigrate.source.trees import is_below
 
 
 def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
@@ -58,8 +59,5 @@ def _indexed(
     if not isinstance(target, ast.Name) or len(scope.bindings.get(target.id, ())) != 1:
         return
     for item in indexed.get(target.id, ()):
-        outer: ast.AST | None = item
-        while outer is not None and outer is not scope.node:
-            outer = file.names.parents.get(outer)
-        if outer is not None:
+        if is_below(item, scope.node, file.names.parents):
             yield item

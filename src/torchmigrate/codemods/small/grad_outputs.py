@@ -9,17 +9,21 @@ from torchmigrate.catalogue.model import Rule
 from torchmigrate.findings import Finding
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
-from torchmigrate.source.trees import walk
+from torchmigrate.source.trees import is_below
 
 _PARAMETERS = ("torch.nn.Parameter", "torch.nn.parameter.Parameter")
 
 
 def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
     """The calls whose `out` is a name that its scope binds once, to a tensor that needs a gradient."""
-    yield from file.fixes.findings([hit for hit in hits if _needs_gradient(hit)])
+    stores: dict[str, list[ast.Assign]] = {}
+    for node in file.names.nodes(ast.Assign) if hits else ():
+        for name in {target.id for target in node.targets if isinstance(target, ast.Name)}:
+            stores.setdefault(name, []).append(node)
+    yield from file.fixes.findings([hit for hit in hits if _needs_gradient(hit, stores, file)])
 
 
-def _needs_gradient(hit: RuleMatch) -> bool:
+def _needs_gradient(hit: RuleMatch, every: dict[str, list[ast.Assign]], file: FileContext) -> bool:
     out = (
         next((keyword.value for keyword in hit.use.call.keywords if keyword.arg == "out"), None)
         if hit.use.call
@@ -27,12 +31,8 @@ def _needs_gradient(hit: RuleMatch) -> bool:
     )
     if not isinstance(out, ast.Name):
         return False
-    stores = [
-        node
-        for node in walk(hit.use.scope.node)
-        if isinstance(node, ast.Assign)
-        and any(isinstance(target, ast.Name) and target.id == out.id for target in node.targets)
-    ]
+    scope, parents = hit.use.scope.node, file.names.parents
+    stores = [node for node in every.get(out.id, ()) if is_below(node, scope, parents)]
     return len(stores) == 1 and _asks(stores[0].value, hit)
 
 

@@ -26,7 +26,7 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
     calls = {id(hit.use.call): hit for hit in hits if hit.use.role is Role.CALL and hit.use.call is not None}
     if not calls:
         return
-    functions = functions_of(file)
+    functions = _Named(functions_of(file))
     remote = {
         id(item): item
         for hit in calls.values()
@@ -63,18 +63,30 @@ def _passed(call: ast.Call | None) -> Iterator[ast.expr]:
         yield from (item for item in arguments.elts if isinstance(item, ast.Attribute | ast.Name))
 
 
-def _functions(node: ast.expr, functions: Functions) -> list[Function]:
+class _Named:
+    """The functions of a file by name, and what each calls."""
+
+    def __init__(self, functions: Functions) -> None:
+        self.module = functions.module
+        self.every: dict[str, list[Function]] = {}
+        self.calls: dict[int, list[tuple[ast.Call, Function]]] = {}
+        for item in functions.every:
+            self.every.setdefault(item.name, []).append(item)
+        for caller, _, call, called in functions.calls:
+            self.calls.setdefault(id(caller), []).append((call, called))
+
+
+def _functions(node: ast.expr, functions: _Named) -> list[Function]:
     """The function or method of the file that a name, or `Class.method`, is."""
     if isinstance(node, ast.Attribute):
         return _methods(node.attr, {last_name(node.value)}, functions)
-    name, module = last_name(node), functions.module
-    every = (item for item in functions.every if item.outer is module and item.owner is None)
-    return _sole([item for item in every if item.name == name])
+    named = functions.every.get(last_name(node), ())
+    return _sole([item for item in named if item.outer is functions.module and item.owner is None])
 
 
-def _methods(name: str, owners: Container[str], functions: Functions) -> list[Function]:
+def _methods(name: str, owners: Container[str], functions: _Named) -> list[Function]:
     """The method of this name, if one of some classes alone has such."""
-    every = (item for item in functions.every if item.name == name and item.owner is not None)
+    every = (item for item in functions.every.get(name, ()) if item.owner is not None)
     return _sole([item for item in every if item.owner and item.owner.name in owners])
 
 
@@ -85,11 +97,11 @@ def _sole(found: list[Function]) -> list[Function]:
     return found if len(found) == 1 and not answers else []
 
 
-def _waiting(function: Function, calls: dict[int, RuleMatch], functions: Functions) -> Iterator[ast.Call]:
+def _waiting(function: Function, calls: dict[int, RuleMatch], functions: _Named) -> Iterator[ast.Call]:
     """The calls in a function that wait: for an RPC, or for a helper of the file that does."""
     yield from _own_waits(function, calls)
-    for caller, _, call, called in functions.calls:
-        if caller is function and called is not function and any(_own_waits(called, calls)):
+    for call, called in functions.calls.get(id(function), ()):
+        if called is not function and any(_own_waits(called, calls)):
             yield call
 
 
