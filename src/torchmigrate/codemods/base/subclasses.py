@@ -6,7 +6,6 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from torchmigrate.rewrite.context import FileContext
 from torchmigrate.semantics.model import Role, Use
 from torchmigrate.source.trees import walk
 
@@ -51,14 +50,16 @@ class Subclass:
                     yield item
 
 
-def subclass_of(use: Use, file: FileContext) -> Subclass | None:
+def subclass_of(use: Use) -> Subclass | None:
     """The class of which a use is one of the bases; None if it is something else, or may be another class.
 
     With a star import the base is not sure, but may be no other one that is known of.
     """
-    owner = file.names.parents.get(use.node)
+    owner = use.statement
     if use.role is not Role.BASE or not isinstance(owner, ast.ClassDef) or len(use.candidates) > 1:
         return None
+    if not any(base is use.node for base in owner.bases):
+        return None  # within one: `Generic[nn.Module]`
     return Subclass(owner, use, all(base is use.node or _is_plain(base) for base in owner.bases))
 
 

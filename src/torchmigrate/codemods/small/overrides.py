@@ -31,7 +31,7 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
     bases = [use for use in file.names.uses if use.role is Role.BASE and not file.runs_elsewhere(use.guards)]
     members = {symbol.rpartition(".")[2] for symbol in rule.symbols}
     for use in bases:
-        item = subclass_of(use, file)
+        item = subclass_of(use)
         overrides = [name for name in sorted(members) if item is not None and item.method(name) is not None]
         for name in overrides:
             assert item is not None, "it has a method"

@@ -38,7 +38,7 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
     """A finding for every class that the rule is about."""
     look = _LOOK[rule.name]
     for hit in hits:
-        item = subclass_of(hit.use, file)
+        item = subclass_of(hit.use)
         for span in look(item, file) if item is not None else ():
             yield finding_at(hit.rule, file, span, symbol=hit.symbol, fix=None)
 

@@ -6,7 +6,7 @@ from torchmigrate.match.signature import Signature, parse_signature
 from torchmigrate.versions.range import VersionRange
 from torchmigrate.versions.releases import NEWEST
 from torchmigrate.versions.surface import Surface, surface_of
-from torchmigrate.versions.surface_model import EntryKind, Status
+from torchmigrate.versions.surface_model import Entry, EntryKind, Status
 
 Version = tuple[int, ...]
 _CONFIG_CLASS = ".ConfigModule"  # what a configuration module makes itself an instance of
@@ -38,6 +38,12 @@ class Point:
             known = self.signatures(function)
             return any(_has(signature, parameter) for signature in known) if known else None
         return {Status.PRESENT: True, Status.ABSENT: False}.get(self.status(name))
+
+    def entry(self, name: str) -> Entry | None:
+        """What a name is; None where it is not known, or only raises."""
+        surface = surface_of(name)
+        entry = surface.entry(name, self.version(name)) if surface is not None else None
+        return None if entry is None or entry.gone else entry
 
     def missing(self, name: str) -> str | None:
         """The shortest prefix of a name that surely does not exist; None if there is none."""

@@ -15,6 +15,7 @@ from torchmigrate.match.signature import Parameter
 from torchmigrate.semantics.model import Use
 from torchmigrate.versions.releases import show_version
 from torchmigrate.versions.surface import Surface, surface_of
+from torchmigrate.versions.surface_model import Entry
 
 # Their compiled functions have no stubs: what they take is read from docstrings, which leave old forms out.
 _DOCUMENTED = frozenset(["torch.fft", "torch.linalg", "torch.nested", "torch.sparse", "torch.special"])
@@ -29,6 +30,7 @@ class Functions:
     def __init__(self, api: Api) -> None:
         self.api = api
         self._found: dict[str, Function | None] = {}
+        self._deprecated: dict[str, Entry | None] = {}
 
     def get(self, name: str) -> Function | None:
         """A function by its qualified name; None where not all of its signatures are known."""
@@ -36,6 +38,14 @@ class Functions:
             surface = surface_of(name)
             self._found[name] = self._function(name, surface) if surface else None
         return self._found[name]
+
+    def deprecated(self, name: str) -> Entry | None:
+        """What a name is of which all, or a parameter, is deprecated at the target; None for any other."""
+        if name not in self._deprecated:
+            entry = self.api.target.entry(name)
+            said = entry is not None and (entry.deprecated is not None or entry.parameters)
+            self._deprecated[name] = entry if said else None
+        return self._deprecated[name]
 
     def _function(self, name: str, surface: Surface) -> Function | None:
         version = self.api.target.version(name)

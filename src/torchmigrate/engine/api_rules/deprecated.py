@@ -54,17 +54,15 @@ class DeprecatedNames:
 
     def look(self, use: Use, name: str) -> Iterator[Finding]:
         """What is to be said about a name that exists at the target, and about the arguments of its call."""
-        if use.role in _QUIET or use.in_string or _is_said_before(use) or _is_asked_for(use):
-            return
         module = _imported_from(use)
-        if module is not None:
-            yield from self._look(use, module)
-        yield from self._look(use, name)
+        for called in (name,) if module is None else (module, name):
+            entry = self.functions.deprecated(called)
+            if entry is not None and not (
+                use.role in _QUIET or use.in_string or _is_said_before(use) or _is_asked_for(use)
+            ):
+                yield from self._look(use, called, entry)
 
-    def _look(self, use: Use, name: str) -> Iterator[Finding]:
-        entry = entry_of(self.api, name)
-        if entry is None:
-            return
+    def _look(self, use: Use, name: str, entry: Entry) -> Iterator[Finding]:
         if entry.deprecated is not None and self._is_used(use, name, entry) and not self._is_owned(name):
             found = self.about(use, name, entry, self.surrounding.span(use, name, name))
             if found is not None:
@@ -160,13 +158,6 @@ def _imported_from(use: Use) -> str | None:
 @functools.lru_cache(maxsize=256)
 def _given(parameter: DeprecatedParameter) -> Given:
     return Given(parameter.test)
-
-
-def entry_of(api: Api, name: str) -> Entry | None:
-    """What a name is at the target; None where it is not known, or only raises."""
-    surface = surface_of(name)
-    entry = surface.entry(name, api.target.version(name)) if surface is not None else None
-    return None if entry is None or entry.gone else entry
 
 
 def _finding(
@@ -285,7 +276,7 @@ def _found(api: Api, surface: Surface, word: str, name: str) -> str | None:
 def _is_good(api: Api, surface: Surface, new: str, name: str) -> bool:
     if library_of(new) != surface.library or "." not in new or api.target.exists(new) is not True:
         return False
-    entry, version = entry_of(api, new), api.target.version(new)
+    entry, version = api.target.entry(new), api.target.version(new)
     return (
         entry is not None
         and entry.deprecated is None

@@ -18,7 +18,7 @@ from torchmigrate.catalogue.codes import (
 )
 from torchmigrate.engine.api_rules import suggest
 from torchmigrate.engine.api_rules.api import Api, Point, config_module
-from torchmigrate.engine.api_rules.deprecated import DeprecatedNames, entry_of, first_of, since_when
+from torchmigrate.engine.api_rules.deprecated import DeprecatedNames, first_of, since_when
 from torchmigrate.engine.api_rules.places import NAME_ERRORS, Surrounding, is_handled_at, is_load
 from torchmigrate.engine.api_rules.wording import finding, lacking, library_of, needs, release
 from torchmigrate.findings import Finding, Severity, Timeline
@@ -124,7 +124,7 @@ class Settings:
         target, floor = self.api.target, self.api.floor
         prefix = target.missing(setting)
         if prefix is None:
-            entry = entry_of(self.api, setting)
+            entry = target.entry(setting)
             if entry is not None and entry.deprecated is not None and self.deprecated is not None:
                 if not self.owned(setting):
                     return self.deprecated.about(use, setting, entry, self.surrounding.span_of(node))
