@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from torchmigrate.catalogue.codes import OF_API
@@ -26,7 +26,7 @@ from torchmigrate.project.index import ProjectIndex
 from torchmigrate.rewrite.apply import flaw, splice
 from torchmigrate.rewrite.comments import without_silent_losses
 from torchmigrate.rewrite.context import FileContext
-from torchmigrate.semantics.model import Binding
+from torchmigrate.semantics.model import Binding, Value
 from torchmigrate.source.text import Source
 from torchmigrate.versions.range import VersionRange
 
@@ -70,14 +70,30 @@ class Analyser:
         """The rules whose codemods look for themselves, and may find something in a text."""
         return {rule.code for rule in self.rewritten if rule.prefilter and passes(rule.prefilter)(text)}
 
-    def context(self, source: Source, path: Path, suppressions: Suppressions) -> FileContext:
-        """What is known of a text; nothing is worked out before it is asked for."""
+    def context(
+        self,
+        source: Source,
+        path: Path,
+        suppressions: Suppressions,
+        given: Mapping[str, Value] | None = None,
+    ) -> FileContext:
+        """What is known of a text; nothing is worked out before it is asked for.
+
+        given: what names are that the file has from others of the project; None: that was not asked.
+        """
 
         def hides(code: str, name: str, offset: int) -> bool:
             return suppressions.hides(code, name, source.position(offset)[0])
 
         return FileContext(
-            source, path, self.versions, self.settings, self.project, exists=self.exists, hides=hides
+            source,
+            path,
+            self.versions,
+            self.settings,
+            self.project,
+            exists=self.exists,
+            hides=hides,
+            given=given,
         )
 
     def findings(self, file: FileContext) -> list[Finding]:

@@ -186,6 +186,11 @@ class Engine:
             if self.screen(source.text):
                 file = self.analyser.context(source, path, suppressions)
                 found = self.analyser.findings(file)
+                said = file.said_elsewhere(promising=not found)
+                if said:
+                    file.close()
+                    file = self.analyser.context(source, path, suppressions, said)
+                    found = self.analyser.findings(file)
                 named = {problem.reason for problem in result.problems}
                 result.problems += [item for item in file.failures.problems if item.reason not in named]
             else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import functools
 import os
 import re
@@ -26,6 +27,7 @@ from torchmigrate.project.checkpoints import (
 from torchmigrate.project.contents import Contents
 from torchmigrate.project.discover import discover_real
 from torchmigrate.project.mentions import Mentions, Name
+from torchmigrate.project.own_packages import own_packages
 from torchmigrate.project.screening import (
     ASSIGNED,
     BOUND,
@@ -37,8 +39,11 @@ from torchmigrate.project.screening import (
     may_take,
     notebook_words,
 )
+from torchmigrate.project.tested import tested_names
 from torchmigrate.semantics.libraries import LIBRARY_ROOTS
+from torchmigrate.semantics.model import Const, Flag, Foreign, Local, Mark, SemanticModel, Value, VersionOf
 from torchmigrate.semantics.public_names import public_name
+from torchmigrate.semantics.walk.resolver import module_values
 from torchmigrate.source.text import Source, SourceError
 
 if TYPE_CHECKING:
@@ -54,6 +59,9 @@ _WORD = re.compile(r"\w+")
 _FILE = re.compile(r"[/\\.]")
 _PICTURE = re.compile(rb'"image/[a-z]+":\s*"[^"]*"')  # most of what is in a notebook
 _NOTHING = Contents([])
+_NO_TREE = ast.Module([], [])
+# One of these is in whatever tests what there is, or how old it is.
+_OF_TESTS = (b"ersion", b"hasattr", b"except", b"find_spec", b"vailable", b"signature")
 # For the whole process, as soon as the file is imported. (torch/serialization.py)
 _DECIDES = re.compile(
     rb"^(?:os\.)?environ(?:\.setdefault\(|\[)\s*['\"]TORCH_FORCE_(?:NO_)?WEIGHTS_ONLY_LOAD['\"]",
@@ -116,6 +124,22 @@ class ProjectIndex:
         """The names of a library that a name in a file may mean, also through modules of the project."""
         return self._project(path).qualified(name, self._real(path))
 
+    def said(self, path: Path, names: SemanticModel, *, promising: bool = False) -> dict[str, Value]:
+        """What other files say of names that tests in a file ask, by what they are called there.
+
+        Only what is about versions, or about what there is.
+
+        Args:
+            promising: ask nobody unless one of the names seems to be about a version.
+        """
+        real = self._real(path)
+        tested = tested_names(names, real, promising=promising)
+        if not tested:
+            return {}
+        project = self._project(path)
+        found = {local: project.said(name, real, STEPS) for local, name in tested.items()}
+        return {local: value for local, value in found.items() if value}
+
     def _project(self, path: Path) -> _Project:
         if self.settings is None:
             root = Path(os.devnull)
@@ -171,6 +195,7 @@ class _Project:
         self._numeric: dict[str, bool] = {}
         self._with_settings: dict[Path, bool] = {}
         self._plain: dict[str, dict[Path, bool | None]] = {}
+        self._values: dict[Path, Callable[[ast.expr], Value] | None] = {}
 
     @property
     def contents(self) -> Contents:
@@ -534,6 +559,52 @@ class _Project:
                 for bound in found.bound(item.parts[size]) if found is not None else ():
                     yield from self._in_library(bound.plus(*item.parts[size + 1 :]), path, steps - 1)
 
+    def said(self, name: Name, other: Path, steps: int) -> Value:
+        """What a name is that a file imports, as far as that is for tests; empty where it says nothing."""
+        if self.too_big or not steps:
+            return ()
+        module = self._only(name, other)
+        if module is not None:  # the file itself, of which a test asks an attribute
+            values = self._values_of(module)
+            return () if values is None else (Foreign(name.parts[-1], _NO_TREE, values),)
+        module = self._only(name._replace(parts=name.parts[:-1]), other)
+        if module is None:
+            return ()
+        wanted = name.parts[-1]
+        values = self._values_of(module)
+        held = values(ast.Name(wanted, ast.Load())) if values is not None else ()
+        if held and all(isinstance(item, Flag | VersionOf | Mark | Const | Foreign) for item in held):
+            tells = any(not isinstance(item, Const) or _is_version(item.value) for item in held)
+            return held if tells else ()
+        # It may have it from another file itself.
+        imports = self._imports_of(module)
+        named = [owner.plus(wanted) for owner, names in imports.taken if wanted in names]
+        if len(named) > 1:
+            return ()
+        stars = [owner.plus(wanted) for owner, names in imports.taken if "*" in names]
+        found = (self.said(source, module, steps - 1) for source in named or stars)
+        return next(filter(None, found), ())
+
+    def _only(self, name: Name, other: Path) -> Path | None:
+        """The only file that a name of a module may mean; None: there is none, or more."""
+        last = (*(name.base or ()), *name.parts)[-1:]
+        found = [path for part in last for path in self.modules.get(part, ()) if self._is(name, other, path)]
+        return found[0] if len(found) == 1 and found[0] != other else None
+
+    def _values_of(self, path: Path) -> Callable[[ast.expr], Value] | None:
+        """What the names of a module are; None where it says nothing of a library."""
+        if path not in self._values:
+            self._values[path] = None
+            data = self.contents.get(path)
+            if data is not None and any(word in data for word in _OF_TESTS):
+                try:
+                    source = Source.from_bytes(data, path)
+                    roots = LIBRARY_ROOTS - own_packages(path)
+                    self._values[path] = _Values(module_values(source.parse(), source, roots=roots))
+                except (SourceError, RecursionError):
+                    pass
+        return self._values[path]
+
     def _is(self, name: Name, other: Path, path: Path) -> bool:
         """Whether a name in `other` may be the module at `path`."""
         module = module_parts(path)
@@ -554,6 +625,26 @@ class _Project:
         if path not in self._mentions:
             self._mentions[path] = _mentions(path, self.contents.get(path))
         return self._mentions[path]
+
+
+class _Values:
+    """What names are in a module, for other files: its functions are theirs to call."""
+
+    def __init__(self, values: Callable[[ast.expr], Value]) -> None:
+        self._values = values
+
+    def __call__(self, node: ast.expr) -> Value:
+        return tuple(
+            Foreign(item.name, item.node, self)
+            if isinstance(item, Local) and isinstance(item.node, ast.FunctionDef)
+            else item
+            for item in self._values(node)
+        )
+
+
+def _is_version(value: object) -> bool:
+    """Whether a constant is what a version is compared with, `MINIMUM = (1, 8)`, not a switch."""
+    return value is not None and not isinstance(value, bool)
 
 
 def _imports(text: str, module: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, cast
@@ -17,7 +17,7 @@ from torchmigrate.semantics.exports import Exports
 from torchmigrate.semantics.facts.file_facts import FileFacts
 from torchmigrate.semantics.guards.formulas import is_handled
 from torchmigrate.semantics.libraries import LIBRARY_ROOTS
-from torchmigrate.semantics.model import Guards, SemanticModel
+from torchmigrate.semantics.model import Guards, SemanticModel, Value
 from torchmigrate.semantics.walk.resolver import resolve
 from torchmigrate.source.text import Source
 from torchmigrate.versions.range import VersionRange
@@ -41,6 +41,7 @@ class FileContext:
         project: what other files do with the names of this one; None: there are no other files.
         exists: whether the target has a name, None where nobody knows.
         hides: whether a rule (code and name) is suppressed at an offset.
+        given: what names are that the file has from others (`said_elsewhere`); None: that was not asked.
     """
 
     def __init__(
@@ -53,6 +54,7 @@ class FileContext:
         *,
         exists: Callable[[str], bool | None] = lambda name: None,
         hides: Callable[[str, str, int], bool] = lambda code, name, offset: False,
+        given: Mapping[str, Value] | None = None,
     ) -> None:
         self.source = source
         self.path = path
@@ -61,6 +63,7 @@ class FileContext:
         self.project = project or ProjectIndex(None)
         self.exists = exists
         self.hides = hides
+        self.given = given
         self.failures = Failures(source, path)
         self.hits: Sequence[RuleMatch] = ()  # the uses that rules are about, of all rules
         self.halved: Collection[str] = ()  # what rules say by `together`, of which findings are suppressed
@@ -79,7 +82,16 @@ class FileContext:
             SourceError: the source cannot be parsed.
             RecursionError: it is nested too deeply.
         """
-        return resolve(self.tree, self.source, roots=LIBRARY_ROOTS - own_packages(self.path))
+        roots = LIBRARY_ROOTS - own_packages(self.path)
+        return resolve(self.tree, self.source, roots=roots, given=self.given)
+
+    def said_elsewhere(self, *, promising: bool = False) -> dict[str, Value]:
+        """What other files say of the names in the tests of this one, of versions and of what there is.
+
+        Few files have such, so that what every name means is first worked out without. promising: only where
+        a name seems to be about a version.
+        """
+        return self.project.said(self.path, self.names, promising=promising) if self.given is None else {}
 
     @cached_property
     def around(self) -> FileFacts:

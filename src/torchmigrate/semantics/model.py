@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import enum
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -66,6 +67,18 @@ class Local:
 
     name: str
     node: ast.AST
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Foreign:
+    """A function of another file of the project, or such a file.
+
+    evaluate: what an expression in it means there.
+    """
+
+    name: str
+    node: ast.AST
+    evaluate: Callable[[ast.expr], Value]
 
 
 @dataclass(unsafe_hash=True, slots=True)
@@ -150,7 +163,9 @@ class Opaque:
 
 
 OPAQUE = Opaque()
-Candidate = QualifiedName | Instance | Items | Const | VersionOf | Flag | Mark | Parameters | Local | Opaque
+Candidate = (
+    QualifiedName | Instance | Items | Const | VersionOf | Flag | Mark | Parameters | Local | Foreign | Opaque
+)
 Value = tuple[Candidate, ...]  # every candidate, in a fixed order; empty: not bound at that place
 
 

@@ -88,6 +88,13 @@ Formula = Known | HasName | VersionTest | TryWorked | Not | All | Any_ | Unknown
 TRUE, FALSE, UNKNOWN = Known(True), Known(False), Unknown()
 
 
+def is_certain(formula: Formula) -> bool:
+    """Whether a formula depends on versions and names alone."""
+    if isinstance(formula, All | Any_):
+        return all(map(is_certain, formula.parts))
+    return not isinstance(formula, Unknown)
+
+
 def negate(formula: Formula) -> Formula:
     """The opposite, with negations pushed down to the atoms."""
     if isinstance(formula, Unknown):

@@ -21,7 +21,7 @@ from torchmigrate.semantics.guards.formulas import (
     negate,
 )
 from torchmigrate.semantics.guards.version_values import Evaluate
-from torchmigrate.semantics.model import OPAQUE, Const, Local, QualifiedName, Value
+from torchmigrate.semantics.model import OPAQUE, Const, Foreign, Local, QualifiedName, Value
 from torchmigrate.source.trees import walk
 
 Parse = Callable[[ast.expr, Evaluate], Formula]  # what a test says
@@ -206,6 +206,8 @@ class _Body:
         return all_of([HasName(name) for name in names])
 
     def _choice(self, node: ast.If, after: list[ast.stmt]) -> Formula | None:
+        if isinstance(node.body[-1], ast.Raise) and len(node.body) == 1:
+            return self.says([*node.orelse, *after])  # whoever gets an answer comes past it
         test = self.parse(node.test, self.inside)
         before = self.inside.held
         sides = []
@@ -226,7 +228,7 @@ class _Body:
 
 
 def _is_silent(node: ast.stmt) -> bool:
-    return isinstance(node, ast.Pass) or (
+    return isinstance(node, ast.Pass | ast.Global) or (
         isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)  # its docstring
     )
 
@@ -251,10 +253,15 @@ def _imported(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, Value]]:
             yield alias.asname or root, (QualifiedName(alias.name if alias.asname else root),)
 
 
-def is_local(value: Value) -> Local | None:
-    """The function of this file that a value surely is."""
+def answering(value: Value, evaluate: Evaluate) -> tuple[ast.AST, Evaluate] | None:
+    """The function of the project that a value surely is, and what the names in it mean.
+
+    evaluate: what names mean in this file.
+    """
     only = value[0] if len(value) == 1 else None
-    return only if isinstance(only, Local) else None
+    if isinstance(only, Foreign):
+        return only.node, only.evaluate
+    return (only.node, evaluate) if isinstance(only, Local) else None
 
 
 def text_of(value: Value) -> str | None:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from torchmigrate.semantics.guards import spellings as guard_names
 from torchmigrate.semantics.guards.formulas import FALSE, TRUE, UNKNOWN, Formula, all_of, negate
-from torchmigrate.semantics.guards.functions import Parse, entered, is_local, returned, text_of
+from torchmigrate.semantics.guards.functions import Parse, answering, entered, returned, text_of
 from torchmigrate.semantics.guards.helpers import against, version_arguments
 from torchmigrate.semantics.guards.version_values import (
     Evaluate,
@@ -21,7 +21,7 @@ from torchmigrate.semantics.guards.version_values import (
     sole,
     unknown_name,
 )
-from torchmigrate.semantics.model import Mark, QualifiedName, Value, VersionOf
+from torchmigrate.semantics.model import Foreign, Mark, QualifiedName, Value, VersionOf
 
 _SKIPS = frozenset(("skipif", "skipIf", "skip_if", "xfail"))
 _RUNS = frozenset(("skipUnless", "skip_unless"))
@@ -45,16 +45,16 @@ def mark(
     if not isinstance(node, ast.Call):
         if isinstance(only, Mark):
             return only.formula
-        own = is_local(held)
-        return _own(own.node, None, evaluate, parse, value) if own else _named(function, None, evaluate)
+        own = _own(held, None, evaluate, parse, value)
+        return _named(function, None, evaluate) if own is None else own
     name = last_name(function)
     if name in _SKIPS or name in _RUNS:
         formula = _condition(node, evaluate, parse)
         if name == "xfail" and formula == TRUE:
             return UNKNOWN  # it runs, and may fail
         return negate(formula) if name in _SKIPS else formula
-    own = is_local(held)
-    return _own(own.node, node, evaluate, parse, value) if own else _named(function, node, evaluate)
+    own = _own(held, node, evaluate, parse, value)
+    return _named(function, node, evaluate) if own is None else own
 
 
 def _condition(node: ast.Call, evaluate: Evaluate, parse: Parse) -> Formula:
@@ -72,24 +72,30 @@ def _condition(node: ast.Call, evaluate: Evaluate, parse: Parse) -> Formula:
 
 
 def _own(
-    function: ast.AST,
+    held: Value,
     call: ast.Call | None,
     evaluate: Evaluate,
     parse: Parse,
     value: Callable[[ast.expr, Evaluate], Value],
-) -> Formula:
-    """A decorator of this file, or a function that makes one.
+) -> Formula | None:
+    """A decorator of the project, or a function that makes one; None where its name has to tell.
 
     `def old_only(test): return unittest.skipIf(...)(test)`
     """
+    own = answering(held, evaluate)
+    if own is None:
+        return None
+    function, meant = own
     result = returned(function)
-    inside = entered(function, call, evaluate, lambda node: value(node, evaluate)) if result else None
+    inside = entered(function, call, meant, lambda node: value(node, evaluate)) if result else None
+    unknown = None if isinstance(sole(held), Foreign) else UNKNOWN
     if inside is None or result is None:
-        return UNKNOWN
+        return unknown
     marks = result
     if isinstance(result, ast.Call) and isinstance(result.func, ast.Call):
         marks = result.func  # applied to the parameter
-    return mark(marks, inside, parse, value) if isinstance(marks, ast.Call) else UNKNOWN
+    formula = mark(marks, inside, parse, value) if isinstance(marks, ast.Call) else UNKNOWN
+    return unknown if formula is UNKNOWN else formula
 
 
 def _named(function: ast.expr, call: ast.Call | None, evaluate: Evaluate) -> Formula:

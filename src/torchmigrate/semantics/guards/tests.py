@@ -16,9 +16,10 @@ from torchmigrate.semantics.guards.formulas import (
     VersionTest,
     all_of,
     any_of,
+    is_certain,
     negate,
 )
-from torchmigrate.semantics.guards.functions import Inside, entered, is_local, is_property, own_test, text_of
+from torchmigrate.semantics.guards.functions import Inside, answering, entered, is_property, own_test, text_of
 from torchmigrate.semantics.guards.helpers import (
     OPERATOR_FUNCTIONS,
     against,
@@ -44,6 +45,7 @@ from torchmigrate.semantics.guards.version_values import (
 from torchmigrate.semantics.model import (
     Const,
     Flag,
+    Foreign,
     Instance,
     Local,
     Mark,
@@ -193,6 +195,8 @@ def _name(node: ast.Name | ast.Attribute, evaluate: Evaluate) -> Formula:
     only = sole(value)
     if isinstance(only, Flag):
         return only.formula
+    if isinstance(only, Const) and isinstance(only.value, bool) and _is_held(node, evaluate):
+        return Known(only.value)  # what a function is given, or takes where nothing is given
     listed = _listed(node, evaluate) if isinstance(node, ast.Attribute) else only
     if isinstance(listed, Parameters):
         return _has_defaults(listed)
@@ -206,6 +210,11 @@ def _name(node: ast.Name | ast.Attribute, evaluate: Evaluate) -> Formula:
         if promise:
             return VersionTest(*promise)
     return UNKNOWN
+
+
+def _is_held(node: ast.expr, evaluate: Evaluate) -> bool:
+    """Whether this is a parameter, or a local name, of a function that only answers a test."""
+    return isinstance(evaluate, Inside) and isinstance(node, ast.Name) and node.id in evaluate.held
 
 
 def _maybe_none(value: Value) -> Formula:
@@ -309,10 +318,12 @@ def _answered(node: ast.Call, evaluate: Evaluate) -> Formula | None:
     """What a call says because of what its function is: one of this file, or of `operator`; else None."""
     func, arguments = node.func, node.args
     callee = evaluate(func) if isinstance(func, (ast.Name, ast.Attribute)) else ()
-    own = is_local(callee)
+    own = answering(callee, evaluate)
     if own is not None:
-        formula = _own_test(own.node, node, evaluate)
-        if formula is not UNKNOWN:
+        function, meant = own
+        formula = _own_test(function, node, meant, lambda item: _value(item, evaluate))
+        # Of one that is elsewhere the name may tell more than what it does.
+        if formula is not UNKNOWN and (is_certain(formula) or not isinstance(sole(callee), Foreign)):
             return formula
     if len(arguments) == 2:
         sign = _operator(func, sole(callee), evaluate)
@@ -339,9 +350,11 @@ def _each(node: ast.expr, evaluate: Evaluate) -> list[Formula] | None:
 _MOST_TESTS = 20  # that are written out from one comprehension
 
 
-def _own_test(function: ast.AST, call: ast.Call | None, evaluate: Evaluate) -> Formula:
-    """What a function of this file says that only answers a test."""
-    inside = entered(function, call, evaluate, lambda node: _value(node, evaluate))
+def _own_test(
+    function: ast.AST, call: ast.Call | None, evaluate: Evaluate, value: Evaluate | None = None
+) -> Formula:
+    """What a function of the project says that only answers a test. value: of an argument."""
+    inside = entered(function, call, evaluate, value or (lambda node: _value(node, evaluate)))
     if inside is None:
         return UNKNOWN
     return own_test(function, inside, parse_test, lambda node: _value(node, inside))

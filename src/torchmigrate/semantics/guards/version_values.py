@@ -13,6 +13,7 @@ from torchmigrate.semantics.model import (
     OPAQUE,
     Candidate,
     Const,
+    Foreign,
     Local,
     Opaque,
     QualifiedName,
@@ -61,7 +62,7 @@ def unknown_name(node: ast.expr, evaluate: Evaluate) -> str | None:
     value = evaluate(node)
     for candidate in value:
         foreign = isinstance(candidate, QualifiedName) and candidate.name.partition(".")[0] not in _LIBRARIES
-        if not foreign and not isinstance(candidate, (Opaque, Local)):
+        if not foreign and not isinstance(candidate, (Opaque, Local, Foreign)):
             return None
     only = sole(value)
     return only.name.rpartition(".")[2] if isinstance(only, QualifiedName) else last_name(node)

@@ -54,7 +54,8 @@ class Imports:
         state = self.state
         root = target.partition(".")[0]
         sure = not target.startswith(".")
-        binding = self.bindings.bind(name, (QualifiedName(target),) if sure else UNKNOWN, kind, alias)
+        value = state.given.get(name) or ((QualifiedName(target),) if sure else UNKNOWN)
+        binding = self.bindings.bind(name, value, kind, alias)
         binding.target, binding.module = target, module
         if alias.asname is not None and alias.asname == alias.name:
             binding.exported = True

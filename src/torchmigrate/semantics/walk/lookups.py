@@ -10,6 +10,7 @@ from torchmigrate.semantics.model import (
     Candidate,
     Const,
     Flag,
+    Foreign,
     Instance,
     Local,
     QualifiedName,
@@ -91,6 +92,8 @@ class Lookups:
                 elif isinstance(item, Local):
                     info = self.state.classes.get(item.node)
                     out.extend(_about_versions(info.find(node.attr) or UNKNOWN) if info else UNKNOWN)  # type: ignore[attr-defined]
+                elif isinstance(item, Foreign):
+                    out.extend(_about_versions(item.evaluate(ast.Name(node.attr, ast.Load()))))  # type: ignore[attr-defined]
                 elif item is OPAQUE:
                     out.append(OPAQUE)
             return tuple(out) or UNKNOWN
@@ -127,4 +130,6 @@ class Lookups:
 
 def _about_versions(held: Value) -> Value:
     """The value of an attribute as far as guards are concerned."""
-    return held if all(isinstance(item, (Flag, VersionOf, Const, Local)) for item in held) else UNKNOWN
+    return (
+        held if all(isinstance(item, (Flag, VersionOf, Const, Local, Foreign)) for item in held) else UNKNOWN
+    )

@@ -10,9 +10,10 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
+from collections.abc import Callable, Mapping
 
 from torchmigrate.semantics.libraries import LIBRARY_ROOTS
-from torchmigrate.semantics.model import Scope, SemanticModel
+from torchmigrate.semantics.model import Scope, SemanticModel, Value
 from torchmigrate.semantics.values.slots import Env, Frame, unsure
 from torchmigrate.semantics.walk.annotations import Annotations
 from torchmigrate.semantics.walk.assignments import Assignments
@@ -35,18 +36,25 @@ from torchmigrate.semantics.walk.uses import Uses
 _MOST_SEARCHES = 20
 
 
-def resolve(tree: ast.Module, source: SourceLike, *, roots: frozenset[str] = LIBRARY_ROOTS) -> SemanticModel:
+def resolve(
+    tree: ast.Module,
+    source: SourceLike,
+    *,
+    roots: frozenset[str] = LIBRARY_ROOTS,
+    given: Mapping[str, Value] | None = None,
+) -> SemanticModel:
     """Resolve every library name in a file.
 
     Args:
         tree: the parsed file.
         source: its text and the way from `ast` places to offsets.
         roots: top-level packages whose names are recorded.
+        given: what names are that are imported from other files of the project, as far as that is known.
 
     Raises:
         RecursionError: for expressions nested deeper than the interpreter can walk.
     """
-    state = State(source, roots)
+    state = State(source, roots, given)
     _put_together(state)
     try:
         return _walk(tree, state)
@@ -58,7 +66,24 @@ def resolve(tree: ast.Module, source: SourceLike, *, roots: frozenset[str] = LIB
         )  # so that the parts need no collection
 
 
-def _put_together(state: State) -> None:
+def module_values(
+    tree: ast.Module, source: SourceLike, *, roots: frozenset[str] = LIBRARY_ROOTS
+) -> Callable[[ast.expr], Value]:
+    """What a name, or a simple expression, is at the end of a module, for whoever imports it.
+
+    Raises:
+        RecursionError: as `resolve` does.
+    """
+    state = State(source, roots)
+    lookups = _put_together(state)
+    try:
+        _walk_module(tree, state)
+    finally:
+        del state.eval, state.visit_block, state.visit_body
+    return lookups.peek
+
+
+def _put_together(state: State) -> Lookups:
     """Make the parts of a walk, the lower ones first, and the ways back up."""
     uses, lookups, bindings = Uses(state), Lookups(state), Bindings(state)
     annotations = Annotations(state, lookups)
@@ -77,14 +102,21 @@ def _put_together(state: State) -> None:
     )
     state.eval, state.visit_block = expressions.eval, blocks.visit_block
     state.visit_body = definitions.visit_body
+    return lookups
 
 
-def _walk(tree: ast.Module, state: State) -> SemanticModel:
+def _walk_module(tree: ast.Module, state: State) -> Scope:
+    """Walk all that runs when the module is imported; its scope."""
     module = Scope("module", tree, None)
     state.scopes.append(module)
     local = frozenset(bound_names(tree.body))
     state.frame = Frame(module, Env(), None, local, live=True)
     state.visit_block(tree.body)
+    return module
+
+
+def _walk(tree: ast.Module, state: State) -> SemanticModel:
+    module = _walk_module(tree, state)
     _soften_globals(state)
     state.module_done = True
     while state.queue:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from torchmigrate.semantics.guards.formulas import UNKNOWN as UNKNOWN_TEST
@@ -51,6 +51,7 @@ class State:
     Args:
         source: the text, and the way from `ast` places to offsets.
         roots: top-level packages whose names are recorded.
+        given: what names are that are imported from other files of the project.
     """
 
     __slots__ = (
@@ -63,6 +64,7 @@ class State:
         "exports",
         "frame",
         "fstring",
+        "given",
         "guards",
         "has_walrus",
         "imports_torch",
@@ -97,9 +99,12 @@ class State:
         "waiting",
     )
 
-    def __init__(self, source: SourceLike, roots: frozenset[str]) -> None:
+    def __init__(
+        self, source: SourceLike, roots: frozenset[str], given: Mapping[str, Value] | None = None
+    ) -> None:
         self.source = source
         self.roots = roots
+        self.given = given or {}
         self.eval: Callable[[ast.expr], Value]  # of `Expressions`
         self.visit_block: Callable[[list[ast.stmt]], bool]  # of `Blocks`
         self.visit_body: Callable[[Deferred], None]  # of `Definitions`

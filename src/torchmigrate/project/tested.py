@@ -1,0 +1,68 @@
+"""Which names in tests a file has from other files of its project: `if utils.TORCH_IS_NEW:`."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from torchmigrate.project.mentions import Name
+from torchmigrate.semantics.libraries import LIBRARY_ROOTS
+from torchmigrate.semantics.model import Binding, BindingKind, SemanticModel
+from torchmigrate.source.trees import walk
+
+_TESTS = (ast.BoolOp, ast.Compare, ast.UnaryOp, ast.Name, ast.Attribute, ast.Call)
+_PROMISES = re.compile("torch|version")
+
+
+def tested_names(names: SemanticModel, path: Path, *, promising: bool = False) -> dict[str, Name]:
+    """The imported names of which a test, or a decorator, of a file asks, by what they are called there.
+
+    promising: none, unless one of them seems to be about a version by its name.
+    """
+    foreign = [binding for binding in names.imports if not _is_of_library(binding)]
+    if promising and not any(_PROMISES.search(binding.name.lower()) for binding in foreign):
+        return {}
+    asked = {node.id for test in _tests(names) for node in walk(test) if isinstance(node, ast.Name)}
+    found = {}
+    for binding in foreign:
+        name = _imported(binding, path.parent.parts) if binding.name in asked else None
+        if name is not None:
+            found[binding.name] = name
+    return found
+
+
+def _is_of_library(binding: Binding) -> bool:
+    return (binding.target or "").partition(".")[0] in LIBRARY_ROOTS
+
+
+def _tests(names: SemanticModel) -> Iterator[ast.expr]:
+    every: list[ast.If | ast.IfExp | ast.While | ast.Assert] = [
+        *names.nodes(ast.If),
+        *names.nodes(ast.IfExp),
+        *names.nodes(ast.While),
+        *names.nodes(ast.Assert),
+    ]
+    yield from (node.test for node in every)
+    marked: list[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef] = [
+        *names.nodes(ast.FunctionDef),
+        *names.nodes(ast.AsyncFunctionDef),
+        *names.nodes(ast.ClassDef),
+    ]
+    for definition in marked:
+        yield from definition.decorator_list
+    for assigned in names.nodes(ast.Assign):  # `new = TORCH_IS_NEW and cuda`, `pytestmark = needs_new`
+        if isinstance(assigned.value, _TESTS):
+            yield assigned.value
+
+
+def _imported(binding: Binding, directory: tuple[str, ...]) -> Name | None:
+    """What an import binds; None for the first part of `import a.b`."""
+    target = binding.target or ""
+    inside = target.lstrip(".")
+    level = len(target) - len(inside)
+    if not inside or (binding.kind is BindingKind.IMPORT and binding.module != target):
+        return None
+    base = directory[: len(directory) - level + 1] if level else None
+    return Name(base, tuple(inside.split(".")))
