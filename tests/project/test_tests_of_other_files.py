@@ -159,3 +159,14 @@ def test_files_that_ask_each_other(project: Project) -> None:
     project.write("a.py", "import torch\nfrom b import FRESH\nif not FRESH:\n    torch.symeig(1)\n")
     project.write("b.py", "from a import FRESH\n")
     assert project.codes("a.py") == ["TM100"]
+
+
+def test_functions_that_call_each_other(project: Project) -> None:
+    project.write(
+        "helpers.py",
+        "import torch\ndef is_new():\n    return is_old()\ndef is_old():\n    return is_new()\n# version\n",
+    )
+    project.write(
+        "code.py", "import torch\nfrom helpers import is_new\nif not is_new():\n    torch.symeig(1)\n"
+    )
+    assert project.codes("code.py") == ["TM100"]

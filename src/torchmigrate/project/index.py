@@ -40,6 +40,7 @@ from torchmigrate.project.screening import (
     notebook_words,
 )
 from torchmigrate.project.tested import tested_names
+from torchmigrate.semantics.guards.functions import may_answer
 from torchmigrate.semantics.libraries import LIBRARY_ROOTS
 from torchmigrate.semantics.model import Const, Flag, Foreign, Local, Mark, SemanticModel, Value, VersionOf
 from torchmigrate.semantics.public_names import public_name
@@ -636,7 +637,7 @@ class _Values:
     def __call__(self, node: ast.expr) -> Value:
         return tuple(
             Foreign(item.name, item.node, self)
-            if isinstance(item, Local) and isinstance(item.node, ast.FunctionDef)
+            if isinstance(item, Local) and isinstance(item.node, ast.FunctionDef) and may_answer(item.node)
             else item
             for item in self._values(node)
         )

@@ -80,7 +80,7 @@ def entered(function: ast.AST, call: ast.Call | None, evaluate: Evaluate, value:
     """
     if not isinstance(function, Function) or getattr(evaluate, "depth", 0) >= _DEEPEST:
         return None
-    if not _may_answer(function):
+    if not may_answer(function):
         return None
     parameters = function.args
     names = [item.arg for item in (*parameters.posonlyargs, *parameters.args)]
@@ -113,7 +113,7 @@ def entered(function: ast.AST, call: ast.Call | None, evaluate: Evaluate, value:
 
 
 @functools.lru_cache(maxsize=64)  # one that is called is called often
-def _may_answer(function: Function) -> bool:
+def may_answer(function: Function) -> bool:
     """Whether a function is short, and begins as one that only answers a test does."""
     body = function.body if isinstance(function, ast.FunctionDef) else []
     if len(body) > _MOST_NODES:
@@ -253,6 +253,17 @@ def _imported(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, Value]]:
             yield alias.asname or root, (QualifiedName(alias.name if alias.asname else root),)
 
 
+class _Elsewhere:
+    """What names mean in another file. depth: how many functions were entered on the way there."""
+
+    def __init__(self, evaluate: Evaluate, depth: int) -> None:
+        self.evaluate = evaluate
+        self.depth = depth
+
+    def __call__(self, node: ast.expr) -> Value:
+        return self.evaluate(node)
+
+
 def answering(value: Value, evaluate: Evaluate) -> tuple[ast.AST, Evaluate] | None:
     """The function of the project that a value surely is, and what the names in it mean.
 
@@ -260,7 +271,7 @@ def answering(value: Value, evaluate: Evaluate) -> tuple[ast.AST, Evaluate] | No
     """
     only = value[0] if len(value) == 1 else None
     if isinstance(only, Foreign):
-        return only.node, only.evaluate
+        return only.node, _Elsewhere(only.evaluate, getattr(evaluate, "depth", 0))
     return (only.node, evaluate) if isinstance(only, Local) else None
 
 
