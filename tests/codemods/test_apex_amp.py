@@ -739,6 +739,24 @@ REFUSED = {
 }
 
 
+def test_amp_as_an_argument() -> None:
+    """A function that is given `amp` scales the loss here, in this file."""
+    text = """
+from apex import amp
+
+def train(model, optimizer, amp):
+    with amp.scale_loss(model(), optimizer) as scaled:
+        scaled.backward()
+
+def main(model, optimizer):
+    model, optimizer = amp.initialize(model, optimizer)
+    train(model, optimizer, amp=amp)
+"""
+    findings, after = check(text)
+    assert after == text
+    assert findings and all("line 10: `amp` is handed to `train`" in item for item in findings)
+
+
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_is_not_understood_is_left_alone(name: str) -> None:
     pairs, reason = REFUSED[name]

@@ -29,6 +29,7 @@ def the_call(uses: Uses, functions: Functions) -> Initialize:
             f"`amp.initialize` is called again in line {line}; one scaler must do for both", line=line
         )
     if not uses.scaled:
+        _complain_of_argument(uses, functions)
         raise Unclear(
             "the model is initialised here and trained in another file: make the scaler here, and hand it "
             "on to where the loss is scaled"
@@ -39,6 +40,19 @@ def the_call(uses: Uses, functions: Functions) -> Initialize:
             f"line {first.statement.lineno}: no optimizer is initialised", line=first.statement.lineno
         )
     return first
+
+
+def _complain_of_argument(uses: Uses, functions: Functions) -> None:
+    """Raise Unclear where `amp` itself is handed to a function, which then scales the loss."""
+    for use in uses.tests:
+        around = functions.around.get(id(use.node))
+        call = functions.around.get(id(around)) if isinstance(around, ast.keyword) else around
+        if isinstance(call, ast.Call) and call.func is not use.node:
+            line, name = use.statement.lineno, ast.unparse(call.func)
+            raise Unclear(
+                f"line {line}: `amp` is handed to `{name}`: make the scaler here, and hand it on instead",
+                line=line,
+            )
 
 
 def _one_of_two(uses: Uses, functions: Functions) -> bool:
