@@ -185,8 +185,8 @@ def _grouped(case: Case, results: Mapping[str, Any], inputs: Mapping[str, Any]) 
 
 
 def _add_later(case: Case, lines: Sequence[dict[str, Any]], results: Mapping[str, Any]) -> None:
-    """Where no release ran both sides and the new one cannot run here, add what it gave on the next release."""
-    from proofs import run  # type: ignore[import-not-found]
+    """Where no release ran both sides and the new one cannot run here: add what that gave on the next one."""
+    from proofs import run
 
     ran = [name for line in lines if "values" in line for name in line["releases"]]
     if (
