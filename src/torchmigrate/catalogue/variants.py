@@ -15,7 +15,7 @@ _V = TypeVar("_V")
 
 
 def rule_for_symbol(rule: Rule, symbol: str) -> Rule:
-    """The rule for a symbol: its own releases, signature, advice, `requires`, and parameters such as `$old`."""
+    """The rule for a symbol: its own releases, signature, advice, `requires`; parameters such as `$old`."""
     variables = rule.symbols.get(symbol)
     if not variables:
         return rule
