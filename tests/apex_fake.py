@@ -10,11 +10,18 @@ from typing import Any
 
 import torch
 
+MEMBERS = ("initialize", "scale_loss", "master_params", "state_dict", "load_state_dict")
+
 
 class FakeAmp:
-    """Mixed precision everywhere after `initialize`, dynamic loss scaling, steps that are left out."""
+    """Mixed precision everywhere after `initialize`, dynamic loss scaling, steps that are left out.
 
-    def __init__(self) -> None:
+    Args:
+        half: without it everything is computed in single precision, and only the loss is scaled.
+    """
+
+    def __init__(self, half: bool = True) -> None:
+        self.half = half
         self.scale = 2.0**16
         self.on = False
         self.region: Any = None
@@ -25,7 +32,7 @@ class FakeAmp:
         self, models: Any, optimizers: Any = None, enabled: bool = True, opt_level: str = "O1", **_: Any
     ) -> Any:
         self.on = enabled and opt_level != "O0"
-        if self.on:
+        if self.on and self.half:
             # Without a cache of casts, which would hold the weights of the first iteration.
             self.region = torch.autocast("cpu", dtype=torch.bfloat16, cache_enabled=False)
             self.region.__enter__()
@@ -88,7 +95,7 @@ def installed() -> Iterator[FakeAmp]:
     """The stand-in as `apex.amp`."""
     fake = FakeAmp()
     package, module = types.ModuleType("apex"), types.ModuleType("apex.amp")
-    for name in ("initialize", "scale_loss", "master_params", "state_dict", "load_state_dict"):
+    for name in MEMBERS:
         setattr(module, name, getattr(fake, name))
     package.amp = module  # type: ignore[attr-defined]
     before = {name: sys.modules.get(name) for name in ("apex", "apex.amp")}

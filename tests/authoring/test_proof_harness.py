@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 import torch
-from proofs import vocabulary
+from old_torch import recordings
+from proofs import run, vocabulary
 from proofs.run import ProofError, prove
 
 A = {"A": "square(4)", "B": "tensor(4, 2)"}
@@ -154,3 +155,60 @@ def test_words_keep_their_promises():
     assert torch.allclose(torch.linalg.eigvals(values["r"]).imag, torch.zeros(4, dtype=torch.float64))
     assert values["m"].any()
     assert not values["m"].all()
+
+
+# ---- what cannot run here ------------------------------------------------------------------------------
+
+OLD, NEW = "import nowhere_to_be_found as n\ny = n.old()", "import nowhere_to_be_found as n\ny = n.new()"
+
+
+def recorded(monkeypatch, after, *lines):
+    """Recordings of one example, in the place of those of this project."""
+    digest = recordings.digest(OLD, after, {})
+    monkeypatch.setattr(run, "_recordings", lambda: {digest: [{"digest": digest, **line} for line in lines]})
+
+
+def both_in(release, new):
+    return {"releases": [release], "values": {"y": 3}, "new": new}
+
+
+def test_a_release_that_had_both_sides_speaks_for_a_library_that_is_not_here(monkeypatch):
+    recorded(monkeypatch, NEW, both_in("1.8.1", "same"))
+    assert prove(OLD, NEW, {}) == []
+    recorded(monkeypatch, NEW, both_in("1.8.1", "differs: y: 3 became 4"))
+    assert prove(OLD, NEW, {}) == ["differs: y: 3 became 4"]
+
+
+@pytest.mark.parametrize(("value", "found"), [(3, []), (4, ["torch 1.9.1: y: 3 became 4"])])
+def test_where_none_had_both_the_next_release_speaks(monkeypatch, value, found):
+    later = {
+        "releases": ["1.9.1"],
+        "raised": "AttributeError",
+        "new": "runs",
+        "later": {"1.9.1": {"y": value}},
+    }
+    recorded(monkeypatch, NEW, both_in("1.8.1", "raised: AttributeError"), later)
+    assert prove(OLD, NEW, {}) == found
+
+
+def test_the_next_release_has_to_compute_the_same_names(monkeypatch):
+    later = {"releases": ["1.9.1"], "raised": "AttributeError", "new": "runs", "later": {"1.9.1": {"z": 3}}}
+    recorded(monkeypatch, NEW, both_in("1.8.1", "raised: AttributeError"), later)
+    with pytest.raises(ProofError, match="both sides"):
+        prove(OLD, NEW, {})
+
+
+def test_a_module_that_torch_lacks_is_no_library_that_is_not_here(monkeypatch):
+    after = "from torch.nowhere import new\ny = new()"
+    recorded(monkeypatch, after, both_in("1.8.1", "same"))
+    with pytest.raises(ProofError, match="ModuleNotFoundError"):
+        prove(OLD, after, {})
+
+
+def test_what_inputs_set_up_does_not_leak():
+    compiler, hub = torch.compile, torch.hub.get_dir()
+    inputs = {"c": "tracing_only()", "r": 'hub_repository("a/b:c", "def f(): return 3")', "x": "tensor(3)"}
+    code = 'import torch\ny = torch.compile(torch.sin)(x)\nz = torch.hub.load("a/b:c", "f", trust_repo=True)'
+    assert prove(code, code, inputs) == []
+    assert torch.compile is compiler
+    assert torch.hub.get_dir() == hub

@@ -883,3 +883,13 @@ def test_a_symbol_that_is_still_there_at_the_target_is_not_found(tmp_path: Path)
 )
 def test_mistakes_in_what_a_symbol_says(tmp_path: Path, old: str, new: str, expected: str) -> None:
     assert any(expected in text for text in problems(tmp_path, VARIANTS.replace(old, new)))
+
+
+def test_a_symbol_may_say_what_its_replacement_requires(own: list[Rule]) -> None:
+    rule = next(item for item in own if item.code == "TM625")
+    needs = {
+        symbol.rpartition(".")[2]: {case.requires for case in rule_for_symbol(rule, symbol).cases}
+        for symbol in rule.symbols
+    }
+    assert needs["scalar"] == {"1.13"}
+    assert needs["FileWriter"] == {"1.2"}

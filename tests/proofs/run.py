@@ -8,6 +8,7 @@ import os
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -71,14 +72,14 @@ def _prove(
         while_it_was_there = [
             item for item in recorded if removed and _release(item["releases"][0]) < _release(removed)
         ]
+        recorded = while_it_was_there or recorded
         try:
             form = _recorded_form(after, given, gradients, before)
         except ProofError as error:
-            # A library that is not installed here: the last release that had both sides says it.
-            if isinstance(error.__cause__, ModuleNotFoundError) and not any(_from_there(recorded[-1])):
-                return []
-            raise
-        return _against_recordings(while_it_was_there or recorded, form, given, changed)
+            if not _lacks_a_library(error):
+                raise
+            return _of_releases(recorded[-1], later_of(before, after, prove))
+        return _against_recordings(recorded, form, given, changed)
     both = f"{before}\n{after}"
     old = run(before, given, old=True, both=both)
     new = run(after, given, old=False, both=both)
@@ -86,6 +87,28 @@ def _prove(
     if not found and gradients:
         found = list(_gradients(before, after, given, old))
     return found
+
+
+def _lacks_a_library(error: BaseException) -> bool:
+    """Whether something failed for want of a package that is not installed, however that was put."""
+    cause = error.__cause__ or error.__context__
+    if (
+        isinstance(cause, ModuleNotFoundError)
+        and cause.name
+        and find_spec(cause.name.partition(".")[0]) is None
+    ):
+        return True
+    return cause is not None and _lacks_a_library(cause)
+
+
+def runs_here(after: str, prove: Mapping[str, str]) -> bool:
+    """Whether the new side does not lack a library that is not installed."""
+    try:
+        with scratch():
+            run(after, inputs_of(prove), old=False)
+    except ProofError as error:
+        return not _lacks_a_library(error)
+    return True
 
 
 # ---- against what old releases gave --------------------------------------------------------------------
@@ -121,6 +144,24 @@ def _against_recordings(
     if found and earlier and not _from(earlier[-1], new):
         return []
     return found
+
+
+def later_of(before: str, after: str, prove: Mapping[str, str]) -> dict[str, Any]:
+    """What the new side gave on the first release that ran it, where none ran both sides: release -> values."""
+    found = _recordings().get(recordings.digest(before, after, prove), [])
+    return next((item["later"] for item in found if "later" in item), {})
+
+
+def _of_releases(old: dict[str, Any], later: Mapping[str, Any]) -> list[str]:
+    """In what the sides differ on a release that had both, or the old one on its last from the new on its first."""
+    if not later or not _from_there(old):
+        return _from_there(old)
+    ((release, values),) = later.items()
+    if not set(old["values"]) & set(values):
+        raise ProofError("nothing is computed that both sides have: assign a result in the example")
+    return [
+        f"torch {release}: {line}" for line in compare.outcomes({"values": old["values"]}, {"values": values})
+    ]
 
 
 def _from_there(item: Mapping[str, Any]) -> list[str]:
@@ -195,14 +236,16 @@ def run(code: str, inputs: Mapping[str, Any], old: bool, both: str = "") -> Outc
 
 @contextlib.contextmanager
 def scratch() -> Iterator[None]:
-    """A working directory for files that an example reads or writes, and no process group afterwards."""
-    before = Path.cwd()
+    """A working directory for files; what the inputs of an example set up for the process is undone."""
+    before, hub, compiler = Path.cwd(), torch.hub.get_dir(), torch.compile
     with tempfile.TemporaryDirectory() as directory:
         os.chdir(directory)
         try:
             yield
         finally:
             os.chdir(before)
+            torch.hub.set_dir(hub)
+            torch.compile = compiler
             if torch.distributed.is_available() and torch.distributed.is_initialized():
                 torch.distributed.destroy_process_group()
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from importlib.util import find_spec
 from typing import Any
 
+import apex_fake
 import torch
 from torch import nn
 
@@ -78,6 +79,7 @@ def convert_syncbn_model(
 
 MODULES: dict[str, dict[str, Any]] = {
     "apex": {},
+    "apex.amp": {},
     "apex.optimizers": {"FusedAdam": FusedAdam, "FusedSGD": FusedSGD},
     "apex.normalization": {"FusedLayerNorm": FusedLayerNorm, "FusedRMSNorm": FusedRMSNorm},
     "apex.parallel": {"convert_syncbn_model": convert_syncbn_model, "SyncBatchNorm": nn.SyncBatchNorm},
@@ -98,6 +100,10 @@ def installed() -> Iterator[None]:
         module.__path__ = []  # a package, so that its submodules can be imported
         vars(module).update(members)
         made[name] = module
+        if name == "apex.amp":
+            # As on a machine without GPUs, on which the new side computes in single precision.
+            fake = apex_fake.FakeAmp(half=False)
+            vars(module).update({item: getattr(fake, item) for item in apex_fake.MEMBERS})
         parent, _, last = name.rpartition(".")
         if parent in made:
             setattr(made[parent], last, module)

@@ -13,8 +13,11 @@ Old releases are handed this module as it is (`tools/old_torch/`): it must load 
 from __future__ import annotations
 
 import copy
+import functools
 import os
+import re
 import tempfile
+import wave
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
@@ -251,6 +254,28 @@ def sgd(items: Any = None, lr: float = 0.1) -> torch.optim.Optimizer:
     return torch.optim.SGD(parameters() if items is None else items, lr=lr)
 
 
+@word
+def prepared_fx() -> nn.Module:
+    """A model of one linear layer that `prepare_fx` prepared, and that has seen data."""
+    from torch.ao import quantization
+    from torch.ao.quantization.quantize_fx import prepare_fx
+
+    model, config = nn.Sequential(nn.Linear(3, 2)).eval(), {"": quantization.get_default_qconfig("fbgemm")}
+    example = tensor(4, 3).float()
+    try:
+        prepared = prepare_fx(model, config, example_inputs=(example,))
+    except TypeError:  # before torch 1.13
+        prepared = prepare_fx(model, config)
+    prepared(example)
+    return prepared
+
+
+@word
+def tracing_only() -> None:
+    """From now on `torch.compile` traces the code and runs what it traced: no compiler is needed for that."""
+    torch.compile = functools.partial(torch.compile, backend="eager")
+
+
 # ---- files, processes, objects -----------------------------------------------------------------------
 
 
@@ -299,6 +324,55 @@ def digits() -> str:
         parts = torch.arange(8, dtype=torch.uint8).reshape(2, 2, 2), torch.tensor([7, 9])
         torch.save(parts, f"MNIST/processed/{name}.pt")
     return "."
+
+
+@word
+def imagenet_files() -> str:
+    """The directory of an ImageNet of two classes, each with a picture to validate by."""
+    kinds = {"n01440764": ("tench", "Tinca tinca"), "n01443537": ("goldfish", "Carassius auratus")}
+    for kind in kinds:
+        Path("val", kind).mkdir(parents=True, exist_ok=True)
+        picture(f"val/{kind}/one.png")
+    torch.save((kinds, list(kinds)), "meta.bin")
+    return "."
+
+
+@word
+def audio_file(name: str = "sound.wav", count: int = 64) -> str:
+    """A file of 16-bit samples on one channel, 8,000 a second, the same everywhere."""
+    Path(name).parent.mkdir(parents=True, exist_ok=True)
+    with wave.open(name, "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(8000)
+        file.writeframes((np.arange(count) * 777 % 4001 - 2000).astype("<i2").tobytes())
+    return name
+
+
+@word
+def yesno_files() -> str:
+    """The directory of a YESNO data set of two recordings; until torchaudio 0.3 they were processed into one."""
+    names = ("0_0_0_0_1_1_1_1", "0_1_0_1_0_1_0_1")
+    for name in names:
+        audio_file(f"waves_yesno/{name}.wav")
+    Path("yesno/processed").mkdir(parents=True, exist_ok=True)
+    answers = [[int(answer) for answer in name.split("_")] for name in names]
+    torch.save(([torch.zeros(64, 1) for _ in names], answers), "yesno/processed/yesno.pt")
+    return "."
+
+
+@word
+def hub_repository(name: str, code: str) -> str:
+    """What `torch.hub` keeps of a repository that it fetched before: `code` is its `hubconf.py`.
+
+    Args:
+        name: owner, repository and release, `pytorch/vision:v0.6.0`.
+    """
+    directory = Path("hub", re.sub("[/:]", "_", name))
+    directory.mkdir(parents=True, exist_ok=True)
+    Path(directory, "hubconf.py").write_text(code)
+    torch.hub.set_dir(str(Path("hub").resolve()))
+    return name
 
 
 @word

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import subprocess
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
+
+USUAL = ("pillow<9", "requests", "tqdm", "soundfile")
 
 
 @dataclass(frozen=True)
@@ -14,13 +16,13 @@ class Environment:
 
     python: the release of Python, of which an interpreter must be there (pyenv's, or on the PATH).
     companions: requirements that are installed without what they require.
-    others: requirements of those.
+    others: requirements of those, and of what torch only calls: sound files, onnx, tensorboard.
     """
 
     torch: str
     python: str
     companions: tuple[str, ...]
-    others: tuple[str, ...] = field(default=("pillow<9", "requests", "tqdm"))
+    others: tuple[str, ...] = USUAL
 
     def interpreter(self, directory: Path) -> Path:
         """The Python of this environment below the directory of all."""
@@ -28,10 +30,16 @@ class Environment:
 
 
 OLD = ("pillow<7", "six", "requests", "tqdm")
+NEWER = ("pillow", "requests", "tqdm", "soundfile", "onnx")
 ENVIRONMENTS = (
     Environment("1.0.1", "3.7", ("torchvision==0.2.2",), OLD),
-    Environment("1.1.0", "3.7", ("torchvision==0.3.0", "torchtext==0.3.1"), OLD),
-    Environment("1.2.0", "3.7", ("torchvision==0.4.0", "torchaudio==0.3.0", "torchtext==0.4.0"), OLD),
+    Environment("1.1.0", "3.7", ("torchvision==0.3.0", "torchtext==0.3.1"), (*OLD, "tensorboard", "future")),
+    Environment(
+        "1.2.0",
+        "3.7",
+        ("torchvision==0.4.0", "torchaudio==0.3.0", "torchtext==0.4.0"),
+        (*OLD, "tensorboard", "future"),
+    ),
     Environment("1.4.0", "3.7", ("torchvision==0.5.0", "torchaudio==0.4.0", "torchtext==0.5.0"), OLD),
     Environment("1.7.1", "3.8", ("torchvision==0.8.2", "torchaudio==0.7.2", "torchtext==0.8.1")),
     Environment("1.8.1", "3.8", ("torchvision==0.9.1", "torchaudio==0.8.1", "torchtext==0.9.1")),
@@ -46,6 +54,7 @@ ENVIRONMENTS = (
         "1.12.1",
         "3.10",
         ("torchvision==0.13.1", "torchaudio==0.12.1", "torchtext==0.13.1", "functorch==0.2.1"),
+        (*USUAL, "six", "tensorboard"),
     ),
     Environment(
         "1.13.1",
@@ -57,6 +66,7 @@ ENVIRONMENTS = (
             "functorch==1.13.1",
             "torchdata==0.5.1",
         ),
+        (*USUAL, "six", "tensorboard", "tensorboardX"),
     ),
     Environment(
         "2.0.1",
@@ -72,8 +82,14 @@ ENVIRONMENTS = (
         "2.4.1",
         "3.10",
         ("torchvision==0.19.1", "torchaudio==2.4.1", "torchtext==0.18.0", "torchdata==0.8.0"),
+        NEWER,
     ),
-    Environment("2.7.1", "3.10", ("torchvision==0.22.1", "torchaudio==2.7.1", "torchdata==0.11.0")),
+    Environment(
+        "2.7.1",
+        "3.10",
+        ("torchvision==0.22.1", "torchaudio==2.7.1", "torchdata==0.11.0"),
+        (*NEWER, "onnxscript", "tensorboard", "tensorboardX"),
+    ),
 )
 
 

@@ -119,8 +119,11 @@ def _state(value: nn.Module) -> Any:
     state = value.state_dict()
     if len(state) <= MOST_ENTRIES:
         return {"kind": "state", "items": [[key, plain(item)] for key, item in state.items()]}
-    names = repr([(key, tuple(item.shape), str(item.dtype)) for key, item in state.items()])
-    flat = [item.detach().reshape(-1).double().numpy() for item in state.values()]
+    tensors = {
+        key: item for key, item in state.items() if isinstance(item, Tensor)
+    }  # quantizers hold words, too
+    names = repr([(key, tuple(item.shape), str(item.dtype)) for key, item in tensors.items()])
+    flat = [item.detach().reshape(-1).double().numpy() for item in tensors.values()]
     return {
         "kind": "sums",
         "entries": len(state),

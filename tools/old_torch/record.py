@@ -108,6 +108,7 @@ def record(directory: Path, environments: Sequence[Environment], files: Sequence
         for old in known.get(case.digest, ()):
             results.update({name: result for name, result in _apart(old).items() if name not in asked})
         found = list(_grouped(case, results, given[index][1]))
+        _add_later(case, found, results)
         lines.setdefault(case.file, []).extend(found)
         releases = [name for line in found if "values" in line for name in line["releases"]]
         yield f"{case.name}: {', '.join(releases) or 'runs on none of them'}"
@@ -183,14 +184,34 @@ def _grouped(case: Case, results: Mapping[str, Any], inputs: Mapping[str, Any]) 
         yield group
 
 
+def _add_later(case: Case, lines: Sequence[dict[str, Any]], results: Mapping[str, Any]) -> None:
+    """Where no release ran both sides and the new one cannot run here: add what that gave on the next one."""
+    from proofs import run
+
+    ran = [name for line in lines if "values" in line for name in line["releases"]]
+    if (
+        not ran
+        or any(results[name]["new"] == "same" for name in ran)
+        or run.runs_here(case.after, case.inputs)
+    ):
+        return
+    newest = max(map(_order, ran))
+    later = [name for name in results if "new_values" in results[name] and _order(name) > newest]
+    if later:
+        first = min(later, key=_order)
+        line = next(line for line in lines if first in line["releases"])
+        line["later"] = {first: results[first]["new_values"]}
+
+
 def _apart(line: Mapping[str, Any]) -> dict[str, Any]:
     """The results of which a line was made, by release."""
     old = {key: line[key] for key in ("values", "gradients", "raised") if key in line}
-    new = line["new"]
+    new, later = line["new"], line.get("later", {})
     return {
         name: {
             "old": {**old, **({"warned": said} if (said := line.get("warned", {}).get(name)) else {})},
             "new": new if isinstance(new, str) else new[name],
+            **({"new_values": later[name]} if name in later else {}),
         }
         for name in line["releases"]
     }

@@ -8,8 +8,9 @@ data, or null where only the expression says it) and `gradients` (whether they a
 
 ANSWER has the `release`, and `results`, one for each job: `old`, what became of the old side (`raised`, or
 `values` with `gradients`; `warned`: deprecations that it was told of), and `new`, what became of the new
-one on this release: "same", "raised: ...", or in what it differs. A job that cannot get its inputs has
-`inputs` instead. Every job has a process of its own, since much warns only once in one.
+one on this release: "same", "raised: ...", in what it differs, or "runs" where the old one did not
+(`new_values` is what it gave then). A job that cannot get its inputs has `inputs` instead. Every job has a
+process of its own, since much warns only once in one.
 """
 
 from __future__ import annotations
@@ -99,7 +100,10 @@ def result(job: Mapping[str, Any]) -> dict[str, Any]:
     both = f"{job['before']}\n{job['after']}"
     old = side(job["before"], inputs, job["gradients"], both)
     new = side(job["after"], inputs, job["gradients"], both) if job["after"] else {"raised": "not run"}
-    return {"old": old, "new": against(old, new)}
+    found = {"old": old, "new": against(old, new)}
+    if found["new"] == "runs":
+        found["new_values"] = new["values"]
+    return found
 
 
 def _inputs(items: list[Any]) -> dict[str, Any]:

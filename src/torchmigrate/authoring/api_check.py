@@ -15,7 +15,7 @@ from torchmigrate.match.rule_matches import new_names
 from torchmigrate.match.signature import parse_signature
 from torchmigrate.versions.range import requirement
 from torchmigrate.versions.releases import COUNTED_AS_TORCH, Version, parse_version, show_version
-from torchmigrate.versions.surface import Surface, surface_of
+from torchmigrate.versions.surface import DOCUMENTED, Surface, surface_of
 from torchmigrate.versions.surface_model import EntryKind, Status
 
 
@@ -127,6 +127,8 @@ def _parameters(rule: Rule, symbol: str) -> Iterator[str]:
         early = [name for name in rule.parameters if then is not None and name not in then]
     if rule.deprecated is not None and before is not None and parse_version(rule.deprecated) <= before:
         early = []  # one of several implementations may have lost it since then
+    if symbol.rpartition(".")[0] in DOCUMENTED:
+        early = []  # the documentation had a new name before the function took it
     for name in late:
         yield f"`{symbol}` still takes `{name}` in {rule.removed}"
     for name in early:

@@ -13,7 +13,7 @@ from typing import Any
 from torchmigrate.catalogue.cases import read_case, read_conditions
 from torchmigrate.catalogue.model import ALL_ROLES, STATUS, Case, Rule
 from torchmigrate.catalogue.problems import KeyPath, did_you_mean, listed
-from torchmigrate.catalogue.variants import OWN, rule_for_symbol
+from torchmigrate.catalogue.variants import OWN, OWN_OF_CASES, rule_for_symbol
 from torchmigrate.catalogue.yaml_source import YamlFile
 from torchmigrate.findings import Applicability
 from torchmigrate.semantics.public_names import public_name
@@ -149,12 +149,12 @@ def _variables(
     symbols: Mapping[str, Mapping[str, str]], modules: Mapping[str, str | None], path: KeyPath, file: YamlFile
 ) -> frozenset[str]:
     """The variables that all symbols have; a module that moved has `new`."""
-    sets = [frozenset(variables) - set(OWN) for variables in symbols.values()]
+    sets = [frozenset(variables) - {*OWN, *OWN_OF_CASES} for variables in symbols.values()]
     sets += [frozenset(["new"] if new else []) for new in modules.values()]
     every = frozenset().union(*sets)
     for symbol, variables in symbols.items():
         lost = sorted(every - frozenset(variables))
-        if lost and variables.keys() - set(OWN):
+        if lost and variables.keys() - {*OWN, *OWN_OF_CASES}:
             names = listed(lost, last="and")
             file.problem((*path, "symbols", symbol), f"`{symbol}` lacks the variable {names}")
     return sets[0].intersection(*sets) if sets else frozenset()

@@ -9,12 +9,13 @@ from torchmigrate.catalogue.model import STATUS, Case, Rule
 
 # What a symbol may say for itself, in place of what the rule says.
 OWN = ("signature", "advice", *STATUS)
+OWN_OF_CASES = ("requires",)
 
 _V = TypeVar("_V")
 
 
 def rule_for_symbol(rule: Rule, symbol: str) -> Rule:
-    """The rule for a symbol: its own releases, signature and advice, and parameters such as `$old`."""
+    """The rule for a symbol: its own releases, signature, advice, `requires`; parameters such as `$old`."""
     variables = rule.symbols.get(symbol)
     if not variables:
         return rule
@@ -23,6 +24,10 @@ def rule_for_symbol(rule: Rule, symbol: str) -> Rule:
         own = dict.fromkeys(STATUS) | own
     if own:
         rule = rule._replace(**own)  # type: ignore[arg-type]  # every key of OWN holds text
+    if "requires" in variables:
+        rule = rule._replace(
+            cases=tuple(case._replace(requires=variables["requires"]) for case in rule.cases)
+        )
     if not _has_variables(rule):
         return rule
 

@@ -37,6 +37,9 @@ _OBJECT = frozenset(dir(type))  # __name__, mro and so on: every class has them
 # Where a dotted name leads: the qualified name at its definition and what that is; or why nowhere.
 _Found = tuple[str, Entry]
 
+# Their compiled functions have no stubs: what they take is read from docstrings, which leave old forms out.
+DOCUMENTED = frozenset(["torch.fft", "torch.linalg", "torch.nested", "torch.sparse", "torch.special"])
+
 
 class Surface:
     """The names of one library in all its releases, read as far as they are asked for.

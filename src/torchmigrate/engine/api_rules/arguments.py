@@ -14,11 +14,8 @@ from torchmigrate.findings import Finding, Reason, Severity, Timeline
 from torchmigrate.match.signature import Parameter
 from torchmigrate.semantics.model import Use
 from torchmigrate.versions.releases import show_version
-from torchmigrate.versions.surface import Surface, surface_of
+from torchmigrate.versions.surface import DOCUMENTED, Surface, surface_of
 from torchmigrate.versions.surface_model import Entry
-
-# Their compiled functions have no stubs: what they take is read from docstrings, which leave old forms out.
-_DOCUMENTED = frozenset(["torch.fft", "torch.linalg", "torch.nested", "torch.sparse", "torch.special"])
 
 # Names of numpy that compiled functions take in the place of their own, which no stub has.
 _OF_NUMPY = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x1": "input", "x2": "other"}
@@ -51,7 +48,7 @@ class Functions:
         version = self.api.target.version(name)
         defined = surface.definition(name, version) or name
         now = signatures(surface, name, version)
-        documented = defined.rpartition(".")[0] in _DOCUMENTED
+        documented = defined.rpartition(".")[0] in DOCUMENTED
         return Function(name, now, surface, self.api) if now and not documented else None
 
 
@@ -108,6 +105,8 @@ class Arguments:
     ) -> Iterator[Finding]:
         if function.takes_any or self._is_settled(use, function.name, keyword):
             return
+        if _OF_NUMPY.get(keyword) in function.keywords:
+            return
         since = function.dropped(keyword)
         if since is None:
             yield from self._unknown_keyword(function, node, keyword)
@@ -124,8 +123,6 @@ class Arguments:
 
     def _unknown_keyword(self, function: Function, node: ast.keyword, keyword: str) -> Iterator[Finding]:
         if UNKNOWN_API not in self.codes or not function.never_took(keyword):
-            return
-        if _OF_NUMPY.get(keyword) in function.keywords:
             return
         library = library_of(function.name)
         first, last = (show_version(version) for version in (function.history[0][0], function.history[-1][0]))
