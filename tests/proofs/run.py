@@ -121,8 +121,12 @@ def _recordings() -> dict[str, list[dict[str, Any]]]:
 
 def recordings_of(before: str, after: str, prove: Mapping[str, str]) -> list[dict[str, Any]]:
     """What the old side gave on the old releases on which it ran, the oldest first."""
-    found = _recordings().get(recordings.digest(before, after, prove), [])
-    return [item for item in found if "values" in item]
+    return [item for item in recordings_at(recordings.digest(before, after, prove)) if "values" in item]
+
+
+def recordings_at(digest: str) -> list[dict[str, Any]]:
+    """What was recorded of one piece of code, whether it ran or not."""
+    return _recordings().get(digest, [])
 
 
 def _against_recordings(

@@ -17,16 +17,22 @@ class Environment:
     python: the release of Python, of which an interpreter must be there (pyenv's, or on the PATH).
     companions: requirements that are installed without what they require.
     others: requirements of those, and of what torch only calls: sound files, onnx, tensorboard.
+    apex: whether NVIDIA's apex is there, which was never on PyPI; without its compiled parts.
     """
 
     torch: str
     python: str
     companions: tuple[str, ...]
     others: tuple[str, ...] = USUAL
+    apex: bool = False
 
     def interpreter(self, directory: Path) -> Path:
         """The Python of this environment below the directory of all."""
         return directory / f"torch-{self.torch}" / "bin" / "python"
+
+    def sources(self, directory: Path) -> list[str]:
+        """Where Python finds what is not installed."""
+        return [str(directory / "apex")] if self.apex else []
 
 
 OLD = ("pillow<7", "six", "requests", "tqdm")
@@ -41,7 +47,7 @@ ENVIRONMENTS = (
         (*OLD, "tensorboard", "future"),
     ),
     Environment("1.4.0", "3.7", ("torchvision==0.5.0", "torchaudio==0.4.0", "torchtext==0.5.0"), OLD),
-    Environment("1.7.1", "3.8", ("torchvision==0.8.2", "torchaudio==0.7.2", "torchtext==0.8.1")),
+    Environment("1.7.1", "3.8", ("torchvision==0.8.2", "torchaudio==0.7.2", "torchtext==0.8.1"), apex=True),
     Environment("1.8.1", "3.8", ("torchvision==0.9.1", "torchaudio==0.8.1", "torchtext==0.9.1")),
     Environment("1.9.1", "3.8", ("torchvision==0.10.1", "torchaudio==0.9.1", "torchtext==0.10.1")),
     Environment("1.10.2", "3.9", ("torchvision==0.11.3", "torchaudio==0.10.2", "torchtext==0.11.2")),
@@ -93,6 +99,10 @@ ENVIRONMENTS = (
 )
 
 
+# The last commit of 2020, when 1.7.1 was the newest torch.
+APEX = "https://github.com/NVIDIA/apex", "154c6336aa7aedd40d3b3583fb5e1328f9cdf387"
+
+
 class NoPython(Exception):
     """An interpreter of the release that is needed is nowhere."""
 
@@ -102,7 +112,7 @@ def make(environment: Environment, directory: Path) -> None:
 
     Raises:
         NoPython: its Python is not there.
-        subprocess.CalledProcessError: pip failed; it has said why.
+        subprocess.CalledProcessError: pip or git failed; it has said why.
     """
     interpreter = environment.interpreter(directory)
     if not interpreter.exists():
@@ -110,6 +120,11 @@ def make(environment: Environment, directory: Path) -> None:
     pip = [str(interpreter), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     subprocess.run([*pip, f"torch=={environment.torch}", "numpy<2", *environment.others], check=True)
     subprocess.run([*pip, "--no-deps", *environment.companions], check=True)
+    checkout = directory / "apex"
+    if environment.apex and not checkout.exists():
+        address, commit = APEX
+        subprocess.run(["git", "clone", "--quiet", address, checkout], check=True)
+        subprocess.run(["git", "-C", checkout, "checkout", "--quiet", commit], check=True)
 
 
 def _find_python(release: str) -> str:

@@ -29,7 +29,10 @@ class RunnerFailed(Exception):
 
 @dataclass(frozen=True)
 class Case:
-    """Code that runs on old releases: who has it, its two sides, and the inputs of both."""
+    """Code that runs on old releases: who has it, its two sides, and the inputs of both.
+
+    Of whole programs `after` is empty: what becomes of them is not meant for old releases.
+    """
 
     file: str  # of the recordings, without a suffix: torch/linalg
     name: str  # TM131-linalg-symeig-1
@@ -40,6 +43,8 @@ class Case:
 
     def is_for(self, environment: Environment) -> bool:
         """Whether this release is asked."""
+        if not self.after:
+            return True
         return environment.torch == _RELEASE_OF_MODELS or not _BUILDS_MODELS.search(self.before)
 
     @property
@@ -48,7 +53,7 @@ class Case:
 
 
 def cases() -> Iterator[Case]:
-    """Everything that has a recording: examples of rules with `prove`, and what tests of this project run."""
+    """Everything that has a recording: examples of rules with `prove`, and the programs of fixtures."""
     from harness.catalogue import example_id, fix_examples  # type: ignore[import-not-found]
     from proofs import recorded_code  # type: ignore[import-not-found]
 
@@ -63,8 +68,8 @@ def cases() -> Iterator[Case]:
                 inputs=example.prove,
                 gradients=example.gradients and ".backward(" not in before,
             )
-    for name, (before, after, inputs, gradients) in recorded_code.cases().items():
-        yield Case("tests", name, before, after, inputs, gradients)
+    for name, code in recorded_code.cases():
+        yield Case("programs", name, code, "", {}, False)
 
 
 def _file(path: str) -> str:
@@ -78,7 +83,7 @@ def record(directory: Path, environments: Sequence[Environment], files: Sequence
     Raises:
         RunnerFailed: a release could not be asked.
     """
-    wanted = [case for case in cases() if not files or f"{case.file}.yaml" in files]
+    wanted = [case for case in cases() if not files or f"{case.file}.yaml" in files or case.file in files]
     given = [_inputs(case) for case in wanted]
     jobs = [
         {"before": case.before, "after": case.after, "inputs": inputs, "gradients": case.gradients}
@@ -136,7 +141,7 @@ def ask(environment: Environment, directory: Path, jobs: Sequence[Mapping[str, A
         input=request,
         capture_output=True,
         text=True,
-        env={**clean, "OMP_NUM_THREADS": "1"},
+        env={**clean, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(environment.sources(directory))},
     )
     if done.returncode:
         raise RunnerFailed(f"torch {environment.torch}: {done.stderr[-2000:]}")
