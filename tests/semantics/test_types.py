@@ -531,8 +531,14 @@ def test_methods_that_lazy_matrices_have_too(code: str, expected: list[str]) -> 
         ("def f(kernel, x): kernel(x).add_jitter(1e-4).cholesky()", []),
         ("def f(likelihood, x): likelihood.noise_covar(shape=x.shape).cholesky()", []),
         ("def f(x): x.t().mm(x).cholesky()", ["torch.Tensor.cholesky ?"]),
-        ("from gpytorch import kernels\ndef f(K): (K + torch.eye(3)).cholesky()", ["torch.Tensor.cholesky ?"]),
-        ("from gpytorch import kernels\ntorch.eye(3).add(torch.eye(3)).cholesky()", ["torch.Tensor.cholesky"]),
+        (
+            "from gpytorch import kernels\ndef f(K): (K + torch.eye(3)).cholesky()",
+            ["torch.Tensor.cholesky ?"],
+        ),
+        (
+            "from gpytorch import kernels\ntorch.eye(3).add(torch.eye(3)).cholesky()",
+            ["torch.Tensor.cholesky"],
+        ),
         ("def f(K): (K + torch.eye(3)).cholesky()", ["torch.Tensor.cholesky"]),
     ],
 )

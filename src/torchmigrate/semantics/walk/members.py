@@ -41,7 +41,7 @@ def _named_as_module(node: ast.expr) -> bool:
 def _of_others(node: ast.expr) -> bool:
     """Whether it is named as what is computed later, or made by a call that no tensor has.
 
-    `mvn.lazy_covariance_matrix`, `kernel(x)` and `kernel(x).add_jitter(1e-4)` are matrices of other libraries.
+    `mvn.lazy_covariance_matrix`, `kernel(x)`, `kernel(x).add_jitter(1e-4)`: matrices of other libraries.
     """
     if isinstance(node, ast.Call):
         made = node.func
