@@ -145,7 +145,7 @@ def requirement(text: str, library: str) -> tuple[str, Version]:
 
 
 def _lives_with_change(rule: Versioned, versions: VersionRange) -> bool:
-    """Whether what a rule calls removed does something else in the oldest release that the project runs on."""
+    """Whether what a rule calls removed does something else in the oldest release of the project."""
     if rule.changed is None or rule.removed is None:
         return False
     _, minimum = versions.of(rule.library)
