@@ -1,4 +1,4 @@
-"""TM207, TM212 and TM214: calls that a release refuses for what is around them, or for the value they are given.
+"""TM207, TM208, TM212 to TM214 and TM216: calls that a release refuses for what is around them, or for the value they are given.
 
 The cases of the rules rewrite them; here is only which calls are meant.
 """
@@ -12,6 +12,7 @@ from torchmigrate.catalogue.model import Rule
 from torchmigrate.findings import Finding
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
+from torchmigrate.source.trees import is_below
 
 # The largest number of each dtype, and the smallest one that it takes: uint8 goes on to take negative ones.
 _LIMITS = {
@@ -126,8 +127,67 @@ def _integers(node: ast.expr) -> Iterator[int]:
         yield node.value
 
 
+# ---- the release of NCCL, compared with a number ----------------------------------------------------------
+
+
+def _compared_with_number(hit: RuleMatch, call: ast.Call, file: FileContext) -> bool:
+    """Whether it is an operand of an operator, with an integer on the other side."""
+    around = file.names.parents.get(call)
+    if isinstance(around, ast.Compare):
+        return any(_is_integer(other) for other in (around.left, *around.comparators))
+    return isinstance(around, ast.BinOp) and (_is_integer(around.left) or _is_integer(around.right))
+
+
+def _is_integer(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and type(node.value) is int
+
+
+# ---- what is written into a tensor that was expanded ------------------------------------------------------
+
+
+def _into_expanded(hit: RuleMatch, call: ast.Call, file: FileContext) -> bool:
+    """Whether the tensor is what `x.expand(...)` gave, at once or by a name that holds nothing else."""
+    if not isinstance(call.func, ast.Attribute):
+        return False
+    made: ast.expr | None = call.func.value
+    if isinstance(made, ast.Name):
+        name = made.id
+        bindings = hit.use.scope.bindings.get(name, ())
+        around = hit.use.scope.node
+        values = [
+            node.value
+            for node in file.names.nodes(ast.Assign)
+            if any(isinstance(target, ast.Name) and target.id == name for target in node.targets)
+            and (isinstance(around, ast.Module) or is_below(node, around, file.names.parents))
+        ]
+        made = values[0] if len(bindings) == len(values) == 1 else None
+    return (
+        isinstance(made, ast.Call)
+        and isinstance(made.func, ast.Attribute)
+        and made.func.attr in ("expand", "expand_as")
+    )
+
+
+# ---- integers between bounds that are none ----------------------------------------------------------------
+
+
+def _clamped_by_float(hit: RuleMatch, call: ast.Call, file: FileContext) -> bool:
+    """Whether a bound is written there, and a float."""
+    given = [*call.args, *(item.value for item in call.keywords if item.arg in ("min", "max"))]
+    return any(_is_float(item) for item in given)
+
+
+def _is_float(node: ast.expr) -> bool:
+    if isinstance(node, ast.UnaryOp):
+        return _is_float(node.operand)
+    return isinstance(node, ast.Constant) and isinstance(node.value, float)
+
+
 _MEANT: dict[str, Callable[[RuleMatch, ast.Call, FileContext], bool]] = {
     "fuse-modules-in-training": _fused_in_training,
     "clone-keeps-strides": _turned_and_viewed,
     "integers-out-of-range": _out_of_range,
+    "nccl-version-tuple": _compared_with_number,
+    "expanded-masked-fill": _into_expanded,
+    "clamp-integers-by-floats": _clamped_by_float,
 }
