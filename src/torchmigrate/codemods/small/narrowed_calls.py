@@ -1,4 +1,4 @@
-"""TM207, TM208, TM212 to TM214 and TM216: calls that a release refuses for what is around them, or for the value they are given.
+"""TM207, TM208, TM212 to TM214, TM216 and TM218: calls that a release refuses for what is around them, or for the value they are given.
 
 The cases of the rules rewrite them; here is only which calls are meant.
 """
@@ -142,6 +142,43 @@ def _is_integer(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and type(node.value) is int
 
 
+# ---- a block mask of which a part was taken ---------------------------------------------------------------
+
+
+def _sliced_mask(hit: RuleMatch, call: ast.Call, file: FileContext) -> bool:
+    """Whether the mask is `mask[:, :, i]`, at once or by a name that is given no function of its own."""
+    given = {item.arg: item.value for item in call.keywords}
+    mask = given.get("block_mask") or (call.args[4] if len(call.args) > 4 else None)
+    if isinstance(mask, ast.Name):
+        if any(
+            isinstance(node.ctx, ast.Store)
+            and node.attr == "mask_mod"
+            and isinstance(node.value, ast.Name)
+            and node.value.id == mask.id
+            for node in file.names.nodes(ast.Attribute)
+        ):
+            return False
+        mask = _only_value(mask.id, hit, file)
+    return (
+        isinstance(mask, ast.Subscript)
+        and isinstance(mask.slice, ast.Tuple)
+        and any(isinstance(item, ast.Slice) for item in mask.slice.elts)
+    )
+
+
+def _only_value(name: str, hit: RuleMatch, file: FileContext) -> ast.expr | None:
+    """What a name of the scope around a use is assigned, if it is bound there just once."""
+    bindings = hit.use.scope.bindings.get(name, ())
+    around = hit.use.scope.node
+    values = [
+        node.value
+        for node in file.names.nodes(ast.Assign)
+        if any(isinstance(target, ast.Name) and target.id == name for target in node.targets)
+        and (isinstance(around, ast.Module) or is_below(node, around, file.names.parents))
+    ]
+    return values[0] if len(bindings) == len(values) == 1 else None
+
+
 # ---- what is written into a tensor that was expanded ------------------------------------------------------
 
 
@@ -151,16 +188,7 @@ def _into_expanded(hit: RuleMatch, call: ast.Call, file: FileContext) -> bool:
         return False
     made: ast.expr | None = call.func.value
     if isinstance(made, ast.Name):
-        name = made.id
-        bindings = hit.use.scope.bindings.get(name, ())
-        around = hit.use.scope.node
-        values = [
-            node.value
-            for node in file.names.nodes(ast.Assign)
-            if any(isinstance(target, ast.Name) and target.id == name for target in node.targets)
-            and (isinstance(around, ast.Module) or is_below(node, around, file.names.parents))
-        ]
-        made = values[0] if len(bindings) == len(values) == 1 else None
+        made = _only_value(made.id, hit, file)
     return (
         isinstance(made, ast.Call)
         and isinstance(made.func, ast.Attribute)
@@ -190,4 +218,5 @@ _MEANT: dict[str, Callable[[RuleMatch, ast.Call, FileContext], bool]] = {
     "nccl-version-tuple": _compared_with_number,
     "expanded-masked-fill": _into_expanded,
     "clamp-integers-by-floats": _clamped_by_float,
+    "sliced-block-mask": _sliced_mask,
 }
