@@ -1,4 +1,4 @@
-"""TM207, TM208, TM212 to TM214, TM216 and TM218: calls that a release refuses for what is around them, or for the value they are given.
+"""TM207, TM208, TM212 to TM214, TM216, TM218: calls that are refused for what is around or given to them.
 
 The cases of the rules rewrite them; here is only which calls are meant.
 """

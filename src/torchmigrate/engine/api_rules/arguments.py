@@ -22,8 +22,8 @@ _DOCUMENTED = frozenset(["torch.fft", "torch.linalg", "torch.nested", "torch.spa
 # Names of numpy that compiled functions take in the place of their own, which no stub has.
 _OF_NUMPY = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x1": "input", "x2": "other"}
 
-# What is surely no object of a class of a library: `Class.method(3)` has none in front, so that it is a method
-# of the class or a static one.
+# What is surely no object of a class of a library. `Class.method(3)` has none in front: it is a method of the
+# class, or a static one.
 _NO_OBJECT = (ast.Constant, ast.JoinedStr, ast.Dict, ast.List, ast.Tuple, ast.Set, ast.Compare)
 
 
