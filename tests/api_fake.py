@@ -55,6 +55,7 @@ TORCH: dict[tuple[int, int], dict[str, Entry | None]] = {
         "torch.nn.Gone": cls("(size)"),
         "torch.nn.Module": cls("()"),
         "torch.nn.Rnn": cls("(size, depth=1, old=None)"),
+        "torch.nn.Rnn.made": function("(size, depth=0)"),
         "torch.nn.functional": MODULE,
         "torch.nn.functional.relu": function("(input, inplace=False)"),
         "torch.attic": MODULE,
@@ -85,6 +86,7 @@ TORCH: dict[tuple[int, int], dict[str, Entry | None]] = {
         "torch.maths.forward": function("(a, **kwargs)"),
         "torch.maths.comes_and_goes": None,
         "torch.nn.Rnn": cls("(size, depth=1)"),
+        "torch.nn.Rnn.made": function("(*, size=None, depth=0)"),
     },
     (1, 8): {
         "torch.attic": None,

@@ -318,6 +318,12 @@ def test_objects_have_attributes_of_their_own() -> None:
         ("maths.scaled(*a, async_op=True)", "async_op=True", None),
         ("maths.short(x, 1, keep=True)", "keep=True", None),
         ("maths.short(x, 1, True)", "True", None),
+        (
+            "nn.Rnn.made(3, 0)",  # no object of the class in front: a method of the class
+            "3",
+            "`torch.nn.Rnn.made` takes at most 0 positional arguments since torch 1.5; here are 2",
+        ),
+        ("nn.Rnn.made((3, 4))", "(3, 4)", None),
     ],
 )
 def test_removed_parameter(call: str, place: str, message: str | None) -> None:
@@ -346,6 +352,8 @@ def test_keyword_only_says_so() -> None:
         "maths.scaled(x, **k)",
         "zeros(1, 2, 3, 4, 5)",
         "nn.Linear(1, 2, True)",
+        "nn.Rnn.made(rnn)",  # the object itself, perhaps
+        "nn.Rnn.made(size=3, depth=0)",
         "maths.scaled(x, 1, b) if torch.__version__ < '1.5' else None",
     ],
 )

@@ -511,10 +511,39 @@ def test_methods_that_only_tensors_have(code: str, expected: list[str]) -> None:
         ("import scipy.linalg as sl\nsl.symeig(x)", []),
         ("def f(torch, x): torch.symeig(x)", []),
         ("def f(self, x): self.backend.symeig(x)", []),
+        ("from botorch.models import SingleTaskGP\ndef f(x): x.symeig()", []),
+        ("from gpytorch import kernels\ndef f(K): (K + torch.eye(3)).symeig()", ["torch.Tensor.symeig ?"]),
     ],
 )
 def test_methods_that_lazy_matrices_have_too(code: str, expected: list[str]) -> None:
     assert members(code, "symeig") == expected
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("def f(noise): noise.cholesky()", ["torch.Tensor.cholesky ?"]),
+        ("def f(mvn): mvn.covariance_matrix.cholesky()", ["torch.Tensor.cholesky ?"]),
+        ("def f(mvn): mvn.lazy_covariance_matrix.cholesky()", []),
+        ("def f(mvn): mvn.lazy_covariance_matrix.clone().cholesky()", []),
+        ("def f(lazy_covariance): lazy_covariance.cholesky()", []),
+        ("def f(kernel, x): kernel(x).cholesky()", []),
+        ("def f(kernel, x): kernel(x).add_jitter(1e-4).cholesky()", []),
+        ("def f(likelihood, x): likelihood.noise_covar(shape=x.shape).cholesky()", []),
+        ("def f(x): x.t().mm(x).cholesky()", ["torch.Tensor.cholesky ?"]),
+        (
+            "from gpytorch import kernels\ndef f(K): (K + torch.eye(3)).cholesky()",
+            ["torch.Tensor.cholesky ?"],
+        ),
+        (
+            "from gpytorch import kernels\ntorch.eye(3).add(torch.eye(3)).cholesky()",
+            ["torch.Tensor.cholesky"],
+        ),
+        ("def f(K): (K + torch.eye(3)).cholesky()", ["torch.Tensor.cholesky"]),
+    ],
+)
+def test_matrices_of_other_libraries_are_no_tensors(code: str, expected: list[str]) -> None:
+    assert members(code, "cholesky") == expected
 
 
 def test_objects_of_a_file_without_torch_are_nothing() -> None:

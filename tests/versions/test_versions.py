@@ -196,6 +196,16 @@ def test_applicability_keeps_a_reason_of_its_own() -> None:
     assert told(shown, rule(), VersionRange(minimum="1.6")) == (Applicability.DISPLAY, "copies")
 
 
+def test_a_fix_of_what_the_minimum_does_otherwise_is_not_safe() -> None:
+    ignored = rule("torchvision", deprecated="0.9", changed="0.14", removed="0.16")
+    other = "torchvision 0.14 made something else of it"
+    assert told(Case(), ignored, VersionRange()) == (Applicability.SAFE, None)
+    assert told(Case(), ignored, VersionRange(minimum="1.12")) == (Applicability.SAFE, None)
+    assert told(Case(), ignored, VersionRange(minimum="1.13")) == (Applicability.UNSAFE, other)
+    assert told(Case(), ignored, VersionRange(minimum="2.0")) == (Applicability.UNSAFE, other)
+    assert told(Case(), ignored, VersionRange(minimum="2.1")) == (Applicability.SAFE, None)
+
+
 def test_applicability_counts_in_the_rules_library_or_the_one_that_is_named() -> None:
     own = Case(requires="0.13")
     assert told(own, rule("torchvision"), VersionRange(minimum="1.11")) == (

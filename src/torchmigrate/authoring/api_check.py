@@ -65,7 +65,8 @@ def _name(rule: Rule, name: str) -> Iterator[str]:
     before = _release_before(surface, removed)
     now, then = surface.entry(name, removed), surface.entry(name, surface.versions[0])
     replaced = now is not None and then is not None and now.kind is not then.kind  # torch.fft: now a module
-    some = rule.codemod is not None and gone is None  # one use of the name went, which the codemod finds
+    # One use of the name went, which the codemod or a pattern finds.
+    some = (rule.codemod is not None or rule.only_in_patterns) and gone is None
     late = removed <= newest and surface.status(name, removed) is Status.PRESENT and not (replaced or some)
     early = before is not None and surface.status(name, before) is Status.ABSENT
     if late or early:

@@ -119,6 +119,11 @@ def applicability(
     What the target lacks cannot be applied at all; what only the minimum lacks is not safe.
     """
     level, reasons = case.applicability, because(case.reason) if case.reason else ()
+    if _lives_with_change(rule, versions) and level is Applicability.SAFE:
+        level, reasons = (
+            Applicability.UNSAFE,
+            because(f"{rule.library} {rule.changed} made something else of it"),
+        )
     if case.requires is None:
         return level, reasons
     library, needed = requirement(case.requires, rule.library)
@@ -137,6 +142,14 @@ def requirement(text: str, library: str) -> tuple[str, Version]:
     name, _, version = text.rpartition(" ")
     name = name or library
     return "torch" if name in COUNTED_AS_TORCH else name, _version(version)
+
+
+def _lives_with_change(rule: Versioned, versions: VersionRange) -> bool:
+    """Whether what a rule calls removed does something else in the oldest release of the project."""
+    if rule.changed is None or rule.removed is None:
+        return False
+    _, minimum = versions.of(rule.library)
+    return minimum is not None and _version(rule.changed) <= minimum < _version(rule.removed)
 
 
 def _named(library: str, version: Version) -> str:

@@ -20,6 +20,10 @@ from torchmigrate.versions.surface_model import Entry
 # Names of numpy that compiled functions take in the place of their own, which no stub has.
 _OF_NUMPY = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x1": "input", "x2": "other"}
 
+# What is surely no object of a class of a library. `Class.method(3)` has none in front: it is a method of the
+# class, or a static one.
+_NO_OBJECT = (ast.Constant, ast.JoinedStr, ast.Dict, ast.List, ast.Tuple, ast.Set, ast.Compare)
+
 
 class Functions:
     """The functions that the files of a run call, each looked up once."""
@@ -91,8 +95,9 @@ class Arguments:
         given = call.args[1:] if constructs and not use.method else call.args  # `Base.__init__(self, ...)`
         too_many = function.most is not None and len(given) > function.most
         if given and (too_many or function.moves):
+            through_class = function.is_member and not use.method
             if any(isinstance(item, ast.Starred) for item in given) or (
-                function.is_member and not use.method
+                through_class and not isinstance(given[0], _NO_OBJECT)
             ):
                 return
             yield from self._too_many(use, function, given)

@@ -94,7 +94,7 @@ ORDINARY = frozenset("shape device dtype grad weight bias is_cuda requires_grad"
 # Names that lazy matrices have too, as those of gpytorch do, and those of algebra.
 LAZY = frozenset(["symeig"]) | by_arguments.NAMES
 # Libraries with matrices of that kind, or with exact ones.
-MATRICES = frozenset("gpytorch linear_operator sympy mpmath sage galois flint sksparse".split())
+MATRICES = frozenset("gpytorch linear_operator botorch sympy mpmath sage galois flint sksparse".split())
 # Other libraries whose tensors, or dicts of tensors, have the same methods.
 LOOKALIKES = frozenset("paddle mindspore oneflow jittor megengine mxnet tensordict torchrl".split())
 # Names by which functions receive a whole library, whose functions are called as methods of tensors are.

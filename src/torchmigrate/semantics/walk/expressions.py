@@ -261,7 +261,12 @@ class Expressions:
             self._operation(operation)
         value = self.eval(left)
         for node in reversed(operations):
-            value = binary(value, node.op, self.eval(node.right))
+            other = self.eval(node.right)
+            unsure = self.state.lazy and (value is UNKNOWN or other is UNKNOWN)
+            value = binary(value, node.op, other)
+            # A lazy matrix and a tensor make another lazy matrix: `K + jitter * torch.eye(n)`.
+            if unsure and types.level(value) > types.MAYBE:
+                value = (types.MAYBE_TENSOR,)
         return value
 
     def _unary_op(self, node: ast.UnaryOp) -> Value:

@@ -22,7 +22,7 @@ from torchmigrate.semantics.model import (
     Value,
     Via,
 )
-from torchmigrate.semantics.values import by_arguments, distinctive, types
+from torchmigrate.semantics.values import by_arguments, distinctive, tensor_api, types
 from torchmigrate.semantics.values.objects import MODULE, TENSOR, common_class
 from torchmigrate.semantics.values.slots import UNKNOWN, believed, met, stated
 from torchmigrate.semantics.walk.results import Results
@@ -36,6 +36,21 @@ def _named_as_module(node: ast.expr) -> bool:
     """Whether it is named as a library handed over as an object (`def f(torch, x): torch.symeig(x)`)."""
     name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
     return name.strip("_") in distinctive.MODULES_AS_OBJECTS
+
+
+def _of_others(node: ast.expr) -> bool:
+    """Whether it is named as what is computed later, or made by a call that no tensor has.
+
+    `mvn.lazy_covariance_matrix`, `kernel(x)`, `kernel(x).add_jitter(1e-4)`: matrices of other libraries.
+    """
+    if isinstance(node, ast.Call):
+        made = node.func
+        if not isinstance(made, ast.Attribute):
+            return True
+        return made.attr not in tensor_api.METHODS or _of_others(made.value)
+    if isinstance(node, ast.Attribute):
+        return node.attr.startswith("lazy_") or _of_others(node.value)
+    return isinstance(node, ast.Name) and node.id.startswith("lazy_")
 
 
 class Members:
@@ -68,7 +83,10 @@ class Members:
             (state.lazy and attr in distinctive.LAZY)
             or state.lookalikes
             or any(binding.is_import for binding in bindings)
-            or (isinstance(node, ast.Attribute) and _named_as_module(node.value))
+            or (
+                isinstance(node, ast.Attribute)
+                and (_named_as_module(node.value) or (told and _of_others(node.value)))
+            )
         ):
             return  # `scipy.linalg.lu_solve(...)`
         name = f"{distinctive.ONLY.get(attr, TENSOR)}.{attr}"
