@@ -324,8 +324,8 @@ def test_nothing_found_prints_nothing(output_format: str) -> None:
 
 
 def tally(*found: Finding, least: Applicability = Applicability.SAFE) -> Tally:
-    counted = Tally(least)
-    counted.add(found)
+    counted = Tally()
+    counted.add(found, least)
     return counted
 
 
