@@ -518,6 +518,49 @@ def test_bad_usage(project: Project, arguments: list[str], message: str) -> None
     assert message in project.run("check", *arguments, code=2).stderr
 
 
+@pytest.mark.parametrize("version", ["v2.13", "2.13.0", "2.13.0+cu126", "2.13.0a0+git1"])
+def test_a_release_as_people_write_it(project: Project, version: str) -> None:
+    done = project.run("check", "--target", version, "pkg", code=0)
+    assert "Target torch 2.13, " in done.stderr
+
+
+def test_a_release_that_nobody_knows(project: Project) -> None:
+    done = project.run("check", "--target", "9.9", code=2)
+    assert "torch 9.9 is not known; the newest release that this version knows is 2.15" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("half.py", "x = (\n", "half.py:1: syntax error: '(' was never closed"),
+        ("d.md", "# Title\nimport torch\nsome text\n", "d.md:3: not a Python file (its name ends in `.md`)"),
+    ],
+)
+def test_what_is_no_code_is_said_to_be_none(project: Project, name: str, text: str, message: str) -> None:
+    project.write(name, text)
+    assert project.run("check", name, code=2).stderr.splitlines()[0] == f"error: {message}"
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="this Python has that syntax")
+def test_syntax_of_a_newer_python(project: Project) -> None:
+    project.write("new.py", "import torch\ntype X = int\n")
+    done = project.run("check", "new.py", code=2)
+    assert "new.py:2: needs Python 3.12, and torchmigrate runs on Python 3." in done.stderr
+
+
+def test_the_beginning_of_codes_in_a_suppression(project: Project) -> None:
+    project.write("part.py", "import torch\ny = torch.ger(a, b)  # torchmigrate: ignore[TM1]\n")
+    done = project.run("check", "part.py", code=1)
+    assert "`TM1` is the beginning of codes; a suppression names whole ones" in done.stdout
+
+
+def test_flake8_noqa_is_for_the_whole_file(project: Project) -> None:
+    project.write("quiet.py", f"# flake8: noqa\n{OLD}")
+    project.run("check", "quiet.py", code=0)
+    project.write("quiet.py", f"# flake8: noqa: {RFFT}\n{OLD}")
+    assert project.codes("quiet.py") == [SCALER, UPSAMPLING]
+
+
 # ---- rules --------------------------------------------------------------------------------------------
 
 RULE = """\
@@ -699,7 +742,7 @@ def test_help_of_check_has_every_option(project: Project) -> None:
 
 def test_no_command_shows_the_help(project: Project) -> None:
     done = project.run(code=2)
-    assert "Usage: torchmigrate" in done.stdout + done.stderr
+    assert (done.stdout + done.stderr).count("Usage: torchmigrate") == 1
 
 
 def test_colour(project: Project) -> None:
