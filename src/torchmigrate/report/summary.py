@@ -8,7 +8,7 @@ from itertools import accumulate
 from torchmigrate.findings import Severity
 from torchmigrate.report.base import RuleCount, Tally
 from torchmigrate.report.style import Style
-from torchmigrate.versions.releases import parse_version, show_version
+from torchmigrate.versions.releases import RELEASES, parse_version, show_version
 
 
 def summary(tally: Tally) -> str:
@@ -120,8 +120,8 @@ def held_line(tally: Tally) -> str:
 
 
 def needs_line(tally: Tally, *, written: bool) -> str:
-    """From which torch on the fixed files run; empty where that is not known. written: they were fixed."""
-    if tally.needs is None:
+    """From which torch on the fixed files run; empty where that is any. written: they were fixed."""
+    if tally.needs is None or tally.needs <= RELEASES[0]:
         return ""
     would = "" if written else "would "
     text = f"The fixed {_files(tally, would)} torch {show_version(tally.needs)} or newer"
