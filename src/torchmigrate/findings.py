@@ -143,21 +143,32 @@ class Finding(NamedTuple):
     lacking: Reason | None = None  # which supported release lacks what was found: TARGET or MINIMUM, `has`
 
 
+class Trouble(enum.Enum):
+    """What kind of thing a file could not be done for; the value is the code in output for programs."""
+
+    SYNTAX = "invalid-syntax"  # it is not Python
+    UNREADABLE = "io-error"  # it, or a directory, was not read
+    OTHER = "not-done"
+
+
 class Problem(NamedTuple):
     """Why a file (or a place in it) could not be done: one line on stderr, exit code 2."""
 
     path: Path
     reason: str
     line: int | None = None
+    kind: Trouble = Trouble.OTHER
 
 
 class FileResult:
     """What became of one file.
 
     fixed: code -> how many fixes were applied. new_text: set when fixes were applied, as is old_text.
+    requires: the releases that the fixes need which were applied: "torch 2.3". needs: the first torch, as
+        numbers, on which the new text may run; None: any, as far as is known.
     """
 
-    __slots__ = ("findings", "fixed", "new_text", "old_text", "path", "problems")
+    __slots__ = ("findings", "fixed", "needs", "new_text", "old_text", "path", "problems", "requires")
 
     def __init__(
         self,
@@ -171,5 +182,7 @@ class FileResult:
         self.findings = findings or []
         self.problems = problems or []
         self.fixed: dict[str, int] = {}
+        self.requires: set[str] = set()
+        self.needs: tuple[int, ...] | None = None
         self.old_text = old_text
         self.new_text = new_text

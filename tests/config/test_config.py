@@ -147,7 +147,7 @@ def test_all_keys(tmp_path: Path) -> None:
 
 def test_every_key_is_a_field_and_every_field_a_key() -> None:
     keys = {key.replace("-", "_") for key in config._READERS}
-    assert keys | {"origin", "option", "project"} == set(Layer._fields)
+    assert keys | {"origin", "option", "project", "root"} == set(Layer._fields)
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_every_key_is_a_field_and_every_field_a_key() -> None:
             "extend_select = []",
             "extend_select: unknown key; did you mean `extend-select`? Allowed are exclude, ",
         ),
-        ("nonsense = 1", "nonsense: unknown key. Allowed are exclude, extend-exclude, "),
+        ("nonsense = 1", "nonsense: unknown key. Allowed are exclude, extend, "),
         ("target = 2.1", 'target: must be quoted, such as "2.1" (unquoted, 1.10 would be the number 1.1)'),
         ("target = true", 'target: must be a release of torch such as "2.13", not True'),
         ('target = "newest"', 'target: must be a release of torch such as "2.13" or "1.8.1", not \'newest\''),

@@ -76,7 +76,7 @@ def test_the_reader_goes_away(project: Path) -> None:
     said = process.stderr.read().decode()
     process.stderr.close()
     assert process.wait(60) == 1
-    assert said.startswith("Found ") and len(said.splitlines()) == 1
+    assert said.startswith("Found ") and len(said.splitlines()) == 2
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")

@@ -144,14 +144,14 @@ def test_the_tests_are_those_of_ci() -> None:
 
 
 def test_configuration(tmp_path: Path) -> None:
-    from torchmigrate.cli.session import load_rules
-    from torchmigrate.config.settings import _READERS, Layer, combine, read_config
+    from torchmigrate.config.settings import _READERS, combine, read_config
+    from torchmigrate.run.configurations import load_rules
 
     (block,) = blocks(README.read_text("utf-8"), "toml")
     path = tmp_path / "pyproject.toml"
     path.write_text(block.content, "utf-8")
     layer = read_config(path)
-    _, known = load_rules(Layer())  # the directory of one's own rules is made up
+    _, known = load_rules()  # the directory of one's own rules is made up
     combine([layer], known, root=tmp_path)
     keys = set(re.findall(r"^([a-z-]+) =", block.content, re.MULTILINE))
     assert keys | {"per-file-ignores"} == set(_READERS)
@@ -159,13 +159,12 @@ def test_configuration(tmp_path: Path) -> None:
 
 def test_suppressions_and_codes() -> None:
     from torchmigrate.catalogue.codes import INVALID_SUPPRESSION
-    from torchmigrate.cli.session import load_rules
-    from torchmigrate.config.settings import Layer
     from torchmigrate.engine.suppressions import Suppressions
+    from torchmigrate.run.configurations import load_rules
     from torchmigrate.source.text import Source
 
     text = README.read_text("utf-8")
-    known = {key: rule.code for rule in load_rules(Layer())[1] for key in (rule.code, rule.name)}
+    known = {key: rule.code for rule in load_rules()[1] for key in (rule.code, rule.name)}
     (block,) = blocks(text, "python")
     found = Suppressions.of(Source.from_text(block.content, README)).findings([INVALID_SUPPRESSION], known)
     assert [message_of(finding) for finding in found] == []

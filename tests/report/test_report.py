@@ -46,9 +46,13 @@ def finding(
 
 
 def file(
-    text: str, *findings: Finding, least: Applicability = Applicability.SAFE, shown: str = ""
+    text: str,
+    *findings: Finding,
+    least: Applicability = Applicability.SAFE,
+    shown: str = "",
+    path: Path = PATH,
 ) -> FileFindings:
-    return FileFindings(PATH, shown or str(PATH), Source.from_text(text, PATH), findings, least)
+    return FileFindings(path, shown or str(PATH), Source.from_text(text, PATH), findings, least)
 
 
 def report(output_format: str, *files: FileFindings, colour: bool = False) -> str:
@@ -302,7 +306,7 @@ def test_github() -> None:
         finding(TEXT, "print", None, severity=Severity.WARNING),
         finding(TEXT, "print(e)\n", None, severity=Severity.INFO),
     ]
-    assert report("github", file(TEXT, *found, shown="a,b:c.py")) == (
+    assert report("github", file(TEXT, *found, path=Path("/a,b:c.py"), shown="a,b:c.py")) == (
         "::error file=a%2Cb%3Ac.py,line=3,col=8,endLine=3,endColumn=20,title=torchmigrate (TM100)"
         "::a,b:c.py:3:8: TM100 100%25 gone:%0D%0Areally%0A"
         "  unsafe fix: Replace with `new` (the order may differ)%0A  help: h\n"
@@ -324,8 +328,8 @@ def test_nothing_found_prints_nothing(output_format: str) -> None:
 
 
 def tally(*found: Finding, least: Applicability = Applicability.SAFE) -> Tally:
-    counted = Tally(least)
-    counted.add(found)
+    counted = Tally()
+    counted.add(found, least)
     return counted
 
 

@@ -8,32 +8,36 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchmigrate.config.settings import Settings
 from torchmigrate.findings import FileResult, Finding, Problem
 from torchmigrate.report import reporter_for
-from torchmigrate.report.base import FileFindings, Tally, shown_path
+from torchmigrate.report.base import FileFindings, Tally, Versions, shown_path
 from torchmigrate.report.console import Console
 from torchmigrate.report.summary import (
     diff_line,
     fixed_line,
     fixed_list,
+    held_line,
+    needs_line,
     plural,
     statistics,
     statistics_json,
     summary,
+    versions_line,
 )
 from torchmigrate.source.kinds import kind_of, read_source
 from torchmigrate.source.text import Source, SourceError
+from torchmigrate.versions.releases import parse_version
 
 if TYPE_CHECKING:
-    from torchmigrate.catalogue.index import Catalogue
+    from torchmigrate.config.settings import Settings
+    from torchmigrate.run.configurations import Configurations, Scope
     from torchmigrate.run.engines import Engines
 
 CLEAN, FOUND, FAILED = 0, 1, 2
 
 
 class Output(NamedTuple):
-    """How a check reports. `settings.fix` says whether fixes are made; diff: shown instead of written."""
+    """How a check reports. diff: fixes are shown instead of written."""
 
     format: str = "full"
     diff: bool = False
@@ -50,33 +54,28 @@ class Checker:
     here: the directory to which messages are relative.
     """
 
-    def __init__(
-        self,
-        catalogue: Catalogue,
-        settings: Settings,
-        output: Output,
-        console: Console,
-        here: Path,
-    ) -> None:
-        self.catalogue = catalogue
-        self.settings = settings
+    def __init__(self, configurations: Configurations, output: Output, console: Console, here: Path) -> None:
+        self.configurations = configurations
         self.output = output
         self.console = console
         self.here = here
-        self.tally = Tally(settings.least)
+        self.tally = Tally()
+        self.known: dict[str, str] = {}  # the code of every rule, by code and by name
         self.problems: list[Problem] = []
         self.pieces: list[tuple[str, str]] = []  # path, its part of the report
         self.diffs: list[tuple[str, bytes]] = []
         self.reporter = reporter_for(output.format, console.style)
 
     def check(self, paths: Sequence[Path]) -> int:
-        """Check files and directories; the exit code."""
+        """Check files and directories; the exit code.
+
+        Raises ConfigError where a configuration cannot be used; then nothing was changed.
+        """
         from torchmigrate.project.discover import discover_for
         from torchmigrate.run.runner import run
 
         started = time.monotonic()
-        settings = self.settings
-        found = discover_for(paths, settings)
+        found = discover_for(paths, self.configurations.settings_in)
         self.problems += found.problems
         if not found.files and not found.problems:
             self.console.note("warning: no Python files found under the given paths")
@@ -86,8 +85,8 @@ class Checker:
         with self.console.progress() as progress:
             for result in run(found.files, engines.check, self.output.jobs, progress):
                 if result.new_text is not None and not self.output.diff:
-                    result = self._write(result, engines.settings_of(result.path))
-                self._add(result)
+                    result = self._write(result, engines)
+                self._add(result, engines.scopes[result.path].settings)
         self.console.detail(
             f"checked {plural(len(found.files), 'file')} in {time.monotonic() - started:.2f} s"
         )
@@ -105,17 +104,18 @@ class Checker:
         """
         from torchmigrate.project.discover import is_excluded
 
-        rewriting = self.settings.fix and not self.output.diff
+        rewriting = self.configurations.fix and not self.output.diff
         text = data
-        if not (self.settings.force_exclude and is_excluded(path, self.settings)):
+        if not is_excluded(path, self.configurations.settings_in):
             try:
                 source = kind_of(path).from_bytes(data, path)
-                result = self._engines([path]).check_source(source, path)
+                engines = self._engines([path])
+                result = engines.check_source(source, path)
                 if result.new_text is not None:
                     text = source.encode(result.new_text)
-                self._add(result, source)
+                self._add(result, engines.scopes[path].settings, source)
             except SourceError as error:
-                self.problems.append(Problem(path, error.reason, error.line))
+                self.problems.append(Problem(path, error.reason, error.line, error.kind))
         if rewriting:
             self.console.out_bytes(text)
             self.console.err(self._report())
@@ -130,38 +130,55 @@ class Checker:
 
     def _engines(self, files: Sequence[Path]) -> Engines:
         """What checks these files."""
-        from torchmigrate.run.engines import Engines, settings_of_files
+        from torchmigrate.run.engines import Engines, scopes_of
 
-        own, problems = settings_of_files(files, self.settings, self.console)
+        scopes, problems = scopes_of(files, self.configurations, self.console)
         self.problems += problems
-        return Engines(self.catalogue, self.settings, own)
+        different = {id(scope): scope for scope in scopes.values()}
+        for key, count in Counter(map(id, scopes.values())).items():
+            self.tally.versions[self._versions(different[key])] += count
+            self.known.update(different[key].settings.known)
+        return Engines(self.configurations, scopes)
 
-    def _write(self, result: FileResult, settings: Settings) -> FileResult:
+    def _versions(self, scope: Scope) -> Versions:
+        """What the end of the run says of files."""
+        settings, origin = scope.settings, None
+        if scope.source is not None:
+            origin = shown_path(scope.source, self.here)
+        elif settings.minimum_from is not None:
+            origin = settings.minimum_from
+            if not origin.startswith("--"):
+                origin = shown_path(Path(origin), self.here)
+        return Versions(settings.target, settings.minimum, origin)
+
+    def _write(self, result: FileResult, engines: Engines) -> FileResult:
         """Write the fixed text of a file. If that fails, what is said of the file as it still is."""
-        from torchmigrate.engine.engine import Engine
         from torchmigrate.rewrite.apply import save
 
         assert result.old_text is not None and result.new_text is not None
         try:
             save(result.path, result.old_text, result.new_text)
         except SourceError as error:
-            problem = Problem(result.path, error.reason, error.line)
-            result = Engine(self.catalogue, settings._replace(fix=False), in_project=True).check(result.path)
+            problem = Problem(result.path, error.reason, error.line, error.kind)
+            engine = engines.of(result.path)
+            result = engine.sibling(engine.settings._replace(fix=False)).check(result.path)
             result.problems = [
                 problem,
                 *(other for other in result.problems if other.reason != problem.reason),
             ]
         return result
 
-    def _add(self, result: FileResult, source: Source | None = None) -> None:
+    def _add(self, result: FileResult, settings: Settings, source: Source | None = None) -> None:
         """Count and render one result. source: what was checked; None: the file."""
         self.problems += result.problems
         shown = shown_path(result.path, self.here)
         if result.new_text is not None:
+            minimum = None if settings.minimum is None else parse_version(settings.minimum)
             self.tally.fixed[shown] = Counter(result.fixed)
+            self.tally.add_needs(result.needs, minimum)
         try:
             if self.output.diff:
-                self.tally.add(result.findings)
+                self.tally.add(result.findings, settings.least)
                 if result.new_text is not None:
                     source = source or read_source(result.path)
                     self.diffs.append((str(result.path), self._diff(result, source, shown)))
@@ -170,13 +187,13 @@ class Checker:
                     source = kind_of(result.path).from_text(result.new_text, result.path)
                 source = source or read_source(result.path)
                 self._render(
-                    FileFindings(result.path, shown, source, _sorted(result.findings), self.settings.least)
+                    FileFindings(result.path, shown, source, _sorted(result.findings), settings.least)
                 )
         except SourceError as error:  # it was there a moment ago
-            self.problems.append(Problem(result.path, error.reason, error.line))
+            self.problems.append(Problem(result.path, error.reason, error.line, error.kind))
 
     def _render(self, file: FileFindings) -> None:
-        self.tally.add(file.findings)
+        self.tally.add(file.findings, file.least)
         if not self.output.statistics:
             self.pieces.append((str(file.path), self.reporter.piece(file)))
 
@@ -193,14 +210,24 @@ class Checker:
     # ---- the end -------------------------------------------------------------------------------------
 
     def _report(self) -> str:
+        problems = self._sorted_problems()
+        self.tally.troubles.update(problem.kind for problem in problems)
         if self.output.statistics:
             if self.output.format == "json":
                 return statistics_json(self.tally)
             return statistics(self.tally, self.console.style)
-        return self.reporter.whole([text for _, text in sorted(self.pieces)])
+        pieces = [
+            (str(problem.path), self.reporter.problem(problem, shown_path(problem.path, self.here)))
+            for problem in problems
+        ]
+        pieces = sorted([*pieces, *self.pieces], key=lambda item: item[0])
+        return self.reporter.whole([text for _, text in pieces if text])
+
+    def _sorted_problems(self) -> list[Problem]:
+        return sorted(self.problems, key=lambda each: (str(each.path), each.line or 0))
 
     def _finish(self) -> int:
-        for problem in sorted(self.problems, key=lambda each: (str(each.path), each.line or 0)):
+        for problem in self._sorted_problems():
             self.console.problem(problem, self.here)
         tally, output, console = self.tally, self.output, self.console
         if output.diff:
@@ -208,10 +235,13 @@ class Checker:
         elif tally.fixes:
             console.note(fixed_line(tally))
         if tally.fixes and output.show_fixes:
-            names = {code: name for name, code in self.settings.known.items() if name != code}
+            names = {code: name for name, code in self.known.items() if name != code}
             console.note(fixed_list(tally, names))
         if not output.diff and (tally.found or not self.problems):
             console.note(summary(tally))
+        lines = [versions_line(tally), held_line(tally), needs_line(tally, written=not output.diff)]
+        for line in filter(None, lines):
+            console.note(line)
         if self.problems:
             console.note(
                 f"{plural(len({problem.path for problem in self.problems}), 'file')} could not be done."

@@ -100,7 +100,7 @@ def check(
     the findings go to stderr.
     """
     from torchmigrate.cli.check import Checker, Output
-    from torchmigrate.cli.session import Session
+    from torchmigrate.cli.session import Session, errors_of_the_user
 
     from_stdin = Path("-") in paths
     if from_stdin and len(paths) > 1:
@@ -114,7 +114,7 @@ def check(
     output = Output(
         output_format, options["diff"], show_fixes, statistics, exit_zero, exit_non_zero_on_fix, jobs
     )
-    checker = Checker(session.catalogue, session.settings, output, session.console, Path.cwd())
+    checker = Checker(session.configurations, output, session.console, Path.cwd())
     if from_stdin:
         if sys.stdin is None:
             raise click.ClickException("stdin is closed.")
@@ -123,8 +123,10 @@ def check(
         data = sys.stdin.buffer.read(SOURCE + 1)
         if len(data) > SOURCE:
             raise click.ClickException(f"stdin {too_large(SOURCE).reason}")
-        return checker.check_stdin(data, name)
-    return checker.check(paths)
+        with errors_of_the_user():
+            return checker.check_stdin(data, name)
+    with errors_of_the_user():
+        return checker.check(paths)
 
 
 @commands.command(cls=Command, short_help="Say what every release of torch would break.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -193,21 +193,10 @@ def layer(options: Mapping[str, Any]) -> Layer:
         select=options["select"] or None,
         extend_select=options["extend_select"],
         ignore=(*options["ignore"], *options["extend_ignore"]),
-        exclude=_from_here(options["exclude"]) or None,
-        extend_exclude=_from_here(options["extend_exclude"]),
+        exclude=options["exclude"] or None,
+        extend_exclude=options["extend_exclude"],
+        root=Path.cwd(),  # patterns with a directory in them are relative to it
         unsafe_fixes=options.get("unsafe_fixes"),
         force_exclude=options["force_exclude"],
         respect_gitignore=options["respect_gitignore"],
     )
-
-
-def _from_here(patterns: Sequence[str]) -> tuple[str, ...]:
-    """Patterns with a directory in them are relative to the current one, not to that of a configuration."""
-    here = Path.cwd().as_posix().rstrip("/")
-
-    def absolute(pattern: str) -> str:
-        if "/" not in pattern.rstrip("/") or Path(pattern).is_absolute():
-            return pattern
-        return f"{here}/{pattern.removeprefix('./')}"
-
-    return tuple(map(absolute, patterns))

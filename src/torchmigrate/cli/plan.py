@@ -10,8 +10,7 @@ from pathlib import Path
 
 import click
 
-from torchmigrate.cli.session import Session, common_directory
-from torchmigrate.config.settings import Settings
+from torchmigrate.cli.session import Session, common_directory, errors_of_the_user
 from torchmigrate.files.paths import repository_of
 from torchmigrate.files.reading import explain_os_error
 from torchmigrate.files.signals import held
@@ -22,7 +21,7 @@ from torchmigrate.plan.links import Links
 from torchmigrate.plan.model import Place, Plan
 from torchmigrate.report.style import Style, printable
 from torchmigrate.report.summary import plural
-from torchmigrate.run.engines import settings_of_files
+from torchmigrate.run.engines import Engines, scopes_of
 from torchmigrate.source.text import SourceError
 from torchmigrate.versions.releases import Version, parse_version
 
@@ -55,14 +54,13 @@ def run_plan(session: Session, paths: Sequence[Path], request: Request) -> int:
     here = Path.cwd()
     start = common_directory(paths)
     repository = repository_of(start)
-    root = repository or session.settings.root
+    root = repository or session.configurations.start
     links = _links(request, root, here)
-    settings = session.settings._replace(fix=False)
-    places, files, problems, minimum = _look(session, settings, paths, request.jobs, here, root)
+    places, files, problems, minimum, target = _look(session, paths, request.jobs, here, root)
     plan = make_plan(
         printable(request.title or (repository or start).name or "project"),
         places,
-        target=parse_version(settings.target),
+        target=target,
         minimum=minimum,
         files=files,
         unread=len({problem.path for problem in problems}),
@@ -83,26 +81,27 @@ def run_plan(session: Session, paths: Sequence[Path], request: Request) -> int:
 
 
 def _look(
-    session: Session, settings: Settings, paths: Sequence[Path], jobs: int | None, here: Path, root: Path
-) -> tuple[list[Place], int, list[Problem], Version | None]:
-    """The places in all files, how many files there are, what could not be done, and the oldest minimum.
+    session: Session, paths: Sequence[Path], jobs: int | None, here: Path, root: Path
+) -> tuple[list[Place], int, list[Problem], Version | None, Version]:
+    """The places in all files, how many files there are, what could not be done, oldest minimum, target.
 
-    That is not known if it is not known for one of the files.
+    The minimum is not known if it is not known for one of the files.
     """
     from torchmigrate.project.discover import discover_for
     from torchmigrate.run.runner import run
 
     started = time.monotonic()
-    console = session.console
-    found = discover_for(paths, settings)
-    # Without any file, the plan is about the directory.
-    files = found.files or [common_directory(paths) / "-"]
-    own, problems = settings_of_files(files, settings, console)
+    console, configurations = session.console, session.configurations
+    with errors_of_the_user():
+        found = discover_for(paths, configurations.settings_in)
+        # Without any file, the plan is about the directory.
+        files = found.files or [common_directory(paths) / "-"]
+        scopes, problems = scopes_of(files, configurations, console)
     problems += found.problems
     if not found.files and not problems:
         console.note("warning: no Python files found under the given paths")
     places: list[Place] = []
-    search = Search(session.catalogue, settings, own)
+    search = Search(Engines(configurations, scopes))
     with console.progress() as progress:
         for result in run(found.files, search.check, jobs, progress):
             problems += result.problems
@@ -111,9 +110,12 @@ def _look(
             except SourceError as error:  # it was there a moment ago
                 problems.append(Problem(result.path, error.reason, error.line))
     console.detail(f"checked {plural(len(found.files), 'file')} in {time.monotonic() - started:.2f} s")
-    minimums = {own.get(path, settings).minimum for path in files}
+    minimums = {scope.settings.minimum for scope in scopes.values()}
     known = [parse_version(minimum) for minimum in minimums if minimum is not None]
-    return places, len(found.files), problems, min(known) if len(known) == len(minimums) else None
+    minimum = min(known) if len(known) == len(minimums) else None
+    # The command line says which one it is for all.
+    target = max(parse_version(scope.settings.target) for scope in scopes.values())
+    return places, len(found.files), problems, minimum, target
 
 
 def _links(request: Request, root: Path, here: Path) -> Links:

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from torchmigrate.cli.options import layer
-from torchmigrate.config.selection import Selectable
-from torchmigrate.config.settings import (
-    ConfigError,
-    Layer,
-    Settings,
-    combine,
-    find_config,
-    read_config,
-)
+from torchmigrate.config.settings import Layer, Settings
 from torchmigrate.files.paths import is_dir
 from torchmigrate.report.console import Console
+from torchmigrate.run.configurations import Configurations, Scope
 
 if TYPE_CHECKING:
     from torchmigrate.catalogue.examples import Example
@@ -33,13 +27,26 @@ def open_console(colour: str, *, quiet: bool = False, verbose: bool = False) -> 
     return Console(colour, quiet=quiet, verbose=verbose)
 
 
+@contextmanager
+def errors_of_the_user() -> Iterator[None]:
+    """A configuration that cannot be used ends the command with one line."""
+    from torchmigrate.config.settings import ConfigError
+
+    try:
+        yield
+    except ConfigError as error:
+        raise click.ClickException(str(error)) from None
+
+
 class Session(NamedTuple):
-    """One command's surroundings. Errors of the user's making are raised as click.ClickException."""
+    """One command's surroundings. Errors of the user's making are raised as click.ClickException.
+
+    start: the directory that holds all that is given.
+    """
 
     console: Console
-    catalogue: Catalogue
-    settings: Settings
-    known: Sequence[Selectable]
+    configurations: Configurations
+    start: Path
 
     @classmethod
     def open(
@@ -55,27 +62,35 @@ class Session(NamedTuple):
         quiet: bool = False,
         verbose: bool = False,
     ) -> Session:
-        """Read the configuration that is nearest to the paths, load the rules and combine all options."""
+        """What the options say; configurations are read when somebody asks what holds for a file."""
         console = open_console(colour, quiet=quiet, verbose=verbose)
         start = common_directory(paths)
-        try:
-            layer = Layer()
-            if config is not None:
-                layer = read_config(config)
-            elif not isolated and (found := find_config(start)) is not None:
-                layer = read_config(found, named=False)
-            console.detail(f"configuration: {layer.origin or 'none'}")
-            catalogue, known = load_rules(layer)
-            root = Path(layer.origin).absolute().parent if layer.origin else project_directory(start)
-            settings = combine([layer, command_line or Layer()], known, root=root, fix=fix)
-        except ConfigError as error:
-            raise click.ClickException(str(error)) from None
-        settings = settings._replace(detect=detect and not isolated)
-        of_each = settings.detect and settings.minimum is None  # said when the files are known
-        minimum = "" if of_each else f"; minimum: {settings.minimum or 'unknown'}"
-        console.detail(f"target: torch {settings.target}{minimum}")
-        console.detail(f"{len(settings.codes)} of {len(known)} rules selected")
-        return cls(console, catalogue, settings, known)
+        configurations = Configurations(
+            command_line or Layer(),
+            config=config,
+            isolated=isolated,
+            detect=detect,
+            fix=fix,
+            start=project_directory(start),
+            note=console.detail,
+        )
+        return cls(console, configurations, start)
+
+    @property
+    def scope(self) -> Scope:
+        """What holds at the start."""
+        with errors_of_the_user():
+            return self.configurations.of(self.start)
+
+    @property
+    def settings(self) -> Settings:
+        """The settings at the start."""
+        return self.scope.settings
+
+    @property
+    def catalogue(self) -> Catalogue:
+        """The rules at the start."""
+        return self.scope.catalogue
 
     @classmethod
     def from_options(cls, paths: Sequence[Path], options: Mapping[str, Any]) -> Session:
@@ -138,23 +153,6 @@ def examples(rule: Rule) -> Sequence[Example]:
         return examples_of(rule)
     except CatalogueError as error:
         raise click.ClickException(str(error)) from None
-
-
-def load_rules(layer: Layer) -> tuple[Catalogue, Sequence[Selectable]]:
-    """Our rules with those in the directories of the configuration; and what there is to select."""
-    from torchmigrate.catalogue.problems import CatalogueError
-    from torchmigrate.catalogue.store import load_user_rules, merge, own_rules
-
-    known: Sequence[Selectable]
-    try:
-        known, catalogue = own_rules()
-        if layer.rules:
-            user_rules = load_user_rules(layer.rules, layer.project)
-            catalogue = merge(catalogue, user_rules)
-            known = [*known, *(item.rule for item in user_rules)]
-    except CatalogueError as error:
-        raise ConfigError(str(error)) from None
-    return catalogue, known
 
 
 def project_directory(start: Path) -> Path:

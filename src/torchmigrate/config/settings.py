@@ -3,8 +3,10 @@
 As in `model`, annotations are not text, so that the named tuples are made quickly.
 """
 
+import fnmatch
 import functools
 import os
+import re
 import reprlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -28,6 +30,9 @@ if TYPE_CHECKING:
     from torchmigrate.files.globs import Patterns
 
 FILE_NAME = "torchmigrate.toml"
+PROJECT_FILE = "pyproject.toml"
+CONFIG_NAMES = frozenset([FILE_NAME, PROJECT_FILE])
+MOST_EXTENDED = 20  # configurations that extend each other
 TABLE = "tool.torchmigrate"
 _NONE: Mapping[str, str] = {}
 
@@ -40,7 +45,9 @@ class Layer(NamedTuple):
     """The options of one origin: a configuration file or the command line. None: not given there.
 
     origin: how messages name it; option: how they name one of its keys, with `{}` for the key.
-    Paths in `rules` are absolute; patterns are as they were written.
+    Paths in `rules` and `extend` are absolute; patterns are as they were written.
+    extend: the configuration file whose options come before these.
+    root: the directory that patterns are relative to; None: that of the settings.
     project: what `rules` hold has to be in this directory; None: the user named them, they may be anywhere.
     """
 
@@ -57,6 +64,8 @@ class Layer(NamedTuple):
     extend_safe_fixes: tuple[str, ...] = ()
     extend_unsafe_fixes: tuple[str, ...] = ()
     rules: tuple[Path, ...] = ()
+    extend: Path | None = None
+    root: Path | None = None
     project: Path | None = None
     unsafe_fixes: bool | None = None
     respect_gitignore: bool | None = None
@@ -72,6 +81,7 @@ class Settings(NamedTuple):
     """What to look for, for which versions, and what to fix. Can be sent to another process.
 
     target, minimum: releases of torch such as "2.15"; minimum None: unknown, only the target matters.
+    minimum_from: the option or the file that says it.
     detect: what the project of a file requires counts; `minimum`, where there is one, all the same.
     packages: those of `versions.detect.PACKAGES` that the project declares.
     codes: of the selected rules. known: the code of every rule that exists, by code and by name.
@@ -83,6 +93,7 @@ class Settings(NamedTuple):
     known: Mapping[str, str] = _NONE
     target: str = NEWEST
     minimum: str | None = None
+    minimum_from: str | None = None
     detect: bool = False
     packages: frozenset[str] = frozenset()
     fix: bool = False
@@ -149,17 +160,20 @@ def combine(
             _check(layer, "per_file_ignores", selectors, rules)
             if not _patterns(pattern.removeprefix("!")):
                 raise layer.fail("per-file-ignores", f"{reprlib.repr(pattern)} is not a pattern")
-            per_file.append((pattern, union(selectors, rules)))
+            per_file += [(here, union(selectors, rules)) for here in _here([pattern], layer.root, root)]
         safe |= union(layer.extend_safe_fixes, rules)
         unsafe |= union(layer.extend_unsafe_fixes, rules)
         given = {
             key: value
-            for key in ("target", "minimum", "exclude", "unsafe_fixes", "respect_gitignore", "force_exclude")
+            for key in ("target", "minimum", "unsafe_fixes", "respect_gitignore", "force_exclude")
             if (value := getattr(layer, key)) is not None
         }
-        settings = settings._replace(
-            **given, extend_exclude=(*settings.extend_exclude, *layer.extend_exclude)
-        )
+        if layer.exclude is not None:
+            given["exclude"] = _here(layer.exclude, layer.root, root)
+        if layer.minimum is not None:
+            given["minimum_from"] = layer.origin or layer.option.format("minimum")
+        more = _here(layer.extend_exclude, layer.root, root)
+        settings = settings._replace(**given, extend_exclude=(*settings.extend_exclude, *more))
     try:
         VersionRange(settings.target, settings.minimum)
     except ValueError as error:
@@ -201,11 +215,45 @@ def check_version(value: str) -> str:
 
 def _relative(path: Path, root: Path) -> str:
     """The path as patterns see it: relative to the root, or absolute without its first slash."""
-    absolute = path.absolute()
-    try:
-        return absolute.relative_to(root.absolute()).as_posix()
-    except ValueError:
-        return absolute.relative_to(absolute.anchor).as_posix()
+    absolute, root = path.absolute(), root.absolute()
+    for place in (absolute, Path(os.path.realpath(absolute))):
+        if place.is_relative_to(root):
+            return place.relative_to(root).as_posix()
+    return absolute.relative_to(absolute.anchor).as_posix()
+
+
+def _here(patterns: Iterable[str], written: Path | None, root: Path) -> tuple[str, ...]:
+    """Patterns that are relative to one directory, as they are for another; those that fit nothing there go.
+
+    written: where they were; None: at the root. A pattern without a directory in it fits anywhere.
+    """
+    if written is None or written == root:
+        return tuple(patterns)
+    found: list[str] = []
+    for pattern in patterns:
+        sign = "!" if pattern.startswith("!") else ""
+        plain = pattern.removeprefix(sign).removeprefix("./")
+        if "/" not in plain.rstrip("/") or plain.startswith("/"):
+            found.append(pattern)
+        elif written.is_relative_to(root):
+            inside = re.sub(r"([*?!\[\]\\ #])", r"\\\1", written.relative_to(root).as_posix())
+            found.append(f"{sign}{inside}/{plain}")
+        elif root.is_relative_to(written):
+            rests = _below(plain.split("/"), root.relative_to(written).parts)
+            # Of what does not fit here at all, everything is what it leaves.
+            found += [sign + rest for rest in rests] or (["!**"] if sign else [])
+    return tuple(found)
+
+
+def _below(pattern: Sequence[str], parts: Sequence[str]) -> list[str]:
+    """What a pattern that is anchored in a directory is for one further down, which `parts` lead to."""
+    if not parts:
+        return ["/" + "/".join(pattern)] if pattern and pattern != [""] else ["**"]
+    if not pattern or pattern == [""]:  # it fits a directory on the way
+        return ["**"]
+    if pattern[0] == "**":
+        return [*_below(pattern, parts[1:]), *_below(pattern[1:], parts)]
+    return _below(pattern[1:], parts[1:]) if fnmatch.fnmatchcase(parts[0], pattern[0]) else []
 
 
 @functools.lru_cache(maxsize=256)
@@ -226,13 +274,17 @@ def find_config(start: Path) -> Path | None:
     not TOML.
     """
     start = start.absolute()
-    for directory in (start, *start.parents):
-        own = directory / FILE_NAME
-        if _is_there(own):
-            return own
-        project = directory / "pyproject.toml"
-        if _is_there(project) and _has_table(project):
-            return project
+    return next(filter(None, map(config_in, (start, *start.parents))), None)
+
+
+def config_in(directory: Path) -> Path | None:
+    """The configuration file in a directory. Raises ConfigError as `find_config`."""
+    own = directory / FILE_NAME
+    if _is_there(own):
+        return own
+    project = directory / PROJECT_FILE
+    if _is_there(project) and _has_table(project):
+        return project
     return None
 
 
@@ -260,7 +312,7 @@ def _table(path: Path, data: bytes) -> Any:
         content: Any = read_toml(data)
     except (FormatError, UnreadableError) as error:
         raise ConfigError(f"{path}: {error.reason}") from None
-    if path.name != "pyproject.toml":
+    if path.name != PROJECT_FILE:
         return content
     tool = content.get("tool", {})
     return tool.get("torchmigrate") if isinstance(tool, dict) else None
@@ -273,7 +325,7 @@ def read_config(path: Path, *, named: bool = True) -> Layer:
     """
     project = None if named else project_of(path.parent)
     table = _table(path, _read(path, project))
-    inside = path.name == "pyproject.toml"
+    inside = path.name == PROJECT_FILE
     empty = Layer(origin=str(path), option=f"[{TABLE}] {{}}" if inside else "{}")
     if table is None:
         raise ConfigError(f"{path}: there is no [{TABLE}] table in it")
@@ -290,12 +342,33 @@ def read_config(path: Path, *, named: bool = True) -> Layer:
         except ValueError as error:
             raise empty.fail(key, str(error)) from None
     layer = empty._replace(**values)  # type: ignore[arg-type]  # each reader gives its field's type
-    rules = tuple(path.absolute().parent / item for item in layer.rules)
-    for item, rule in zip(layer.rules, rules, strict=True):
-        if project is not None and not is_below(os.path.realpath(rule), str(project)):
+    root = path.absolute().parent
+    named_there = [("rules", item) for item in layer.rules]
+    if layer.extend is not None:
+        named_there.append(("extend", layer.extend))
+    for key, item in named_there:
+        if project is not None and not is_below(os.path.realpath(root / item), str(project)):
             what = f"{str(item)!r} is outside of the project; name this file with `--config`"
-            raise empty.fail("rules", what)
-    return layer._replace(rules=rules, project=project)
+            raise empty.fail(key, what)
+    rules = tuple(root / item for item in layer.rules)
+    extend = None if layer.extend is None else Path(os.path.normpath(root / layer.extend))
+    return layer._replace(rules=rules, extend=extend, root=root, project=project)
+
+
+def read_layers(path: Path, *, named: bool = True) -> list[Layer]:
+    """`read_config`, and before it what the file extends."""
+    layers = [read_config(path, named=named)]
+    seen = {os.path.realpath(path)}
+    while (extended := layers[0].extend) is not None:
+        try:
+            base = read_config(extended, named=named)
+        except ConfigError as error:
+            raise layers[0].fail("extend", str(error)) from None
+        if os.path.realpath(extended) in seen or len(seen) == MOST_EXTENDED:
+            raise layers[0].fail("extend", "the files extend each other in a circle")
+        seen.add(os.path.realpath(extended))
+        layers.insert(0, base)
+    return layers
 
 
 def _read_version(value: object) -> str:
@@ -322,6 +395,12 @@ def _read_paths(value: object) -> tuple[Path, ...]:
     return tuple(Path(item) for item in _read_strings(value))
 
 
+def _read_path(value: object) -> Path:
+    if not isinstance(value, str):
+        raise ValueError(f"must be the path of a file, not {reprlib.repr(value)}")
+    return Path(value)
+
+
 def _read_table(value: object) -> tuple[tuple[str, tuple[str, ...]], ...]:
     if not isinstance(value, dict):
         raise ValueError(f'must be a table such as {{"tests/*" = ["TM131"]}}, not {reprlib.repr(value)}')
@@ -346,6 +425,7 @@ _READERS: dict[str, Callable[[object], object]] = {
     "extend-safe-fixes": _read_strings,
     "extend-unsafe-fixes": _read_strings,
     "rules": _read_paths,
+    "extend": _read_path,
     "unsafe-fixes": _read_flag,
     "respect-gitignore": _read_flag,
     "force-exclude": _read_flag,

@@ -16,7 +16,7 @@ from torchmigrate.engine import async_argument
 from torchmigrate.engine.suppressions import Suppressions
 from torchmigrate.failures import Failures
 from torchmigrate.files.reading import PARSED, UNRELATED, too_large
-from torchmigrate.findings import Applicability, FileResult, Finding, Fix, Problem
+from torchmigrate.findings import Applicability, FileResult, Finding, Fix, Problem, Trouble
 from torchmigrate.semantics.libraries import mentions_library
 from torchmigrate.source.kinds import KINDS, read_source
 from torchmigrate.source.text import Source, SourceError
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from torchmigrate.catalogue.index import Catalogue
     from torchmigrate.catalogue.model import Rule, RuleHead
     from torchmigrate.engine.analysis import Analyser
+    from torchmigrate.project.discover import SettingsIn
     from torchmigrate.project.index import ProjectIndex
     from torchmigrate.rewrite.context import FileContext
 
@@ -50,24 +51,37 @@ class Engine:
     Args:
         catalogue: all rules; those that are not selected, or say nothing at the target, are left out.
         settings: what to report, what to fix, and for which versions.
-        in_project: whether other files of the project are asked what they need of a file.
+        settings_in: what holds in other directories of the project, of which other files are then asked what
+            they need of a file.
         everywhere: whether what needs a newer release is said of tests and examples as well.
     """
 
     def __init__(
-        self, catalogue: Catalogue, settings: Settings, *, in_project: bool = False, everywhere: bool = False
+        self,
+        catalogue: Catalogue,
+        settings: Settings,
+        *,
+        settings_in: SettingsIn | None = None,
+        everywhere: bool = False,
     ) -> None:
         self.settings = settings
-        self.in_project = in_project
+        self.settings_in = settings_in
         self._first: Engine | None = None
         self.everywhere = everywhere
         self.versions = VersionRange(settings.target, settings.minimum)
         self.whole = catalogue
         self.catalogue = catalogue.where(self._wanted)
 
-    def sibling(self, settings: Settings) -> Engine:
-        """An engine for other requirements, which shares what this one knows of the project."""
-        engine = Engine(self.whole, settings, in_project=self.in_project, everywhere=self.everywhere)
+    def sibling(
+        self, settings: Settings, catalogue: Catalogue | None = None, *, everywhere: bool = False
+    ) -> Engine:
+        """An engine for other settings and rules, which shares what this one knows of the project."""
+        engine = Engine(
+            self.whole if catalogue is None else catalogue,
+            settings,
+            settings_in=self.settings_in,
+            everywhere=everywhere or self.everywhere,
+        )
         engine._first = self
         return engine
 
@@ -108,7 +122,7 @@ class Engine:
 
         if self._first is not None:
             return self._first.project
-        return ProjectIndex(self.settings if self.in_project else None)
+        return ProjectIndex(self.settings_in)
 
     @cached_property
     def analyser(self) -> Analyser:
@@ -133,7 +147,8 @@ class Engine:
         try:
             source = read_source(path)
         except SourceError as error:
-            return FileResult(path, problems=[Problem(path, error.reason, error.line)])
+            kind = Trouble.UNREADABLE if error.kind is Trouble.OTHER else error.kind
+            return FileResult(path, problems=[Problem(path, error.reason, error.line, kind)])
         return self.check_source(source, path)
 
     def check_source(self, source: Source, path: Path) -> FileResult:
@@ -158,7 +173,7 @@ class Engine:
             elif file is not None:
                 file.close()
         except SourceError as error:
-            result.problems.append(Problem(path, _reason(error, path), error.line))
+            result.problems.append(Problem(path, _reason(error, path), error.line, error.kind))
             return result
         result.findings = found
         return result
@@ -270,6 +285,7 @@ class Engine:
                 codes = ", ".join(sorted({fix.code for fix in fixes}))
                 result.problems.append(Problem(path, ENDLESS.format(codes)))
                 source = original
+                result.requires.clear()
                 unused.clear()
                 found, known = self._again(source, path, result, known)
                 break
@@ -288,6 +304,7 @@ class Engine:
             applied = set(done.applied)
             made = {key for key, fix in objects.items() if fix in applied}
             fixed.update(finding.code for finding in wanted if id(finding.fix) in made)
+            result.requires |= {release for fix in done.applied for release in fix.requires}
             known = known or self._context(source, path)
             unused |= released(known, done.applied)
             left_out = {(code, editing.map_offset(done.edits, start)) for code, start in left_out}

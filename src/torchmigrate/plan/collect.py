@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 from torchmigrate.catalogue.codes import NEEDS_NEWER
-from torchmigrate.catalogue.index import Catalogue
-from torchmigrate.config.settings import Settings
-from torchmigrate.engine.engine import Engine
 from torchmigrate.findings import Applicability, FileResult, Finding, Obstacle
 from torchmigrate.plan.compute import since
 from torchmigrate.plan.model import Effort, Line, Place, Since
@@ -17,76 +14,36 @@ from torchmigrate.report.base import shown_path
 from torchmigrate.report.reasons import help_of, message_of, reason_of
 from torchmigrate.report.style import printable
 from torchmigrate.run.engines import Engines
+from torchmigrate.run.needs import newest_required
 from torchmigrate.source.kinds import read_source
-from torchmigrate.source.text import Source
-from torchmigrate.versions.range import requirement
-from torchmigrate.versions.releases import Version, parse_version, show_version, torch_release
+from torchmigrate.source.text import Source, SourceError
 
 CONTEXT = 2  # rows of source before and after a place
 MOST_ROWS = 6  # of a long place; its other rows are left out
 MOST_COLUMNS = 160  # of each part of a row
 _CUT = "…"
-# Of 1.0, the API data cannot tell what `torch` itself lacks: most of it came from compiled code.
-_OLDEST = (1, 1)
 _EFFORTS = {Applicability.SAFE: Effort.SAFE, Applicability.UNSAFE: Effort.UNSAFE}
 
 
 class Search:
-    """Checks one file after the other; can be sent to another process.
+    """Checks files, and looks for what each of them needs; can be sent to another process."""
 
-    What the minimum lacks is looked for on its own: in a usual run a place that another rule reports is not
-    reported as too new as well. A finding says which release has a module that the minimum lacks, not which
-    one has all that is used of it: the file is looked at again with that release as the minimum, until
-    nothing is missing. Where the minimum is not known, that begins with a very old one.
-    """
-
-    def __init__(self, catalogue: Catalogue, settings: Settings, own: Mapping[Path, Settings]) -> None:
-        self.catalogue = catalogue
-        self.settings = settings
-        self.engines = Engines(catalogue, settings, own)
-        self._needing: dict[Version, Engine] = {}
+    def __init__(self, engines: Engines) -> None:
+        self.engines = engines
 
     def check(self, path: Path) -> FileResult:
         """What is found in a file; whatever is wrong with it becomes a problem of the result."""
         result = self.engines.check(path)
-        if self.settings.selects(NEEDS_NEWER) and not result.problems:
+        if self.engines.of(path).settings.selects(NEEDS_NEWER) and not result.problems:
             others = [finding for finding in result.findings if finding.code != NEEDS_NEWER]
             result.findings = [*others, *self._needs(path)]
         return result
 
     def _needs(self, path: Path) -> list[Finding]:
-        """What the code needs, at each place the newest."""
-        found: dict[int, Finding] = {}
-        minimum, target = self.engines.settings_of(path).minimum, parse_version(self.settings.target)
-        floor: Version | None = _OLDEST if minimum is None else parse_version(minimum)
-        first = minimum is not None
-        while floor is not None and floor <= target:
-            more = [
-                # That the project supports this release is only so for its minimum.
-                finding if first else finding._replace(lacking=None)
-                for finding in self._engine_for(floor).check(path).findings
-                if finding.code == NEEDS_NEWER
-            ]
-            found |= {finding.start: finding for finding in more}
-            newest = _newest(more)
-            if newest is not None and newest > floor:
-                floor = newest
-            else:
-                floor = _OLDEST if floor < _OLDEST else None
-            first = False
-        return list(found.values())
-
-    def _engine_for(self, minimum: Version) -> Engine:
-        if minimum not in self._needing:
-            settings = self.settings._replace(codes=frozenset([NEEDS_NEWER]), minimum=show_version(minimum))
-            self._needing[minimum] = Engine(self.catalogue, settings, everywhere=True)
-        return self._needing[minimum]
-
-
-def _newest(findings: Iterable[Finding]) -> Version | None:
-    """The first release that has all that these findings are about."""
-    needs = (since(finding.timeline).needs for finding in findings if finding.timeline is not None)
-    return max((version for version in needs if version is not None), default=None)
+        try:
+            return self.engines.needing(path).findings(read_source(path), path)
+        except SourceError:  # it was there a moment ago
+            return []
 
 
 def places_of(result: FileResult, here: Path, root: Path) -> Iterator[Place]:
@@ -112,7 +69,6 @@ def _place(finding: Finding, when: Since, source: Source, path: str, file: str) 
     row, column = source.position(finding.start)
     fix = finding.fix
     reason, text = None if fix is None else reason_of(fix), help_of(finding)
-    needs = [] if fix is None else [torch_release(*requirement(text, "torch")) for text in fix.requires]
     return Place(
         path=path,
         file=file,
@@ -124,7 +80,7 @@ def _place(finding: Finding, when: Since, source: Source, path: str, file: str) 
         since=when,
         effort=Effort.BY_HAND if fix is None else _EFFORTS.get(fix.applicability, Effort.BY_HAND),
         fix=None if fix is None else printable(fix.title),
-        fix_needs=max((version for version in needs if version is not None), default=None),
+        fix_needs=None if fix is None else newest_required(fix.requires),
         held_by_minimum=fix is not None and [each.kind for each in fix.held_by] == [Obstacle.MINIMUM],
         reason=None if reason is None else printable(reason),
         help=None if text is None else printable(text),

@@ -1,30 +1,32 @@
 """Which files to check: what is named, and what is found in directories.
 
 Exclusion works as in ruff: what is named on the command line is taken, whatever the patterns say, unless
-`force_exclude` is set; below it, excluded and git-ignored directories are not entered. What git tracks is not
-ignored, as for git. Symbolic links to directories are not followed (so there are no loops); links to files
-are, unless they lead out of the project, and a file that is reachable in several ways is taken once.
+`force_exclude` is set; below it, excluded and git-ignored directories are not entered. The settings that hold
+in a directory decide what of it is excluded, wherever one begins to look. What git tracks is not ignored, as
+for git. Symbolic links to directories are not followed (so there are no loops); links to files are, unless
+they lead out of the project, and a file that is reachable in several ways is taken once.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchmigrate.files.paths import exists, is_dir, is_file, project_of, repository_of
+from torchmigrate.config.settings import CONFIG_NAMES, Settings
+from torchmigrate.files.paths import entries, exists, is_dir, is_file, project_of, repository_of
 from torchmigrate.files.reading import UnreadableError, explain_os_error, is_below, read
-from torchmigrate.findings import Problem
+from torchmigrate.findings import Problem, Trouble
 from torchmigrate.source.kinds import KINDS
 
 if TYPE_CHECKING:
-    from torchmigrate.config.settings import Settings
     from torchmigrate.files.git_index import Tracked
     from torchmigrate.files.globs import Patterns
 
+SettingsIn = Callable[[Path], Settings]  # what holds in a directory
 SUFFIXES = tuple(KINDS)
 OUTSIDE = "../"
 ENTRIES_A_FILE = 20  # of a directory are looked at, for each file that a bounded walk may take
@@ -88,37 +90,39 @@ def discover(
     Never raises: missing paths, unreadable directories, bad patterns, broken links and those that lead out of
     the project become problems.
     """
-    walker = _Walker(root or Path(), respect_gitignore, suffixes)
-    walker.exclude([*exclude, *extend_exclude])
+    settings = Settings(
+        root=root or Path(),
+        exclude=tuple(exclude),
+        extend_exclude=tuple(extend_exclude),
+        force_exclude=force_exclude,
+        respect_gitignore=respect_gitignore,
+    )
+    return discover_for(paths, lambda _: settings, suffixes)
+
+
+def discover_for(
+    paths: Iterable[Path], settings_in: SettingsIn, suffixes: tuple[str, ...] = SUFFIXES
+) -> Discovery:
+    """The same where every directory has its settings; those of a path say whether git's ignore files count.
+
+    Raises what `settings_in` raises.
+    """
+    walker = _Walker(settings_in, suffixes)
     paths = list(paths)
     walker.named = [os.path.realpath(path) for path in paths if is_dir(path)]
     for path in paths:
-        walker.take(path, force_exclude)
+        walker.take(path)
     return walker.result()
 
 
-def discover_for(paths: Iterable[Path], settings: Settings) -> Discovery:
-    """The same with what the settings of a run say."""
-    return discover(
-        paths,
-        exclude=DEFAULT_EXCLUDE if settings.exclude is None else settings.exclude,
-        extend_exclude=settings.extend_exclude,
-        force_exclude=settings.force_exclude,
-        respect_gitignore=settings.respect_gitignore,
-        root=settings.root,
-    )
-
-
 def discover_real(
-    directory: Path, settings: Settings, suffixes: tuple[str, ...], most: int
+    directory: Path, settings_in: SettingsIn, suffixes: tuple[str, ...], most: int
 ) -> list[Path] | None:
     """The real paths of the files below a directory, sorted.
 
     most: files; None for a directory with more of them, or with so much else that to look at it takes long.
     """
-    walker = _Walker(settings.root, settings.respect_gitignore, suffixes)
-    exclude = DEFAULT_EXCLUDE if settings.exclude is None else settings.exclude
-    walker.exclude([*exclude, *settings.extend_exclude])
+    walker = _Walker(settings_in, suffixes)
     walker.most = most
     real = os.path.realpath(directory)
     walker.named = [real]
@@ -126,12 +130,9 @@ def discover_real(
     return None if walker.gave_up else [*map(Path, sorted(walker.found))]
 
 
-def is_excluded(path: Path, settings: Settings) -> bool:
+def is_excluded(path: Path, settings_in: SettingsIn) -> bool:
     """Whether `force_exclude` leaves out a file, which need not exist (the text may come from stdin)."""
-    walker = _Walker(settings.root, settings.respect_gitignore)
-    exclude = DEFAULT_EXCLUDE if settings.exclude is None else settings.exclude
-    walker.exclude([*exclude, *settings.extend_exclude])
-    return walker.excludes_path(os.path.realpath(path), path, False)
+    return _Walker(settings_in).leaves_out(os.path.realpath(path), path, False)
 
 
 # A chain of ignore files that hold in a directory, innermost first, each with the directory's path
@@ -173,13 +174,14 @@ class _Place(NamedTuple):
     """A directory on the way.
 
     shown, real: its path as messages have it and as it is, with a slash at its end.
-    prefix: the path relative to the root, as patterns of the configuration see it.
+    exclusion: what is excluded in it. prefix: the path as its patterns see it, relative to its root.
     inside: the path relative to the top of the repository.
     ignored: of what is in it, only what is tracked is taken.
     """
 
     shown: str
     real: str
+    exclusion: _Exclusion
     prefix: str
     chain: _Chain
     repository: _Repository | None
@@ -187,33 +189,18 @@ class _Place(NamedTuple):
     ignored: bool = False
 
 
-class _Walker:
-    def __init__(self, root: Path, respect_gitignore: bool, suffixes: tuple[str, ...] = SUFFIXES) -> None:
-        self.suffixes = suffixes
-        self.root = os.path.realpath(root)
-        self.root_as_given = str(root.absolute())
-        self.respect_gitignore = respect_gitignore
-        self.names: frozenset[str] = frozenset()
+class _Exclusion:
+    """What settings exclude."""
+
+    def __init__(self, settings: Settings, problem: Callable[[str | Path, str], None]) -> None:
+        self.settings = settings
+        self.root = os.path.realpath(settings.root)
+        self.root_as_given = str(settings.root.absolute())
         self.patterns: Patterns | None = None
-        self.named: list[str] = []  # real paths of the given directories
-        self.problems: list[Problem] = []
-        self.found: dict[str, tuple[bool, str]] = {}  # real path -> (is a link, path as given)
-        self.most: int | None = None  # files after which a walk gives up; None: all are taken
-        self.gave_up = False
-
-    def result(self) -> Discovery:
-        files = sorted((Path(path) for _, path in self.found.values()), key=lambda path: path.parts)
-        return Discovery(files, sorted(self.problems, key=lambda problem: problem.path.parts))
-
-    def problem(self, path: str | Path, reason: str) -> None:
-        self.problems.append(Problem(Path(path), reason))
-
-    # ---- what is excluded --------------------------------------------------------------------------
-
-    def exclude(self, patterns: Sequence[str]) -> None:
         names = set()
         lines = []
-        for pattern in patterns:
+        exclude = DEFAULT_EXCLUDE if settings.exclude is None else settings.exclude
+        for pattern in [*exclude, *settings.extend_exclude]:
             if pattern and not any(character in _SPECIAL or character.isspace() for character in pattern):
                 names.add(pattern)
             elif pattern.strip():
@@ -225,10 +212,10 @@ class _Walker:
             try:
                 self.patterns = Patterns(lines)
             except TooManyError:
-                self.problem(self.root, "too many exclude patterns with wildcards: none of them is used")
+                problem(self.root, "too many exclude patterns with wildcards: none of them is used")
                 return
             for bad in reversed(self.patterns.bad):
-                self.problem(self.root, f"invalid exclude pattern: {bad}")
+                problem(self.root, f"invalid exclude pattern: {bad}")
 
     def _relative(self, pattern: str) -> str:
         """A path that somebody typed as a pattern relative to the root."""
@@ -248,7 +235,7 @@ class _Walker:
 
     def excludes_path(self, real: str, path: Path, is_directory: bool) -> bool:
         """Whether a path, or a directory above it and below the root, is excluded."""
-        below = self._below_root(real)
+        below = self.below_root(real)
         if below.startswith(OUTSIDE):
             return self.excludes(OUTSIDE, path.name, is_directory)
         prefix = ""
@@ -259,7 +246,7 @@ class _Walker:
             prefix += part + "/"
         return False
 
-    def _below_root(self, real: str) -> str:
+    def below_root(self, real: str) -> str:
         """Path relative to the root, with slashes, "" for the root itself.
 
         Outside it is OUTSIDE: a pattern without a slash matches there too, one with a slash does not.
@@ -269,9 +256,63 @@ class _Walker:
         head = _slash(self.root)
         return real[len(head) :].replace(os.sep, "/") if real.startswith(head) else OUTSIDE
 
+    def prefix(self, real: str) -> str:
+        """What patterns see of the path of a directory, before what is in it."""
+        below = self.below_root(real)
+        return f"{below.rstrip('/')}/" if below else ""
+
+
+class _Walker:
+    def __init__(self, settings_in: SettingsIn, suffixes: tuple[str, ...] = SUFFIXES) -> None:
+        self.settings_in = settings_in
+        self.suffixes = suffixes
+        self.exclusions: list[_Exclusion] = []
+        self.named: list[str] = []  # real paths of the given directories
+        self.problems: list[Problem] = []
+        self.found: dict[str, tuple[bool, str]] = {}  # real path -> (is a link, path as given)
+        self.most: int | None = None  # files after which a walk gives up; None: all are taken
+        self.gave_up = False
+
+    def result(self) -> Discovery:
+        files = sorted((Path(path) for _, path in self.found.values()), key=lambda path: path.parts)
+        return Discovery(files, sorted(self.problems, key=lambda problem: problem.path.parts))
+
+    def problem(self, path: str | Path, reason: str) -> None:
+        self.problems.append(Problem(Path(path), reason, None, Trouble.UNREADABLE))
+
+    # ---- what is excluded --------------------------------------------------------------------------
+
+    def exclusion_in(self, directory: str) -> _Exclusion:
+        """What is excluded in a directory, given by its real path."""
+        settings = self.settings_in(Path(directory))
+        for known in self.exclusions:
+            if known.settings is settings:
+                return known
+        self.exclusions.append(_Exclusion(settings, self.problem))
+        return self.exclusions[-1]
+
+    def leaves_out(self, real: str, path: Path, is_directory: bool) -> bool:
+        """Whether what is named is left out all the same: a walk from the top would not get to it.
+
+        Asked are the settings that hold for it, and those around the directory that has these, up to the
+        root of the repository.
+        """
+        directory = real if is_directory else os.path.dirname(real)  # noqa: PTH120
+        exclusion = self.exclusion_in(directory)
+        while True:
+            if exclusion.settings.force_exclude and exclusion.excludes_path(real, path, is_directory):
+                return True
+            root = exclusion.root
+            if not real.startswith(_slash(root)) or ".git" in entries(Path(root)):
+                return False
+            around = self.exclusion_in(os.path.dirname(root))  # noqa: PTH120
+            if not root.startswith(_slash(around.root)) or root == around.root:
+                return False
+            real, path, is_directory, exclusion = root, Path(root), True, around
+
     # ---- what is found -----------------------------------------------------------------------------
 
-    def take(self, path: Path, force_exclude: bool) -> None:
+    def take(self, path: Path) -> None:
         try:
             real = os.path.realpath(path, strict=True)
             is_directory = Path(real).is_dir()
@@ -279,10 +320,9 @@ class _Walker:
             reason = explain_os_error(error) if isinstance(error, OSError) else "not a path"
             self.problem(path, reason)
             return
-        if force_exclude:
-            place = str(Path(os.path.realpath(path.parent)) / path.name) if path.is_symlink() else real
-            if self.excludes_path(place, path, is_directory):
-                return
+        place = str(Path(os.path.realpath(path.parent)) / path.name) if path.is_symlink() else real
+        if self.leaves_out(place, path, is_directory):
+            return
         if is_directory:
             self.walk(str(path), real)
         else:
@@ -295,12 +335,12 @@ class _Walker:
     def walk(self, start: str, real: str) -> None:
         """Take everything below a directory, which `start` names and whose real path is `real`."""
         start = "" if start == os.curdir else _slash(start)
-        below = self._below_root(real)
-        prefix = f"{below.rstrip('/')}/" if below else ""
+        exclusion = self.exclusion_in(real)
         project = project_of(Path(real))
-        place = _Place(start, _slash(real), prefix, (), None, "")
-        stack = [self.in_repository(place, project) if self.respect_gitignore else place]
-        inner = {str(project), self.root, *self.named} - {os.sep}
+        place = _Place(start, _slash(real), exclusion, exclusion.prefix(real), (), None, "")
+        respect_gitignore = exclusion.settings.respect_gitignore
+        stack = [self.in_repository(place, project) if respect_gitignore else place]
+        inner = {str(project), exclusion.root, *self.named} - {os.sep}
         seen = 0
         while stack:
             if self.most is not None and (len(self.found) > self.most or seen > ENTRIES_A_FILE * self.most):
@@ -309,14 +349,18 @@ class _Walker:
             place = stack.pop()
             try:
                 with os.scandir(place.real) as listing:
-                    entries = list(listing)
+                    listed = list(listing)
             except OSError as error:
                 reason = f"cannot read the directory: {explain_os_error(error)}"
                 self.problem(place.shown or os.curdir, reason)
                 continue
-            seen += len(entries)
-            if self.respect_gitignore and not place.ignored:
-                names = {entry.name for entry in entries}
+            seen += len(listed)
+            names = {entry.name for entry in listed}
+            if not CONFIG_NAMES.isdisjoint(names):
+                exclusion = self.exclusion_in(place.real.rstrip(os.sep) or os.sep)
+                prefix = exclusion.prefix(place.real.rstrip(os.sep) or os.sep)
+                place = place._replace(exclusion=exclusion, prefix=prefix)
+            if respect_gitignore and not place.ignored:
                 chain, repository, inside = place.chain, place.repository, place.inside
                 if ".git" in names:
                     repository, inside = _Repository(Path(place.real), self), ""
@@ -324,7 +368,7 @@ class _Walker:
                 if ".gitignore" in names:
                     chain = self.read_patterns(Path(place.real, ".gitignore"), project) + chain
                 place = place._replace(chain=chain, repository=repository, inside=inside)
-            for entry in entries:
+            for entry in listed:
                 try:
                     is_directory = entry.is_dir(follow_symlinks=False)
                     if not is_directory and not entry.name.endswith(self.suffixes):
@@ -345,7 +389,7 @@ class _Walker:
 
     def ignores(self, place: _Place, name: str, is_directory: bool) -> bool | None:
         """None: an entry is left out; True: only what is tracked in it is not; False: it is taken."""
-        if self.excludes(place.prefix, name, is_directory):
+        if place.exclusion.excludes(place.prefix, name, is_directory):
             return None
         if not (place.ignored or _ignored(place.chain, name, is_directory)):
             return False
@@ -423,6 +467,7 @@ def _entered(place: _Place, name: str, ignored: bool) -> _Place:
     return _Place(
         f"{place.shown}{name}{os.sep}",
         f"{place.real}{name}{os.sep}",
+        place.exclusion,
         f"{place.prefix}{name}/",
         _below(place.chain, name),
         place.repository,

@@ -9,7 +9,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from torchmigrate.files.paths import entries, exists, is_file, shared_directories, work_tree_of
 from torchmigrate.files.reading import SOURCE, UnreadableError, read
@@ -25,7 +24,7 @@ from torchmigrate.project.checkpoints import (
     may_save,
 )
 from torchmigrate.project.contents import Contents
-from torchmigrate.project.discover import discover_real
+from torchmigrate.project.discover import SettingsIn, discover_real
 from torchmigrate.project.mentions import Mentions, Name
 from torchmigrate.project.own_packages import own_packages
 from torchmigrate.project.screening import (
@@ -46,9 +45,6 @@ from torchmigrate.semantics.model import Const, Flag, Foreign, Local, Mark, Sema
 from torchmigrate.semantics.public_names import public_name
 from torchmigrate.semantics.walk.resolver import module_values
 from torchmigrate.source.text import Source, SourceError
-
-if TYPE_CHECKING:
-    from torchmigrate.config.settings import Settings
 
 NOTEBOOK = ".ipynb"
 # Of a project that is searched; in a bigger one nothing is known, and every name stays.
@@ -77,16 +73,16 @@ class ProjectIndex:
     on those that were given, nor on how many processes there are.
 
     Args:
-        settings: of the run, with what is excluded; None: there are no other files.
+        settings_in: says what is excluded in a directory; None: there are no other files.
     """
 
-    def __init__(self, settings: Settings | None) -> None:
-        self.settings = settings
+    def __init__(self, settings_in: SettingsIn | None) -> None:
+        self.settings_in = settings_in
         self._projects: dict[Path, _Project] = {}
         self._reals: dict[Path, Path] = {}
 
     def __getstate__(self) -> dict[str, object]:
-        return {"settings": self.settings, "_projects": {}, "_reals": {}}
+        return {"settings_in": self.settings_in, "_projects": {}, "_reals": {}}
 
     def needed_elsewhere(self, path: Path, name: str, *, starred: bool = True) -> bool:
         """Whether another file of the project takes a name of the module at `path`.
@@ -142,12 +138,13 @@ class ProjectIndex:
         return {local: value for local, value in found.items() if value}
 
     def _project(self, path: Path) -> _Project:
-        if self.settings is None:
+        if self.settings_in is None:
             root = Path(os.devnull)
         else:
-            root = project_root(self._real(path).parent, self._real(self.settings.root))
+            directory = self._real(path).parent
+            root = project_root(directory, self._real(self.settings_in(directory).root))
         if root not in self._projects:
-            self._projects[root] = _Project(root, self.settings)
+            self._projects[root] = _Project(root, self.settings_in)
         return self._projects[root]
 
     def _real(self, path: Path) -> Path:
@@ -182,9 +179,9 @@ def project_root(directory: Path, root: Path) -> Path:
 class _Project:
     """The files below one directory."""
 
-    def __init__(self, root: Path, settings: Settings | None) -> None:
+    def __init__(self, root: Path, settings_in: SettingsIn | None) -> None:
         self.root = root
-        self.settings = settings
+        self.settings_in = settings_in
         self._mentions: dict[Path, Mentions | None] = {}
         self._mentioning: dict[str, list[Path]] = {}
         self._replacing: dict[str, list[Path]] = {}
@@ -233,14 +230,13 @@ class _Project:
     @functools.cached_property
     def _listed(self) -> list[Path] | None:
         """The paths of the files; None: there is too much to look at."""
-        settings = self.settings
-        if settings is None:
+        if self.settings_in is None:
             return []
         suffixes = (".py", ".pyi", NOTEBOOK)
         if self.root in shared_directories():  # only what is beside each other belongs together
             beside = [self.root / name for name in entries(self.root) if name.endswith(suffixes)]
             return sorted(path for path in beside if is_file(path))
-        return discover_real(self.root, settings, suffixes, MOST_FILES)
+        return discover_real(self.root, self.settings_in, suffixes, MOST_FILES)
 
     @property
     def too_big(self) -> bool:

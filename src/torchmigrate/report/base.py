@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from torchmigrate.findings import Applicability, Finding, Severity
+from torchmigrate.findings import Applicability, Finding, Obstacle, Problem, Severity, Trouble
 from torchmigrate.report.style import printable
 from torchmigrate.source.text import Source
+from torchmigrate.versions.releases import Version, parse_version, torch_release
 
 _MOST_PLACES = 8  # that are listed where a person reads them
 
@@ -62,6 +63,13 @@ class Reporter(Protocol):
         """The part of the output for one file with at least one finding."""
         ...
 
+    def problem(self, problem: Problem, shown: str) -> str:
+        """The part about what could not be done; empty where only stderr says it.
+
+        shown: the path as messages name it.
+        """
+        ...
+
     def whole(self, pieces: Sequence[str]) -> str:
         """The output, from the pieces in order of path; empty or ending with a newline."""
         ...
@@ -76,11 +84,32 @@ class RuleCount:
         self.fixable = 0
 
 
-class Tally:
-    """What a run found and fixed, over all files. least: the least applicability that it would apply."""
+class Versions(NamedTuple):
+    """For which releases of torch a file was checked.
 
-    def __init__(self, least: Applicability = Applicability.SAFE) -> None:
-        self.least = least
+    minimum None: not known. origin: the file or option that says it.
+    """
+
+    target: str
+    minimum: str | None = None
+    origin: str | None = None
+
+
+class Tally:
+    """What a run found and fixed, over all files.
+
+    versions: how many files were checked for which releases. held: by the first torch that has the new code,
+    how many fixes are not safe for the minimum alone. needs: the first torch on which all files run that were
+    fixed, as far as is known; beyond: it is newer than the minimum of one of them. troubles: the problems by
+    their kind.
+    """
+
+    def __init__(self) -> None:
+        self.versions: Counter[Versions] = Counter()
+        self.held: Counter[Version] = Counter()
+        self.needs: Version | None = None
+        self.beyond = False
+        self.troubles: Counter[Trouble] = Counter()
         self.by_severity: Counter[Severity] = Counter()
         self.rules: dict[str, RuleCount] = {}
         self.fixable = 0
@@ -95,16 +124,39 @@ class Tally:
     def fixes(self) -> int:
         return sum(sum(codes.values()) for codes in self.fixed.values())
 
-    def add(self, findings: Sequence[Finding]) -> None:
+    def add(self, findings: Sequence[Finding], least: Applicability = Applicability.SAFE) -> None:
+        """Count what is left in a file. least: the least applicability that the run would apply there."""
         for finding in findings:
             self.by_severity[finding.severity] += 1
             count = self.rules.setdefault(finding.code, RuleCount(finding.name))
             count.found += 1
-            if fixable(finding, self.least):
+            if fixable(finding, least):
                 self.fixable += 1
                 count.fixable += 1
             elif fixable(finding, Applicability.UNSAFE):
                 self.unsafe += 1
+                if (release := _safe_from(finding)) is not None:
+                    self.held[release] += 1
+
+    def add_needs(self, needs: Version | None, minimum: Version | None) -> None:
+        """Count what a file that was fixed needs now."""
+        if needs is not None:
+            self.needs = max(needs, self.needs or needs)
+            self.beyond = self.beyond or (minimum is not None and needs > minimum)
+
+
+def _safe_from(finding: Finding) -> Version | None:
+    """The minimum with which an unsafe fix is safe; None: it is not with any."""
+    if finding.fix is None:
+        return None
+    releases = []
+    for reason in finding.fix.held_by:
+        if reason.kind is not Obstacle.MINIMUM or reason.needs is None:
+            return None
+        library, _, version = reason.needs.rpartition(" ")
+        releases.append(torch_release(library, parse_version(version)))
+    known = [release for release in releases if release is not None]
+    return max(known) if known and len(known) == len(releases) else None
 
 
 def fixable(finding: Finding, least: Applicability) -> bool:

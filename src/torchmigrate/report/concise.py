@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from torchmigrate.findings import Finding
+from torchmigrate.findings import Finding, Problem
 from torchmigrate.report.base import FileFindings
 from torchmigrate.report.reasons import message_of
 from torchmigrate.report.style import Style, printable
@@ -22,6 +22,9 @@ class ConciseReporter:
     def _line(self, file: FileFindings, finding: Finding) -> str:
         also = file.also(finding)
         return header(file, finding, self.style) + (f" ({also})" if also else "")
+
+    def problem(self, problem: Problem, shown: str) -> str:
+        return ""  # stderr says it
 
     def whole(self, pieces: Sequence[str]) -> str:
         return "".join(pieces)

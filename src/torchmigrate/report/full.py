@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from torchmigrate.findings import Applicability, Finding
+from torchmigrate.findings import Applicability, Finding, Problem
 from torchmigrate.report.base import FileFindings
 from torchmigrate.report.concise import header
 from torchmigrate.report.reasons import help_of, reason_of
@@ -29,6 +29,9 @@ class FullReporter:
     def piece(self, file: FileFindings) -> str:
         rows: dict[int, str] = {}
         return "".join("\n".join(self._lines(file, finding, rows)) + "\n\n" for finding in file.findings)
+
+    def problem(self, problem: Problem, shown: str) -> str:
+        return ""  # stderr says it
 
     def whole(self, pieces: Sequence[str]) -> str:
         return "".join(pieces)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
-from torchmigrate.findings import Severity
+from torchmigrate.files.paths import work_tree_of
+from torchmigrate.findings import Problem, Severity
 from torchmigrate.report.base import FileFindings
 from torchmigrate.report.full import advice
 from torchmigrate.report.reasons import message_of
+from torchmigrate.report.style import printable
 
 _COMMAND = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
 
@@ -17,11 +21,12 @@ class GithubReporter:
 
     def piece(self, file: FileFindings) -> str:
         lines = []
+        place = _in_repository(file.path, file.shown)
         for finding in file.findings:
             row, column = file.source.position(finding.start)
             end_row, end_column = file.source.position(finding.end)
-            places = {
-                "file": file.shown,
+            places: dict[str, object] = {
+                "file": place,
                 "line": row,
                 "col": column,
                 "endLine": end_row,
@@ -34,12 +39,39 @@ class GithubReporter:
             also = file.also(finding)
             for kind, text in (*([("note", also)] if also else []), *advice(finding)):
                 message += f"\n  {kind}: {text}"
-            fields = ",".join(f"{key}={_property(str(value))}" for key, value in places.items())
-            lines.append(f"::{_COMMAND[finding.severity]} {fields}::{_data(message)}\n")
+            lines.append(_line(_COMMAND[finding.severity], places, message))
         return "".join(lines)
+
+    def problem(self, problem: Problem, shown: str) -> str:
+        row = problem.line or 1
+        places = {
+            "file": _in_repository(problem.path, shown),
+            "line": row,
+            "title": f"torchmigrate ({problem.kind.value})",
+        }
+        message = f"{shown}:{row}: {problem.kind.value} {printable(problem.reason)}"
+        return _line(_COMMAND[Severity.ERROR], places, message)
 
     def whole(self, pieces: Sequence[str]) -> str:
         return "".join(pieces)
+
+
+def _in_repository(path: Path, shown: str) -> str:
+    """The path that GitHub finds a file by: relative to the root of its repository, wherever this runs.
+
+    Without a repository it is relative to what the workflow checked out; else it is as messages show it.
+    """
+    absolute = Path(os.path.abspath(path))  # noqa: PTH100 (Path.absolute keeps `..`)
+    workspace = os.environ.get("GITHUB_WORKSPACE")
+    for root in (work_tree_of(absolute.parent), Path(workspace) if workspace else None):
+        if root is not None and absolute.is_relative_to(root):
+            return printable(absolute.relative_to(root).as_posix())
+    return shown
+
+
+def _line(command: str, places: Mapping[str, object], message: str) -> str:
+    fields = ",".join(f"{key}={_property(str(value))}" for key, value in places.items())
+    return f"::{command} {fields}::{_data(message)}\n"
 
 
 def _data(text: str) -> str:

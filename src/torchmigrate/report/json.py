@@ -7,9 +7,10 @@ import os
 import textwrap
 from collections.abc import Sequence
 
-from torchmigrate.findings import Finding, Fix, Reason
+from torchmigrate.findings import Finding, Fix, Problem, Reason, Severity
 from torchmigrate.report.base import FileFindings
 from torchmigrate.report.reasons import help_of, message_of, reason_of
+from torchmigrate.report.style import printable
 from torchmigrate.source.text import Source
 
 
@@ -20,6 +21,9 @@ class JsonReporter:
         # ASCII only, so that any terminal, locale and file name gives valid JSON.
         items = (json.dumps(as_object(file, finding), indent=2) for finding in file.findings)
         return ",\n".join(textwrap.indent(item, "  ") for item in items)
+
+    def problem(self, problem: Problem, shown: str) -> str:
+        return textwrap.indent(json.dumps(problem_as_object(problem), indent=2), "  ")
 
     def whole(self, pieces: Sequence[str]) -> str:
         if not pieces:
@@ -48,6 +52,27 @@ def as_object(file: FileFindings, finding: Finding) -> dict[str, object]:
         "blocked_by": [_reason(reason) for reason in finding.blocked_by],
         "fix": None if fix is None else _fix(file, fix),
         "unsafe_fix": None if fix is None or fix.unsafe is None else _fix(file, fix.unsafe),
+    }
+
+
+def problem_as_object(problem: Problem) -> dict[str, object]:
+    """What could not be done, in the same form as a finding; without a line, it is at the first."""
+    place = {"row": problem.line or 1, "column": 1}
+    return {
+        "code": problem.kind.value,
+        "name": problem.kind.value,
+        "message": printable(problem.reason),
+        "severity": Severity.ERROR.label,
+        "filename": os.path.abspath(problem.path),  # noqa: PTH100 (Path.absolute keeps `..`)
+        "location": place,
+        "end_location": place,
+        "places": [],
+        "url": None,
+        "symbol": None,
+        "help": None,
+        "blocked_by": [],
+        "fix": None,
+        "unsafe_fix": None,
     }
 
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from itertools import accumulate
+
 from torchmigrate.findings import Severity
 from torchmigrate.report.base import RuleCount, Tally
 from torchmigrate.report.style import Style
+from torchmigrate.versions.releases import RELEASES, parse_version, show_version
 
 
 def summary(tally: Tally) -> str:
@@ -55,15 +59,98 @@ def fixed_list(tally: Tally, names: dict[str, str]) -> str:
     return "\n".join(lines)
 
 
+MOST_MINIMUMS = 4  # that are named one by one
+
+
+def versions_line(tally: Tally) -> str:
+    """For which releases files were checked: "Target torch 2.15, minimum torch 1.8 (requirements.txt)."."""
+    targets: Counter[str] = Counter()
+    minimums: Counter[str | None] = Counter()
+    origins: dict[str | None, dict[str, None]] = {}
+    for (target, minimum, origin), count in tally.versions.items():
+        targets[target] += count
+        minimums[minimum] += count
+        origins.setdefault(minimum, {})[origin or ""] = None
+    if not targets:
+        return ""
+    if len(targets) == 1:
+        text = f"Target torch {next(iter(targets))}, minimum "
+    else:
+        named = {f"torch {key}": targets[key] for key in sorted(targets, key=parse_version)}
+        text = f"Target {_listed(named)}; minimum "
+    unknown = minimums.pop(None, 0)
+    if not minimums:
+        return f"{text}unknown: fixes are safe for the target only; what older releases lack is not reported."
+    known = sorted(minimums, key=lambda version: parse_version(version or ""))
+    if len(known) > 1:
+        named = {f"torch {key}": minimums[key] for key in known}
+        if len(known) > MOST_MINIMUMS:
+            named = {f"torch {known[0]} to {known[-1]}": sum(minimums.values())}
+        text += _listed(named)
+    else:
+        first, *others = origins[known[0]]
+        where = f"{first} and {len(others)} more" if others else first
+        if unknown:
+            where += f"; {plural(minimums[known[0]], 'file')}"
+        text += f"torch {known[0]} ({where})"
+    if unknown:
+        text += f", unknown ({plural(unknown, 'file')}, with fixes that are safe for the target only)"
+    return text + "."
+
+
+def _listed(counts: dict[str, int]) -> str:
+    return ", ".join(f"{name} ({plural(count, 'file')})" for name, count in counts.items())
+
+
+def held_line(tally: Tally) -> str:
+    """How many fixes a newer minimum would make safe; empty where that is none.
+
+    Where a few of them need a much newer one than most, both are said.
+    """
+    releases = sorted(tally.held)
+    if not releases:
+        return ""
+    up_to = dict(zip(releases, accumulate(tally.held[release] for release in releases), strict=True))
+    every = up_to[releases[-1]]
+    first = next(release for release in releases if 2 * up_to[release] >= every)
+    text = f"{plural(up_to[first], 'more fix', 'es')} would be safe with `--minimum {show_version(first)}`"
+    if first != releases[-1]:
+        text += f", {every} with `--minimum {show_version(releases[-1])}`"
+    return text + "."
+
+
+def needs_line(tally: Tally, *, written: bool) -> str:
+    """From which torch on the fixed files run; empty where that is any. written: they were fixed."""
+    if tally.needs is None or tally.needs <= RELEASES[0]:
+        return ""
+    would = "" if written else "would "
+    text = f"The fixed {_files(tally, would)} torch {show_version(tally.needs)} or newer"
+    return text + (", which is newer than the minimum." if tally.beyond else ".")
+
+
+def _files(tally: Tally, would: str) -> str:
+    one = len(tally.fixed) == 1
+    return f"{'file' if one else 'files'} {would}need{'s' if one and not would else ''}"
+
+
 def _mark(count: RuleCount) -> str:
     if count.fixable == count.found:
         return "[*]"
     return "[-]" if count.fixable else "[ ]"
 
 
+def _rows(tally: Tally) -> list[tuple[str, RuleCount]]:
+    """Codes with their counts, most frequent first; what could not be done has codes as well."""
+    counts = dict(tally.rules)
+    for kind, number in tally.troubles.items():
+        counts[kind.value] = RuleCount(kind.value)
+        counts[kind.value].found = number
+    return sorted(counts.items(), key=lambda item: (-item[1].found, item[0]))
+
+
 def statistics(tally: Tally, style: Style) -> str:
     """One line per rule, most frequent first: count, code, `[*]` (all fixable), `[-]` (some), `[ ]`, name."""
-    rows = sorted(tally.rules.items(), key=lambda item: (-item[1].found, item[0]))
+    rows = _rows(tally)
     width = max((len(str(count.found)) for _, count in rows), default=0)
     return "".join(
         f"{style.bold(f'{count.found:{width}}')}\t{style.bad(code)}\t{style.gutter(_mark(count))}\t{count.name}\n"
@@ -75,7 +162,7 @@ def statistics_json(tally: Tally) -> str:
     """The same for programs."""
     import json
 
-    rows = sorted(tally.rules.items(), key=lambda item: (-item[1].found, item[0]))
+    rows = _rows(tally)
     table = [
         {"code": code, "name": count.name, "count": count.found, "fixable": count.fixable}
         for code, count in rows

@@ -1,22 +1,25 @@
-"""The engines of a run: one for all files for which the projects around them require the same."""
+"""The engines of a run: one for all files with the same configuration for which the same is required."""
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from torchmigrate.config.settings import Settings
 from torchmigrate.engine.engine import Engine
-from torchmigrate.findings import FileResult, Problem
+from torchmigrate.findings import FileResult, Problem, Trouble
 from torchmigrate.report.base import shown_path
 from torchmigrate.report.console import Console
 from torchmigrate.report.summary import plural
+from torchmigrate.run.configurations import Configurations, Scope
+from torchmigrate.run.needs import NeedsNewer, newest_of, newest_required
+from torchmigrate.source.kinds import kind_of
 from torchmigrate.source.text import Source
 
 if TYPE_CHECKING:
-    from torchmigrate.catalogue.index import Catalogue
+    from torchmigrate.config.settings import Settings
     from torchmigrate.versions.detect import Required
     from torchmigrate.versions.releases import Version
 
@@ -25,54 +28,72 @@ class Engines:
     """Checks and fixes files; can be sent to another process.
 
     Args:
-        catalogue: all rules.
-        settings: of the run.
-        own: the settings of files for which they are others, because of what their project requires.
+        configurations: of the run.
+        scopes: what holds for each file, from `scopes_of`; the same object where the same holds.
     """
 
-    def __init__(
-        self, catalogue: Catalogue, settings: Settings, own: Mapping[Path, Settings] | None = None
-    ) -> None:
-        self.own = own or {}
-        self.first = Engine(catalogue, settings, in_project=True)
-        self._others: dict[tuple[str | None, frozenset[str]], Engine] = {}
-
-    def settings_of(self, path: Path) -> Settings:
-        """What holds for a file."""
-        return self.own.get(path, self.first.settings)
+    def __init__(self, configurations: Configurations, scopes: Mapping[Path, Scope]) -> None:
+        self.configurations = configurations
+        self.scopes = scopes
+        # What states the minimum makes no difference to an engine.
+        different = {id(scope.settings): scope for scope in scopes.values()}
+        self._different = list(different.values())
+        numbers = {key: number for number, key in enumerate(different)}
+        self._numbers = {path: numbers[id(scope.settings)] for path, scope in scopes.items()}
+        self._engines: dict[int, Engine] = {}
+        self._needing: dict[int, NeedsNewer] = {}
 
     def of(self, path: Path) -> Engine:
-        """The engine for a file; all share what they know of the rules and of other files."""
-        settings = self.own.get(path)
-        if settings is None:
-            return self.first
-        key = settings.minimum, settings.packages
-        if key not in self._others:
-            self._others[key] = self.first.sibling(settings)
-        return self._others[key]
+        """The engine for a file; all share what they know of other files."""
+        return self._engine(self._numbers[path])
+
+    def _engine(self, number: int) -> Engine:
+        if number not in self._engines:
+            settings, catalogue, *_ = self._different[number]
+            if number:
+                self._engines[number] = self._engine(0).sibling(settings, catalogue)
+            else:
+                around = self.configurations.settings_around
+                self._engines[0] = Engine(catalogue, settings, settings_in=around)
+        return self._engines[number]
+
+    def needing(self, path: Path) -> NeedsNewer:
+        """What looks for what a file needs."""
+        number = self._numbers[path]
+        if number not in self._needing:
+            self._needing[number] = NeedsNewer(self._engine(number))
+        return self._needing[number]
 
     def load(self) -> None:
         """Read the rules now, so that the processes that are forked share them."""
-        for engine in {id(engine): engine for engine in map(self.of, self.own)}.values():
-            engine.load()
-        self.first.load()
+        for number in range(len(self._different)):
+            self._engine(number).load()
 
     def check(self, path: Path) -> FileResult:
-        """`Engine.check`."""
-        return self.of(path).check(path)
+        """`Engine.check`, and what the file needs if it was fixed."""
+        return self._with_needs(self.of(path).check(path))
 
     def check_source(self, source: Source, path: Path) -> FileResult:
-        """`Engine.check_source`."""
-        return self.of(path).check_source(source, path)
+        """The same with `Engine.check_source`."""
+        return self._with_needs(self.of(path).check_source(source, path))
+
+    def _with_needs(self, result: FileResult) -> FileResult:
+        if result.new_text is not None:
+            source = kind_of(result.path).from_text(result.new_text, result.path)
+            needs = newest_of(self.needing(result.path).findings(source, result.path))
+            result.needs = max(filter(None, [needs, newest_required(result.requires)]), default=None)
+        return result
 
 
-def settings_of_files(
-    files: Sequence[Path], settings: Settings, console: Console
-) -> tuple[dict[Path, Settings], list[Problem]]:
-    """The settings of those files whose project requires something, by what it requires for each file alone.
+def scopes_of(
+    files: Sequence[Path], configurations: Configurations, console: Console
+) -> tuple[dict[Path, Scope], list[Problem]]:
+    """What holds for each of some files, by its own configuration and what its project requires.
 
-    They do not depend on the other files, on how a file is named, or on where the program runs. Says in a
+    That does not depend on the other files, on how a file is named, or on where the program runs. Says in a
     line for each minimum where it comes from. What was not read are problems.
+
+    Raises ConfigError where a configuration cannot be used.
     """
     from torchmigrate.versions.detect import Requirements, silent
     from torchmigrate.versions.releases import parse_version
@@ -81,31 +102,52 @@ def settings_of_files(
 
     def trouble(path: Path, reason: str, refused: bool) -> None:
         if refused:
-            problems.append(Problem(path, reason))
+            problems.append(Problem(path, reason, None, Trouble.UNREADABLE))
         else:
             console.note(f"warning: {shown_path(path, Path.cwd())}: {reason}: no minimum is read from it")
 
-    if not settings.detect:
-        return {}, problems
-    wanted = settings.minimum is None
-    requirements = Requirements(console.detail, trouble) if wanted else Requirements(silent, silent)
-    required = {path: requirements.of(path) for path in files}
-    target = parse_version(settings.target)
-    made = {each: _with(settings, each, target) for each in set(required.values())}
-    if wanted:
-        counts = Counter(each._replace(packages=frozenset()) for each in required.values())
-        for each, count in sorted(counts.items(), key=lambda item: str(item[0].path or "")):
-            console.detail(_told(each, count, target))
-    return {path: made[each] for path, each in required.items() if made[each] is not settings}, problems
+    wanted = Requirements(console.detail, trouble)
+    given = Requirements(silent, silent)  # for those packages alone that a rule may ask for
+    made: dict[tuple[int, Required], Scope] = {}
+    settings: dict[tuple[int, str | None, frozenset[str]], Settings] = {}
+    found: dict[Path, Scope] = {}
+    counts: Counter[tuple[Required, Version]] = Counter()
+    for path in files:
+        scope = configurations.of(directory_of(path))
+        if scope.settings.detect:
+            required = (wanted if scope.settings.minimum is None else given).of(path)
+            target = parse_version(scope.settings.target)
+            if scope.settings.minimum is None:
+                counts[required._replace(packages=frozenset()), target] += 1
+            key = id(scope), required
+            if key not in made:
+                made[key] = _with(scope, required, target)
+                # Equal settings are one object, so that they get one engine.
+                same = id(scope), made[key].settings.minimum, required.packages
+                made[key] = made[key]._replace(settings=settings.setdefault(same, made[key].settings))
+            scope = made[key]
+        found[path] = scope
+    for (required, target), count in sorted(counts.items(), key=lambda item: str(item[0][0].path or "")):
+        console.detail(_told(required, count, target))
+    return found, problems
 
 
-def _with(settings: Settings, required: Required, target: Version) -> Settings:
-    """The settings with what is required; a minimum that is newer than the target does not count."""
+def directory_of(path: Path) -> Path:
+    """The directory in which a file really is, whose configuration and requirements hold for it."""
+    return Path(os.path.realpath(path)).parent if os.path.islink(path) else path.parent  # noqa: PTH114
+
+
+def _with(scope: Scope, required: Required, target: Version) -> Scope:
+    """The scope with what is required; a minimum that is newer than the target does not count."""
     from torchmigrate.versions.releases import show_version
 
+    settings = scope.settings
     if settings.minimum is None and required.minimum is not None and required.minimum <= target:
         settings = settings._replace(minimum=show_version(required.minimum))
-    return settings._replace(packages=required.packages) if required.packages else settings
+        scope = scope._replace(source=required.path)
+    if required.packages:
+        settings = settings._replace(packages=required.packages)
+    return scope if settings is scope.settings else scope._replace(settings=settings)
 
 
 def _told(required: Required, count: int, target: Version) -> str:

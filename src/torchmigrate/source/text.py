@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Protocol
 
 from torchmigrate.files.reading import SOURCE, UnreadableError, read
+from torchmigrate.findings import Trouble
 
 # PEP 263: in the first line, or in the second if the first has nothing but white space or a comment.
 _COOKIE = rb"(?:[ \t\f]*(?:#[^\r\n]*)?(?:\r\n|\r|\n))??[ \t\f]*#[^\r\n]*?coding[:=][ \t]*([-_.a-zA-Z0-9]+)"
@@ -26,13 +27,14 @@ _COOKIE = rb"(?:[ \t\f]*(?:#[^\r\n]*)?(?:\r\n|\r|\n))??[ \t\f]*#[^\r\n]*?coding[
 class SourceError(Exception):
     """A file that cannot be read, understood or written, with the reason in one line for a person."""
 
-    def __init__(self, reason: str, line: int | None = None) -> None:
+    def __init__(self, reason: str, line: int | None = None, kind: Trouble = Trouble.OTHER) -> None:
         super().__init__(reason)
         self.reason = reason
         self.line = line
+        self.kind = kind
 
-    def __reduce__(self) -> tuple[type[SourceError], tuple[str, int | None]]:
-        return (SourceError, (self.reason, self.line))
+    def __reduce__(self) -> tuple[type[SourceError], tuple[str, int | None, Trouble]]:
+        return (SourceError, (self.reason, self.line, self.kind))
 
 
 class Positioned(Protocol):
@@ -98,7 +100,8 @@ class Source:
         if b"\0" in body:
             if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
                 raise SourceError("UTF-16 text, which Python does not read: save it as UTF-8")
-            raise SourceError("contains NUL bytes: not Python source", _line_of(body, body.index(b"\0")))
+            line = _line_of(body, body.index(b"\0"))
+            raise SourceError("contains NUL bytes: not Python source", line, Trouble.SYNTAX)
         encoding = _cookie(body) or "utf-8"
         if bom and encoding != "utf-8":
             raise SourceError(f"UTF-8 byte order mark, but the encoding is declared as {encoding}", 1)
@@ -281,11 +284,11 @@ class Source:
             from torchmigrate.source.syntax import explain
 
             line = error.lineno if error.lineno and error.lineno > 0 else None
-            raise SourceError(explain(error, self), line) from None
+            raise SourceError(explain(error, self), line, Trouble.SYNTAX) from None
         except (RecursionError, MemoryError):
             raise SourceError("nested too deeply for Python's own parser") from None
         except ValueError as error:
-            raise SourceError(f"cannot be parsed: {_one_line(error)}") from None
+            raise SourceError(f"cannot be parsed: {_one_line(error)}", None, Trouble.SYNTAX) from None
 
     def _parse_masked(self) -> ast.Module | None:
         """The tree of a file that only `.cuda(async=True)` keeps from parsing; positions are the same."""

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torchmigrate.files.formats import FormatError, check_yaml, read_toml
-from torchmigrate.files.paths import entries, is_dir, project_of, shared_directories, work_tree_of
+from torchmigrate.files.paths import entries, is_dir, is_file, project_of, shared_directories, work_tree_of
 from torchmigrate.files.reading import UnreadableError, is_below, read
 
 if TYPE_CHECKING:
@@ -41,10 +41,20 @@ _NAMES = (
     "conda",
     "environment",
     "cog",
+    "pixi.toml",
+    "Pipfile",
 )
 _YAML = (".yml", ".yaml")
 MOST_OTHERS = 50  # files at the top that may be an environment
 MOST_INCLUDED = 100  # files that a requirements file may include
+MOST_STEPS = 200_000  # in working out the strings of a setup.py
+# What is for documentation, checks and examples is no requirement of the library.
+_OTHER_DIRECTORIES = frozenset(["docs", "doc", "documentation", ".github", ".circleci", ".ci", "ci"])
+_OTHER_PURPOSE = (
+    r"(?i)(?:^|[-_.])(?:docs?|documentation|doctests?|sphinx|rtd|readthedocs|ci|lint(?:ing|ers?)?|typing|mypy|style"
+    r"|fmt|format(?:ting)?|benchmarks?|examples?|tutorials?|notebooks?)(?:[-_.]|$)"
+)
+_DEVELOPMENT = r"(?i)(?:^|[-_.])(?:dev|develop|development|tests?|testing|build)(?:[-_.]|$)"
 
 
 # Packages besides torch that matter: rules may be silent where the project declares one of them.
@@ -88,9 +98,10 @@ class Requirements:
     A torch that was never built for the oldest Python of the project is not supported, whatever the bound:
     the nearest of pyproject.toml, setup.cfg and setup.py that names a Python counts.
 
-    In one directory the first of pyproject.toml, setup.cfg, setup.py, requirements files, conda environments
-    and cog.yaml that states a lower bound counts. Nothing is executed, and nothing is read that is not in
-    the project (`project_of`).
+    In one directory the first of pyproject.toml, setup.cfg, setup.py, requirements files, pixi.toml, Pipfile,
+    conda environments and cog.yaml that states a lower bound counts; requirements for development and tests
+    come last, those for documentation and checks not at all. Nothing is executed, and nothing is read that is
+    not in the project (`project_of`).
 
     Args:
         note: is told, in a line, what was not understood.
@@ -110,7 +121,7 @@ class Requirements:
             path = Path(os.path.realpath(path))
         directory = path.parent
         if directory not in self._found:
-            places = _directories(Path(os.path.realpath(directory)))
+            places = _of_the_library(_directories(Path(os.path.realpath(directory))))
             required = _required([self._stated_in(place) for place in reversed(places)])
             self._found[directory] = self._for_python(required, places)
         return self._found[directory]
@@ -143,6 +154,16 @@ def _directories(directory: Path) -> list[Path]:
     if top is not None:
         return above[: above.index(top) + 1]
     return [directory, *itertools.takewhile(lambda place: place not in shared_directories(), above[1:])]
+
+
+def _of_the_library(places: Sequence[Path]) -> list[Path]:
+    """Directories and those around them, without documentation and what runs tests, and what is in these."""
+    found: list[Path] = []
+    for place in reversed(places):
+        if found and place.name in _OTHER_DIRECTORIES:
+            break
+        found.insert(0, place)
+    return found
 
 
 def _required(places: Sequence[_Stated]) -> Required:
@@ -226,7 +247,11 @@ def _candidates(directory: Path) -> Iterator[tuple[Reader, list[Path]]]:
     for name in ("requirements", "dependencies"):
         if name in names and is_dir(directory / name):
             requirements += sorted((directory / name).glob("*.txt"))
+            requirements += sorted((directory / name).glob("*/base.txt"))  # of parts of it
+    requirements = [path for path in requirements if not re.search(_OTHER_PURPOSE, path.stem)]
     main = [path for path in requirements if path.name == "requirements.txt" and path.parent == directory]
+    others = [path for path in requirements if path not in main]
+    development = [path for path in others if re.search(_DEVELOPMENT, path.stem)]
     conda = [
         directory / name
         for name in names
@@ -236,14 +261,18 @@ def _candidates(directory: Path) -> Iterator[tuple[Reader, list[Path]]]:
         if name in names:
             yield reader, [directory / name]
     yield _requirements, main
-    yield _requirements, [path for path in requirements if path not in main]
+    yield _requirements, [path for path in others if path not in development]
+    for name, reader in (("pixi.toml", _pixi_toml), ("Pipfile", _pipfile)):
+        if name in names:
+            yield reader, [directory / name]
     yield _environment, conda
-    if others := [
+    if environments := [
         directory / name for name in names if name.endswith(_YAML) and directory / name not in conda
     ]:
-        yield _other_environment, others[:MOST_OTHERS]
+        yield _other_environment, environments[:MOST_OTHERS]
     if "cog.yaml" in names:
         yield _cog, [directory / "cog.yaml"]
+    yield _requirements, development
 
 
 def _bounds(reader: Reader, file: _File, *words: bytes) -> Sequence[Bound]:
@@ -253,8 +282,8 @@ def _bounds(reader: Reader, file: _File, *words: bytes) -> Sequence[Bound]:
     try:
         data = file.read()
         text = data.replace(b"\0", b"").lower()  # UTF-16 has them
-        if b"-r" not in text and not any(word in text for word in words):
-            return ()
+        if not any(word in text for word in (*words, b"-r", b".txt", b".in")):
+            return ()  # nor does it name a file that may
         return [bound for bound in reader(file, data) if bound is not None]
     except UnreadableError as error:
         file.trouble(file.path, error.reason, True)
@@ -302,21 +331,67 @@ def _pyproject(file: _File, data: bytes) -> Iterable[Bound | None]:
     poetry = _table(content, "tool", "poetry")
     own = [*_each(of_requirement, _items(project.get("dependencies")), file)]
     own += _poetry(_table(poetry, "dependencies"), file)
-    extras = [
-        *_table(project, "optional-dependencies").values(),
-        *_table(content, "dependency-groups").values(),
-    ]
-    others = [item for group in extras for item in _items(group)]
-    groups = [_table(poetry, "group", name, "dependencies") for name in _table(poetry, "group")]
-    file.declares(others)
-    for table in (_table(poetry, "dependencies"), *groups):
+    dynamic = _table(content, "tool", "setuptools", "dynamic", "dependencies").get("file")
+    named = _table(content, "tool", "hatch", "metadata", "hooks", "requirements_txt").get("files")
+    for name in (*_items(dynamic), *([dynamic] if isinstance(dynamic, str) else []), *_items(named)):
+        own += _of_file(file, name)
+    own += _pixi(_table(content, "tool", "pixi"), file)
+    groups = {
+        **_table(content, "dependency-groups"),
+        **_table(content, "tool", "pdm", "dev-dependencies"),
+        "uv": _table(content, "tool", "uv").get("dev-dependencies"),
+        **_table(project, "optional-dependencies"),
+    }
+    file.declares([item for group in groups.values() for item in _items(group)])
+    others = [item for name, group in groups.items() if not _is_beside(name) for item in _items(group)]
+    of_poetry = {name: _table(poetry, "group", name, "dependencies") for name in _table(poetry, "group")}
+    for table in (_table(poetry, "dependencies"), *of_poetry.values()):
         file.declares(table)
     if any(bound is not None for bound in own):
         return own  # what an extra or a group asks for is no bound of the project
     found = [*_each(of_requirement, others, file)]
-    for table in (_table(poetry, "dev-dependencies"), *groups):
-        found += _poetry(table, file)
+    found += _poetry(_table(poetry, "dev-dependencies"), file)
+    for name, table in of_poetry.items():
+        if not _is_beside(name):
+            found += _poetry(table, file)
     return found
+
+
+def _is_beside(name: str) -> bool:
+    """Whether an extra or a group of this name is not for the library itself."""
+    return re.search(_OTHER_PURPOSE, name) is not None
+
+
+def _of_file(file: _File, name: object) -> list[Bound | None]:
+    """The bounds of a requirements file that another file names."""
+    if not isinstance(name, str):
+        return []
+    other = file._replace(path=file.path.parent / name)
+    try:
+        return [*_requirements(other, other.read())]
+    except UnreadableError as error:
+        file.tell(f"{name}: {error.reason}")
+        return []
+
+
+def _pixi_toml(file: _File, data: bytes) -> Iterable[Bound | None]:
+    return _pixi(read_toml(data), file)
+
+
+def _pixi(content: dict[str, Any], file: _File) -> list[Bound | None]:
+    """What an environment of pixi has: packages of conda, and of PyPI."""
+    from torchmigrate.versions.bounds import of_conda
+
+    found: list[Bound | None] = []
+    for name, value in _table(content, "dependencies").items():
+        version = value.get("version") if isinstance(value, dict) else value
+        if isinstance(version, str):
+            found += _each(of_conda, [f"{name} {version}"], file)
+    return [*found, *_poetry(_table(content, "pypi-dependencies"), file)]
+
+
+def _pipfile(file: _File, data: bytes) -> Iterable[Bound | None]:
+    return _poetry(_table(read_toml(data), "packages"), file)
 
 
 def _poetry(table: dict[str, Any], file: _File) -> Iterator[Bound | None]:
@@ -376,17 +451,22 @@ def _setup_cfg(file: _File, data: bytes) -> Iterable[Bound | None]:
 class _Setup(NamedTuple):
     """A setup.py.
 
-    values: what names are bound to. keywords: those of the calls of `setup`.
+    values: what names are bound to. keywords: those of the calls of `setup`. texts: works out its strings.
     """
 
     tree: ast.Module
     values: dict[str, list[ast.expr]]
     keywords: list[ast.keyword]
+    texts: _Texts
 
     def strings(self, keyword: str) -> list[str]:
         """The strings that an argument of `setup` holds."""
         found = (item.value for item in self.keywords if item.arg == keyword)
-        return [text for value in found for text in _strings(value, self.values)]
+        return [text for value in found for text in _strings(value, self.values, self.texts)]
+
+    def text(self, node: ast.expr) -> str | None:
+        """A string that is put together of others; None: not known."""
+        return self.texts.text(node)
 
 
 def _read_setup(data: bytes) -> _Setup:
@@ -402,6 +482,10 @@ def _read_setup(data: bytes) -> _Setup:
         raise UnreadableError("nested too deeply: not read") from None
     values: dict[str, list[ast.expr]] = {}
     for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            held = node.func.value
+            if node.func.attr in ("append", "extend", "update") and isinstance(held, ast.Name) and node.args:
+                values.setdefault(held.id, []).append(node.args[0])
         if isinstance(node, ast.Assign):
             targets, value = node.targets, node.value
         elif isinstance(node, ast.AnnAssign | ast.AugAssign) and node.value is not None:
@@ -411,35 +495,134 @@ def _read_setup(data: bytes) -> _Setup:
         for target in targets:
             if isinstance(target, ast.Name):
                 values.setdefault(target.id, []).append(value)
+            elif isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
+                values.setdefault(target.value.id, []).append(value)  # extras["a"] = [...]
     calls = [
         node for node in ast.walk(tree) if isinstance(node, ast.Call) and _last_name(node.func) == "setup"
     ]
-    return _Setup(tree, values, [keyword for call in calls for keyword in call.keywords])
+    return _Setup(tree, values, [keyword for call in calls for keyword in call.keywords], _Texts(values))
 
 
 def _setup_py(file: _File, data: bytes) -> Iterable[Bound | None]:
-    """Reads the call of `setup` and the names that are bound to literal lists; else what lists there are."""
-    from torchmigrate.versions.bounds import of_requirement
+    """Reads the call of `setup`, the names that are bound to literal lists, and files that it names.
+
+    Else what lists there are, and what it says of a torch that is too old.
+    """
+    from torchmigrate.versions.bounds import of_requirement, of_specifier
 
     setup = _read_setup(data)
     own, extras = setup.strings("install_requires"), setup.strings("extras_require")
     file.declares(extras)
-    for texts in (own, extras):
-        bounds = [*_each(of_requirement, texts, file)]
-        if any(bound is not None for bound in bounds):
-            return bounds
+    bounds = [*_each(of_requirement, own, file)]
+    if any(bound is not None for bound in bounds):
+        return bounds
+    names = (
+        _named_files(setup, file.path.parent)
+        if any(keyword.arg in ("install_requires", None) for keyword in setup.keywords)
+        else []
+    )
+    for name in names:
+        bounds += _of_file(file, name)
+    bounds = bounds if any(bound is not None for bound in bounds) else [*_each(of_requirement, extras, file)]
+    if any(bound is not None for bound in bounds):
+        return bounds
     # Lists of which functions make what `setup` gets: `_deps = [...]`.
     lists = (node for node in ast.walk(setup.tree) if isinstance(node, ast.List | ast.Tuple | ast.Set))
     rest = [item for node in lists for item in node.elts if isinstance(item, ast.Constant)]
     quiet = file._replace(note=silent)  # not all of them are requirements
-    return _each(of_requirement, [item.value for item in rest], quiet)
+    bounds = [*_each(of_requirement, [item.value for item in rest], quiet)]
+    if any(bound is not None for bound in bounds):
+        return bounds
+    refused = (node for node in ast.walk(setup.tree) if isinstance(node, ast.Assert | ast.Raise))
+    texts = [setup.text(part) for node in refused for part in ast.walk(node) if isinstance(part, ast.expr)]
+    found = [re.search(_TOO_OLD, text) for text in texts if text is not None]
+    return [of_specifier(f">={match[1]}") for match in found if match is not None]
+
+
+_TOO_OLD = r"(?i)\brequires? (?:at least )?(?:py)?torch *(?:>=|version) *v?(\d+(?:\.\d+)+)"
+
+
+def _named_files(setup: _Setup, directory: Path) -> list[str]:
+    """The requirements files beside a setup.py that it names, apart from those for other purposes."""
+    texts = (setup.text(node) for node in ast.walk(setup.tree) if isinstance(node, ast.expr))
+    names = [
+        text for text in dict.fromkeys(texts) if text and len(text) < 200 and text.endswith((".txt", ".in"))
+    ]
+    return [
+        name
+        for name in names[:MOST_INCLUDED]
+        if "\n" not in name
+        and not re.search(f"{_OTHER_PURPOSE}|{_DEVELOPMENT[4:]}", Path(name).stem)
+        and is_file(directory / name)
+    ]
 
 
 def _last_name(node: ast.expr) -> str:
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
-def _strings(node: ast.expr, values: dict[str, list[ast.expr]]) -> Iterator[str]:
+class _Texts:
+    """Works out strings that are put together of others, in a bounded number of steps.
+
+    values: what names are bound to; of a name that is bound several times, the last one counts.
+    """
+
+    def __init__(self, values: Mapping[str, list[ast.expr]]) -> None:
+        self.values = values
+        self.left = MOST_STEPS
+
+    def text(self, node: ast.expr, depth: int = 0) -> str | None:
+        """None: not known, or too long."""
+        self.left -= 1
+        if self.left < 0 or depth > _DEEPEST:
+            return None
+        if isinstance(node, ast.Constant):
+            return node.value if isinstance(node.value, str) else None
+        found: str | None = None
+        if isinstance(node, ast.Name) and node.id in self.values:
+            found = self.text(self.values[node.id][-1], depth + 1)
+        elif isinstance(node, ast.JoinedStr):
+            parts = [part.value if isinstance(part, ast.FormattedValue) else part for part in node.values]
+            # What is not known is no part of what is looked for.
+            found = "".join(self.text(part, depth + 1) or "?" for part in parts)
+        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Div | ast.Mod):
+            found = self._operation(node, depth)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            found = self._call(node, node.func, depth)
+        elif isinstance(node, ast.Call) and _last_name(node.func) in ("Path", "str") and node.args:
+            found = self.text(node.args[-1], depth + 1)
+        return found if found is not None and len(found) <= LONGEST else None
+
+    def _operation(self, node: ast.BinOp, depth: int) -> str | None:
+        left, right = self.text(node.left, depth + 1), self.text(node.right, depth + 1)
+        if isinstance(node.op, ast.Div):  # a path below one that is not known
+            return right if left is None or right is None else f"{left}/{right}"
+        if left is None or right is None:
+            return None
+        return left + right if isinstance(node.op, ast.Add) else left.replace("%s", right, 1)
+
+    def _call(self, node: ast.Call, function: ast.Attribute, depth: int) -> str | None:
+        """`">=".join([a, b])`, `"torch>={}".format(a)` and `os.path.join(here, a, b)`."""
+        between = self.text(function.value, depth + 1)
+        arguments: Sequence[ast.expr] = node.args
+        if function.attr == "join" and between is not None and len(arguments) == 1:
+            items = arguments[0].elts if isinstance(arguments[0], ast.List | ast.Tuple) else []
+            texts = [self.text(item, depth + 1) for item in items]
+            known = [text for text in texts if text is not None]
+            return between.join(known) if known and len(known) == len(texts) else None
+        if function.attr == "join":
+            parts = [self.text(item, depth + 1) for item in arguments]
+            return "/".join(part for part in parts if part) or None
+        if function.attr == "format" and between is not None and len(arguments) == 1:
+            value = self.text(arguments[0], depth + 1)
+            return None if value is None else re.sub(r"\{0?\}", lambda _: value, between)
+        return None
+
+
+_DEEPEST = 20
+
+
+def _strings(node: ast.expr, values: dict[str, list[ast.expr]], texts: _Texts) -> Iterator[str]:
     """The strings of a literal list, sum of lists or dict of lists; names are looked up once each."""
     seen = set()
     waiting = [node]
@@ -451,10 +634,24 @@ def _strings(node: ast.expr, values: dict[str, list[ast.expr]]) -> Iterator[str]
             waiting += node.elts
         elif isinstance(node, ast.Dict):
             waiting += node.values
+        elif isinstance(node, ast.BinOp) and (text := texts.text(node)) is not None:
+            yield from text.splitlines()
         elif isinstance(node, ast.BinOp):
             waiting += node.left, node.right
         elif isinstance(node, ast.Starred | ast.Subscript):
             waiting.append(node.value)
+        elif isinstance(node, ast.IfExp):
+            waiting += node.body, node.orelse
+        elif isinstance(node, ast.JoinedStr):
+            yield texts.text(node) or ""
+        elif isinstance(node, ast.Call):
+            text = texts.text(node)
+            if text is not None:
+                yield text
+            elif isinstance(node.func, ast.Attribute) and node.func.attr in ("split", "splitlines", "strip"):
+                waiting.append(node.func.value)
+            elif _last_name(node.func) in ("list", "sorted", "tuple", "set", "dict"):
+                waiting += [*node.args, *(keyword.value for keyword in node.keywords)]
         elif isinstance(node, ast.Name) and node.id not in seen:
             seen.add(node.id)
             waiting += values.get(node.id, ())

@@ -1,0 +1,173 @@
+"""Which configuration a file has: the nearest one, whatever else is checked."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from torchmigrate.config.selection import Selectable
+from torchmigrate.config.settings import (
+    CONFIG_NAMES,
+    ConfigError,
+    Layer,
+    Settings,
+    combine,
+    config_in,
+    read_layers,
+)
+from torchmigrate.files.paths import entries, work_tree_of
+
+if TYPE_CHECKING:
+    from torchmigrate.catalogue.index import Catalogue
+
+Note = Callable[[str], None]
+
+
+def silent(_: str) -> None:
+    """Tell nobody."""
+
+
+class Scope(NamedTuple):
+    """What holds for files that have the same configuration, and require the same.
+
+    source: the file in which the project states the minimum of `settings`, where nobody else gave one.
+    """
+
+    settings: Settings
+    catalogue: Catalogue
+    known: Sequence[Selectable]
+    source: Path | None = None
+
+
+class Configurations:
+    """The configurations of a run, each of which is read once; can be sent to another process.
+
+    As in ruff, the nearest configuration at or above a file holds for it alone: two of them are not put
+    together, unless one says `extend`.
+
+    Args:
+        command_line: comes after every configuration.
+        config: the one file that holds for all.
+        isolated: no configuration is read.
+        detect: what projects require counts.
+        fix: fixes are made.
+        start: what patterns are relative to for files without a configuration that are in no repository.
+        note: is told what was read.
+    """
+
+    def __init__(
+        self,
+        command_line: Layer,
+        *,
+        config: Path | None = None,
+        isolated: bool = False,
+        detect: bool = True,
+        fix: bool = False,
+        start: Path,
+        note: Note | None = None,
+    ) -> None:
+        self.command_line = command_line
+        self.config = config
+        self.isolated = isolated
+        self.detect = detect and not isolated
+        self.fix = fix
+        self.start = start
+        self.note = note or silent
+        self._scopes: dict[Path, Scope] = {}  # by the configuration
+        self._bare: dict[Path, Scope] = {}  # without a configuration, by the root of the patterns
+        self._given: dict[Path, Scope] = {}  # by the directory, as it is named
+        self._found: dict[Path, Scope] = {}  # by the real directory
+        self._none_above: set[Path] = set()  # real directories that no configuration is in or above
+        self._own: tuple[Catalogue, Sequence[Selectable]] | None = None
+
+    def __getstate__(self) -> dict[str, object]:
+        return {**self.__dict__, "note": silent}
+
+    def of(self, directory: Path) -> Scope:
+        """What holds in a directory, which need not exist.
+
+        Raises ConfigError where its configuration cannot be used.
+        """
+        scope = self._given.get(directory)
+        if scope is None:
+            scope = self._given[directory] = self._nearest(Path(os.path.realpath(directory)))
+        return scope
+
+    def settings_in(self, directory: Path) -> Settings:
+        """The settings of `of`."""
+        return self.of(directory).settings
+
+    def settings_around(self, directory: Path) -> Settings:
+        """The same for a directory that is only looked at: what cannot be used there does not count."""
+        try:
+            return self.settings_in(directory)
+        except ConfigError:
+            return self.settings_around(directory.parent) if directory.parent != directory else Settings()
+
+    def _nearest(self, directory: Path) -> Scope:
+        if self.config is not None:
+            return self._read(self.config)
+        on_the_way = []
+        for place in (directory, *directory.parents):
+            scope = self._found.get(place)
+            if scope is None and place in self._none_above:
+                break
+            on_the_way.append(place)
+            if scope is None and not self.isolated and not CONFIG_NAMES.isdisjoint(entries(place)):
+                config = config_in(place)
+                scope = None if config is None else self._read(config)
+            if scope is not None:
+                self._found.update(dict.fromkeys(on_the_way, scope))
+                return scope
+        self._none_above.update(on_the_way)
+        return self._without(directory)
+
+    def _read(self, config: Path) -> Scope:
+        """What a configuration comes to with the command line."""
+        if config not in self._scopes:
+            layers = read_layers(config, named=self.config is not None)
+            self._scopes[config] = self._scope(layers, config.absolute().parent, str(config))
+        return self._scopes[config]
+
+    def _without(self, directory: Path) -> Scope:
+        """What holds without one; patterns are relative to the repository, if there is one."""
+        root = work_tree_of(directory) or self.start
+        if root not in self._bare:
+            self._bare[root] = self._scope([], root, "" if self._bare else "none")
+        return self._bare[root]
+
+    def _scope(self, layers: Sequence[Layer], root: Path, origin: str) -> Scope:
+        """Layers with the command line. origin: what to say that this is; empty: it was said before."""
+        if origin:
+            self.note(f"configuration: {origin}")
+        if self._own is None:
+            self._own = load_rules()
+        catalogue, known = self._own if not any(layer.rules for layer in layers) else load_rules(layers)
+        settings = combine([*layers, self.command_line], known, root=root, fix=self.fix)
+        settings = settings._replace(detect=self.detect)
+        of_each = self.detect and settings.minimum is None  # said when the files are known
+        minimum = "" if of_each else f"; minimum: {settings.minimum or 'unknown'}"
+        if origin:
+            self.note(f"target: torch {settings.target}{minimum}")
+            self.note(f"{len(settings.codes)} of {len(known)} rules selected")
+        return Scope(settings, catalogue, known)
+
+
+def load_rules(layers: Sequence[Layer] = ()) -> tuple[Catalogue, Sequence[Selectable]]:
+    """Our rules with those in the directories of configurations; and what there is to select."""
+    from torchmigrate.catalogue.problems import CatalogueError
+    from torchmigrate.catalogue.store import load_user_rules, merge, own_rules
+
+    known: Sequence[Selectable]
+    try:
+        known, catalogue = own_rules()
+        for layer in layers:
+            if layer.rules:
+                user_rules = load_user_rules(layer.rules, layer.project)
+                catalogue = merge(catalogue, user_rules)
+                known = [*known, *(item.rule for item in user_rules)]
+    except CatalogueError as error:
+        raise ConfigError(str(error)) from None
+    return catalogue, known

@@ -1,0 +1,155 @@
+"""The oldest torch that projects of every make ask for, as `check --verbose` says it."""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+
+import pytest
+from harness.project import Project
+
+CODE = "import torch\n\nscaler = torch.cuda.amp.GradScaler()\n"
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    made = Project(tmp_path, monkeypatch)
+    made.write(".git/HEAD", "ref: refs/heads/main\n")
+    made.write("package/train.py", CODE)
+    return made
+
+
+def minimum(project: Project, path: str = "package") -> str | None:
+    done = project.run("check", "--verbose", path, code=1)
+    found = re.search(r"^minimum: (?:torch )?([\w.]+)", done.stderr, re.MULTILINE)
+    assert found is not None, done.stderr
+    return None if found[1] == "unknown" else found[1]
+
+
+SETUP_FILE = "from setuptools import setup\n{0}\nsetup(name='a', install_requires={1})\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        # lists of Hugging Face projects
+        (
+            "setup.py",
+            "_deps = ['numpy', 'torch>=2.6']\n"
+            "deps = {b: a for a, b in (re.findall(r'^(([^!=<>]+).*)', x)[0] for x in _deps)}\n"
+            "def deps_list(*names): return [deps[name] for name in names]\n"
+            "extras = {}\nextras['torch'] = deps_list('torch')\n"
+            "setup(install_requires=[deps['numpy']], extras_require=extras)\n",
+            "2.6",
+        ),
+        ("setup.py", SETUP_FILE.format("deps = {'torch': 'torch>=2.1'}", "[deps['torch']]"), "2.1"),
+        # strings that are put together
+        ("setup.py", SETUP_FILE.format("OLDEST = '2.0'", "[f'torch>={OLDEST}', 'numpy']"), "2.0"),
+        ("setup.py", SETUP_FILE.format("OLDEST = '2.0'", "['torch>=' + OLDEST]"), "2.0"),
+        ("setup.py", SETUP_FILE.format("OLDEST = '2.0'", "['torch>=%s' % OLDEST]"), "2.0"),
+        ("setup.py", SETUP_FILE.format("OLDEST = '2.0'", "['torch>={}'.format(OLDEST)]"), "2.0"),
+        (
+            "setup.py",
+            SETUP_FILE.format("r = ['numpy']\nr = ['>='.join(['torch', '2.0'])] + r", "r"),
+            "2.0",
+        ),
+        ("setup.py", SETUP_FILE.format("r = ['numpy']\nr += ['torch>=1.9']", "r"), "1.9"),
+        ("setup.py", SETUP_FILE.format("r = ['numpy']\nr.append('torch>=1.9')", "r"), "1.9"),
+        ("setup.py", SETUP_FILE.format("r = ['numpy']\nr.extend(['torch>=1.9'])", "list(r)"), "1.9"),
+        ("setup.py", SETUP_FILE.format("r = 'numpy\\ntorch>=1.9'", "r.split('\\n')"), "1.9"),
+        # what it refuses to be built with
+        (
+            "setup.py",
+            "import torch\nold = torch.__version__ < '1.8'\n"
+            "assert not old, 'Requires PyTorch >= 1.8'\nsetup(install_requires=['numpy'])\n",
+            "1.8",
+        ),
+        (
+            "setup.py",
+            "OLD = '2.5.1'\nif missing:\n    raise ImportError(f'A requires PyTorch >= {OLD}, <= 3')\nsetup()\n",
+            "2.5",
+        ),
+        # tables of tools
+        ("pyproject.toml", '[tool.pdm.dev-dependencies]\ngpu = ["torch>=1.12"]\n', "1.12"),
+        ("pyproject.toml", '[tool.uv]\ndev-dependencies = ["torch>=1.12"]\n', "1.12"),
+        ("pyproject.toml", '[tool.pixi.dependencies]\npytorch = ">=2.2,<3"\n', "2.2"),
+        ("pyproject.toml", '[tool.pixi.pypi-dependencies]\ntorch = { version = ">=2.2" }\n', "2.2"),
+        ("pyproject.toml", '[tool.hatch.envs.test]\ndependencies = ["torch==2.9"]\n', None),
+        (
+            "pyproject.toml",
+            '[tool.poetry.dependencies]\ntorch = [{version = "^1.10", python = "<3.9"}, {version = "^2.0"}]\n',
+            "1.10",
+        ),
+        ("pixi.toml", '[dependencies]\npytorch = { version = "2.3.*" }\n', "2.3"),
+        ("Pipfile", '[packages]\ntorch = ">=1.13"\n[dev-packages]\npytest = "*"\n', "1.13"),
+        # what is not for the library
+        ("pyproject.toml", '[dependency-groups]\ndocs = ["torch==1.10"]\n', None),
+        ("requirements-docs.txt", "torch==1.10\n", None),
+        ("requirements/typing.txt", "torch==2.9\n", None),
+        ("requirements/pytorch/base.txt", "torch >=2.1, <2.10\n", "2.1"),
+        ("docs/requirements.txt", "torch==1.10\n", None),
+    ],
+)
+def test_what_projects_have(project: Project, name: str, text: str, expected: str | None) -> None:
+    project.write(name, text)
+    assert minimum(project) == expected
+
+
+READ_BY = [
+    "open('requirements/run.txt').read().splitlines()",
+    "open(os.path.join(here, 'requirements', 'run.txt')).readlines()",
+    "(Path(__file__).parent / 'requirements' / 'run.txt').read_text().split('\\n')",
+    "parse_requirements('requirements/run.txt', session='x')",
+    "[line.strip() for line in open('requirements/run.txt') if line]",
+    "read('requirements/run.txt')",
+]
+
+
+@pytest.mark.parametrize("read", READ_BY)
+def test_a_setup_that_reads_a_file(project: Project, read: str) -> None:
+    project.write("setup.py", SETUP_FILE.format(f"needed = {read}", "needed"))
+    project.write("requirements/run.txt", "numpy\ntorch>=1.11\n")
+    project.write("requirements.txt", "torch==2.9\n")  # of those who work on it
+    assert minimum(project) == "1.11"
+
+
+def test_a_project_that_names_its_file(project: Project) -> None:
+    project.write("needed.txt", "torch>=1.11\n")
+    for text in (
+        '[tool.setuptools.dynamic]\ndependencies = {file = ["needed.txt"]}\n',
+        '[tool.setuptools.dynamic]\ndependencies = {file = "needed.txt"}\n',
+        '[tool.hatch.metadata.hooks.requirements_txt]\nfiles = ["needed.txt"]\n',
+    ):
+        project.write("pyproject.toml", text)
+        assert minimum(project) == "1.11"
+
+
+@pytest.mark.parametrize(("environment", "expected"), [(None, "1.13"), ("pytorch=2.1", "2.1")])
+def test_requirements_of_developers_come_last(
+    project: Project, environment: str | None, expected: str
+) -> None:
+    project.write("requirements-dev.txt", "torch==1.13.1\n")
+    if environment is not None:
+        project.write("environment.yml", f"dependencies: ['{environment}']\n")
+    assert minimum(project) == expected
+
+
+@pytest.mark.parametrize(("required", "expected"), [("numpy", None), ("torch>=2.2", "2.2")])
+def test_documentation_has_the_minimum_of_the_library(
+    project: Project, required: str, expected: str | None
+) -> None:
+    project.write("docs/requirements.txt", "torch==1.10\n")
+    project.write("docs/source/requirements.txt", "torch==1.10\n")
+    project.write("docs/source/conf.py", CODE)
+    project.write("setup.py", f"setup(install_requires=['{required}'])")
+    assert minimum(project, "docs") == expected
+
+
+def test_a_setup_that_is_meant_to_take_long(project: Project) -> None:
+    doubled = "".join(f"a{n} = a{n + 1} + a{n + 1}\n" for n in range(2000))
+    listed = "".join(f"b{n} = '>='.join([a{n}, f'{{a{n}}}'])\n" for n in range(2000))
+    project.write("setup.py", doubled + listed + "setup(install_requires=[a0, b0, 'torch'])\n")
+    started = time.monotonic()
+    assert minimum(project) is None
+    assert time.monotonic() - started < 20
