@@ -250,8 +250,18 @@ def scratch() -> Iterator[None]:
             os.chdir(before)
             torch.hub.set_dir(hub)
             torch.compile = compiler
+            _without_global_hooks()
             if torch.distributed.is_available() and torch.distributed.is_initialized():
                 torch.distributed.destroy_process_group()
+
+
+def _without_global_hooks() -> None:
+    """Remove the hooks of all modules that an example left."""
+    held = vars(torch.nn.modules.module)
+    for name in held:
+        if name.startswith("_global_") and isinstance(held[name], dict):
+            held[name].clear()
+    held["_global_is_full_backward_hook"] = None
 
 
 @contextlib.contextmanager

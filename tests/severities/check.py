@@ -25,6 +25,7 @@ from torchmigrate.catalogue.loader import LoadedRule
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.catalogue.variants import rule_for_symbol
 from torchmigrate.findings import Severity
+from torchmigrate.semantics.libraries import LIBRARY_ROOTS
 from torchmigrate.versions.range import VersionRange, severity
 from torchmigrate.versions.releases import parse_version, show_version
 
@@ -182,6 +183,10 @@ def run(code: str, inputs: dict[str, str] | None = None) -> Evidence:
         stack.callback(torch.use_deterministic_algorithms, torch.are_deterministic_algorithms_enabled())
         try:
             exec(compile(code, "<example>", "exec", dont_inherit=True), space)
+        except ModuleNotFoundError as error:
+            # What another library would do is not known; what torch lacks is gone.
+            evidence.ran = (error.name or "").partition(".")[0] in LIBRARY_ROOTS
+            evidence.gone = f"{type(error).__name__}: {error}" if evidence.ran else None
         # Whatever the old code raises is what it does today.
         except Exception as error:
             evidence.gone = f"{type(error).__name__}: {error}"
