@@ -151,13 +151,25 @@ class Problem(NamedTuple):
     line: int | None = None
 
 
+class History(NamedTuple):
+    """How the text of a file became another one.
+
+    found: the findings in the old text. rounds: the edits of each round, in the order of their places, which
+    count in the text of that round.
+    """
+
+    found: list[Finding]
+    rounds: list[list[Edit]]
+
+
 class FileResult:
     """What became of one file.
 
     fixed: code -> how many fixes were applied. new_text: set when fixes were applied, as is old_text.
+    history: set where the engine keeps it.
     """
 
-    __slots__ = ("findings", "fixed", "new_text", "old_text", "path", "problems")
+    __slots__ = ("findings", "fixed", "history", "new_text", "old_text", "path", "problems")
 
     def __init__(
         self,
@@ -173,3 +185,4 @@ class FileResult:
         self.fixed: dict[str, int] = {}
         self.old_text = old_text
         self.new_text = new_text
+        self.history: History | None = None

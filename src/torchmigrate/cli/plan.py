@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import click
@@ -16,10 +16,11 @@ from torchmigrate.files.paths import repository_of
 from torchmigrate.files.reading import explain_os_error
 from torchmigrate.files.signals import held
 from torchmigrate.findings import Problem
-from torchmigrate.plan.collect import Search, places_of
+from torchmigrate.plan.collect import Looked, Search
 from torchmigrate.plan.compute import make_plan
 from torchmigrate.plan.links import Links
 from torchmigrate.plan.model import Place, Plan
+from torchmigrate.plan.unread import not_read
 from torchmigrate.report.style import Style, printable
 from torchmigrate.report.summary import plural
 from torchmigrate.run.engines import settings_of_files
@@ -58,14 +59,16 @@ def run_plan(session: Session, paths: Sequence[Path], request: Request) -> int:
     root = repository or session.settings.root
     links = _links(request, root, here)
     settings = session.settings._replace(fix=False)
-    places, files, problems, minimum = _look(session, settings, paths, request.jobs, here, root)
+    seen = _look(session, settings, paths, request.jobs, here, root)
+    problems = seen.problems
     plan = make_plan(
         printable(request.title or (repository or start).name or "project"),
-        places,
+        seen.places,
         target=parse_version(settings.target),
-        minimum=minimum,
-        files=files,
-        unread=len({problem.path for problem in problems}),
+        minimum=seen.minimum,
+        files=len(seen.files),
+        concerned=seen.concerned,
+        unread=not_read(paths, settings, seen.files, problems, here),
     )
     text = _render(plan, request, links, session)
     if request.output is None:
@@ -82,13 +85,24 @@ def run_plan(session: Session, paths: Sequence[Path], request: Request) -> int:
     return DONE
 
 
+@dataclass(slots=True, eq=False)
+class _Seen:
+    """What was found.
+
+    files: that were looked at, whether or not that could be done. concerned: how many mention a library.
+    minimum: the oldest of all files; None if it is not known for one of them.
+    """
+
+    files: list[Path]
+    problems: list[Problem]
+    places: list[Place] = field(default_factory=list)
+    concerned: int = 0
+    minimum: Version | None = None
+
+
 def _look(
     session: Session, settings: Settings, paths: Sequence[Path], jobs: int | None, here: Path, root: Path
-) -> tuple[list[Place], int, list[Problem], Version | None]:
-    """The places in all files, how many files there are, what could not be done, and the oldest minimum.
-
-    That is not known if it is not known for one of the files.
-    """
+) -> _Seen:
     from torchmigrate.project.discover import discover_for
     from torchmigrate.run.runner import run
 
@@ -98,22 +112,21 @@ def _look(
     # Without any file, the plan is about the directory.
     files = found.files or [common_directory(paths) / "-"]
     own, problems = settings_of_files(files, settings, console)
-    problems += found.problems
-    if not found.files and not problems:
+    seen = _Seen(found.files, problems + found.problems)
+    if not found.files and not seen.problems:
         console.note("warning: no Python files found under the given paths")
-    places: list[Place] = []
-    search = Search(session.catalogue, settings, own)
+    search = Search(session.catalogue, settings, own, session.guesses, here, root)
     with console.progress() as progress:
         for result in run(found.files, search.check, jobs, progress):
-            problems += result.problems
-            try:
-                places += places_of(result, here, root)
-            except SourceError as error:  # it was there a moment ago
-                problems.append(Problem(result.path, error.reason, error.line))
+            seen.problems += result.problems
+            if isinstance(result, Looked):
+                seen.places += result.places
+                seen.concerned += result.concerned
     console.detail(f"checked {plural(len(found.files), 'file')} in {time.monotonic() - started:.2f} s")
     minimums = {own.get(path, settings).minimum for path in files}
     known = [parse_version(minimum) for minimum in minimums if minimum is not None]
-    return places, len(found.files), problems, min(known) if len(known) == len(minimums) else None
+    seen.minimum = min(known) if len(known) == len(minimums) else None
+    return seen
 
 
 def _links(request: Request, root: Path, here: Path) -> Links:

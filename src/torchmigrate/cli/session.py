@@ -54,8 +54,12 @@ class Session(NamedTuple):
         colour: str = "auto",
         quiet: bool = False,
         verbose: bool = False,
+        guessing: bool = False,
     ) -> Session:
-        """Read the configuration that is nearest to the paths, load the rules and combine all options."""
+        """Read the configuration that is nearest to the paths, load the rules and combine all options.
+
+        guessing: rules that only guess whether a place is affected are looked for like others.
+        """
         console = open_console(colour, quiet=quiet, verbose=verbose)
         start = common_directory(paths)
         try:
@@ -67,7 +71,8 @@ class Session(NamedTuple):
             console.detail(f"configuration: {layer.origin or 'none'}")
             catalogue, known = load_rules(layer)
             root = Path(layer.origin).absolute().parent if layer.origin else project_directory(start)
-            settings = combine([layer, command_line or Layer()], known, root=root, fix=fix)
+            rules = _with_guesses(known, catalogue) if guessing else known
+            settings = combine([layer, command_line or Layer()], rules, root=root, fix=fix)
         except ConfigError as error:
             raise click.ClickException(str(error)) from None
         settings = settings._replace(detect=detect and not isolated)
@@ -78,7 +83,9 @@ class Session(NamedTuple):
         return cls(console, catalogue, settings, known)
 
     @classmethod
-    def from_options(cls, paths: Sequence[Path], options: Mapping[str, Any]) -> Session:
+    def from_options(
+        cls, paths: Sequence[Path], options: Mapping[str, Any], *, guessing: bool = False
+    ) -> Session:
         """The same for a command that checks files, whose options click gives by these names."""
         return cls.open(
             paths,
@@ -89,7 +96,13 @@ class Session(NamedTuple):
             colour=options["colour"],
             quiet=options["quiet"],
             verbose=options["verbose"],
+            guessing=guessing,
         )
+
+    @property
+    def guesses(self) -> frozenset[str]:
+        """The codes of rules that only guess whether a place is affected, of those that are looked for."""
+        return guesses(self.catalogue) & self.settings.codes
 
     @property
     def rules(self) -> list[Rule]:
@@ -155,6 +168,19 @@ def load_rules(layer: Layer) -> tuple[Catalogue, Sequence[Selectable]]:
     except CatalogueError as error:
         raise ConfigError(str(error)) from None
     return catalogue, known
+
+
+def guesses(catalogue: Catalogue) -> frozenset[str]:
+    """The codes of rules about other results or defaults that are off because they guess."""
+    return frozenset(head.code for head in catalogue.heads if head.opt_in and head.changed is not None)
+
+
+def _with_guesses(known: Sequence[Selectable], catalogue: Catalogue) -> list[Selectable]:
+    """The rules as if those that guess were not off unless selected."""
+    from torchmigrate.catalogue.compiled_file import RuleName
+
+    codes = guesses(catalogue)
+    return [RuleName(rule.code, rule.name, False) if rule.code in codes else rule for rule in known]
 
 
 def project_directory(start: Path) -> Path:

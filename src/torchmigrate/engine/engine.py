@@ -16,7 +16,7 @@ from torchmigrate.engine import async_argument
 from torchmigrate.engine.suppressions import Suppressions
 from torchmigrate.failures import Failures
 from torchmigrate.files.reading import PARSED, UNRELATED, too_large
-from torchmigrate.findings import Applicability, FileResult, Finding, Fix, Problem
+from torchmigrate.findings import Applicability, Edit, FileResult, Finding, Fix, History, Problem
 from torchmigrate.semantics.libraries import mentions_library
 from torchmigrate.source.kinds import KINDS, read_source
 from torchmigrate.source.text import Source, SourceError
@@ -52,13 +52,24 @@ class Engine:
         settings: what to report, what to fix, and for which versions.
         in_project: whether other files of the project are asked what they need of a file.
         everywhere: whether what needs a newer release is said of tests and examples as well.
+        keeps_history: whether results say what was found before fixes, and what these did.
+        unfixed: codes of rules whose fixes are not made.
     """
 
     def __init__(
-        self, catalogue: Catalogue, settings: Settings, *, in_project: bool = False, everywhere: bool = False
+        self,
+        catalogue: Catalogue,
+        settings: Settings,
+        *,
+        in_project: bool = False,
+        everywhere: bool = False,
+        keeps_history: bool = False,
+        unfixed: frozenset[str] = frozenset(),
     ) -> None:
         self.settings = settings
         self.in_project = in_project
+        self.keeps_history = keeps_history
+        self.unfixed = unfixed
         self._first: Engine | None = None
         self.everywhere = everywhere
         self.versions = VersionRange(settings.target, settings.minimum)
@@ -67,7 +78,14 @@ class Engine:
 
     def sibling(self, settings: Settings) -> Engine:
         """An engine for other requirements, which shares what this one knows of the project."""
-        engine = Engine(self.whole, settings, in_project=self.in_project, everywhere=self.everywhere)
+        engine = Engine(
+            self.whole,
+            settings,
+            in_project=self.in_project,
+            everywhere=self.everywhere,
+            keeps_history=self.keeps_history,
+            unfixed=self.unfixed,
+        )
         engine._first = self
         return engine
 
@@ -153,6 +171,8 @@ class Engine:
         result = FileResult(path)
         try:
             found, file = self.analyse(source, path, result)
+            if self.keeps_history:
+                result.history = History(found, [])
             if self.settings.fix and any(map(self._applies, found)):
                 found = self._fix(source, path, found, file, result)
             elif file is not None:
@@ -224,7 +244,7 @@ class Engine:
     # ---- fixing --------------------------------------------------------------------------------------
 
     def _applies(self, finding: Finding) -> bool:
-        if finding.fix is None:
+        if finding.fix is None or finding.code in self.unfixed:
             return False
         least = Applicability.UNSAFE if self.settings.unsafe_fixes else Applicability.SAFE
         return finding.fix.applicability >= least
@@ -239,11 +259,12 @@ class Engine:
         A fix that gives code that does not parse is named and left out. So are all fixes of a file that is
         never done: rules of which each undoes the other's work.
         """
-        from torchmigrate.engine.analysis import released, without_unused_imports
+        from torchmigrate.engine.analysis import released, removals_of_imports
         from torchmigrate.rewrite import apply as editing
 
         original = source
         fixed: Counter[str] = Counter()
+        made_edits: list[list[Edit]] = []
         unused: set[str] = set()  # imports that a fix no longer needs
         left_out: set[tuple[str, int]] = set()  # code and place of findings whose fix does not parse
         fewest, rounds = sys.maxsize, 0
@@ -265,6 +286,7 @@ class Engine:
                 codes = ", ".join(sorted({fix.code for fix in fixes}))
                 result.problems.append(Problem(path, ENDLESS.format(codes)))
                 source = original
+                made_edits.clear()
                 unused.clear()
                 found, known = self._again(source, path, result, known)
                 break
@@ -285,20 +307,25 @@ class Engine:
             fixed.update(finding.code for finding in wanted if id(finding.fix) in made)
             known = known or self._context(source, path)
             unused |= released(known, done.applied)
+            made_edits.append(done.edits)
             left_out = {(code, editing.map_offset(done.edits, start)) for code, start in left_out}
             source = after
             found, known = self._again(source, path, result, known)
         if unused:
             known = known or self._context(source, path)
-            after = without_unused_imports(known, unused)
+            removals = removals_of_imports(known, unused)
+            after = source.with_text(editing.splice(source.text, removals)) if removals else source
             if after is not source and not self._breaks(after, original):
                 source = after
+                made_edits.append(removals)
                 found, known = self._again(source, path, result, known)
         if known is not None:
             known.close()
         if source.text != original.text:
             result.fixed = dict(fixed)
             result.old_text, result.new_text = original.text, source.text
+            if result.history is not None:
+                result.history.rounds.extend(made_edits)
         return found
 
     def _context(self, source: Source, path: Path) -> FileContext:

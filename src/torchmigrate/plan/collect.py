@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from pathlib import Path
 
-from torchmigrate.catalogue.codes import NEEDS_NEWER
+from torchmigrate.catalogue.codes import ASYNC_ARGUMENT, NEEDS_NEWER
 from torchmigrate.catalogue.index import Catalogue
+from torchmigrate.catalogue.model import Rule
 from torchmigrate.config.settings import Settings
+from torchmigrate.engine.api_rules.api import Point
 from torchmigrate.engine.engine import Engine
 from torchmigrate.findings import Applicability, FileResult, Finding, Obstacle
-from torchmigrate.plan.compute import since
+from torchmigrate.plan.compute import Nature, since
+from torchmigrate.plan.decisions import Decided, decisions
 from torchmigrate.plan.model import Effort, Line, Place, Since
+from torchmigrate.plan.reach import Places, Reach
+from torchmigrate.plan.trial import Back, left_of
 from torchmigrate.report.base import shown_path
 from torchmigrate.report.reasons import help_of, message_of, reason_of
 from torchmigrate.report.style import printable
 from torchmigrate.run.engines import Engines
+from torchmigrate.semantics.libraries import mentions_library
 from torchmigrate.source.kinds import read_source
 from torchmigrate.source.text import Source
 from torchmigrate.versions.range import requirement
@@ -29,30 +36,120 @@ _CUT = "…"
 # Of 1.0, the API data cannot tell what `torch` itself lacks: most of it came from compiled code.
 _OLDEST = (1, 1)
 _EFFORTS = {Applicability.SAFE: Effort.SAFE, Applicability.UNSAFE: Effort.UNSAFE}
+_MODULES = frozenset([".py"])  # suffixes of what is imported
+
+
+class Looked(FileResult):
+    """What a plan knows of one file.
+
+    places: in order. concerned: whether it mentions one of the libraries.
+    """
+
+    __slots__ = ("concerned", "places")
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.places: list[Place] = []
+        self.concerned = False
 
 
 class Search:
-    """Checks one file after the other; can be sent to another process.
+    """Looks at one file after the other; can be sent to another process.
+
+    Fixes are tried in memory, as `--fix` and `--unsafe-fixes` make them: what remains is work for a person.
 
     What the minimum lacks is looked for on its own: in a usual run a place that another rule reports is not
     reported as too new as well. A finding says which release has a module that the minimum lacks, not which
     one has all that is used of it: the file is looked at again with that release as the minimum, until
     nothing is missing. Where the minimum is not known, that begins with a very old one.
+
+    Args:
+        catalogue: all rules.
+        settings: of the run.
+        own: the settings of files for which they are others.
+        guesses: codes of rules that only guess whether a place is affected; their fixes are not tried.
+        here: the directory that paths are shown relative to.
+        root: see `Place`.
     """
 
-    def __init__(self, catalogue: Catalogue, settings: Settings, own: Mapping[Path, Settings]) -> None:
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        settings: Settings,
+        own: Mapping[Path, Settings],
+        guesses: frozenset[str],
+        here: Path,
+        root: Path,
+    ) -> None:
         self.catalogue = catalogue
         self.settings = settings
-        self.engines = Engines(catalogue, settings, own)
+        self.guesses = guesses
+        self.here = here
+        self.root = root
+        safe = settings._replace(fix=True, unsafe_fixes=False)
+        of_each = {path: each._replace(fix=True, unsafe_fixes=False) for path, each in own.items()}
+        self.engines = Engines(catalogue, safe, of_each, keeps_history=True, unfixed=guesses)
+        self._unsafe: dict[int, Engine] = {}
         self._needing: dict[Version, Engine] = {}
 
     def check(self, path: Path) -> FileResult:
-        """What is found in a file; whatever is wrong with it becomes a problem of the result."""
+        """What is found in a file (`Looked`); whatever is wrong with it becomes a problem of the result."""
+        looked = Looked(path)
         result = self.engines.check(path)
-        if self.settings.selects(NEEDS_NEWER) and not result.problems:
-            others = [finding for finding in result.findings if finding.code != NEEDS_NEWER]
-            result.findings = [*others, *self._needs(path)]
-        return result
+        looked.problems = result.problems
+        if result.history is None:
+            return looked
+        source = read_source(path)
+        looked.concerned = mentions_library(source.text)
+        found = [each for each in result.history.found if each.code != NEEDS_NEWER]
+        mended = self._tried(found, result, source)
+        if self.settings.selects(NEEDS_NEWER) and looked.concerned:
+            mended += ((finding, Effort.BY_HAND) for finding in self._needs(path))
+        looked.places = list(self._places(mended, source, path))
+        return looked
+
+    # ---- what is left --------------------------------------------------------------------------------
+
+    def _tried(
+        self, found: list[Finding], result: FileResult, source: Source
+    ) -> list[tuple[Finding, Effort]]:
+        """The findings with what it takes to mend them, by what is left when fixes were made.
+
+        What the fixes leave that was not found before is a finding as well, where the fixed code came from.
+        """
+        assert result.history is not None, "the engine keeps it"
+        back = [Back(edits) for edits in result.history.rounds]
+        left = [each for each in result.findings if each.code != NEEDS_NEWER]
+        unmended, _ = left_of(found, left, back)
+        if any(self._is_fixable(finding) for finding in left):
+            text = source if result.new_text is None else source.with_text(result.new_text)
+            more = self._unsafe_engine(result.path).check_source(text, result.path)
+            if more.history is not None:
+                back += [Back(edits) for edits in more.history.rounds]
+                left = [each for each in more.findings if each.code != NEEDS_NEWER]
+        by_hand, fresh = left_of(found, left, back)
+        tried = []
+        for index, finding in enumerate(found):
+            effort = Effort.SAFE if index not in unmended else Effort.UNSAFE
+            if index in by_hand:
+                fix = finding.fix if finding.code in self.guesses else None
+                effort = _EFFORTS.get(fix.applicability, Effort.BY_HAND) if fix else Effort.BY_HAND
+            tried.append((finding, effort))
+        return tried + [(finding, Effort.BY_HAND) for finding in fresh]
+
+    def _is_fixable(self, finding: Finding) -> bool:
+        fix = finding.fix
+        if fix is None or finding.code in self.guesses:
+            return False
+        return fix.unsafe is not None or fix.applicability >= Applicability.UNSAFE
+
+    def _unsafe_engine(self, path: Path) -> Engine:
+        safe = self.engines.of(path)
+        if id(safe) not in self._unsafe:
+            self._unsafe[id(safe)] = safe.sibling(safe.settings._replace(unsafe_fixes=True))
+        return self._unsafe[id(safe)]
+
+    # ---- what is needed ------------------------------------------------------------------------------
 
     def _needs(self, path: Path) -> list[Finding]:
         """What the code needs, at each place the newest."""
@@ -82,6 +179,49 @@ class Search:
             self._needing[minimum] = Engine(self.catalogue, settings, everywhere=True)
         return self._needing[minimum]
 
+    # ---- places --------------------------------------------------------------------------------------
+
+    def _places(
+        self, found: Iterable[tuple[Finding, Effort]], source: Source, path: Path
+    ) -> Iterator[Place]:
+        dated = [(finding, effort) for finding, effort in found if finding.timeline is not None]
+        if not dated:
+            return
+        around = Places(source.parse(), source, importable=path.suffix in _MODULES)
+        decided = [
+            Decided(
+                finding,
+                since(finding.timeline, self._nature(finding, reach)),
+                effort,
+                reach,
+            )
+            for finding, effort in dated
+            if finding.timeline is not None
+            for reach in [around.at(finding.start, finding.end)]
+        ]
+        decided = [each for each in decided if each.since.known]
+        shown, file = shown_path(path, self.here), inside(path, self.root)
+        for group in decisions(decided, around, self._rule):
+            yield _place(group, source, shown, file)
+
+    def _nature(self, finding: Finding, reach: Reach) -> Nature:
+        if finding.code == ASYNC_ARGUMENT:  # no Python of today compiles the file
+            return Nature(reach=Reach(on_import=reach.on_import or not reach.never))
+        rule = self._rule(finding.code)
+        exists = None if finding.symbol is None else self._exists(finding.symbol)
+        missing = reach.is_import if exists is None else not exists
+        return Nature(rule and rule.raises, finding.code in self.guesses, missing, reach)
+
+    def _exists(self, name: str) -> bool | None:
+        return self._target.exists(name)
+
+    @cached_property
+    def _target(self) -> Point:
+        return Point(self.settings.target)
+
+    def _rule(self, code: str) -> Rule | None:
+        return self.catalogue.find(code)
+
 
 def _newest(findings: Iterable[Finding]) -> Version | None:
     """The first release that has all that these findings are about."""
@@ -89,48 +229,44 @@ def _newest(findings: Iterable[Finding]) -> Version | None:
     return max((version for version in needs if version is not None), default=None)
 
 
-def places_of(result: FileResult, here: Path, root: Path) -> Iterator[Place]:
-    """The places in one file. here: the directory that paths are shown relative to; root: see `Place`.
-
-    Raises SourceError if the file cannot be read any more.
-    """
-    findings = [
-        (finding, when)
-        for finding in result.findings
-        if finding.timeline is not None and (when := since(finding.timeline)).known
+def _place(group: list[Decided], source: Source, path: str, file: str) -> Place:
+    """The place of one decision: at the first of its findings."""
+    first = group[0].finding
+    row, column = source.position(first.start)
+    fixes = [each.finding.fix for each in group if each.finding.fix is not None]
+    fix = fixes[0] if fixes else None
+    effort = max((each.effort for each in group), key=list(Effort).index)
+    if effort is not Effort.BY_HAND:
+        fix = next((each for each in fixes if _EFFORTS.get(each.applicability) is effort), fix)
+    reason, text = None if fix is None else reason_of(fix), help_of(first)
+    needs = [
+        torch_release(*requirement(text, "torch")) for each in fixes for text in each.requires
     ]
-    if not findings:
-        return
-    source = read_source(result.path)
-    shown = shown_path(result.path, here)
-    file = inside(result.path, root)
-    for finding, when in findings:
-        yield _place(finding, when, source, shown, file)
-
-
-def _place(finding: Finding, when: Since, source: Source, path: str, file: str) -> Place:
-    row, column = source.position(finding.start)
-    fix = finding.fix
-    reason, text = None if fix is None else reason_of(fix), help_of(finding)
-    needs = [] if fix is None else [torch_release(*requirement(text, "torch")) for text in fix.requires]
+    starts = [start for each in group for start, _ in each.finding.places]
+    starts += [each.finding.start for each in group[1:]]
+    rows = {source.position(start)[0] for start in starts} - {row}
+    when = group[0].since
+    for each in group[1:]:
+        when = when.joined(each.since)
     return Place(
         path=path,
         file=file,
         row=row,
         column=column,
-        code=finding.code,
-        name=finding.name,
-        message=printable(message_of(finding)),
+        code=first.code,
+        name=first.name,
+        message=printable(message_of(first)),
         since=when,
-        effort=Effort.BY_HAND if fix is None else _EFFORTS.get(fix.applicability, Effort.BY_HAND),
+        effort=effort,
         fix=None if fix is None else printable(fix.title),
         fix_needs=max((version for version in needs if version is not None), default=None),
         held_by_minimum=fix is not None and [each.kind for each in fix.held_by] == [Obstacle.MINIMUM],
         reason=None if reason is None else printable(reason),
         help=None if text is None else printable(text),
-        url=finding.url,
-        symbol=finding.symbol,
-        excerpt=tuple(excerpt(source, finding.start, finding.end)),
+        url=first.url,
+        symbol=first.symbol,
+        excerpt=tuple(excerpt(source, first.start, first.end)),
+        rows=tuple(sorted(rows)),
     )
 
 

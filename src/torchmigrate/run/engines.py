@@ -28,13 +28,22 @@ class Engines:
         catalogue: all rules.
         settings: of the run.
         own: the settings of files for which they are others, because of what their project requires.
+        keeps_history, unfixed: as in `Engine`.
     """
 
     def __init__(
-        self, catalogue: Catalogue, settings: Settings, own: Mapping[Path, Settings] | None = None
+        self,
+        catalogue: Catalogue,
+        settings: Settings,
+        own: Mapping[Path, Settings] | None = None,
+        *,
+        keeps_history: bool = False,
+        unfixed: frozenset[str] = frozenset(),
     ) -> None:
         self.own = own or {}
-        self.first = Engine(catalogue, settings, in_project=True)
+        self.first = Engine(
+            catalogue, settings, in_project=True, keeps_history=keeps_history, unfixed=unfixed
+        )
         self._others: dict[tuple[str | None, frozenset[str]], Engine] = {}
 
     def settings_of(self, path: Path) -> Settings:
