@@ -8,7 +8,10 @@ dataclass takes a millisecond to be made, a named tuple a quarter of that, or ha
 
 import enum
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from torchmigrate.rewrite.context import FileContext
 
 
 class Severity(enum.IntEnum):
@@ -155,11 +158,13 @@ class History(NamedTuple):
     """How the text of a file became another one.
 
     found: the findings in the old text. rounds: the edits of each round, in the order of their places, which
-    count in the text of that round.
+    count in the text of that round. file: what is known of the text, which the caller closes, where no fix
+    has made another one of it.
     """
 
     found: list[Finding]
     rounds: list[list[Edit]]
+    file: "FileContext | None" = None
 
 
 class FileResult:

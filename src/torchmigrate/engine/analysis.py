@@ -70,14 +70,19 @@ class Analyser:
         """The rules whose codemods look for themselves, and may find something in a text."""
         return {rule.code for rule in self.rewritten if rule.prefilter and passes(rule.prefilter)(text)}
 
-    def context(self, source: Source, path: Path, suppressions: Suppressions) -> FileContext:
-        """What is known of a text; nothing is worked out before it is asked for."""
+    def context(
+        self, source: Source, path: Path, suppressions: Suppressions, like: FileContext | None = None
+    ) -> FileContext:
+        """What is known of a text; nothing is worked out before it is asked for. like: as in `FileContext`."""
 
         def hides(code: str, name: str, offset: int) -> bool:
             return suppressions.hides(code, name, source.position(offset)[0])
 
         return FileContext(
-            source, path, self.versions, self.settings, self.project, exists=self.exists, hides=hides
+            *(source, path, self.versions, self.settings, self.project),
+            exists=self.exists,
+            hides=hides,
+            like=like,
         )
 
     def findings(self, file: FileContext) -> list[Finding]:

@@ -146,36 +146,44 @@ class Engine:
 
     def check(self, path: Path) -> FileResult:
         """Check (and fix in memory) one file; whatever is wrong with it becomes a problem of the result."""
-        if path.suffix == ".ipynb":
-            return FileResult(path, problems=[Problem(path, NOTEBOOK)])
         try:
-            source = read_source(path)
+            source = self.read(path)
         except SourceError as error:
             return FileResult(path, problems=[Problem(path, error.reason, error.line)])
         return self.check_source(source, path)
 
-    def check_source(self, source: Source, path: Path) -> FileResult:
-        """Check (and fix in memory) a source; the result's `new_text` is set when fixes were applied."""
+    def read(self, path: Path) -> Source:
+        """The text of a file. Raises SourceError if it cannot be read, or is of a kind that is not checked."""
+        if path.suffix == ".ipynb":
+            raise SourceError(NOTEBOOK)
+        return read_source(path)
+
+    def check_source(self, source: Source, path: Path, like: FileContext | None = None) -> FileResult:
+        """Check (and fix in memory) a source; the result's `new_text` is set when fixes were applied.
+
+        like: what is known of the same source, if it is.
+        """
         try:
-            return self._check_source(source, path)
+            return self._check_source(source, path, like)
         except RecursionError:
             pass
         from torchmigrate.source.depth import with_room
 
         try:
-            return with_room(lambda: self._check_source(source, path))
+            return with_room(lambda: self._check_source(source, path, like))
         except RecursionError:
             return FileResult(path, problems=[Problem(path, TOO_DEEP)])
 
-    def _check_source(self, source: Source, path: Path) -> FileResult:
+    def _check_source(self, source: Source, path: Path, like: FileContext | None) -> FileResult:
         result = FileResult(path)
         try:
-            found, file = self.analyse(source, path, result)
+            found, file = self.analyse(source, path, result, like)
+            fixes = self.settings.fix and any(map(self._applies, found))
             if self.keeps_history:
-                result.history = History(found, [])
-            if self.settings.fix and any(map(self._applies, found)):
+                result.history = History(found, [], None if fixes else file)
+            if fixes:
                 found = self._fix(source, path, found, file, result)
-            elif file is not None:
+            elif file is not None and not self.keeps_history:
                 file.close()
         except SourceError as error:
             result.problems.append(Problem(path, _reason(error, path), error.line))
@@ -186,7 +194,7 @@ class Engine:
     # ---- one round -----------------------------------------------------------------------------------
 
     def analyse(
-        self, source: Source, path: Path, result: FileResult
+        self, source: Source, path: Path, result: FileResult, like: FileContext | None = None
     ) -> tuple[list[Finding], FileContext | None]:
         """The findings of one source, suppressed ones left out, in order of place.
 
@@ -204,7 +212,7 @@ class Engine:
             if len(source.text) > PARSED:
                 raise SourceError(too_large(PARSED, "not checked").reason)
             if self.screen(source.text):
-                file = self.analyser.context(source, path, suppressions)
+                file = self.analyser.context(source, path, suppressions, like)
                 found = self.analyser.findings(file)
                 named = {problem.reason for problem in result.problems}
                 result.problems += [item for item in file.failures.problems if item.reason not in named]

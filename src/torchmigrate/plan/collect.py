@@ -13,7 +13,7 @@ from torchmigrate.catalogue.model import Rule
 from torchmigrate.config.settings import Settings
 from torchmigrate.engine.api_rules.api import Point
 from torchmigrate.engine.engine import Engine
-from torchmigrate.findings import Applicability, FileResult, Finding, Obstacle
+from torchmigrate.findings import Applicability, FileResult, Finding, Obstacle, Problem
 from torchmigrate.plan.compute import Nature, since
 from torchmigrate.plan.decisions import Decided, decisions
 from torchmigrate.plan.model import Effort, Line, Place, Since
@@ -24,8 +24,8 @@ from torchmigrate.report.reasons import help_of, message_of, reason_of
 from torchmigrate.report.style import printable
 from torchmigrate.run.engines import Engines
 from torchmigrate.semantics.libraries import mentions_library
-from torchmigrate.source.kinds import read_source
-from torchmigrate.source.text import Source
+from torchmigrate.rewrite.context import FileContext
+from torchmigrate.source.text import Source, SourceError
 from torchmigrate.versions.range import requirement
 from torchmigrate.versions.releases import Version, parse_version, show_version, torch_release
 
@@ -95,17 +95,25 @@ class Search:
     def check(self, path: Path) -> FileResult:
         """What is found in a file (`Looked`); whatever is wrong with it becomes a problem of the result."""
         looked = Looked(path)
-        result = self.engines.check(path)
+        engine = self.engines.of(path)
+        try:
+            source = engine.read(path)
+        except SourceError as error:
+            looked.problems.append(Problem(path, error.reason, error.line))
+            return looked
+        looked.concerned = mentions_library(source.text)
+        result = engine.check_source(source, path)
         looked.problems = result.problems
         if result.history is None:
             return looked
-        source = read_source(path)
-        looked.concerned = mentions_library(source.text)
         found = [each for each in result.history.found if each.code != NEEDS_NEWER]
         mended = self._tried(found, result, source)
         if self.settings.selects(NEEDS_NEWER) and looked.concerned:
-            mended += ((finding, Effort.BY_HAND) for finding in self._needs(path))
+            needs = self._needs(source, path, result.history.file)
+            mended += ((finding, Effort.BY_HAND) for finding in needs)
         looked.places = list(self._places(mended, source, path))
+        if result.history.file is not None:
+            result.history.file.close()
         return looked
 
     # ---- what is left --------------------------------------------------------------------------------
@@ -123,8 +131,10 @@ class Search:
         unmended, _ = left_of(found, left, back)
         if any(self._is_fixable(finding) for finding in left):
             text = source if result.new_text is None else source.with_text(result.new_text)
-            more = self._unsafe_engine(result.path).check_source(text, result.path)
+            more = self._unsafe_engine(result.path).check_source(text, result.path, result.history.file)
             if more.history is not None:
+                if more.history.file is not None:
+                    more.history.file.close()
                 back += [Back(edits) for edits in more.history.rounds]
                 left = [each for each in more.findings if each.code != NEEDS_NEWER]
         by_hand, fresh = left_of(found, left, back)
@@ -151,8 +161,8 @@ class Search:
 
     # ---- what is needed ------------------------------------------------------------------------------
 
-    def _needs(self, path: Path) -> list[Finding]:
-        """What the code needs, at each place the newest."""
+    def _needs(self, source: Source, path: Path, file: FileContext | None) -> list[Finding]:
+        """What the code needs, at each place the newest. file: what is known of the source, if it is."""
         found: dict[int, Finding] = {}
         minimum, target = self.engines.settings_of(path).minimum, parse_version(self.settings.target)
         floor: Version | None = _OLDEST if minimum is None else parse_version(minimum)
@@ -161,7 +171,7 @@ class Search:
             more = [
                 # That the project supports this release is only so for its minimum.
                 finding if first else finding._replace(lacking=None)
-                for finding in self._engine_for(floor).check(path).findings
+                for finding in self._engine_for(floor).check_source(source, path, file).findings
                 if finding.code == NEEDS_NEWER
             ]
             found |= {finding.start: finding for finding in more}
@@ -208,12 +218,10 @@ class Search:
         if finding.code == ASYNC_ARGUMENT:  # no Python of today compiles the file
             return Nature(reach=Reach(on_import=reach.on_import or not reach.never))
         rule = self._rule(finding.code)
-        exists = None if finding.symbol is None else self._exists(finding.symbol)
-        missing = reach.is_import if exists is None else not exists
+        # Of what is there, an import is found only where it raises all the same.
+        gone = finding.symbol is not None and self._target.exists(finding.symbol) is False
+        missing = gone or reach.is_import
         return Nature(rule and rule.raises, finding.code in self.guesses, missing, reach)
-
-    def _exists(self, name: str) -> bool | None:
-        return self._target.exists(name)
 
     @cached_property
     def _target(self) -> Point:

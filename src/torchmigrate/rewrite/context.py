@@ -41,6 +41,7 @@ class FileContext:
         project: what other files do with the names of this one; None: there are no other files.
         exists: whether the target has a name, None where nobody knows.
         hides: whether a rule (code and name) is suppressed at an offset.
+        like: another one of the same text, which stays open: what every name means is taken from it.
     """
 
     def __init__(
@@ -53,6 +54,7 @@ class FileContext:
         *,
         exists: Callable[[str], bool | None] = lambda name: None,
         hides: Callable[[str, str, int], bool] = lambda code, name, offset: False,
+        like: FileContext | None = None,
     ) -> None:
         self.source = source
         self.path = path
@@ -65,6 +67,7 @@ class FileContext:
         self.hits: Sequence[RuleMatch] = ()  # the uses that rules are about, of all rules
         self.halved: Collection[str] = ()  # what rules say by `together`, of which findings are suppressed
         self._made: dict[Hashable, object] = {}
+        self._like = like
 
     @property
     def tree(self) -> ast.Module:
@@ -79,6 +82,8 @@ class FileContext:
             SourceError: the source cannot be parsed.
             RecursionError: it is nested too deeply.
         """
+        if self._like is not None:
+            return self._like.names
         return resolve(self.tree, self.source, roots=LIBRARY_ROOTS - own_packages(self.path))
 
     @cached_property
@@ -127,7 +132,7 @@ class FileContext:
     def close(self) -> None:
         """Let go of all that is known, which is in circles, so that it is freed without a collection."""
         names = self.__dict__.get("names")
-        if names is not None:
+        if names is not None and self._like is None:
             names.release()
         self._made.clear()
         for key in ("names", "around", "exports", "imports", "fixes"):
