@@ -107,7 +107,13 @@ def seen(command: str, project: Path, *arguments: str) -> list[dict[str, Any]]:
         whole = [sys.executable, *command.split(), *arguments]
         try:
             done = subprocess.run(
-                whole, cwd=project, env=environment, capture_output=True, text=True, timeout=TIME_FOR_TESTS, check=False
+                whole,
+                cwd=project,
+                env=environment,
+                capture_output=True,
+                text=True,
+                timeout=TIME_FOR_TESTS,
+                check=False,
             )
             said = done.stdout[-300:] + done.stderr[-300:]
         except subprocess.TimeoutExpired:
@@ -133,7 +139,9 @@ def imports(project: Path, claims: list[Claim], skipped: tuple[str, ...]) -> lis
         else:
             others[result["error"][:100]] += 1
     failed = sum(result["about_torch"] for result in results)
-    print(f"\nimports: {len(results)} modules, {failed} raise because of torch, {sum(others.values())} for other reasons")
+    print(
+        f"\nimports: {len(results)} modules, {failed} raise because of torch, {sum(others.values())} for other reasons"
+    )
     for error, count in others.most_common(5):
         print(f"  not about torch ({count}): {error}")
     tried = {result["path"] for result in results}
@@ -151,8 +159,16 @@ def imports(project: Path, claims: list[Claim], skipped: tuple[str, ...]) -> lis
         print(f"  breaks on import, {why}: {claim}")
     known = {(claim.path, row) for claim in mine for row in claim.rows}
     # Of a chain of imports, the last line in the project is where it raises.
-    last = {tuple(result["frames"][-1]): result["error"] for result in results if result["about_torch"] and result["frames"]}
-    missed = [f"missed: {path}:{row} {error[:150]}" for (path, row), error in sorted(last.items()) if (path, row) not in known]
+    last = {
+        tuple(result["frames"][-1]): result["error"]
+        for result in results
+        if result["about_torch"] and result["frames"]
+    }
+    missed = [
+        f"missed: {path}:{row} {error[:150]}"
+        for (path, row), error in sorted(last.items())
+        if (path, row) not in known
+    ]
     for line in missed:
         print(f"  {line}")
     return wrong + missed
@@ -215,7 +231,11 @@ def tests(project: Path, claims: list[Claim], paths: tuple[str, ...], options: t
 @click.option("--option", multiple=True, help="An option for pytest.")
 @click.option("--json", "output", type=click.Path(path_type=Path), help="Write the numbers to this file.")
 def main(
-    project: Path, test_paths: tuple[str, ...], skip: tuple[str, ...], option: tuple[str, ...], output: Path | None
+    project: Path,
+    test_paths: tuple[str, ...],
+    skip: tuple[str, ...],
+    option: tuple[str, ...],
+    output: Path | None,
 ) -> None:
     import importlib.metadata
 

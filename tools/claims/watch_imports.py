@@ -21,7 +21,13 @@ def tried(name: str, path: Path) -> None:
     depth = name.count(".") + (path.name == "__init__.py")
     sys.path.insert(0, str(path.parents[depth]))
     sys.argv = [str(path)]
-    found: dict[str, object] = {"path": inside(str(path)), "name": name, "error": "", "frames": [], "about_torch": False}
+    found: dict[str, object] = {
+        "path": inside(str(path)),
+        "name": name,
+        "error": "",
+        "frames": [],
+        "about_torch": False,
+    }
     signal.alarm(SECONDS)
     try:
         importlib.import_module(name)

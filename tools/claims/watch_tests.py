@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 from watching import PROJECT, inside, told, write
 
-LINES: dict[str, set[int]] = {path: set(rows) for path, rows in json.loads(os.environ["PLAN_CLAIMS_LINES"]).items()}
+LINES: dict[str, set[int]] = {
+    path: set(rows) for path, rows in json.loads(os.environ["PLAN_CLAIMS_LINES"]).items()
+}
 _watched: dict[str, tuple[str, set[int]] | None] = {}
 _reached: set[tuple[str, int]] = set()
 
@@ -52,7 +54,14 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     report = outcome.get_result()
     if report.when != "call" and report.outcome == "passed":
         return
-    found = {"id": item.nodeid, "outcome": report.outcome, "reached": sorted(_reached), "frames": [], "error": "", "about_torch": False}
+    found = {
+        "id": item.nodeid,
+        "outcome": report.outcome,
+        "reached": sorted(_reached),
+        "frames": [],
+        "error": "",
+        "about_torch": False,
+    }
     if call.excinfo is not None and report.outcome == "failed":
         found.update(told(call.excinfo.value, call.excinfo.tb))
     write(found)
@@ -60,4 +69,13 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 def pytest_collectreport(report: pytest.CollectReport) -> None:
     if report.failed:
-        write({"id": report.nodeid, "outcome": "not collected", "reached": [], "frames": [], "error": str(report.longrepr)[-200:], "about_torch": False})
+        write(
+            {
+                "id": report.nodeid,
+                "outcome": "not collected",
+                "reached": [],
+                "frames": [],
+                "error": str(report.longrepr)[-200:],
+                "about_torch": False,
+            }
+        )

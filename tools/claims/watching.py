@@ -32,7 +32,9 @@ def told(error: BaseException, trace: TracebackType | None) -> dict[str, Any]:
     if isinstance(error, ModuleNotFoundError) and name is not None:
         # A package that is not installed here says nothing; one that came with torch does.
         root, _, rest = str(name).partition(".")
-        about = root in _WITH_TORCH or (bool(rest) and _LIBRARY.match(root) is not None and root in sys.modules)
+        about = root in _WITH_TORCH or (
+            bool(rest) and _LIBRARY.match(root) is not None and root in sys.modules
+        )
     elif isinstance(error, ImportError):
         about = _LIBRARY.search(text) is not None
     else:

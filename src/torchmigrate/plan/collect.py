@@ -191,9 +191,7 @@ class Search:
 
     # ---- places --------------------------------------------------------------------------------------
 
-    def _places(
-        self, found: Iterable[tuple[Finding, Effort]], source: Source, path: Path
-    ) -> Iterator[Place]:
+    def _places(self, found: Iterable[tuple[Finding, Effort]], source: Source, path: Path) -> Iterator[Place]:
         dated = [(finding, effort) for finding, effort in found if finding.timeline is not None]
         if not dated:
             return
@@ -247,9 +245,7 @@ def _place(group: list[Decided], source: Source, path: str, file: str) -> Place:
     if effort is not Effort.BY_HAND:
         fix = next((each for each in fixes if _EFFORTS.get(each.applicability) is effort), fix)
     reason, text = None if fix is None else reason_of(fix), help_of(first)
-    needs = [
-        torch_release(*requirement(text, "torch")) for each in fixes for text in each.requires
-    ]
+    needs = [torch_release(*requirement(text, "torch")) for each in fixes for text in each.requires]
     starts = [start for each in group for start, _ in each.finding.places]
     starts += [each.finding.start for each in group[1:]]
     rows = {source.position(start)[0] for start in starts} - {row}

@@ -194,7 +194,9 @@ def _listed(words: Sequence[str]) -> str:
 def _headline(plan: Plan) -> str:
     target, first = show_version(plan.target), show_version(plan.first)
     if plan.runs is None:
-        files = "this file as it stands" if plan.concerned == 1 else f"these {plan.concerned} files as they stand"
+        files = (
+            "this file as it stands" if plan.concerned == 1 else f"these {plan.concerned} files as they stand"
+        )
         return f"No release of torch up to {target} runs {files}: {_why_not(plan)}."
     low, high = plan.runs
     if high < plan.first:
@@ -231,7 +233,9 @@ def _headline(plan: Plan) -> str:
 def _claim(plan: Plan, releases: str, *, runs: bool = True) -> str:
     """Where the code runs, and what that rests on."""
     files = plural(plan.concerned, "file")
-    unknown = ", of which no minimum is known" if plan.minimum is None and releases.startswith("up to") else ""
+    unknown = (
+        ", of which no minimum is known" if plan.minimum is None and releases.startswith("up to") else ""
+    )
     if not plan.is_whole:
         if not runs:
             return f"Of {files}, not all runs on torch {releases} as it stands"

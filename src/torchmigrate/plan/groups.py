@@ -74,7 +74,10 @@ def guess_line(plan: Plan) -> str:
 
 def unread_lines(plan: Plan) -> list[str]:
     """Each kind of what was not read: "3 notebooks (they mention torch): a.ipynb, b.ipynb, ..."."""
-    return [f"{each.text}: {', '.join(each.examples)}{', ...' * (each.count > len(each.examples))}" for each in plan.unread]
+    return [
+        f"{each.text}: {', '.join(each.examples)}{', ...' * (each.count > len(each.examples))}"
+        for each in plan.unread
+    ]
 
 
 def counts(row: Row) -> list[tuple[int, int]]:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
+from functools import cached_property
 from typing import NamedTuple, TypeGuard
 
 from torchmigrate.source.text import Positioned, Source
 
+_WORD = re.compile(r"\w+")
 _ANYTHING = frozenset(["Exception", "BaseException"])
 _TESTS_OF_CLASSES = frozenset(["isinstance", "issubclass"])
 
@@ -71,9 +74,22 @@ class Places:
         )
 
     def unit(self, start: int, end: int, kind: str) -> ast.AST | None:
-        """The outermost class or function ("class", "function") around a place; None: there is none."""
+        """The outermost class or function ("class", "function") around a place; None: there is none.
+
+        Of a use of a class of this file, the class that is used.
+        """
+        if kind == "class":
+            word = _WORD.match(self.source.text, start)
+            named = None if word is None else self._classes.get(word[0])
+            if named is not None:
+                return named
         wanted = (ast.ClassDef,) if kind == "class" else (ast.FunctionDef, ast.AsyncFunctionDef)
         return next((node for _, _, node in self._way(start, end) if isinstance(node, wanted)), None)
+
+    @cached_property
+    def _classes(self) -> dict[str, ast.ClassDef]:
+        """The classes of the module by name."""
+        return {node.name: node for node in self.tree.body if isinstance(node, ast.ClassDef)}
 
     # ---- the way down ------------------------------------------------------------------------------------
 

@@ -58,7 +58,11 @@ KINDS = (
 
 
 def not_read(
-    paths: Sequence[Path], settings: Settings, files: Collection[Path], problems: Iterable[Problem], here: Path
+    paths: Sequence[Path],
+    settings: Settings,
+    files: Collection[Path],
+    problems: Iterable[Problem],
+    here: Path,
 ) -> list[Unread]:
     """What was not read below some paths, in order of kind.
 
