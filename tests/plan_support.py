@@ -68,7 +68,9 @@ def place(
         code=code,
         name=f"rule-{code.lower()}",
         message=f"`{code}` in row {row}",
-        since=Since(*map(version, (outdated, may_differ, warns, changes, may_raise, breaks, on_import, needs))),
+        since=Since(
+            *map(version, (outdated, may_differ, warns, changes, may_raise, breaks, on_import, needs))
+        ),
         effort=effort,
         fix=None if effort is Effort.BY_HAND else "Replace it",
         fix_needs=version(fix_needs),

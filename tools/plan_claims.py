@@ -2,14 +2,14 @@
 
     python tools/plan_claims.py PROJECT [--tests tests --tests more] [--skip setup.py] [--json FILE]
 
-PROJECT is a checkout. Its plan is made with `--to` the release of torch that is installed here. Then every module
-of it is imported in a process of its own, and its tests run with pytest, with the lines of all places watched.
-What the project needs besides torch must be installed. Printed are:
+PROJECT is a checkout. Its plan is made with `--to` the release of torch that is installed here. Then every
+module of it is imported in a process of its own, and its tests run with pytest, with the lines of all places
+watched. What the project needs besides torch must be installed. Printed are:
 
 - places that the plan says break on import: whether the import of their module raises at one of their lines;
 - imports that raise in torch, or for what torch lacks, at lines of which the plan says nothing;
-- places that the plan says raise when they are reached, may raise or change their results: how many tests come
-  there, and of these, how many raise there, fail elsewhere, and pass;
+- places that the plan says raise when they are reached, may raise or change their results: how many tests
+  come there, and of these, how many raise there, fail elsewhere, and pass;
 - lines at which tests fail in torch, or for what torch lacks, and of which the plan says nothing.
 
 Exit codes: 0 all that could be seen agrees, 1 something does not, 2 nothing could be seen.
@@ -78,7 +78,7 @@ def claims_of(project: Path, release: str) -> list[Claim]:
 
 
 def modules_of(project: Path, skipped: tuple[str, ...]) -> Iterator[tuple[str, Path]]:
-    """The modules of a project with their dotted names, from the directory that holds their outermost package."""
+    """The modules of a project with their dotted names, seen from beside their outermost package."""
     for path in sorted(project.rglob("*.py")):
         inside = path.relative_to(project).as_posix()
         if any(inside == name or inside.startswith(name.rstrip("/") + "/") for name in skipped):
@@ -140,7 +140,8 @@ def imports(project: Path, claims: list[Claim], skipped: tuple[str, ...]) -> lis
             others[result["error"][:100]] += 1
     failed = sum(result["about_torch"] for result in results)
     print(
-        f"\nimports: {len(results)} modules, {failed} raise because of torch, {sum(others.values())} for other reasons"
+        f"\nimports: {len(results)} modules, {failed} raise because of torch,"
+        f" {sum(others.values())} for other reasons"
     )
     for error, count in others.most_common(5):
         print(f"  not about torch ({count}): {error}")

@@ -17,7 +17,7 @@ from torchmigrate.plan.compute import headline, make_plan, since
 from torchmigrate.plan.json import as_json
 from torchmigrate.plan.links import Links
 from torchmigrate.plan.markdown import as_markdown, escape
-from torchmigrate.plan.model import EFFECTS, Effect, Effort, Place, Plan, Unread
+from torchmigrate.plan.model import Effect, Effort, Place, Plan, Unread
 from torchmigrate.plan.terminal import as_table
 from torchmigrate.report.style import Style
 from torchmigrate.versions.releases import NEWEST, RELEASES, Version

@@ -181,7 +181,8 @@ def plan(
     First what no fix mends, with its lines. Then a row for the releases of torch of which the same is to be
     said, from the project's minimum to the newest: how many places break on import, raise when they are
     reached, may raise, change their results silently or warn, how many of them began to with that release
-    (+), and what it takes to mend them. Then what was not read. A target in the configuration does not matter.
+    (+), and what it takes to mend them. Then what was not read. A target in the configuration does not
+    matter.
 
     Exit codes: 0 done, 2 something could not be done.
     """

@@ -73,7 +73,7 @@ class Analyser:
     def context(
         self, source: Source, path: Path, suppressions: Suppressions, like: FileContext | None = None
     ) -> FileContext:
-        """What is known of a text; nothing is worked out before it is asked for. like: as in `FileContext`."""
+        """What is known of a text; nothing is worked out before it is asked for. like: see `FileContext`."""
 
         def hides(code: str, name: str, offset: int) -> bool:
             return suppressions.hides(code, name, source.position(offset)[0])

@@ -153,7 +153,7 @@ class Engine:
         return self.check_source(source, path)
 
     def read(self, path: Path) -> Source:
-        """The text of a file. Raises SourceError if it cannot be read, or is of a kind that is not checked."""
+        """The text of a file. Raises SourceError if it cannot be read, or its kind is not checked."""
         if path.suffix == ".ipynb":
             raise SourceError(NOTEBOOK)
         return read_source(path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
@@ -16,15 +17,15 @@ from torchmigrate.engine.engine import Engine
 from torchmigrate.findings import Applicability, FileResult, Finding, Obstacle, Problem
 from torchmigrate.plan.compute import Nature, since
 from torchmigrate.plan.decisions import Decided, decisions
-from torchmigrate.plan.model import Effort, Line, Place, Since
+from torchmigrate.plan.model import Effort, Line, Place
 from torchmigrate.plan.reach import Places, Reach
 from torchmigrate.plan.trial import Back, left_of
 from torchmigrate.report.base import shown_path
 from torchmigrate.report.reasons import help_of, message_of, reason_of
 from torchmigrate.report.style import printable
+from torchmigrate.rewrite.context import FileContext
 from torchmigrate.run.engines import Engines
 from torchmigrate.semantics.libraries import mentions_library
-from torchmigrate.rewrite.context import FileContext
 from torchmigrate.source.text import Source, SourceError
 from torchmigrate.versions.range import requirement
 from torchmigrate.versions.releases import Version, parse_version, show_version, torch_release
@@ -195,7 +196,10 @@ class Search:
         dated = [(finding, effort) for finding, effort in found if finding.timeline is not None]
         if not dated:
             return
-        around = Places(source.parse(), source, importable=path.suffix in _MODULES)
+        try:
+            around = Places(source.parse(), source, importable=path.suffix in _MODULES)
+        except SourceError:  # no Python: nothing is known of when it runs
+            around = Places(ast.Module([], []), source, importable=False)
         decided = [
             Decided(
                 finding,

@@ -28,8 +28,11 @@ class Nature(NamedTuple):
     reach: Reach = Reach()
 
 
-def since(timeline: Timeline, nature: Nature = Nature()) -> Since:
-    """From when on a place has which effect, in releases of torch; a timeline counts in those of its library."""
+_USUAL = Nature()
+
+
+def since(timeline: Timeline, nature: Nature = _USUAL) -> Since:
+    """From when on a place has which effect, in releases of torch."""
 
     def torch(version: str | None) -> Version | None:
         return None if version is None else torch_release(timeline.library, parse_version(version))
@@ -140,7 +143,7 @@ def _row(places: Sequence[Place], release: Version, releases: Sequence[Version])
     before = _before(release, releases)
     for place in places:
         effect = place.since.effect(release)
-        if effect not in row.effects:
+        if effect is None or effect not in row.effects:
             continue
         row.effects[effect].add(place.effort_in(release))
         # What holds in the first of all releases begins there or earlier, which is all the same.

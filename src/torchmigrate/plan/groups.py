@@ -68,8 +68,8 @@ def guess_line(plan: Plan) -> str:
     number = plan.last.may_differ
     if not number:
         return ""
-    word = "depends" if number == 1 else "depend"
-    return f"{plural(number, 'more place')} may behave differently; whether {'it' if number == 1 else 'they'} {word} on it is a guess."
+    that = "it depends on that" if number == 1 else "they depend on that"
+    return f"{plural(number, 'more place')} may behave differently; whether {that} is a guess."
 
 
 def unread_lines(plan: Plan) -> list[str]:

@@ -341,7 +341,7 @@ class Plan:
             for place in self.places
             if place.since.effect(self.target) in EFFECTS and place.effort_in(self.target) is Effort.BY_HAND
         ]
-        return sorted(left, key=lambda place: EFFECTS.index(place.since.effect(self.target)))  # type: ignore[arg-type]
+        return sorted(left, key=lambda place: EFFECTS.index(place.since.effect(self.target)))
 
     @property
     def lacking(self) -> list[Place]:

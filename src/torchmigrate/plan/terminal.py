@@ -29,6 +29,7 @@ _HEADS = {
     Effect.CHANGES: "CHANGES",
     Effect.WARNS: "WARNS",
 }
+_WIDEST = max(len(effect.words) for effect in EFFECTS)
 
 
 def as_table(plan: Plan, style: Style, *, step: bool) -> str:
@@ -59,8 +60,8 @@ def _by_hand(plan: Plan, style: Style) -> Iterator[str]:
         effect = place.since.effect(plan.target)
         assert effect is not None, "what is done by hand does something"
         also = f" ({place.also})" if place.also else ""
-        words = f"{effect.words.lower():{max(len(each.words) for each in EFFECTS)}}"
-        yield f"  {text:{width}}  {style.severity(effect.severity, words)}  {place.code} {place.message}{also}"
+        words = style.severity(effect.severity, f"{effect.words.lower():{_WIDEST}}")
+        yield f"  {text:{width}}  {words}  {place.code} {place.message}{also}"
 
 
 def heads(plan: Plan) -> list[str]:

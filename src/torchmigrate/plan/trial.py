@@ -61,20 +61,20 @@ def left_of(
         for each in reversed(back):
             start, end = each.range_of(start, end)
         exact = [index for index in by_code[finding.code] if found[index].start == start]
-        index = next((index for index in exact if index not in still), None)
-        if index is None:
+        first = next((index for index in exact if index not in still), None)
+        if first is None:
             rest.append((finding, start, end))
         else:
-            still.add(index)
+            still.add(first)
     for finding, start, end in rest:
         near = (
             index
             for index in by_code[finding.code]
             if index not in still and start <= found[index].start <= end
         )
-        index = next(near, None)
-        if index is None:
+        first = next(near, None)
+        if first is None:
             fresh.append(finding._replace(start=start, end=max(end, start + 1), fix=None, places=()))
         else:
-            still.add(index)
+            still.add(first)
     return still, fresh

@@ -18,6 +18,8 @@ MOST_READ = 20 * MEGABYTE  # of a file of another kind; a notebook holds its pic
 _TORCH = re.compile(rb"torch")
 # Old extensions include the headers of the libraries below torch.
 _TORCH_OR_BELOW = re.compile(rb"torch|ATen|\bTHC?\b|\bTHC?[A-Z_]|\bcaffe2\b")
+# A script that only installs torch, or names a file after it, runs with any.
+_STARTS = re.compile(rb"-m[ \t]+torch\.|\bimport torch\b|\bfrom torch\b")
 # Directories that are excluded by default, and may be a project's own all the same.
 _OUTPUTS = frozenset(["_build", "buck-out", "build", "dist"])
 _MENTIONS = "they mention torch"
@@ -27,33 +29,34 @@ _MENTION = "it mentions torch"
 class Kind(NamedTuple):
     """A kind of file that may use torch.
 
-    one, more: what a file, or several, are called. ends: how their names end. matters: whether what they hold
-    decides if a project runs. words: what those have that use torch.
+    one, more: what a file, or several, are called. ends: how their names end. words: what those have that use
+    torch. decides: what those have that decide if a project runs; None: none does.
     """
 
     one: str
     more: str
     ends: tuple[str, ...]
-    matters: bool = True
+    decides: re.Pattern[bytes] | None = None
     words: re.Pattern[bytes] = _TORCH
 
 
 # Which of them are read is nowhere said here: those are not among the files that were looked at.
 KINDS = (
     Kind("Python file", "Python files", (".py", ".pyi")),
-    Kind("notebook", "notebooks", (".ipynb",)),
+    Kind("notebook", "notebooks", (".ipynb",), _TORCH),
     Kind(
         "C++ or CUDA file",
         "C++ and CUDA files",
         (".c", ".cc", ".cpp", ".cxx", ".cu", ".cuh", ".h", ".hh", ".hpp"),
-        words=_TORCH_OR_BELOW,
+        _TORCH_OR_BELOW,
+        _TORCH_OR_BELOW,
     ),
-    Kind("Cython file", "Cython files", (".pyx", ".pxd")),
-    Kind("shell script", "shell scripts", (".sh", ".bash", ".zsh", ".slurm", ".sbatch")),
-    Kind("Makefile", "Makefiles", ("Makefile", ".mk")),
-    Kind("Dockerfile", "Dockerfiles", ("Dockerfile", ".dockerfile"), False),
-    Kind("YAML file", "YAML files", (".yaml", ".yml"), False),
-    Kind("Markdown or reST file", "Markdown and reST files", (".md", ".rst"), False),
+    Kind("Cython file", "Cython files", (".pyx", ".pxd"), _TORCH),
+    Kind("shell script", "shell scripts", (".sh", ".bash", ".zsh", ".slurm", ".sbatch"), _STARTS),
+    Kind("Makefile", "Makefiles", ("Makefile", ".mk"), _STARTS),
+    Kind("Dockerfile", "Dockerfiles", ("Dockerfile", ".dockerfile"), _STARTS),
+    Kind("YAML file", "YAML files", (".yaml", ".yml")),
+    Kind("Markdown or reST file", "Markdown and reST files", (".md", ".rst")),
 )
 
 
@@ -81,14 +84,15 @@ def not_read(
     read_already = {*files, *failed}
     others = [path for path in _others(paths, settings) if path not in read_already]
     for kind in KINDS:
-        mine = [path for path in others if path.name.endswith(kind.ends) and _uses_torch(path, kind)]
+        mine = [path for path in others if path.name.endswith(kind.ends) and _has(path, kind.words)]
         if not mine:
             continue
         noun = kind.one if len(mine) == 1 else kind.more
         why = _MENTION if len(mine) == 1 else _MENTIONS
         if kind is KINDS[0]:
             why = "excluded"
-        matters = kind.matters and kind is not KINDS[0]  # somebody decided that
+        decides = kind.decides
+        matters = decides is not None and (decides is kind.words or any(_has(path, decides) for path in mine))
         found.append(_unread(noun, mine, why, here, matters))
     return found
 
@@ -106,9 +110,9 @@ def _others(paths: Sequence[Path], settings: Settings) -> list[Path]:
     ).files
 
 
-def _uses_torch(path: Path, kind: Kind) -> bool:
+def _has(path: Path, words: re.Pattern[bytes]) -> bool:
     try:
-        return kind.words.search(read(path, MOST_READ)) is not None
+        return words.search(read(path, MOST_READ)) is not None
     except UnreadableError:
         return True  # nobody knows
 
