@@ -171,7 +171,8 @@ def test_headline(places: list[Place], minimum: Version | None, text: str) -> No
 @pytest.mark.parametrize(
     ("files", "concerned", "unread", "text"),
     [
-        (0, 0, (), "Nothing was checked: there is no file under the given paths that this program reads."),
+        (0, 0, (), "Nothing was checked: there is no file under the given paths that could be read."),
+        (1, 0, (), "The file that was read does not mention torch or its companions."),
         (4, 0, (), "None of the 4 files that were read mentions torch or its companions."),
         (
             4,

@@ -66,7 +66,7 @@ def run_plan(session: Session, paths: Sequence[Path], request: Request) -> int:
         seen.places,
         target=parse_version(settings.target),
         minimum=seen.minimum,
-        files=len(seen.files),
+        files=len(set(seen.files) - {problem.path for problem in problems}),
         concerned=seen.concerned,
         unread=not_read(paths, settings, seen.files, problems, here),
     )

@@ -175,11 +175,11 @@ def headline(plan: Plan) -> str:
     """
     unread = [each for each in plan.unread if each.matters]
     if not plan.concerned:
-        text = (
-            f"None of the {plural(plan.files, 'file')} that were read mentions torch or its companions."
-            if plan.files
-            else "Nothing was checked: there is no file under the given paths that this program reads."
-        )
+        text = "Nothing was checked: there is no file under the given paths that could be read."
+        if plan.files:
+            none = "The file that was read does not mention" if plan.files == 1 else ""
+            none = none or f"None of the {plan.files} files that were read mentions"
+            text = f"{none} torch or its companions."
     else:
         text = _headline(plan)
     if not unread:

@@ -19,7 +19,9 @@ def as_json(plan: Plan, links: Links) -> str:
         "from": _shown(plan.first),
         "to": _shown(plan.target),
         "headline": headline(plan),
-        "runs": None if plan.runs is None else {"first": _shown(low), "last": _shown(high)},
+        "runs": None
+        if plan.runs is None or not plan.concerned
+        else {"first": _shown(low), "last": _shown(high)},
         "files": plan.files,
         "files_with_torch": plan.concerned,
         "not_read": [_unread(each) for each in plan.unread],

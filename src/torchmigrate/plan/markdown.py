@@ -34,7 +34,8 @@ def as_markdown(plan: Plan, links: Links, *, step: bool) -> str:
         lines += (_by_hand(place, plan, links) for place in plan.by_hand)
         lines += ["", "## Releases", ""]
     more = ["needs newer"] if plan.lacking else []
-    lines += _table(["torch", "runs", *more, *_COLUMNS], [_cells(plan, span) for span in plan.spans], 2)
+    if plan.concerned:
+        lines += _table(["torch", "runs", *more, *_COLUMNS], [_cells(plan, span) for span in plan.spans], 2)
     if step:
         lines += _step(plan, links)
     if plan.unread:

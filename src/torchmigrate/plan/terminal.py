@@ -38,8 +38,9 @@ def as_table(plan: Plan, style: Style, *, step: bool) -> str:
     lines.append(style.heading(f"To torch {show_version(plan.target)}: ") + total_line(plan))
     lines += filter(None, (minimum_hint(plan), guess_line(plan)))
     lines += _by_hand(plan, style)
-    lines.append("")
-    lines += _aligned(["TORCH", *heads(plan)], [_cells(plan, span, style) for span in plan.spans], style)
+    if plan.concerned:
+        lines.append("")
+        lines += _aligned(["TORCH", *heads(plan)], [_cells(plan, span, style) for span in plan.spans], style)
     if step:
         lines += _step(plan, style)
     if plan.unread:
