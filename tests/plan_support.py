@@ -45,11 +45,15 @@ def place(
     row: int = 1,
     effort: Effort = Effort.BY_HAND,
     outdated: str | None = None,
+    may_differ: str | None = None,
     warns: str | None = None,
     changes: str | None = None,
+    may_raise: str | None = None,
     breaks: str | None = None,
+    on_import: str | None = None,
     needs: str | None = None,
     fix_needs: str | None = None,
+    rows: tuple[int, ...] = (),
 ) -> Place:
     """A place with these releases of torch."""
 
@@ -64,9 +68,12 @@ def place(
         code=code,
         name=f"rule-{code.lower()}",
         message=f"`{code}` in row {row}",
-        since=Since(*map(version, (outdated, warns, changes, breaks, needs))),
+        since=Since(
+            *map(version, (outdated, may_differ, warns, changes, may_raise, breaks, on_import, needs))
+        ),
         effort=effort,
         fix=None if effort is Effort.BY_HAND else "Replace it",
         fix_needs=version(fix_needs),
+        rows=rows,
         excerpt=(Line(row, "x = ", "old", "()"),),
     )

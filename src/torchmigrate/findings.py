@@ -8,7 +8,10 @@ dataclass takes a millisecond to be made, a named tuple a quarter of that, or ha
 
 import enum
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from torchmigrate.rewrite.context import FileContext
 
 
 class Severity(enum.IntEnum):
@@ -160,15 +163,39 @@ class Problem(NamedTuple):
     kind: Trouble = Trouble.OTHER
 
 
+class History(NamedTuple):
+    """How the text of a file became another one.
+
+    found: the findings in the old text. rounds: the edits of each round, in the order of their places, which
+    count in the text of that round. file: what is known of the text, which the caller closes, where no fix
+    has made another one of it.
+    """
+
+    found: list[Finding]
+    rounds: list[list[Edit]]
+    file: "FileContext | None" = None
+
+
 class FileResult:
     """What became of one file.
 
     fixed: code -> how many fixes were applied. new_text: set when fixes were applied, as is old_text.
     requires: the releases that the fixes need which were applied: "torch 2.3". needs: the first torch, as
         numbers, on which the new text may run; None: any, as far as is known.
+    history: set where the engine keeps it.
     """
 
-    __slots__ = ("findings", "fixed", "needs", "new_text", "old_text", "path", "problems", "requires")
+    __slots__ = (
+        "findings",
+        "fixed",
+        "history",
+        "needs",
+        "new_text",
+        "old_text",
+        "path",
+        "problems",
+        "requires",
+    )
 
     def __init__(
         self,
@@ -186,3 +213,4 @@ class FileResult:
         self.needs: tuple[int, ...] | None = None
         self.old_text = old_text
         self.new_text = new_text
+        self.history: History | None = None

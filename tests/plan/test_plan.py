@@ -17,7 +17,7 @@ from torchmigrate.plan.compute import headline, make_plan, since
 from torchmigrate.plan.json import as_json
 from torchmigrate.plan.links import Links
 from torchmigrate.plan.markdown import as_markdown, escape
-from torchmigrate.plan.model import Effect, Effort, Place, Plan
+from torchmigrate.plan.model import Effect, Effort, Place, Plan, Unread
 from torchmigrate.plan.terminal import as_table
 from torchmigrate.report.style import Style
 from torchmigrate.versions.releases import NEWEST, RELEASES, Version
@@ -56,7 +56,7 @@ def test_a_place_has_its_worst_effect() -> None:
     found = place(outdated="1.5", warns="1.9", changes="2.0", breaks="2.2").since
     expected = {(1, 4): None, (1, 5): Effect.OUTDATED, (1, 10): Effect.WARNS, (2, 1): Effect.CHANGES}
     assert {release: found.effect(release) for release in expected} == expected
-    assert found.effect((2, 2)) is Effect.BREAKS and found.effect((2, 15)) is Effect.BREAKS
+    assert found.effect((2, 2)) is Effect.RAISES and found.effect((2, 15)) is Effect.RAISES
 
 
 def test_rows_are_cumulative_and_say_what_is_new() -> None:
@@ -72,7 +72,7 @@ def test_rows_are_cumulative_and_say_what_is_new() -> None:
     warns = numbers(made, Effect.WARNS)
     assert warns["1.8"] == (1, 0) and warns["1.9"] == (3, 2)
     assert warns["1.10"] == (3, 0) and warns["2.0"] == warns["2.6"] == (2, 0)
-    assert numbers(made, Effect.BREAKS)["2.0"] == (1, 1) and numbers(made, Effect.BREAKS)["2.6"] == (1, 0)
+    assert numbers(made, Effect.RAISES)["2.0"] == (1, 1) and numbers(made, Effect.RAISES)["2.6"] == (1, 0)
     assert numbers(made, Effect.CHANGES) == {"2.6": (1, 1)}
     assert made.last.places == 4 and made.runs == ((1, 8), (1, 13))
 
@@ -115,45 +115,100 @@ def test_releases_that_nobody_knows_yet() -> None:
 @pytest.mark.parametrize(
     ("places", "minimum", "text"),
     [
-        ([], (1, 8), "Runs on torch 1.8 to 2.6 as it stands."),
-        ([], None, "Runs up to torch 2.6 as it stands (minimum unknown)."),
-        ([], (2, 6), "Runs on torch 2.6 only as it stands."),
-        ([place(breaks="2.0")], (1, 8), "Runs on torch 1.8 to 1.13 as it stands; torch 2.0 breaks 1 place."),
+        ([], (1, 8), "Runs on torch 1.8 to 2.6 as it stands, as far as 3 files say."),
         (
-            [place(breaks="2.0"), place(breaks="2.0"), place(breaks="2.3")],
+            [],
             None,
-            "Runs up to torch 1.13 as it stands (minimum unknown); torch 2.0 breaks 2 places; up to 2.6 it is 3.",
+            "Runs up to torch 2.6 as it stands, as far as 3 files say, of which no minimum is known.",
+        ),
+        ([], (2, 6), "Runs on torch 2.6 only as it stands, as far as 3 files say."),
+        (
+            [place(breaks="2.0")],
+            (1, 8),
+            "Runs on torch 1.8 to 1.13 as it stands, as far as 3 files say; torch 2.0 breaks 1 place.",
         ),
         (
-            [place(warns="1.9"), place(changes="2.6"), place(changes="2.1")],
+            [place(breaks="2.0"), place(on_import="2.0"), place(breaks="2.3")],
+            None,
+            "Runs up to torch 1.13 as it stands, as far as 3 files say, of which no minimum is known;"
+            " torch 2.0 breaks 2 places, 1 of them on import; up to 2.6 it is 3.",
+        ),
+        (
+            [place(warns="1.9"), place(changes="2.6"), place(may_raise="2.6"), place(may_differ="1.9")],
             (1, 8),
-            "Runs on torch 1.8 to 2.6 as it stands; 1 place warns on 2.6; 2 places change their results.",
+            "Runs on torch 1.8 to 2.6 as it stands, as far as 3 files say; 1 place may raise on 2.6;"
+            " 1 place changes its results silently on 2.6; 1 place warns on 2.6.",
         ),
         (
             [place(needs="1.10"), place(needs="1.12")],
             (1, 8),
-            "Runs on torch 1.12 to 2.6 as it stands; 2 places need a newer one than 1.8.",
+            "Runs on torch 1.12 to 2.6 as it stands, as far as 3 files say;"
+            " 2 places need a newer one than 1.8.",
         ),
         (
             [place(breaks="1.8"), place(breaks="2.0")],
             (1, 8),
-            "Does not run on torch 1.8 as it stands: 1 place breaks there. The newest that it runs on is 1.7.",
+            "Does not run on torch 1.8 as it stands: 1 place breaks there."
+            " The newest on which nothing breaks is 1.7.",
         ),
         (
             [place(breaks="1.8"), place(needs="2.0")],
             (1, 7),
-            "Runs on no release of torch up to 2.6 as it stands:"
+            "No release of torch up to 2.6 runs these 3 files as they stand:"
             " 1 place needs torch 2.0 or newer and 1 place breaks from 1.8 on.",
         ),
         (
             [place(breaks="0.4")],
             (1, 8),
-            "Runs on no release of torch up to 2.6 as it stands: 1 place breaks from 0.4 on.",
+            "No release of torch up to 2.6 runs these 3 files as they stand: 1 place breaks from 0.4 on.",
         ),
     ],
 )
 def test_headline(places: list[Place], minimum: Version | None, text: str) -> None:
     assert headline(plan(*places, minimum=minimum)) == text
+
+
+@pytest.mark.parametrize(
+    ("files", "concerned", "unread", "text"),
+    [
+        (0, 0, (), "Nothing was checked: there is no file under the given paths that could be read."),
+        (1, 0, (), "The file that was read does not mention torch or its companions."),
+        (4, 0, (), "None of the 4 files that were read mentions torch or its companions."),
+        (
+            4,
+            1,
+            (Unread("notebook", 1, "it mentions torch"), Unread("YAML files", 3, "", matters=False)),
+            "Nothing breaks on torch 1.8 to 1.13 in 1 file; torch 2.0 breaks 1 place."
+            " Whether the project runs is not known: 1 notebook was not read.",
+        ),
+        (
+            4,
+            0,
+            (Unread("notebooks", 2, ""), Unread("C++ and CUDA files", 3, "")),
+            "None of the 4 files that were read mentions torch or its companions."
+            " Whether the project runs is not known: 2 notebooks and 3 C++ and CUDA files were not read.",
+        ),
+    ],
+)
+def test_nothing_is_said_of_what_was_not_read(
+    files: int, concerned: int, unread: tuple[Unread, ...], text: str
+) -> None:
+    places = [place(breaks="2.0")] if concerned else []
+    made = make_plan(
+        "demo", places, target=(2, 6), minimum=(1, 8), files=files, concerned=concerned, unread=unread
+    )
+    assert headline(made) == text
+
+
+def test_releases_of_which_the_same_is_said_are_one_row() -> None:
+    made = plan(place(warns="1.9", breaks="2.0"), place(changes="2.0"), place(breaks="2.3"))
+    assert [span.shown for span in made.spans] == ["1.8", "1.9 to 1.13", "2.0 to 2.2", "2.3 to 2.6"]
+    assert [(span.index, span.size) for span in made.spans][1:3] == [(1, 5), (6, 3)]
+
+
+def test_what_removes_one_place_and_adds_another_is_a_row_of_its_own() -> None:
+    made = plan(place(warns="1.9", outdated="2.0"), place(warns="2.0"))
+    assert [span.shown for span in made.spans] == ["1.8", "1.9 to 1.13", "2.0 to 2.6"]
 
 
 def test_what_the_minimum_lacks() -> None:
@@ -216,34 +271,46 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
 def test_table(project: Project) -> None:
     done = project.run("plan", "--ignore", "TM00", code=0)
     lines = done.stdout.splitlines()
-    assert lines[0] == (
-        "demo: Runs on torch 1.5 to 1.7 as it stands; torch 1.8 breaks 1 place; up to 2.15 it is 2."
-    )
-    assert lines[2] == "TORCH  BREAKS  CHANGES  WARNS   SAFE FIX  UNSAFE FIX  BY HAND"
-    rows = {line.split()[0]: re.split(r"  +", line)[1:] for line in lines[3:]}
-    assert list(rows) == [f"{major}.{minor}" for major, minor in RELEASES if (major, minor) >= (1, 5)]
-    assert rows["1.6"] == ["·"] * 6 and rows["1.7"] == ["·", "·", "1 (+1)", "·", "·", "1"]
-    assert rows["1.8"] == ["1 (+1)", "·", "·", "·", "·", "1"]
-    assert rows["1.9"] == ["1", "·", "1 (+1)", "·", "1", "1"]
-    assert rows[NEWEST] == ["2", "1", "1", "·", "3", "1"]
+    assert lines[:3] == [
+        "demo: Runs on torch 1.5 to 1.7 as it stands, as far as 2 files say;"
+        f" torch 1.8 breaks 1 place on import; up to {NEWEST} it is 2; 1 place may raise on {NEWEST}.",
+        "",
+        f"To torch {NEWEST}: 4 places in 2 files: 3 unsafe fixes, 1 by hand",
+    ]
+    hand = lines.index("BY HAND")
+    assert lines[hand + 1].startswith(f"  src/{UGLY}:3:5  breaks on import ") and lines[hand + 2] == ""
+    assert re.split("  +", lines[hand + 3]) == [
+        *("TORCH", "ON IMPORT", "RAISES", "MAY RAISE", "CHANGES", "WARNS"),
+        *("SAFE FIX", "UNSAFE FIX", "BY HAND"),
+    ]
+    rows = {(cells := re.split(r"  +", line))[0]: cells[1:] for line in lines[hand + 4 :]}
+    assert rows == {
+        "1.5 to 1.6": ["·"] * 8,
+        "1.7": ["·", "·", "·", "·", "1 (+1)", "·", "·", "1"],
+        "1.8": ["1 (+1)", "·", "·", "·", "·", "·", "·", "1"],
+        "1.9 to 1.13": ["1", "·", "·", "·", "1 (+1)", "·", "1", "1"],
+        "2.0 to 2.3": ["2 (+1)", "·", "·", "·", "·", "·", "1", "1"],
+        "2.4 to 2.5": ["2", "·", "·", "·", "2 (+2)", "·", "3", "1"],
+        f"2.6 to {NEWEST}": ["2", "·", "1 (+1)", "·", "1", "·", "3", "1"],
+    }
     assert done.stderr == ""
 
 
 def test_one_step(project: Project) -> None:
     out = project.run("plan", "--to", "2.4", "--ignore", "TM00", code=0).stdout
-    assert "\n2.4 " in out and "\n2.5 " not in out
+    assert "\n2.4  " in out and "2.5" not in out
     assert "To torch 2.4: 4 places in 2 files: 3 unsafe fixes, 1 by hand\n" in out
     assert "2 unsafe fixes are safe once torch 2.3 is the minimum.\n" in out
     assert (
-        f"\nBREAKS\n{SYMEIG} symeig (since 2.0): 1 unsafe fix\n  src/train.py:4:19  unsafe fix  `torch."
+        f"\nBREAKS ON IMPORT\n{SYMEIG} symeig (since 2.0): 1 unsafe fix\n  src/train.py:4:19  unsafe fix  `torch."
         in out
     )
     assert f"\n{RFFT} " in out and f"\n\nWARNS\n{SCALER} " in out
     assert f"\n{LOAD} load-weights-only (since 2.4): 1 unsafe fix\n" in out  # changes with 2.6
     files = out.rpartition("FILE ")[2].splitlines()[1:]
     assert [re.split(r"  +", line) for line in files] == [
-        [f"src/{UGLY}", "1", "·", "·", "·", "·", "1"],
-        ["src/train.py", "1", "·", "2", "·", "3", "·"],
+        [f"src/{UGLY}", "1", "·", "·", "·", "·", "·", "·", "1"],
+        ["src/train.py", "1", "·", "·", "·", "2", "·", "3", "·"],
     ]
 
 
@@ -269,27 +336,33 @@ def test_json(project: Project) -> None:
         "files": 2,
     }
     last = made["releases"][-1]
-    assert (last["release"], last["runs"], last["breaks"]["places"]) == (NEWEST, False, 2)
-    assert last["breaks"] == {"places": 2, "safe": 0, "unsafe": 1, "by_hand": 1}
+    assert (last["first"], last["last"], last["runs"]) == ("2.6", NEWEST, False)
+    assert last["breaks_on_import"] == {"places": 2, "safe": 0, "unsafe": 1, "by_hand": 1}
+    assert made["effort"] == {"safe": 0, "unsafe": 3, "by_hand": 1} and made["files_with_torch"] == 2
+    assert made["not_read"] == [] and made["is_whole"] is True and made["may_differ"] == 0
     found = {item["code"]: item for item in made["places"]}
     assert sorted(found) == sorted([SCALER, SYMEIG, LOAD, RFFT])  # the suppression that hides nothing is none
     assert found[SYMEIG]["since"] == {
         "outdated": None,
+        "may_differ": None,
         "warns": "1.9",
         "changes": None,
-        "breaks": "2.0",
+        "may_raise": None,
+        "raises": None,
+        "breaks_on_import": "2.0",
         "needs": None,
     }
     assert found[SCALER]["fix"]["needs"] == "2.3" and found[SCALER]["effort"] == "unsafe"
     assert found[RFFT]["path"] == f"src/{UGLY}" and found[RFFT]["location"] == {"row": 3, "column": 5}
-    assert found[RFFT]["effect"] == "breaks" and found[RFFT]["fix"] is None
+    assert found[RFFT]["effect"] == "breaks_on_import" and found[RFFT]["fix"] is None
 
 
 def test_markdown(project: Project) -> None:
     out = project.run("plan", "--output-format", "markdown", "--ignore", "TM00", code=0).stdout
-    assert out.startswith("# Upgrade plan: demo\n\nRuns on torch 1.5 to 1.7 as it stands; torch 1.8")
-    assert "| 1.9 | yes |" not in out and "| 1.8 | no | 1 (+1) |  |  |  |  | 1 |\n" in out
-    assert "## To torch" not in out
+    assert out.startswith("# Upgrade plan: demo\n\nRuns on torch 1.5 to 1.7 as it stands, as far as 2 files")
+    assert "| 1.8 | no | 1 (+1) |  |  |  |  |  |  | 1 |\n| 1.9 to 1.13 | no |" in out
+    assert "## To torch" not in out and f"/{UGLY}" not in out.partition("## Releases")[2]
+    assert "**breaks on import**, TM151: `torch.rfft` was removed" in out.partition("## Releases")[0]
     template = "https://host/o/r/blob/main/{path}#L{line}"
     arguments = (
         "--to",
@@ -360,7 +433,7 @@ def test_bad_usage(project: Project, arguments: list[str], message: str | None) 
 def test_no_files(project: Project) -> None:
     (project.path / "docs").mkdir()
     done = project.run("plan", "docs", code=0)
-    assert "Runs on torch 1.5 to 2.15 as it stands." in done.stdout
+    assert done.stdout.startswith("docs: Nothing was checked: there is no file under the given paths")
     assert done.stderr == "warning: no Python files found under the given paths\n"
 
 
@@ -371,7 +444,7 @@ def test_configuration_and_selection(project: Project) -> None:
     only = project.run("plan", "--isolated", "--select", SYMEIG, "--output-format", "json", code=0).stdout
     made = json.loads(only)
     assert made["minimum"] is None and {item["code"] for item in made["places"]} == {SYMEIG}
-    assert made["from"] == "1.8" and "minimum unknown" in made["headline"]  # it warns since 1.9
+    assert made["from"] == "1.8" and "no minimum is known" in made["headline"]  # it warns since 1.9
 
 
 def test_the_keyword_that_python_took(project: Project) -> None:
@@ -393,14 +466,16 @@ def test_what_the_code_needs_is_found_without_a_minimum(project: Project) -> Non
     made = json.loads(project.run(*arguments, code=0).stdout)
     assert made["minimum"] is None and made["from"] == "2.0"
     assert [item["message"] for item in made["places"]] == ["`torch.func` exists since torch 2.0"]
-    assert made["headline"] == f"Runs on torch 2.0 to {NEWEST} as it stands."
+    assert made["headline"] == f"Runs on torch 2.0 to {NEWEST} as it stands, as far as 1 file says."
     known = json.loads(project.run(*arguments, "--minimum", "1.13", code=0).stdout)
     (found,) = known["places"]
     assert found["since"]["needs"] == "2.0" and found["effect"] is None
-    assert [row["needs_newer"] for row in known["releases"]][:2] == [1, 0]
+    assert [row["needs_newer"] for row in known["releases"]] == [1, 0]
     old = json.loads(project.run(*arguments, "--to", "1.12", code=0).stdout)
     assert old["runs"] is None and [item["since"]["needs"] for item in old["places"]] == ["2.0"]
-    assert old["headline"].startswith("Runs on no release of torch up to 1.12 as it stands: 1 place needs")
+    assert old["headline"].startswith(
+        "No release of torch up to 1.12 runs this file as it stands: 1 place needs"
+    )
 
 
 @pytest.mark.parametrize("minimum", ["1.0", "1.4", None])
@@ -417,9 +492,10 @@ def test_what_a_module_had_later_is_needed_too(project: Project, minimum: str | 
 def test_files_that_were_not_read_are_told(project: Project) -> None:
     project.write("broken.py", "import torch\ndef\n")
     made = json.loads(project.run("plan", "--output-format", "json", code=2).stdout)
-    assert made["unread"] == 1 and made["headline"].endswith(
-        ". 1 file could not be read and may change this."
-    )
+    (unread,) = made["not_read"]
+    assert (unread["kind"], unread["files"], unread["examples"]) == ("file", 1, ["broken.py"])
+    assert unread["why"] == "could not be read or parsed" and made["is_whole"] is False
+    assert made["headline"].endswith(" Whether the project runs is not known: 1 file was not read.")
 
 
 @pytest.mark.parametrize("output_format", ["table", "markdown", "json", "html"])
@@ -459,6 +535,6 @@ def test_heavy_modules_are_imported_when_needed(project: Project) -> None:
 
 def test_the_example_is_worth_a_look(monkeypatch: pytest.MonkeyPatch) -> None:
     done = Project(ROOT, monkeypatch).run("plan", "examples", "--isolated", "--to", "2.6", code=0)
-    for effect in ("BREAKS", "WARNS", "OUTDATED"):
+    for effect in ("RAISES WHEN REACHED", "WARNS", "OUTDATED"):
         assert f"\n{effect}\n" in done.stdout
     assert "torch 2.0 breaks 1 place" in done.stdout

@@ -56,6 +56,7 @@ RULES = (
         name="moved-argument",
         summary="A positional argument that is for another parameter than it was",
         library=_LIBRARY,
+        raises="sometimes",
         symbols={},
         why="A parameter was put in before others or taken out, so that an argument without a keyword now "
         "means something else, often without an error. It is reported where the project supports releases "

@@ -17,6 +17,7 @@ POSITIONAL, OBJECT = "positional", "object"
 _NONE: Mapping[Any, Any] = {}
 
 STATUS = ("outdated", "deprecated", "changed", "removed")
+RAISES = ("always", "sometimes", "never")
 
 
 class Condition(NamedTuple):
@@ -114,6 +115,8 @@ class Rule(NamedTuple):
     deprecated: str | None = None  # warns
     changed: str | None = None  # other results or another default, silently: warning
     removed: str | None = None  # gone: error
+    # Whether what is removed, or changed, raises: "always", "sometimes", "never"; None: what is removed does
+    raises: str | None = None
     advice: str | None = None  # what to do by hand where no case fits
     replaced_by: tuple[str, ...] = ()  # names whose use or test shows that the new side is handled
     codemod: str | None = None  # FOLDER.MODULE in torchmigrate.codemods

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchmigrate.catalogue.model import ALL_ROLES
+from torchmigrate.catalogue.model import ALL_ROLES, RAISES
 from torchmigrate.versions.detect import PACKAGES
 
 Schema = dict[str, Any]
@@ -250,6 +250,7 @@ RULE: Schema = _record(
         "replaced_by": _list_of(_QUALIFIED, "a list of qualified names"),
         "codemod": _string("a codemod as FOLDER.MODULE", r"\A[a-z_]+\.[a-z0-9_]+\Z"),
         "prefilter": _string("a regular expression", r"\A.+\Z"),
+        "raises": {"enum": list(RAISES), "allowed": "`always`, `sometimes` or `never`"},
         "opt_in": _TRUE,
         "once": {"enum": ["file", "function"], "allowed": "`file` or `function`"},
         "unless_declared": {"enum": sorted(PACKAGES), "allowed": f"one of {', '.join(sorted(PACKAGES))}"},

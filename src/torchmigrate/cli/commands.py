@@ -180,9 +180,11 @@ def plan(
 ) -> int:
     """Make the upgrade plan of files and directories (default: the current one).
 
-    One row for each release of torch, from the project's minimum to the newest: how many places break there,
-    change their results silently or warn, how many of them began to with that release (+), and what it takes
-    to mend them. A target in the configuration does not matter.
+    First what no fix mends, with its lines. Then a row for the releases of torch of which the same is to be
+    said, from the project's minimum to the newest: how many places break on import, raise when they are
+    reached, may raise, change their results silently or warn, how many of them began to with that release
+    (+), and what it takes to mend them. Then what was not read. A target in the configuration does not
+    matter.
 
     Exit codes: 0 done, 2 something could not be done.
     """
@@ -191,7 +193,9 @@ def plan(
     from torchmigrate.versions.releases import NEWEST
 
     step = options["target"] is not None
-    session = Session.from_options(paths or (Path(),), {**options, "target": options["target"] or NEWEST})
+    session = Session.from_options(
+        paths or (Path(),), {**options, "target": options["target"] or NEWEST}, guessing=True
+    )
     return run_plan(
         session, paths or (Path(),), Request(output_format, step, output, title, link_template, jobs)
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import click
@@ -15,13 +15,14 @@ from torchmigrate.files.paths import repository_of
 from torchmigrate.files.reading import explain_os_error
 from torchmigrate.files.signals import held
 from torchmigrate.findings import Problem
-from torchmigrate.plan.collect import Search, places_of
+from torchmigrate.plan.collect import Looked, Search
 from torchmigrate.plan.compute import make_plan
 from torchmigrate.plan.links import Links
 from torchmigrate.plan.model import Place, Plan
+from torchmigrate.plan.unread import not_read
 from torchmigrate.report.style import Style, printable
 from torchmigrate.report.summary import plural
-from torchmigrate.run.engines import Engines, scopes_of
+from torchmigrate.run.engines import scopes_of
 from torchmigrate.source.text import SourceError
 from torchmigrate.versions.releases import Version, parse_version
 
@@ -56,14 +57,16 @@ def run_plan(session: Session, paths: Sequence[Path], request: Request) -> int:
     repository = repository_of(start)
     root = repository or session.configurations.start
     links = _links(request, root, here)
-    places, files, problems, minimum, target = _look(session, paths, request.jobs, here, root)
+    seen = _look(session, paths, request.jobs, here, root)
+    problems = seen.problems
     plan = make_plan(
         printable(request.title or (repository or start).name or "project"),
-        places,
-        target=target,
-        minimum=minimum,
-        files=files,
-        unread=len({problem.path for problem in problems}),
+        seen.places,
+        target=seen.target,
+        minimum=seen.minimum,
+        files=len(set(seen.files) - {problem.path for problem in problems}),
+        concerned=seen.concerned,
+        unread=not_read(paths, session.settings, seen.files, problems, here),
     )
     text = _render(plan, request, links, session)
     if request.output is None:
@@ -80,13 +83,23 @@ def run_plan(session: Session, paths: Sequence[Path], request: Request) -> int:
     return DONE
 
 
-def _look(
-    session: Session, paths: Sequence[Path], jobs: int | None, here: Path, root: Path
-) -> tuple[list[Place], int, list[Problem], Version | None, Version]:
-    """The places in all files, how many files there are, what could not be done, oldest minimum, target.
+@dataclass(slots=True, eq=False)
+class _Seen:
+    """What was found.
 
-    The minimum is not known if it is not known for one of the files.
+    files: that were looked at, whether or not that could be done. concerned: how many mention a library.
+    target: of the plan. minimum: the oldest of all files; None if it is not known for one of them.
     """
+
+    files: list[Path]
+    problems: list[Problem]
+    target: Version
+    places: list[Place] = field(default_factory=list)
+    concerned: int = 0
+    minimum: Version | None = None
+
+
+def _look(session: Session, paths: Sequence[Path], jobs: int | None, here: Path, root: Path) -> _Seen:
     from torchmigrate.project.discover import discover_for
     from torchmigrate.run.runner import run
 
@@ -97,25 +110,23 @@ def _look(
         # Without any file, the plan is about the directory.
         files = found.files or [common_directory(paths) / "-"]
         scopes, problems = scopes_of(files, configurations, console)
-    problems += found.problems
-    if not found.files and not problems:
+    # The command line says which target it is for all.
+    target = max(parse_version(scope.settings.target) for scope in scopes.values())
+    seen = _Seen(found.files, problems + found.problems, target)
+    if not found.files and not seen.problems:
         console.note("warning: no Python files found under the given paths")
-    places: list[Place] = []
-    search = Search(Engines(configurations, scopes))
+    search = Search(configurations, scopes, here, root)
     with console.progress() as progress:
         for result in run(found.files, search.check, jobs, progress):
-            problems += result.problems
-            try:
-                places += places_of(result, here, root)
-            except SourceError as error:  # it was there a moment ago
-                problems.append(Problem(result.path, error.reason, error.line))
+            seen.problems += result.problems
+            if isinstance(result, Looked):
+                seen.places += result.places
+                seen.concerned += result.concerned
     console.detail(f"checked {plural(len(found.files), 'file')} in {time.monotonic() - started:.2f} s")
     minimums = {scope.settings.minimum for scope in scopes.values()}
     known = [parse_version(minimum) for minimum in minimums if minimum is not None]
-    minimum = min(known) if len(known) == len(minimums) else None
-    # The command line says which one it is for all.
-    target = max(parse_version(scope.settings.target) for scope in scopes.values())
-    return places, len(found.files), problems, minimum, target
+    seen.minimum = min(known) if len(known) == len(minimums) else None
+    return seen
 
 
 def _links(request: Request, root: Path, here: Path) -> Links:

@@ -61,8 +61,12 @@ class Session(NamedTuple):
         colour: str = "auto",
         quiet: bool = False,
         verbose: bool = False,
+        guessing: bool = False,
     ) -> Session:
-        """What the options say; configurations are read when somebody asks what holds for a file."""
+        """What the options say; configurations are read when somebody asks what holds for a file.
+
+        guessing: rules that only guess whether a place is affected are looked for like others.
+        """
         console = open_console(colour, quiet=quiet, verbose=verbose)
         start = common_directory(paths)
         configurations = Configurations(
@@ -72,6 +76,7 @@ class Session(NamedTuple):
             detect=detect,
             fix=fix,
             start=project_directory(start),
+            guessing=guessing,
             note=console.detail,
         )
         return cls(console, configurations, start)
@@ -93,7 +98,9 @@ class Session(NamedTuple):
         return self.scope.catalogue
 
     @classmethod
-    def from_options(cls, paths: Sequence[Path], options: Mapping[str, Any]) -> Session:
+    def from_options(
+        cls, paths: Sequence[Path], options: Mapping[str, Any], *, guessing: bool = False
+    ) -> Session:
         """The same for a command that checks files, whose options click gives by these names."""
         return cls.open(
             paths,
@@ -104,6 +111,7 @@ class Session(NamedTuple):
             colour=options["colour"],
             quiet=options["quiet"],
             verbose=options["verbose"],
+            guessing=guessing,
         )
 
     @property

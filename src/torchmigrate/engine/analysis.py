@@ -20,10 +20,10 @@ from torchmigrate.engine.api_rules.finder import ApiFinder
 from torchmigrate.engine.held_back import held_back
 from torchmigrate.engine.suppressions import Suppressions
 from torchmigrate.failures import Failures
-from torchmigrate.findings import Applicability, DroppedUse, Finding, Fix, Obstacle
+from torchmigrate.findings import Applicability, DroppedUse, Edit, Finding, Fix, Obstacle
 from torchmigrate.match.rule_matches import RuleMatch, RuleMatcher
 from torchmigrate.project.index import ProjectIndex
-from torchmigrate.rewrite.apply import flaw, splice
+from torchmigrate.rewrite.apply import flaw
 from torchmigrate.rewrite.comments import without_silent_losses
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.semantics.model import Binding, Value
@@ -75,24 +75,22 @@ class Analyser:
         source: Source,
         path: Path,
         suppressions: Suppressions,
+        like: FileContext | None = None,
         given: Mapping[str, Value] | None = None,
     ) -> FileContext:
         """What is known of a text; nothing is worked out before it is asked for.
 
-        given: what names are that the file has from others of the project; None: that was not asked.
+        like, given: see `FileContext`.
         """
 
         def hides(code: str, name: str, offset: int) -> bool:
             return suppressions.hides(code, name, source.position(offset)[0])
 
         return FileContext(
-            source,
-            path,
-            self.versions,
-            self.settings,
-            self.project,
+            *(source, path, self.versions, self.settings, self.project),
             exists=self.exists,
             hides=hides,
+            like=like,
             given=given,
         )
 
@@ -209,8 +207,8 @@ def released(file: FileContext, fixes: Iterable[Fix]) -> set[str]:
     }
 
 
-def without_unused_imports(file: FileContext, unused: set[str]) -> Source:
-    """The source without those of these imports (as `released` gives them) that have no use left."""
+def removals_of_imports(file: FileContext, unused: set[str]) -> list[Edit]:
+    """What takes away those of these imports (as `released` gives them) that have no use left."""
     imports = file.names.imports
     here = {f"{binding.name}={binding.target}" for binding in imports}
     # A name that two fixes concern: one gave its import a new home, the other its use a new name.
@@ -222,8 +220,7 @@ def without_unused_imports(file: FileContext, unused: set[str]) -> Source:
         for item in [f"{binding.name}={binding.target}"]
         if item in unused or _home(item) in moved
     ]
-    removals = file.imports.removals(releases)
-    return file.source.with_text(splice(file.source.text, removals)) if removals else file.source
+    return list(file.imports.removals(releases))
 
 
 def _home(item: str) -> str:

@@ -16,7 +16,16 @@ from torchmigrate.engine import async_argument
 from torchmigrate.engine.suppressions import Suppressions
 from torchmigrate.failures import Failures
 from torchmigrate.files.reading import PARSED, UNRELATED, too_large
-from torchmigrate.findings import Applicability, FileResult, Finding, Fix, Problem, Trouble
+from torchmigrate.findings import (
+    Applicability,
+    Edit,
+    FileResult,
+    Finding,
+    Fix,
+    History,
+    Problem,
+    Trouble,
+)
 from torchmigrate.semantics.libraries import mentions_library
 from torchmigrate.source.kinds import KINDS, read_source
 from torchmigrate.source.text import Source, SourceError
@@ -54,6 +63,8 @@ class Engine:
         settings_in: what holds in other directories of the project, of which other files are then asked what
             they need of a file.
         everywhere: whether what needs a newer release is said of tests and examples as well.
+        keeps_history: whether results say what was found before fixes, and what these did.
+        unfixed: codes of rules whose fixes are not made.
     """
 
     def __init__(
@@ -63,9 +74,13 @@ class Engine:
         *,
         settings_in: SettingsIn | None = None,
         everywhere: bool = False,
+        keeps_history: bool = False,
+        unfixed: frozenset[str] = frozenset(),
     ) -> None:
         self.settings = settings
         self.settings_in = settings_in
+        self.keeps_history = keeps_history
+        self.unfixed = unfixed
         self._first: Engine | None = None
         self.everywhere = everywhere
         self.versions = VersionRange(settings.target, settings.minimum)
@@ -81,6 +96,8 @@ class Engine:
             settings,
             settings_in=self.settings_in,
             everywhere=everywhere or self.everywhere,
+            keeps_history=self.keeps_history,
+            unfixed=self.unfixed,
         )
         engine._first = self
         return engine
@@ -142,35 +159,45 @@ class Engine:
 
     def check(self, path: Path) -> FileResult:
         """Check (and fix in memory) one file; whatever is wrong with it becomes a problem of the result."""
-        if path.suffix == ".ipynb":
-            return FileResult(path, problems=[Problem(path, NOTEBOOK)])
         try:
-            source = read_source(path)
+            source = self.read(path)
         except SourceError as error:
             kind = Trouble.UNREADABLE if error.kind is Trouble.OTHER else error.kind
             return FileResult(path, problems=[Problem(path, error.reason, error.line, kind)])
         return self.check_source(source, path)
 
-    def check_source(self, source: Source, path: Path) -> FileResult:
-        """Check (and fix in memory) a source; the result's `new_text` is set when fixes were applied."""
+    def read(self, path: Path) -> Source:
+        """The text of a file. Raises SourceError if it cannot be read, or its kind is not checked."""
+        if path.suffix == ".ipynb":
+            raise SourceError(NOTEBOOK)
+        return read_source(path)
+
+    def check_source(self, source: Source, path: Path, like: FileContext | None = None) -> FileResult:
+        """Check (and fix in memory) a source; the result's `new_text` is set when fixes were applied.
+
+        like: what is known of the same source, if it is.
+        """
         try:
-            return self._check_source(source, path)
+            return self._check_source(source, path, like)
         except RecursionError:
             pass
         from torchmigrate.source.depth import with_room
 
         try:
-            return with_room(lambda: self._check_source(source, path))
+            return with_room(lambda: self._check_source(source, path, like))
         except RecursionError:
             return FileResult(path, problems=[Problem(path, TOO_DEEP)])
 
-    def _check_source(self, source: Source, path: Path) -> FileResult:
+    def _check_source(self, source: Source, path: Path, like: FileContext | None) -> FileResult:
         result = FileResult(path)
         try:
-            found, file = self.analyse(source, path, result)
-            if self.settings.fix and any(map(self._applies, found)):
+            found, file = self.analyse(source, path, result, like)
+            fixes = self.settings.fix and any(map(self._applies, found))
+            if self.keeps_history:
+                result.history = History(found, [], None if fixes else file)
+            if fixes:
                 found = self._fix(source, path, found, file, result)
-            elif file is not None:
+            elif file is not None and not self.keeps_history:
                 file.close()
         except SourceError as error:
             result.problems.append(Problem(path, _reason(error, path), error.line, error.kind))
@@ -181,7 +208,7 @@ class Engine:
     # ---- one round -----------------------------------------------------------------------------------
 
     def analyse(
-        self, source: Source, path: Path, result: FileResult
+        self, source: Source, path: Path, result: FileResult, like: FileContext | None = None
     ) -> tuple[list[Finding], FileContext | None]:
         """The findings of one source, suppressed ones left out, in order of place.
 
@@ -199,12 +226,12 @@ class Engine:
             if len(source.text) > PARSED:
                 raise SourceError(too_large(PARSED, "not checked").reason)
             if self.screen(source.text):
-                file = self.analyser.context(source, path, suppressions)
+                file = self.analyser.context(source, path, suppressions, like)
                 found = self.analyser.findings(file)
                 said = file.said_elsewhere(promising=not found)
                 if said:
                     file.close()
-                    file = self.analyser.context(source, path, suppressions, said)
+                    file = self.analyser.context(source, path, suppressions, given=said)
                     found = self.analyser.findings(file)
                 named = {problem.reason for problem in result.problems}
                 result.problems += [item for item in file.failures.problems if item.reason not in named]
@@ -244,7 +271,7 @@ class Engine:
     # ---- fixing --------------------------------------------------------------------------------------
 
     def _applies(self, finding: Finding) -> bool:
-        if finding.fix is None:
+        if finding.fix is None or finding.code in self.unfixed:
             return False
         least = Applicability.UNSAFE if self.settings.unsafe_fixes else Applicability.SAFE
         return finding.fix.applicability >= least
@@ -259,11 +286,12 @@ class Engine:
         A fix that gives code that does not parse is named and left out. So are all fixes of a file that is
         never done: rules of which each undoes the other's work.
         """
-        from torchmigrate.engine.analysis import released, without_unused_imports
+        from torchmigrate.engine.analysis import released, removals_of_imports
         from torchmigrate.rewrite import apply as editing
 
         original = source
         fixed: Counter[str] = Counter()
+        made_edits: list[list[Edit]] = []
         unused: set[str] = set()  # imports that a fix no longer needs
         left_out: set[tuple[str, int]] = set()  # code and place of findings whose fix does not parse
         fewest, rounds = sys.maxsize, 0
@@ -286,6 +314,7 @@ class Engine:
                 result.problems.append(Problem(path, ENDLESS.format(codes)))
                 source = original
                 result.requires.clear()
+                made_edits.clear()
                 unused.clear()
                 found, known = self._again(source, path, result, known)
                 break
@@ -307,20 +336,25 @@ class Engine:
             result.requires |= {release for fix in done.applied for release in fix.requires}
             known = known or self._context(source, path)
             unused |= released(known, done.applied)
+            made_edits.append(done.edits)
             left_out = {(code, editing.map_offset(done.edits, start)) for code, start in left_out}
             source = after
             found, known = self._again(source, path, result, known)
         if unused:
             known = known or self._context(source, path)
-            after = without_unused_imports(known, unused)
+            removals = removals_of_imports(known, unused)
+            after = source.with_text(editing.splice(source.text, removals)) if removals else source
             if after is not source and not self._breaks(after, original):
                 source = after
+                made_edits.append(removals)
                 found, known = self._again(source, path, result, known)
         if known is not None:
             known.close()
         if source.text != original.text:
             result.fixed = dict(fixed)
             result.old_text, result.new_text = original.text, source.text
+            if result.history is not None:
+                result.history.rounds.extend(made_edits)
         return found
 
     def _context(self, source: Source, path: Path) -> FileContext:

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import ast
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from torchmigrate.catalogue.codes import NEEDS_NEWER
-from torchmigrate.findings import Applicability, FileResult, Finding, Obstacle
-from torchmigrate.plan.compute import since
-from torchmigrate.plan.model import Effort, Line, Place, Since
+from torchmigrate.catalogue.codes import ASYNC_ARGUMENT, NEEDS_NEWER
+from torchmigrate.config.settings import Settings
+from torchmigrate.engine.api_rules.api import Point
+from torchmigrate.engine.engine import Engine
+from torchmigrate.findings import Applicability, FileResult, Finding, Obstacle, Problem
+from torchmigrate.plan.compute import Nature, since
+from torchmigrate.plan.decisions import Decided, decisions
+from torchmigrate.plan.model import Effort, Line, Place
+from torchmigrate.plan.reach import Places, Reach
+from torchmigrate.plan.trial import Back, left_of
 from torchmigrate.report.base import shown_path
 from torchmigrate.report.reasons import help_of, message_of, reason_of
 from torchmigrate.report.style import printable
+from torchmigrate.run.configurations import Configurations, Scope, guesses
 from torchmigrate.run.engines import Engines
 from torchmigrate.run.needs import newest_required
-from torchmigrate.source.kinds import read_source
+from torchmigrate.semantics.libraries import mentions_library
 from torchmigrate.source.text import Source, SourceError
 
 CONTEXT = 2  # rows of source before and after a place
@@ -23,70 +31,197 @@ MOST_ROWS = 6  # of a long place; its other rows are left out
 MOST_COLUMNS = 160  # of each part of a row
 _CUT = "…"
 _EFFORTS = {Applicability.SAFE: Effort.SAFE, Applicability.UNSAFE: Effort.UNSAFE}
+_MODULES = frozenset([".py"])  # suffixes of what is imported
+
+
+class Looked(FileResult):
+    """What a plan knows of one file.
+
+    places: in order. concerned: whether it mentions one of the libraries.
+    """
+
+    __slots__ = ("concerned", "places")
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.places: list[Place] = []
+        self.concerned = False
 
 
 class Search:
-    """Checks files, and looks for what each of them needs; can be sent to another process."""
+    """Looks at one file after the other; can be sent to another process.
 
-    def __init__(self, engines: Engines) -> None:
-        self.engines = engines
+    Fixes are tried in memory, as `--fix` and `--unsafe-fixes` make them: what remains is work for a person.
+
+    Args:
+        configurations: of the run.
+        scopes: what holds for each file.
+        here: the directory that paths are shown relative to.
+        root: see `Place`.
+    """
+
+    def __init__(
+        self, configurations: Configurations, scopes: Mapping[Path, Scope], here: Path, root: Path
+    ) -> None:
+        self.here = here
+        self.root = root
+        # Whose fixes are not tried: it is a guess whether a place is affected.
+        self.guesses = frozenset[str]().union(
+            *(guesses(scope.catalogue) & scope.settings.codes for scope in scopes.values())
+        )
+        safe: dict[int, Settings] = {}  # of equal settings, one
+        trying = {}
+        for path, scope in scopes.items():
+            if id(scope.settings) not in safe:
+                safe[id(scope.settings)] = scope.settings._replace(fix=True, unsafe_fixes=False)
+            trying[path] = scope._replace(settings=safe[id(scope.settings)])
+        self.engines = Engines(configurations, trying, keeps_history=True, unfixed=self.guesses)
+        self._unsafe: dict[int, Engine] = {}
+        self._targets: dict[str, Point] = {}
 
     def check(self, path: Path) -> FileResult:
-        """What is found in a file; whatever is wrong with it becomes a problem of the result."""
-        result = self.engines.check(path)
-        if self.engines.of(path).settings.selects(NEEDS_NEWER) and not result.problems:
-            others = [finding for finding in result.findings if finding.code != NEEDS_NEWER]
-            result.findings = [*others, *self._needs(path)]
-        return result
-
-    def _needs(self, path: Path) -> list[Finding]:
+        """What is found in a file (`Looked`); whatever is wrong with it becomes a problem of the result."""
+        looked = Looked(path)
+        engine = self.engines.of(path)
         try:
-            return self.engines.needing(path).findings(read_source(path), path)
-        except SourceError:  # it was there a moment ago
-            return []
+            source = engine.read(path)
+        except SourceError as error:
+            looked.problems.append(Problem(path, error.reason, error.line))
+            return looked
+        looked.concerned = mentions_library(source.text)
+        result = engine.check_source(source, path)
+        looked.problems = result.problems
+        if result.history is None:
+            return looked
+        found = [each for each in result.history.found if each.code != NEEDS_NEWER]
+        mended = self._tried(found, result, source)
+        if engine.settings.selects(NEEDS_NEWER) and looked.concerned:
+            needs = self.engines.needing(path).findings(source, path, result.history.file)
+            mended += ((finding, Effort.BY_HAND) for finding in needs)
+        looked.places = list(self._places(mended, source, path, engine))
+        if result.history.file is not None:
+            result.history.file.close()
+        return looked
+
+    # ---- what is left --------------------------------------------------------------------------------
+
+    def _tried(
+        self, found: list[Finding], result: FileResult, source: Source
+    ) -> list[tuple[Finding, Effort]]:
+        """The findings with what it takes to mend them, by what is left when fixes were made.
+
+        What the fixes leave that was not found before is a finding as well, where the fixed code came from.
+        """
+        assert result.history is not None, "the engine keeps it"
+        back = [Back(edits) for edits in result.history.rounds]
+        left = [each for each in result.findings if each.code != NEEDS_NEWER]
+        unmended, _ = left_of(found, left, back)
+        if any(self._is_fixable(finding) for finding in left):
+            text = source if result.new_text is None else source.with_text(result.new_text)
+            more = self._unsafe_engine(result.path).check_source(text, result.path, result.history.file)
+            if more.history is not None:
+                if more.history.file is not None:
+                    more.history.file.close()
+                back += [Back(edits) for edits in more.history.rounds]
+                left = [each for each in more.findings if each.code != NEEDS_NEWER]
+        by_hand, fresh = left_of(found, left, back)
+        tried = []
+        for index, finding in enumerate(found):
+            effort = Effort.SAFE if index not in unmended else Effort.UNSAFE
+            if index in by_hand:
+                fix = finding.fix if finding.code in self.guesses else None
+                effort = _EFFORTS.get(fix.applicability, Effort.BY_HAND) if fix else Effort.BY_HAND
+            tried.append((finding, effort))
+        return tried + [(finding, Effort.BY_HAND) for finding in fresh]
+
+    def _is_fixable(self, finding: Finding) -> bool:
+        fix = finding.fix
+        if fix is None or finding.code in self.guesses:
+            return False
+        return fix.unsafe is not None or fix.applicability >= Applicability.UNSAFE
+
+    def _unsafe_engine(self, path: Path) -> Engine:
+        safe = self.engines.of(path)
+        if id(safe) not in self._unsafe:
+            self._unsafe[id(safe)] = safe.sibling(safe.settings._replace(unsafe_fixes=True))
+        return self._unsafe[id(safe)]
+
+    # ---- places --------------------------------------------------------------------------------------
+
+    def _places(
+        self, found: Iterable[tuple[Finding, Effort]], source: Source, path: Path, engine: Engine
+    ) -> Iterator[Place]:
+        dated = [(finding, effort) for finding, effort in found if finding.timeline is not None]
+        if not dated:
+            return
+        try:
+            around = Places(source.parse(), source, importable=path.suffix in _MODULES)
+        except SourceError:  # no Python: nothing is known of when it runs
+            around = Places(ast.Module([], []), source, importable=False)
+        decided = [
+            Decided(
+                finding,
+                since(finding.timeline, self._nature(finding, reach, engine)),
+                effort,
+                reach,
+            )
+            for finding, effort in dated
+            if finding.timeline is not None
+            for reach in [around.at(finding.start, finding.end)]
+        ]
+        decided = [each for each in decided if each.since.known]
+        shown, file = shown_path(path, self.here), inside(path, self.root)
+        for group in decisions(decided, around, engine.whole.find):
+            yield _place(group, source, shown, file)
+
+    def _nature(self, finding: Finding, reach: Reach, engine: Engine) -> Nature:
+        if finding.code == ASYNC_ARGUMENT:  # no Python of today compiles the file
+            return Nature(reach=Reach(on_import=reach.on_import or not reach.never))
+        rule = engine.whole.find(finding.code)
+        release = engine.settings.target
+        target = self._targets.setdefault(release, Point(release))
+        # Of what is there, an import is found only where it raises all the same.
+        gone = finding.symbol is not None and target.exists(finding.symbol) is False
+        missing = gone or reach.is_import
+        return Nature(rule and rule.raises, finding.code in self.guesses, missing, reach)
 
 
-def places_of(result: FileResult, here: Path, root: Path) -> Iterator[Place]:
-    """The places in one file. here: the directory that paths are shown relative to; root: see `Place`.
-
-    Raises SourceError if the file cannot be read any more.
-    """
-    findings = [
-        (finding, when)
-        for finding in result.findings
-        if finding.timeline is not None and (when := since(finding.timeline)).known
-    ]
-    if not findings:
-        return
-    source = read_source(result.path)
-    shown = shown_path(result.path, here)
-    file = inside(result.path, root)
-    for finding, when in findings:
-        yield _place(finding, when, source, shown, file)
-
-
-def _place(finding: Finding, when: Since, source: Source, path: str, file: str) -> Place:
-    row, column = source.position(finding.start)
-    fix = finding.fix
-    reason, text = None if fix is None else reason_of(fix), help_of(finding)
+def _place(group: list[Decided], source: Source, path: str, file: str) -> Place:
+    """The place of one decision: at the first of its findings."""
+    first = group[0].finding
+    row, column = source.position(first.start)
+    fixes = [each.finding.fix for each in group if each.finding.fix is not None]
+    fix = fixes[0] if fixes else None
+    effort = max((each.effort for each in group), key=list(Effort).index)
+    if effort is not Effort.BY_HAND:
+        fix = next((each for each in fixes if _EFFORTS.get(each.applicability) is effort), fix)
+    reason, text = None if fix is None else reason_of(fix), help_of(first)
+    needs = {text for each in fixes for text in each.requires}
+    starts = [start for each in group for start, _ in each.finding.places]
+    starts += [each.finding.start for each in group[1:]]
+    rows = {source.position(start)[0] for start in starts} - {row}
+    when = group[0].since
+    for each in group[1:]:
+        when = when.joined(each.since)
     return Place(
         path=path,
         file=file,
         row=row,
         column=column,
-        code=finding.code,
-        name=finding.name,
-        message=printable(message_of(finding)),
+        code=first.code,
+        name=first.name,
+        message=printable(message_of(first)),
         since=when,
-        effort=Effort.BY_HAND if fix is None else _EFFORTS.get(fix.applicability, Effort.BY_HAND),
+        effort=effort,
         fix=None if fix is None else printable(fix.title),
-        fix_needs=None if fix is None else newest_required(fix.requires),
+        fix_needs=newest_required(needs),
         held_by_minimum=fix is not None and [each.kind for each in fix.held_by] == [Obstacle.MINIMUM],
         reason=None if reason is None else printable(reason),
         help=None if text is None else printable(text),
-        url=finding.url,
-        symbol=finding.symbol,
-        excerpt=tuple(excerpt(source, finding.start, finding.end)),
+        url=first.url,
+        symbol=first.symbol,
+        excerpt=tuple(excerpt(source, first.start, first.end)),
+        rows=tuple(sorted(rows)),
     )
 
 

@@ -58,9 +58,31 @@ def _effort(number: int, effort: Effort) -> str:
 def total_line(plan: Plan) -> str:
     """ "12 places in 2 files: 9 safe fixes, 1 unsafe fix, 2 by hand"."""
     if not plan.last.places:
-        return "nothing to do"
+        return "nothing to do" if plan.is_whole and plan.concerned else "nothing to do in what was read"
     places, files = plural(plan.last.places, "place"), plural(len(by_file(plan)), "file")
     return f"{places} in {files}: {efforts_line(plan.last)}"
+
+
+def guess_line(plan: Plan) -> str:
+    """How many places may behave differently; empty if none."""
+    number = plan.last.may_differ
+    if not number:
+        return ""
+    that = "it depends on that" if number == 1 else "they depend on that"
+    return f"{plural(number, 'more place')} may behave differently; whether {that} is a guess."
+
+
+def unread_lines(plan: Plan) -> list[str]:
+    """Each kind of what was not read: "3 notebooks (they mention torch): a.ipynb, b.ipynb, ..."."""
+    return [
+        f"{each.text}: {', '.join(each.examples)}{', ...' * (each.count > len(each.examples))}"
+        for each in plan.unread
+    ]
+
+
+def counts(row: Row) -> list[tuple[int, int]]:
+    """The numbers of a row as every format shows them: places, and those that are new, for each effect."""
+    return [(row.effects[effect].places, row.begins[effect].places) for effect in EFFECTS]
 
 
 def lacking_line(plan: Plan) -> str:

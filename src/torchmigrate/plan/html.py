@@ -13,21 +13,22 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from torchmigrate.plan.compute import headline
-from torchmigrate.plan.groups import efforts_line, lacking_line, minimum_hint
+from torchmigrate.plan.groups import (
+    efforts_line,
+    guess_line,
+    lacking_line,
+    minimum_hint,
+    total_line,
+    unread_lines,
+)
 from torchmigrate.plan.links import Links
-from torchmigrate.plan.model import EFFECTS, Effect, Effort, Place, Plan, Row
+from torchmigrate.plan.model import EFFECTS, WORST_FIRST, Effect, Effort, Place, Plan, Row
 from torchmigrate.versions.releases import Version, show_version
 
 TEMPLATES = Path(__file__).parent / "templates"
 HEIGHT = 200  # pixels that the tallest bar may take
 MOST_TICKS = 5
 _BAR = 0.7  # of the width of a column
-_TITLES = {
-    Effect.BREAKS: "Breaks",
-    Effect.CHANGES: "Changes results",
-    Effect.WARNS: "Warns",
-    Effect.OUTDATED: "Outdated",
-}
 LACKING = "lacking"  # the class and the name of what a release does not have yet
 
 
@@ -74,9 +75,11 @@ def as_html(plan: Plan, links: Links) -> str:
         plan=plan,
         headline=headline(plan),
         effects=EFFECTS,
-        every_effect=sorted(Effect, reverse=True),
+        every_effect=WORST_FIRST,
         efforts=list(Effort),
-        titles=_TITLES,
+        total=total_line(plan),
+        guesses=guess_line(plan),
+        unread=unread_lines(plan),
         lacking=LACKING,
         lacking_line=lacking_line(plan) if plan.lacking else "",
         hint=minimum_hint(plan),
@@ -87,6 +90,7 @@ def as_html(plan: Plan, links: Links) -> str:
         rules=sorted({(place.code, place.name) for place in plan.listed}),
         rows=_rows(plan),
         index=lambda release: _index(release, plan),
+        begins=lambda place, effect: _begins(place, effect, plan),
         address=links.to,
         reference=lambda place: place.url if place.url and place.url.startswith("https://") else None,
         style=Markup(style),
@@ -116,7 +120,7 @@ def _breakable(path: str) -> Markup:
 
 def _rows(plan: Plan) -> list[tuple[int, Place]]:
     """The places with their number in order of path: what is missing first, then the worst."""
-    rank = (None, *sorted(Effect, reverse=True))
+    rank = (None, *WORST_FIRST)
     return sorted(enumerate(plan.listed), key=lambda item: rank.index(item[1].since.effect(plan.target)))
 
 
@@ -136,6 +140,15 @@ def _index(release: Version | None, plan: Plan) -> str:
     if release < plan.first:
         return "-1"
     return str(next(number for number, row in enumerate(plan.rows) if row.release >= release))
+
+
+def _begins(place: Place, effect: Effect, plan: Plan) -> str:
+    """The row in which an effect begins; nothing also if it has ceased before the first one."""
+    since = place.since.of(effect)
+    ceased = effect is Effect.WARNS and place.since.outdated is not None and since is not None
+    if ceased and since < place.since.outdated <= plan.first:  # type: ignore[operator]
+        return ""
+    return _index(since, plan)
 
 
 # ---- the chart -----------------------------------------------------------------------------------------
@@ -196,7 +209,7 @@ def _percent(number: float) -> str:
 
 def _title(row: Row) -> str:
     """A column in words, for those who cannot see it, and under the pointer."""
-    words = [f"{row.effects[effect].places} {_TITLES[effect].lower()}" for effect in EFFECTS]
+    words = [f"{row.effects[effect].places} {effect.words.lower()}" for effect in EFFECTS]
     if row.lacking:
         words.append(f"{row.lacking} need a newer release")
     runs = "runs" if row.runs else "does not run"

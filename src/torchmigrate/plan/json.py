@@ -6,7 +6,7 @@ import json
 
 from torchmigrate.plan.compute import headline
 from torchmigrate.plan.links import Links
-from torchmigrate.plan.model import EFFECTS, Effect, Place, Plan, Row, Tally
+from torchmigrate.plan.model import EFFECTS, Effect, Effort, Place, Plan, Span, Tally, Unread
 from torchmigrate.versions.releases import Version, show_version
 
 
@@ -19,10 +19,16 @@ def as_json(plan: Plan, links: Links) -> str:
         "from": _shown(plan.first),
         "to": _shown(plan.target),
         "headline": headline(plan),
-        "runs": None if plan.runs is None else {"first": _shown(low), "last": _shown(high)},
+        "runs": None
+        if plan.runs is None or not plan.concerned
+        else {"first": _shown(low), "last": _shown(high)},
         "files": plan.files,
-        "unread": plan.unread,
-        "releases": [_row(row) for row in plan.rows],
+        "files_with_torch": plan.concerned,
+        "not_read": [_unread(each) for each in plan.unread],
+        "is_whole": plan.is_whole,
+        "effort": {effort.name.lower(): plan.last.of(effort) for effort in Effort},
+        "may_differ": plan.last.may_differ,
+        "releases": [_span(span) for span in plan.spans],
         "places": [_place(place, plan, links) for place in plan.listed],
     }
     # ASCII only, so that any terminal, locale and file name gives valid JSON.
@@ -33,9 +39,21 @@ def _shown(version: Version | None) -> str | None:
     return None if version is None else show_version(version)
 
 
-def _row(row: Row) -> dict[str, object]:
+def _unread(unread: Unread) -> dict[str, object]:
     return {
-        "release": show_version(row.release),
+        "kind": unread.kind,
+        "files": unread.count,
+        "why": unread.why,
+        "examples": list(unread.examples),
+        "matters": unread.matters,
+    }
+
+
+def _span(span: Span) -> dict[str, object]:
+    row = span.row
+    return {
+        "first": show_version(row.release),
+        "last": show_version(span.last),
         "runs": row.runs,
         "needs_newer": row.lacking,
         **{effect.label: _tally(row.effects[effect]) for effect in EFFECTS},
@@ -55,6 +73,7 @@ def _place(place: Place, plan: Plan, links: Links) -> dict[str, object]:
         "message": place.message,
         "path": place.path,
         "location": {"row": place.row, "column": place.column},
+        "rows": list(place.rows),
         "link": links.to(place),
         "symbol": place.symbol,
         "effect": None if effect is None else effect.label,

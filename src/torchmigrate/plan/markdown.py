@@ -6,31 +6,57 @@ import re
 from collections.abc import Iterator, Sequence
 
 from torchmigrate.plan.compute import headline
-from torchmigrate.plan.groups import RuleGroup, by_file, by_rule, lacking_line, minimum_hint, total_line
+from torchmigrate.plan.groups import (
+    RuleGroup,
+    by_file,
+    by_rule,
+    counts,
+    guess_line,
+    lacking_line,
+    minimum_hint,
+    total_line,
+    unread_lines,
+)
 from torchmigrate.plan.links import Links
-from torchmigrate.plan.model import EFFECTS, Effect, Effort, Place, Plan, Row
+from torchmigrate.plan.model import EFFECTS, WORST_FIRST, Effort, Place, Plan, Span
 from torchmigrate.versions.releases import show_version
 
-_COLUMNS = [*(effect.label for effect in EFFECTS), *(effort.value for effort in Effort)]
+_COLUMNS = [*(effect.words.lower() for effect in EFFECTS), *(effort.value for effort in Effort)]
 
 
 def as_markdown(plan: Plan, links: Links, *, step: bool) -> str:
-    """The releases as a table; with `step`, what there is to do for the target, too."""
+    """What no fix mends, and the releases as a table; with `step`, all that there is to do for the target."""
     lines = [f"# Upgrade plan: {escape(plan.project)}", "", escape(headline(plan)), ""]
+    total = f"To torch {show_version(plan.target)}: {total_line(plan)}."
+    lines += [" ".join(filter(None, (total, minimum_hint(plan), guess_line(plan)))), ""]
+    if plan.by_hand:
+        lines += ["## By hand", ""]
+        lines += (_by_hand(place, plan, links) for place in plan.by_hand)
+        lines += ["", "## Releases", ""]
     more = ["needs newer"] if plan.lacking else []
-    lines += _table(["torch", "runs", *more, *_COLUMNS], [_cells(plan, row) for row in plan.rows], 2)
+    if plan.concerned:
+        lines += _table(["torch", "runs", *more, *_COLUMNS], [_cells(plan, span) for span in plan.spans], 2)
     if step:
         lines += _step(plan, links)
+    if plan.unread:
+        lines += ["", "## Not read", "", *(f"- {escape(line)}" for line in unread_lines(plan))]
     return "\n".join(lines) + "\n"
 
 
-def _cells(plan: Plan, row: Row) -> list[str]:
-    cells = [show_version(row.release), "yes" if row.runs else "no"]
+def _by_hand(place: Place, plan: Plan, links: Links) -> str:
+    effect = place.since.effect(plan.target)
+    assert effect is not None, "what is done by hand does something"
+    also = f" ({place.also})" if place.also else ""
+    text = f"- {_link(place, links)}: **{effect.words.lower()}**, {place.code}: {escape(place.message)}{also}"
+    return f"{text}: {escape(place.help)}" if place.help else text
+
+
+def _cells(plan: Plan, span: Span) -> list[str]:
+    row = span.row
+    cells = [span.shown, "yes" if row.runs else "no"]
     if plan.lacking:
         cells.append(_number(row.lacking))
-    for effect in EFFECTS:
-        new = row.begins[effect].places
-        cells.append(_number(row.effects[effect].places) + (f" (+{new})" if new else ""))
+    cells += [_number(number) + (f" (+{new})" if new else "") for number, new in counts(row)]
     return [*cells, *(_number(row.of(effort)) for effort in Effort)]
 
 
@@ -48,13 +74,11 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], text_columns: in
 def _step(plan: Plan, links: Links) -> Iterator[str]:
     yield ""
     yield f"## To torch {show_version(plan.target)}"
-    yield ""
-    yield " ".join(filter(None, (f"{total_line(plan)}.", minimum_hint(plan))))
-    for effect in (*EFFECTS, Effect.OUTDATED):
+    for effect in WORST_FIRST:
         groups = by_rule(plan.affected(effect))
         if groups:
             yield ""
-            yield f"### {effect.label.capitalize()}"
+            yield f"### {effect.words}"
         for group in groups:
             yield ""
             yield f"**{group.code}** {escape(group.name)}{group.since(effect)}"
@@ -81,7 +105,8 @@ def _step(plan: Plan, links: Links) -> Iterator[str]:
 def _places(group: RuleGroup, plan: Plan, links: Links) -> Iterator[str]:
     for place in group.places:
         effort = place.effort_in(plan.target)
-        text = f"- {_link(place, links)}: {escape(place.message)}; **{effort.value}**"
+        also = f" ({place.also})" if place.also else ""
+        text = f"- {_link(place, links)}: {escape(place.message)}{also}; **{effort.value}**"
         if effort is not Effort.BY_HAND and place.fix:
             text += f": {escape(place.fix)}"
             text += f" ({escape(place.reason)})" if place.reason else ""

@@ -7,29 +7,52 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from torchmigrate.findings import Severity
-from torchmigrate.versions.releases import Version
+from torchmigrate.versions.releases import Version, show_version
 
 
 class Effect(enum.IntEnum):
     """What a release does to a place, mildest first."""
 
     OUTDATED = 1  # works without a warning; there is a newer way
-    WARNS = 2
-    CHANGES = 3  # other results or another default, without a word
-    BREAKS = 4
+    MAY_DIFFER = 2  # a default or a result changed; whether this code depends on it is a guess
+    WARNS = 3
+    CHANGES = 4  # other results or another default, without a word
+    MAY_RAISE = 5  # for some inputs, or where something else is missing
+    RAISES = 6  # when it is reached
+    BREAKS_ON_IMPORT = 7  # the import of the module raises
 
     @property
     def label(self) -> str:
         return self.name.lower()
 
     @property
+    def words(self) -> str:
+        """ "Breaks on import": how all formats call it."""
+        return _WORDS[self]
+
+    @property
     def severity(self) -> Severity:
         """The severity of findings with this effect."""
-        return Severity.ERROR if self is Effect.BREAKS else Severity(min(self.value, Severity.WARNING))
+        if self >= Effect.RAISES:
+            return Severity.ERROR
+        return Severity.WARNING if self >= Effect.WARNS else Severity.INFO
 
 
-# Those that the releases are judged by, worst first. What is only outdated needs no upgrade.
-EFFECTS = (Effect.BREAKS, Effect.CHANGES, Effect.WARNS)
+_WORDS = {
+    Effect.BREAKS_ON_IMPORT: "Breaks on import",
+    Effect.RAISES: "Raises when reached",
+    Effect.MAY_RAISE: "May raise",
+    Effect.CHANGES: "Changes results silently",
+    Effect.WARNS: "Warns",
+    Effect.MAY_DIFFER: "May behave differently",
+    Effect.OUTDATED: "Outdated",
+}
+MOST_ROWS = 10  # of one decision are named
+# Those that the releases are judged by, worst first. What is only outdated needs no upgrade, and what may
+# behave differently is counted apart.
+EFFECTS = (Effect.BREAKS_ON_IMPORT, Effect.RAISES, Effect.MAY_RAISE, Effect.CHANGES, Effect.WARNS)
+BREAKING = (Effect.BREAKS_ON_IMPORT, Effect.RAISES)
+WORST_FIRST = tuple(sorted(Effect, reverse=True))
 
 
 class Effort(enum.Enum):
@@ -42,33 +65,40 @@ class Effort(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Since:
-    """From which release on a place is affected; None: from none that is known.
+    """From which release on a place has each effect; None: from none that is known.
 
     needs: the first release that has what is used there, where that is newer than the project's minimum.
     """
 
     outdated: Version | None = None
+    may_differ: Version | None = None
     warns: Version | None = None
     changes: Version | None = None
-    breaks: Version | None = None
+    may_raise: Version | None = None
+    raises: Version | None = None
+    breaks_on_import: Version | None = None
     needs: Version | None = None
 
     def effect(self, release: Version) -> Effect | None:
         """The worst that happens there in a release; None: nothing."""
-        if self.breaks is not None and self.breaks <= release:
-            return Effect.BREAKS
-        if self.changes is not None and self.changes <= release:
-            return Effect.CHANGES
-        outdated = self.outdated if self.outdated is not None and self.outdated <= release else None
-        if self.warns is not None and self.warns <= release:
-            # What is outdated in a later release than it was deprecated in has ceased to warn.
-            return Effect.OUTDATED if outdated is not None and outdated > self.warns else Effect.WARNS
-        return None if outdated is None else Effect.OUTDATED
+        for effect in WORST_FIRST:
+            since = self.of(effect)
+            if since is None or since > release:
+                continue
+            if effect is Effect.WARNS and self.outdated is not None and since < self.outdated <= release:
+                continue  # what is outdated in a later release than it was deprecated in has ceased to warn
+            return effect
+        return None
 
     def of(self, effect: Effect) -> Version | None:
         """The first release with an effect."""
         since: Version | None = getattr(self, effect.label)
         return since
+
+    @property
+    def breaks(self) -> Version | None:
+        """The first release that does not run what is there."""
+        return min((since for since in map(self.of, BREAKING) if since is not None), default=None)
 
     def lacks(self, release: Version) -> bool:
         """Whether a release does not have yet what is used there."""
@@ -77,8 +107,17 @@ class Since:
     @property
     def known(self) -> list[Version]:
         """All releases that are named, oldest first."""
-        every = (self.outdated, self.warns, self.changes, self.breaks, self.needs)
+        every = (*map(self.of, Effect), self.needs)
         return sorted(version for version in every if version is not None)
+
+    def joined(self, other: Since) -> Since:
+        """What holds for two places that are one decision."""
+
+        def first(one: Version | None, two: Version | None) -> Version | None:
+            return min((each for each in (one, two) if each is not None), default=None)
+
+        needs = max((each for each in (self.needs, other.needs) if each is not None), default=None)
+        return Since(**{each.label: first(self.of(each), other.of(each)) for each in Effect}, needs=needs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +134,13 @@ class Line:
 class Place:
     """One place in the project that a release does something to, or did not know yet.
 
+    A place is a decision: lines that one fix mends, or that nobody would mend one by one, are one place.
+
     path: as messages show it. file: relative to the project's root, `/` between its parts, for links.
     row, column: of its first character, 1-based, in characters.
     fix_needs: the first release in which the fixed code works, if it does not in every one.
     held_by_minimum: the fix would be safe if the project's minimum had the new code.
+    rows: of the other lines of the same decision.
     """
 
     path: str
@@ -118,6 +160,16 @@ class Place:
     url: str | None = None
     symbol: str | None = None
     excerpt: tuple[Line, ...] = ()
+    rows: tuple[int, ...] = ()
+
+    @property
+    def also(self) -> str:
+        """The lines of the rest of the decision, in words; empty if there are none."""
+        if not self.rows:
+            return ""
+        shown = ", ".join(map(str, self.rows[:MOST_ROWS]))
+        more = f" and {len(self.rows) - MOST_ROWS} more" if len(self.rows) > MOST_ROWS else ""
+        return f"also in line{'s' if len(self.rows) > 1 else ''} {shown}{more}"
 
     def effort_in(self, release: Version) -> Effort:
         """What it takes to mend the place for a release."""
@@ -164,11 +216,17 @@ class Row:
     effects: Mapping[Effect, Tally] = field(default_factory=_tallies)
     begins: Mapping[Effect, Tally] = field(default_factory=_tallies)
     lacking: int = 0
+    may_differ: int = 0
 
     @property
     def runs(self) -> bool:
         """Whether the code runs there as it stands, as far as is known."""
-        return not self.lacking and not self.effects[Effect.BREAKS].places
+        return not self.lacking and not self.broken
+
+    @property
+    def broken(self) -> int:
+        """How many places the release does not run."""
+        return sum(self.effects[effect].places for effect in BREAKING)
 
     @property
     def places(self) -> int:
@@ -179,6 +237,50 @@ class Row:
         """How many of them take this effort."""
         return sum(tally.of(effort) for tally in self.effects.values())
 
+    def is_like(self, before: Row) -> bool:
+        """Whether nothing is said of this release that is not said of another one, before it."""
+        fresh = any(tally.places for tally in self.begins.values())
+        return self.effects == before.effects and self.lacking == before.lacking and not fresh
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Releases of which all the same is said: from that of `row`, which is the first, to `last`.
+
+    index: of the first of them among the rows of the plan. size: how many they are.
+    """
+
+    row: Row
+    last: Version
+    index: int
+    size: int
+
+    @property
+    def shown(self) -> str:
+        """ "2.0 to 2.5"."""
+        first = show_version(self.row.release)
+        return first if self.size == 1 else f"{first} to {show_version(self.last)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """Files of one kind that were not read.
+
+    kind: "notebooks", "C++ and CUDA", ... why: in a few words. examples: the first paths, as messages have
+    them. matters: whether what they hold decides if the project runs.
+    """
+
+    kind: str
+    count: int
+    why: str
+    examples: tuple[str, ...] = ()
+    matters: bool = True
+
+    @property
+    def text(self) -> str:
+        """ "3 notebooks (not read by this command)"."""
+        return f"{self.count} {self.kind} ({self.why})"
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
@@ -188,6 +290,7 @@ class Plan:
     from `first` to `target`. runs: the first and last release that run the code as it stands, the first
     one None if only the last is known; None: no release does.
     places: in order of path and place.
+    files: that were looked at; concerned: those of them that mention one of the libraries.
     """
 
     project: str
@@ -196,8 +299,9 @@ class Plan:
     rows: tuple[Row, ...]
     runs: tuple[Version | None, Version] | None
     places: tuple[Place, ...]
-    files: int = 0  # that were looked at
-    unread: int = 0  # of these, files that could not be checked
+    files: int = 0
+    concerned: int = 0
+    unread: tuple[Unread, ...] = ()
 
     @property
     def first(self) -> Version:
@@ -208,9 +312,36 @@ class Plan:
         """The row of the target."""
         return self.rows[-1]
 
+    @property
+    def spans(self) -> list[Span]:
+        """The rows, those that say the same as one."""
+        spans: list[Span] = []
+        for index, row in enumerate(self.rows):
+            if spans and row.is_like(spans[-1].row):
+                before = spans.pop()
+                spans.append(Span(before.row, row.release, before.index, before.size + 1))
+            else:
+                spans.append(Span(row, row.release, index, 1))
+        return spans
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all was read that decides if the project runs."""
+        return not any(each.matters for each in self.unread)
+
     def affected(self, effect: Effect) -> list[Place]:
         """The places with this effect at the target."""
         return [place for place in self.places if place.since.effect(self.target) is effect]
+
+    @property
+    def by_hand(self) -> list[Place]:
+        """The places that no fix mends, the worst first: what the upgrade costs."""
+        left = [
+            place
+            for place in self.places
+            if place.since.effect(self.target) in EFFECTS and place.effort_in(self.target) is Effort.BY_HAND
+        ]
+        return sorted(left, key=lambda place: EFFECTS.index(place.since.effect(self.target)))
 
     @property
     def lacking(self) -> list[Place]:

@@ -9,44 +9,78 @@ from torchmigrate.plan.groups import (
     RuleGroup,
     by_file,
     by_rule,
+    counts,
     efforts_line,
+    guess_line,
     lacking_line,
     minimum_hint,
     total_line,
+    unread_lines,
 )
-from torchmigrate.plan.model import EFFECTS, Effect, Effort, Plan, Row, Tally
+from torchmigrate.plan.model import EFFECTS, WORST_FIRST, Effect, Effort, Plan, Span, Tally
 from torchmigrate.report.style import Style, printable
 from torchmigrate.versions.releases import show_version
 
 _NONE = "·"
+_HEADS = {
+    Effect.BREAKS_ON_IMPORT: "ON IMPORT",
+    Effect.RAISES: "RAISES",
+    Effect.MAY_RAISE: "MAY RAISE",
+    Effect.CHANGES: "CHANGES",
+    Effect.WARNS: "WARNS",
+}
+_WIDEST = max(len(effect.words) for effect in EFFECTS)
 
 
 def as_table(plan: Plan, style: Style, *, step: bool) -> str:
-    """The releases as a table; with `step`, what there is to do for the target, too."""
+    """What no fix mends, and the releases as a table; with `step`, all that there is to do for the target."""
     lines = [f"{style.bold(plan.project)}: {headline(plan)}", ""]
-    lines += _aligned(["TORCH", *heads(plan)], [_cells(plan, row, style) for row in plan.rows], style)
+    lines.append(style.heading(f"To torch {show_version(plan.target)}: ") + total_line(plan))
+    lines += filter(None, (minimum_hint(plan), guess_line(plan)))
+    lines += _by_hand(plan, style)
+    if plan.concerned:
+        lines.append("")
+        lines += _aligned(["TORCH", *heads(plan)], [_cells(plan, span, style) for span in plan.spans], style)
     if step:
         lines += _step(plan, style)
+    if plan.unread:
+        lines += ["", style.bold("NOT READ"), *(f"  {printable(line)}" for line in unread_lines(plan))]
     return "\n".join(lines) + "\n"
+
+
+def _by_hand(plan: Plan, style: Style) -> Iterator[str]:
+    """The places that no fix mends, with the lines: what the upgrade costs."""
+    places = plan.by_hand
+    if not places:
+        return
+    yield ""
+    yield style.bold("BY HAND")
+    where = [f"{place.path}:{place.row}:{place.column}" for place in places]
+    width = max(map(len, where))
+    for place, text in zip(places, where, strict=True):
+        effect = place.since.effect(plan.target)
+        assert effect is not None, "what is done by hand does something"
+        also = f" ({place.also})" if place.also else ""
+        words = style.severity(effect.severity, f"{effect.words.lower():{_WIDEST}}")
+        yield f"  {text:{width}}  {words}  {place.code} {place.message}{also}"
 
 
 def heads(plan: Plan) -> list[str]:
     """The columns of the table of releases, but the first one."""
     return [
         *(["NEEDS NEWER"] if plan.lacking else []),
-        *(effect.name for effect in EFFECTS),
+        *_HEADS.values(),
         *(effort.value.upper() for effort in Effort),
     ]
 
 
-def _cells(plan: Plan, row: Row, style: Style) -> list[tuple[str, str]]:
+def _cells(plan: Plan, span: Span, style: Style) -> list[tuple[str, str]]:
     """Each cell as it is measured and as it is shown."""
-    release = show_version(row.release)
-    cells = [(release, (style.good if row.runs else style.bad)(release))]
+    row = span.row
+    cells = [(span.shown, (style.good if row.runs else style.bad)(span.shown))]
     if plan.lacking:
-        cells.append(_number(row.lacking, style, Effect.BREAKS))
-    for effect in EFFECTS:
-        number, new = row.effects[effect].places, row.begins[effect].places
+        cells.append(_number(row.lacking, style, Effect.RAISES))
+    for effect, (number, new) in zip(EFFECTS, counts(row), strict=True):
         text, shown = _number(number, style, effect)
         more = f" (+{new})" if new else ""
         cells.append((text + more, shown + more))
@@ -75,16 +109,12 @@ def _aligned(heads: Sequence[str], rows: Sequence[Sequence[tuple[str, str]]], st
 
 
 def _step(plan: Plan, style: Style) -> Iterator[str]:
-    yield ""
-    yield style.heading(f"To torch {show_version(plan.target)}: ") + total_line(plan)
-    if hint := minimum_hint(plan):
-        yield hint
-    for effect in (*EFFECTS, Effect.OUTDATED):
+    for effect in WORST_FIRST:
         groups = by_rule(plan.affected(effect))
         for position, group in enumerate(groups):
             yield ""
             if not position:
-                yield style.severity(effect.severity, effect.name)
+                yield style.severity(effect.severity, effect.words.upper())
             yield from _group(group, effect, plan, style)
     if plan.needing:
         yield ""
@@ -99,7 +129,7 @@ def _step(plan: Plan, style: Style) -> Iterator[str]:
     if rows:
         yield ""
         yield from _aligned(
-            ["FILE", *(effect.name for effect in EFFECTS), *(effort.value.upper() for effort in Effort)],
+            ["FILE", *_HEADS.values(), *(effort.value.upper() for effort in Effort)],
             rows,
             style,
         )
@@ -118,7 +148,8 @@ def _places(group: RuleGroup, effect: Effect | None, plan: Plan, style: Style) -
     width = max(map(len, where))
     for place, text in zip(group.places, where, strict=True):
         effort = "" if effect is None else f"{place.effort_in(plan.target).value:10}  "
-        yield f"  {text:{width}}  {effort}{place.message}"
+        also = f" ({place.also})" if place.also else ""
+        yield f"  {text:{width}}  {effort}{place.message}{also}"
     hand = [place for place in group.places if place.effort_in(plan.target) is not Effort.SAFE]
     for advice in dict.fromkeys(place.help for place in hand if place.help):
         yield style.dim(f"  by hand: {advice}")

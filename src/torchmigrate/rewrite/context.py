@@ -42,6 +42,7 @@ class FileContext:
         exists: whether the target has a name, None where nobody knows.
         hides: whether a rule (code and name) is suppressed at an offset.
         given: what names are that the file has from others (`said_elsewhere`); None: that was not asked.
+        like: another one of the same text, which stays open: what every name means is taken from it.
     """
 
     def __init__(
@@ -55,6 +56,7 @@ class FileContext:
         exists: Callable[[str], bool | None] = lambda name: None,
         hides: Callable[[str, str, int], bool] = lambda code, name, offset: False,
         given: Mapping[str, Value] | None = None,
+        like: FileContext | None = None,
     ) -> None:
         self.source = source
         self.path = path
@@ -68,6 +70,7 @@ class FileContext:
         self.hits: Sequence[RuleMatch] = ()  # the uses that rules are about, of all rules
         self.halved: Collection[str] = ()  # what rules say by `together`, of which findings are suppressed
         self._made: dict[Hashable, object] = {}
+        self._like = like
 
     @property
     def tree(self) -> ast.Module:
@@ -82,6 +85,8 @@ class FileContext:
             SourceError: the source cannot be parsed.
             RecursionError: it is nested too deeply.
         """
+        if self._like is not None:
+            return self._like.names
         roots = LIBRARY_ROOTS - own_packages(self.path)
         return resolve(self.tree, self.source, roots=roots, given=self.given)
 
@@ -91,7 +96,9 @@ class FileContext:
         Few files have such, so that what every name means is first worked out without. promising: only where
         a name seems to be about a version.
         """
-        return self.project.said(self.path, self.names, promising=promising) if self.given is None else {}
+        if self.given is not None or self._like is not None:
+            return {}  # it was asked
+        return self.project.said(self.path, self.names, promising=promising)
 
     @cached_property
     def around(self) -> FileFacts:
@@ -139,7 +146,7 @@ class FileContext:
     def close(self) -> None:
         """Let go of all that is known, which is in circles, so that it is freed without a collection."""
         names = self.__dict__.get("names")
-        if names is not None:
+        if names is not None and self._like is None:
             names.release()
         self._made.clear()
         for key in ("names", "around", "exports", "imports", "fixes"):

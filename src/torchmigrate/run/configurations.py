@@ -54,6 +54,7 @@ class Configurations:
         detect: what projects require counts.
         fix: fixes are made.
         start: what patterns are relative to for files without a configuration that are in no repository.
+        guessing: rules that only guess whether a place is affected are looked for like others.
         note: is told what was read.
     """
 
@@ -66,6 +67,7 @@ class Configurations:
         detect: bool = True,
         fix: bool = False,
         start: Path,
+        guessing: bool = False,
         note: Note | None = None,
     ) -> None:
         self.command_line = command_line
@@ -74,6 +76,7 @@ class Configurations:
         self.detect = detect and not isolated
         self.fix = fix
         self.start = start
+        self.guessing = guessing
         self.note = note or silent
         self._scopes: dict[Path, Scope] = {}  # by the configuration
         self._bare: dict[Path, Scope] = {}  # without a configuration, by the root of the patterns
@@ -145,7 +148,8 @@ class Configurations:
         if self._own is None:
             self._own = load_rules()
         catalogue, known = self._own if not any(layer.rules for layer in layers) else load_rules(layers)
-        settings = combine([*layers, self.command_line], known, root=root, fix=self.fix)
+        rules = _with_guesses(known, catalogue) if self.guessing else known
+        settings = combine([*layers, self.command_line], rules, root=root, fix=self.fix)
         settings = settings._replace(detect=self.detect)
         of_each = self.detect and settings.minimum is None  # said when the files are known
         minimum = "" if of_each else f"; minimum: {settings.minimum or 'unknown'}"
@@ -153,6 +157,19 @@ class Configurations:
             self.note(f"target: torch {settings.target}{minimum}")
             self.note(f"{len(settings.codes)} of {len(known)} rules selected")
         return Scope(settings, catalogue, known)
+
+
+def guesses(catalogue: Catalogue) -> frozenset[str]:
+    """The codes of rules about other results or defaults that are off because they guess."""
+    return frozenset(head.code for head in catalogue.heads if head.opt_in and head.changed is not None)
+
+
+def _with_guesses(known: Sequence[Selectable], catalogue: Catalogue) -> list[Selectable]:
+    """The rules as if those that guess were not off unless selected."""
+    from torchmigrate.catalogue.compiled_file import RuleName
+
+    codes = guesses(catalogue)
+    return [RuleName(rule.code, rule.name, False) if rule.code in codes else rule for rule in known]
 
 
 def load_rules(layers: Sequence[Layer] = ()) -> tuple[Catalogue, Sequence[Selectable]]:

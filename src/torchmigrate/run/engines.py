@@ -30,11 +30,21 @@ class Engines:
     Args:
         configurations: of the run.
         scopes: what holds for each file, from `scopes_of`; the same object where the same holds.
+        keeps_history, unfixed: as in `Engine`.
     """
 
-    def __init__(self, configurations: Configurations, scopes: Mapping[Path, Scope]) -> None:
+    def __init__(
+        self,
+        configurations: Configurations,
+        scopes: Mapping[Path, Scope],
+        *,
+        keeps_history: bool = False,
+        unfixed: frozenset[str] = frozenset(),
+    ) -> None:
         self.configurations = configurations
         self.scopes = scopes
+        self.keeps_history = keeps_history
+        self.unfixed = unfixed
         # What states the minimum makes no difference to an engine.
         different = {id(scope.settings): scope for scope in scopes.values()}
         self._different = list(different.values())
@@ -54,7 +64,13 @@ class Engines:
                 self._engines[number] = self._engine(0).sibling(settings, catalogue)
             else:
                 around = self.configurations.settings_around
-                self._engines[0] = Engine(catalogue, settings, settings_in=around)
+                self._engines[0] = Engine(
+                    catalogue,
+                    settings,
+                    settings_in=around,
+                    keeps_history=self.keeps_history,
+                    unfixed=self.unfixed,
+                )
         return self._engines[number]
 
     def needing(self, path: Path) -> NeedsNewer:

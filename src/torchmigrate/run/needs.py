@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from torchmigrate.engine.engine import Engine
+    from torchmigrate.rewrite.context import FileContext
     from torchmigrate.source.text import Source
 
 # Of 1.0, the API data cannot tell what `torch` itself lacks: most of it came from compiled code.
@@ -36,8 +37,8 @@ class NeedsNewer:
         self.engine = engine
         self._engines: dict[Version, Engine] = {}
 
-    def findings(self, source: Source, path: Path) -> list[Finding]:
-        """What the code needs, at each place the newest."""
+    def findings(self, source: Source, path: Path, file: FileContext | None = None) -> list[Finding]:
+        """What the code needs, at each place the newest. file: what is known of the source, if it is."""
         settings = self.engine.settings
         found: dict[int, Finding] = {}
         minimum, target = settings.minimum, parse_version(settings.target)
@@ -47,7 +48,7 @@ class NeedsNewer:
             more = [
                 # That the project supports this release is only so for its minimum.
                 finding if first else finding._replace(lacking=None)
-                for finding in self._engine_for(floor).check_source(source, path).findings
+                for finding in self._engine_for(floor).check_source(source, path, file).findings
                 if finding.code == NEEDS_NEWER
             ]
             found |= {finding.start: finding for finding in more}
@@ -65,6 +66,7 @@ class NeedsNewer:
                 codes=frozenset([NEEDS_NEWER]), minimum=show_version(minimum), fix=False
             )
             self._engines[minimum] = self.engine.sibling(settings, everywhere=True)
+            self._engines[minimum].keeps_history = False
         return self._engines[minimum]
 
 

@@ -110,12 +110,20 @@ class Api:
         return max((end for end in ends if end <= target), default=None)
 
     def there_since(self, name: str) -> Version | None:
-        """The first release after the floor that has a name; None: none has it."""
+        """The first release after the floor that has a name; None: none has it, or nobody knows.
+
+        Where the data of a name begin, they say nothing of the releases before.
+        """
         surface = surface_of(name)
         if surface is None or self.floor is None:
             return None
         floor = self.floor.version(name)
-        return min((start for start, _ in surface.spans(name) if start > floor), default=None)
+        start = min((start for start, _ in surface.spans(name) if start > floor), default=None)
+        if start is None:
+            return None
+        before = max((version for version in surface.versions if version < start), default=None)
+        known = before is not None and surface.status(name, before) is Status.ABSENT
+        return start if known else None
 
 
 def config_module(api: Api, name: str) -> str | None:

@@ -10,7 +10,7 @@
     filter[name] = document.getElementById(`filter-${name}`);
   }
   const body = table.tBodies[0];
-  const worst = ["breaks", "changes", "warns", "outdated"];
+  const worst = ["breaks_on_import", "raises", "may_raise", "changes", "warns", "may_differ", "outdated"];
   const efforts = ["safe", "unsafe", "by_hand"];
   const effects = new Map([...filter.effect.options].map((option) => [option.value, option.text]));
   const releases = [...filter.release.options].slice(1).map((option) => option.text);
@@ -35,7 +35,9 @@
     if (release === "") return data.effect;
     const number = Number(release);
     if (data.needs !== "" && number < Number(data.needs)) return "lacking";
-    return worst.find((effect) => data[effect] !== "" && Number(data[effect]) <= number) || null;
+    const reached = (effect) => data[effect] !== "" && Number(data[effect]) <= number;
+    const ceased = reached("warns") && reached("outdated") && Number(data.outdated) > Number(data.warns);
+    return worst.find((effect) => reached(effect) && !(effect === "warns" && ceased)) || null;
   }
 
   function effortIn(place, release) {
@@ -80,7 +82,9 @@
     count.textContent = `${number} of ${places.length} places`;
     none.hidden = number > 0;
     for (const each of document.querySelectorAll("[data-release]")) {
-      each.classList.toggle("chosen", each.dataset.release === release);
+      const last = Number(each.dataset.last || each.dataset.release);
+      const chosen = release !== "" && Number(each.dataset.release) <= Number(release) && Number(release) <= last;
+      each.classList.toggle("chosen", chosen);
     }
   }
 
