@@ -8,7 +8,10 @@ dataclass takes a millisecond to be made, a named tuple a quarter of that, or ha
 
 import enum
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from torchmigrate.source.text import Source
 
 
 class Severity(enum.IntEnum):
@@ -144,20 +147,25 @@ class Finding(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """Why a file (or a place in it) could not be done: one line on stderr, exit code 2."""
+    """Why a file (or a place in it) could not be done: one line on stderr, exit code 2.
+
+    line: of the file, or of the cell.
+    """
 
     path: Path
     reason: str
     line: int | None = None
+    cell: int | None = None
 
 
 class FileResult:
     """What became of one file.
 
     fixed: code -> how many fixes were applied. new_text: set when fixes were applied, as is old_text.
+    old, new: what has these texts, set with them.
     """
 
-    __slots__ = ("findings", "fixed", "new_text", "old_text", "path", "problems")
+    __slots__ = ("findings", "fixed", "new", "new_text", "old", "old_text", "path", "problems")
 
     def __init__(
         self,
@@ -173,3 +181,5 @@ class FileResult:
         self.fixed: dict[str, int] = {}
         self.old_text = old_text
         self.new_text = new_text
+        self.old: Source | None = None
+        self.new: Source | None = None

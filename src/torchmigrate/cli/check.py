@@ -112,10 +112,11 @@ class Checker:
                 source = kind_of(path).from_bytes(data, path)
                 result = self._engines([path]).check_source(source, path)
                 if result.new_text is not None:
-                    text = source.encode(result.new_text)
+                    assert result.new is not None
+                    text = result.new.content()
                 self._add(result, source)
             except SourceError as error:
-                self.problems.append(Problem(path, error.reason, error.line))
+                self.problems.append(Problem(path, error.reason, error.line, error.cell))
         if rewriting:
             self.console.out_bytes(text)
             self.console.err(self._report())
@@ -141,9 +142,9 @@ class Checker:
         from torchmigrate.engine.engine import Engine
         from torchmigrate.rewrite.apply import save
 
-        assert result.old_text is not None and result.new_text is not None
+        assert result.new is not None
         try:
-            save(result.path, result.old_text, result.new_text)
+            save(result.path, result.new)
         except SourceError as error:
             problem = Problem(result.path, error.reason, error.line)
             result = Engine(self.catalogue, settings._replace(fix=False), in_project=True).check(result.path)
@@ -162,13 +163,10 @@ class Checker:
         try:
             if self.output.diff:
                 self.tally.add(result.findings)
-                if result.new_text is not None:
-                    source = source or read_source(result.path)
-                    self.diffs.append((str(result.path), self._diff(result, source, shown)))
+                if result.old is not None and result.new is not None:
+                    self.diffs.append((str(result.path), self._diff(result.old, result.new, shown)))
             elif result.findings:
-                if result.new_text is not None:
-                    source = kind_of(result.path).from_text(result.new_text, result.path)
-                source = source or read_source(result.path)
+                source = result.new or source or read_source(result.path)
                 self._render(
                     FileFindings(result.path, shown, source, _sorted(result.findings), self.settings.least)
                 )
@@ -180,15 +178,16 @@ class Checker:
         if not self.output.statistics:
             self.pieces.append((str(file.path), self.reporter.piece(file)))
 
-    def _diff(self, result: FileResult, source: Source, shown: str) -> bytes:
+    def _diff(self, old: Source, new: Source, shown: str) -> bytes:
         from torchmigrate.rewrite.apply import unified_diff
 
         # In the file's own encoding and with its byte order mark, so that the diff can be applied.
-        mark = "\ufeff" if source.bom else ""
-        assert result.old_text is not None and result.new_text is not None
-        old, new = (mark + source.written(text) for text in (result.old_text, result.new_text))
-        diff = unified_diff(Path(shown), old, new)
-        return diff.encode(source.encoding, "backslashreplace")
+        mark = "\ufeff" if old.bom else ""
+        diffs = [
+            unified_diff(Path(shown + was.label), mark + was.text, mark + now.text)
+            for was, now in zip(old.parts(), new.parts(), strict=True)
+        ]
+        return "".join(diffs).encode(old.encoding, "backslashreplace")
 
     # ---- the end -------------------------------------------------------------------------------------
 

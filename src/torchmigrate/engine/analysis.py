@@ -20,10 +20,10 @@ from torchmigrate.engine.api_rules.finder import ApiFinder
 from torchmigrate.engine.held_back import held_back
 from torchmigrate.engine.suppressions import Suppressions
 from torchmigrate.failures import Failures
-from torchmigrate.findings import Applicability, DroppedUse, Finding, Fix, Obstacle
+from torchmigrate.findings import Applicability, DroppedUse, Edit, Finding, Fix, Obstacle
 from torchmigrate.match.rule_matches import RuleMatch, RuleMatcher
 from torchmigrate.project.index import ProjectIndex
-from torchmigrate.rewrite.apply import flaw, splice
+from torchmigrate.rewrite.apply import flaw
 from torchmigrate.rewrite.comments import without_silent_losses
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.semantics.model import Binding
@@ -193,8 +193,8 @@ def released(file: FileContext, fixes: Iterable[Fix]) -> set[str]:
     }
 
 
-def without_unused_imports(file: FileContext, unused: set[str]) -> Source:
-    """The source without those of these imports (as `released` gives them) that have no use left."""
+def unused_imports(file: FileContext, unused: set[str]) -> tuple[Edit, ...]:
+    """The edits that remove those of these imports (as `released` gives them) that have no use left."""
     imports = file.names.imports
     here = {f"{binding.name}={binding.target}" for binding in imports}
     # A name that two fixes concern: one gave its import a new home, the other its use a new name.
@@ -206,8 +206,7 @@ def without_unused_imports(file: FileContext, unused: set[str]) -> Source:
         for item in [f"{binding.name}={binding.target}"]
         if item in unused or _home(item) in moved
     ]
-    removals = file.imports.removals(releases)
-    return file.source.with_text(splice(file.source.text, removals)) if removals else file.source
+    return file.imports.removals(releases)
 
 
 def _home(item: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +17,7 @@ from torchmigrate.engine import async_argument
 from torchmigrate.engine.suppressions import Suppressions
 from torchmigrate.failures import Failures
 from torchmigrate.files.reading import PARSED, UNRELATED, too_large
-from torchmigrate.findings import Applicability, FileResult, Finding, Fix, Problem
+from torchmigrate.findings import Applicability, Edit, FileResult, Finding, Fix, Problem, because
 from torchmigrate.semantics.libraries import mentions_library
 from torchmigrate.source.kinds import KINDS, read_source
 from torchmigrate.source.text import Source, SourceError
@@ -31,9 +32,9 @@ if TYPE_CHECKING:
 
 MAX_ROUNDS = 10  # without fewer fixes than ever before
 MOST_ROUNDS = 200  # with fewer: calls in each other, which Python's parser takes up to that depth
-NOTEBOOK = "notebooks are not read; convert it with `jupyter nbconvert --to script`"
 ENDLESS = "{}: the fixes never come to an end; the file was left alone (please report)"
 PYTHON = frozenset(["", *KINDS, ".pyw"])  # suffixes of what may be Python
+_BROKEN = because("a cell does not parse, and may use what this changes")
 TOO_DEEP = "nested too deeply to be checked"
 
 
@@ -42,6 +43,14 @@ def _reason(error: SourceError, path: Path) -> str:
     if path.suffix in PYTHON:
         return error.reason
     return f"not a Python file (its name ends in `{path.suffix}`)"
+
+
+def _without_fix(finding: Finding) -> Finding:
+    """A finding in a file of which parts do not parse: they may use what a fix changes."""
+    if finding.fix is None:
+        return finding
+    fix = finding.fix._replace(applicability=Applicability.DISPLAY, held_by=_BROKEN, unsafe=None)
+    return finding._replace(fix=fix)
 
 
 class Engine:
@@ -128,12 +137,10 @@ class Engine:
 
     def check(self, path: Path) -> FileResult:
         """Check (and fix in memory) one file; whatever is wrong with it becomes a problem of the result."""
-        if path.suffix == ".ipynb":
-            return FileResult(path, problems=[Problem(path, NOTEBOOK)])
         try:
             source = read_source(path)
         except SourceError as error:
-            return FileResult(path, problems=[Problem(path, error.reason, error.line)])
+            return FileResult(path, problems=[Problem(path, error.reason, error.line, error.cell)])
         return self.check_source(source, path)
 
     def check_source(self, source: Source, path: Path) -> FileResult:
@@ -158,8 +165,9 @@ class Engine:
             elif file is not None:
                 file.close()
         except SourceError as error:
-            result.problems.append(Problem(path, _reason(error, path), error.line))
+            result.problems.append(Problem(path, _reason(error, path), error.line, error.cell))
             return result
+        result.problems += [Problem(path, each.reason, each.line, each.cell) for each in source.broken]
         result.findings = found
         return result
 
@@ -204,6 +212,8 @@ class Engine:
 
             found = decided_once(found, self._rule, source)
         found.sort(key=lambda item: (item.start, item.end, item.code))
+        if source.broken:
+            found = [_without_fix(item) for item in found]
         return found, file
 
     def _rule(self, code: str) -> Rule | None:
@@ -239,7 +249,7 @@ class Engine:
         A fix that gives code that does not parse is named and left out. So are all fixes of a file that is
         never done: rules of which each undoes the other's work.
         """
-        from torchmigrate.engine.analysis import released, without_unused_imports
+        from torchmigrate.engine.analysis import released, unused_imports
         from torchmigrate.rewrite import apply as editing
 
         original = source
@@ -268,8 +278,8 @@ class Engine:
                 unused.clear()
                 found, known = self._again(source, path, result, known)
                 break
-            after = source.with_text(done.text)
-            if self._breaks(after, original):
+            after = self._edited(source, done.text, done.edits, original)
+            if after is None:
                 working = self._working(source, done.applied, original)
                 bad = set(done.applied).difference(working)
                 failures = Failures(source, path)
@@ -279,7 +289,7 @@ class Engine:
                     failures.left_out(finding, "it gave code that does not parse")
                 result.problems += reversed(failures.problems)
                 done = editing.apply(source.text, working)
-                after = source.with_text(done.text)
+                after = source.edited(done.text, done.edits)
             applied = set(done.applied)
             made = {key for key, fix in objects.items() if fix in applied}
             fixed.update(finding.code for finding in wanted if id(finding.fix) in made)
@@ -290,15 +300,18 @@ class Engine:
             found, known = self._again(source, path, result, known)
         if unused:
             known = known or self._context(source, path)
-            after = without_unused_imports(known, unused)
-            if after is not source and not self._breaks(after, original):
-                source = after
+            removals = unused_imports(known, unused)
+            text = editing.splice(source.text, removals)
+            left = self._edited(source, text, removals, original) if removals else None
+            if left is not None:
+                source = left
                 found, known = self._again(source, path, result, known)
         if known is not None:
             known.close()
         if source.text != original.text:
             result.fixed = dict(fixed)
             result.old_text, result.new_text = original.text, source.text
+            result.old, result.new = original, source
         return found
 
     def _context(self, source: Source, path: Path) -> FileContext:
@@ -312,15 +325,19 @@ class Engine:
             known.close()
         return self.analyse(source, path, result)
 
-    def _breaks(self, source: Source, original: Source) -> bool:
-        """Whether a text does not parse, or needs a newer Python than the original does for its f-strings."""
+    def _edited(self, source: Source, text: str, edits: Sequence[Edit], original: Source) -> Source | None:
+        """A source after edits, which give `text`.
+
+        None if it cannot be, does not parse, or needs a newer Python than the original (f-strings).
+        """
         from torchmigrate.source.fstrings import fit_old_python
 
         try:
-            source.parse()
+            after = source.edited(text, edits)
+            after.parse()
         except SourceError:
-            return True
-        return not fit_old_python(source.text) and fit_old_python(original.text)
+            return None
+        return None if not fit_old_python(after.text) and fit_old_python(original.text) else after
 
     def _working(self, source: Source, fixes: list[Fix], original: Source) -> list[Fix]:
         """Those of some fixes, which fit together, that give code that parses.
@@ -330,7 +347,8 @@ class Engine:
         from torchmigrate.rewrite import apply as editing
 
         def breaks(some: list[Fix]) -> bool:
-            return self._breaks(source.with_text(editing.apply(source.text, some).text), original)
+            done = editing.apply(source.text, some)
+            return self._edited(source, done.text, done.edits, original) is None
 
         def working(taken: list[Fix], rest: list[Fix]) -> list[Fix]:
             """`taken`, which parse, and what of `rest` still parses with them."""

@@ -18,8 +18,9 @@ class GithubReporter:
     def piece(self, file: FileFindings) -> str:
         lines = []
         for finding in file.findings:
-            row, column = file.source.position(finding.start)
-            end_row, end_column = file.source.position(finding.end)
+            cell, row, column = file.source.place(finding.start)
+            _, end_row, end_column = file.source.place(finding.end)
+            name = file.shown if cell is None else f"{file.shown}:cell {cell}"
             places = {
                 "file": file.shown,
                 "line": row,
@@ -29,8 +30,10 @@ class GithubReporter:
             }
             if end_row != row:  # GitHub refuses columns in annotations of several lines
                 del places["col"], places["endColumn"]
+            if cell is not None:  # the line that the file has on GitHub, which is of JSON
+                places = {"file": file.shown, "line": file.source.file_row(finding.start)}
             places["title"] = f"torchmigrate ({finding.code})"
-            message = f"{file.shown}:{row}:{column}: {finding.code} {message_of(finding)}"
+            message = f"{name}:{row}:{column}: {finding.code} {message_of(finding)}"
             also = file.also(finding)
             for kind, text in (*([("note", also)] if also else []), *advice(finding)):
                 message += f"\n  {kind}: {text}"

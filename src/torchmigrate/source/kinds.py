@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from torchmigrate.source.text import Source
 
+
+def _python() -> type[Source]:
+    return Source
+
+
+def _notebook() -> type[Source]:
+    from torchmigrate.source.notebook import Notebook  # most runs have none
+
+    return Notebook
+
+
 # Suffix -> what its text is. Files of other names are read, as plain Python, where a person names them.
-KINDS: dict[str, type[Source]] = {".py": Source, ".pyi": Source}
+KINDS: dict[str, Callable[[], type[Source]]] = {".py": _python, ".pyi": _python, ".ipynb": _notebook}
 
 
 def kind_of(path: Path) -> type[Source]:
     """What the text of a file is, by its name."""
-    return KINDS.get(path.suffix, Source)
+    return KINDS.get(path.suffix, _python)()
 
 
 def read_source(path: Path) -> Source:
