@@ -13,6 +13,7 @@ from torchmigrate.findings import FileResult, Finding, Problem
 from torchmigrate.report import reporter_for
 from torchmigrate.report.base import FileFindings, Tally, shown_path
 from torchmigrate.report.console import Console
+from torchmigrate.report.reasons import said_of
 from torchmigrate.report.summary import (
     diff_line,
     fixed_line,
@@ -167,9 +168,8 @@ class Checker:
                     self.diffs.append((str(result.path), self._diff(result.old, result.new, shown)))
             elif result.findings:
                 source = result.new or source or read_source(result.path)
-                self._render(
-                    FileFindings(result.path, shown, source, _sorted(result.findings), self.settings.least)
-                )
+                found = [said_of(finding, source) for finding in _sorted(result.findings)]
+                self._render(FileFindings(result.path, shown, source, found, self.settings.least))
         except SourceError as error:  # it was there a moment ago
             self.problems.append(Problem(result.path, error.reason, error.line))
 
@@ -199,7 +199,9 @@ class Checker:
         return self.reporter.whole([text for _, text in sorted(self.pieces)])
 
     def _finish(self) -> int:
-        for problem in sorted(self.problems, key=lambda each: (str(each.path), each.line or 0)):
+        for problem in sorted(
+            self.problems, key=lambda each: (str(each.path), each.cell or 0, each.line or 0)
+        ):
             self.console.problem(problem, self.here)
         tally, output, console = self.tally, self.output, self.console
         if output.diff:

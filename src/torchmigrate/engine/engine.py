@@ -167,7 +167,10 @@ class Engine:
         except SourceError as error:
             result.problems.append(Problem(path, _reason(error, path), error.line, error.cell))
             return result
-        result.problems += [Problem(path, each.reason, each.line, each.cell) for each in source.broken]
+        if source.broken:
+            first, more = source.broken[0], len(source.broken) - 1
+            others = f" (and {more} more of its cells)" if more else ""
+            result.problems.append(Problem(path, first.reason + others, first.line, first.cell))
         result.findings = found
         return result
 

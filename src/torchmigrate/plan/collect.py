@@ -14,7 +14,7 @@ from torchmigrate.findings import Applicability, FileResult, Finding, Obstacle
 from torchmigrate.plan.compute import since
 from torchmigrate.plan.model import Effort, Line, Place, Since
 from torchmigrate.report.base import shown_path
-from torchmigrate.report.reasons import help_of, message_of, reason_of
+from torchmigrate.report.reasons import help_of, message_of, reason_of, said_of
 from torchmigrate.report.style import printable
 from torchmigrate.run.engines import Engines
 from torchmigrate.source.kinds import read_source
@@ -109,7 +109,8 @@ def places_of(result: FileResult, here: Path, root: Path) -> Iterator[Place]:
 
 
 def _place(finding: Finding, when: Since, source: Source, path: str, file: str) -> Place:
-    row, column = source.position(finding.start)
+    cell, row, column = source.place(finding.start)
+    finding = said_of(finding, source)
     fix = finding.fix
     reason, text = None if fix is None else reason_of(fix), help_of(finding)
     needs = [] if fix is None else [torch_release(*requirement(text, "torch")) for text in fix.requires]
@@ -131,6 +132,8 @@ def _place(finding: Finding, when: Since, source: Source, path: str, file: str) 
         url=finding.url,
         symbol=finding.symbol,
         excerpt=tuple(excerpt(source, finding.start, finding.end)),
+        cell=cell,
+        line=None if cell is None else source.file_row(finding.start),
     )
 
 
@@ -139,18 +142,19 @@ def excerpt(source: Source, start: int, end: int) -> Iterator[Line]:
     first, left = source.position(start)
     last, right = source.position(max(end, start + 1))
     shown = min(last, first + MOST_ROWS - 1)
-    bottom = shown if shown < last else min(source.line_count, last + CONTEXT)
-    for row in range(max(1, first - CONTEXT), bottom + 1):
-        text = source.line_text(row)
+    top, end_row, shift = source.numbering(first)
+    bottom = shown if shown < last else max(last, min(end_row, last + CONTEXT))
+    for row in range(max(top, first - CONTEXT), bottom + 1):
+        text = source.shown_line(row)
         if not first <= row <= last:
-            yield Line(row, _cut(text))
+            yield Line(row + shift, _cut(text))
             continue
         begin = left - 1 if row == first else len(text) - len(text.lstrip())
         stop = right - 1 if row == last else len(text.rstrip())
         before, after = text[:begin], text[max(begin, stop) :]
         if len(before) > MOST_COLUMNS:
             before = _CUT + before[-MOST_COLUMNS:]
-        yield Line(row, printable(before), _cut(text[begin:stop]), _cut(after))
+        yield Line(row + shift, printable(before), _cut(text[begin:stop]), _cut(after))
 
 
 def _cut(text: str) -> str:

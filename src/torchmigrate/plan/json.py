@@ -54,6 +54,7 @@ def _place(place: Place, plan: Plan, links: Links) -> dict[str, object]:
         "name": place.name,
         "message": place.message,
         "path": place.path,
+        "cell": place.cell,
         "location": {"row": place.row, "column": place.column},
         "link": links.to(place),
         "symbol": place.symbol,

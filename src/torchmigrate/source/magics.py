@@ -25,9 +25,9 @@ _OTHER_LANGUAGES = frozenset(
 # What IPython runs as a magic without `%`, where nothing of the notebook has that name.
 _AUTOMAGIC = frozenset(
     """
-    alias cat cd clear conda cp dhist dirs env history ldir less lf lk ll load load_ext ls lsmagic lx mamba man
-    matplotlib micromamba mkdir more mv pdoc pinfo pip popd pushd pwd pylab quickref reload_ext rm rmdir run
-    time timeit uv who whos
+    alias cat cd clear conda cp dhist dirs env history ldir less lf lk ll load load_ext ls lsmagic lx mamba
+    man matplotlib micromamba mkdir more mv pdoc pinfo pip popd pushd pwd pylab quickref reload_ext rm rmdir
+    run time timeit uv who whos
     """.split()
 )
 _MAY_BE_COMMAND = re.compile(rf"^[ \t]*(?:[/,;]|(?:{'|'.join(sorted(_AUTOMAGIC))})[ \t])", re.MULTILINE)

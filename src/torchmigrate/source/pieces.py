@@ -42,6 +42,8 @@ class PiecesSource(Source):
     broken: why pieces do not parse, each with its number and line; they are masked whole.
     """
 
+    in_pieces = True
+
     __slots__ = ("_rows", "broken", "original", "pieces", "starts", "taken")
 
     def __init__(
@@ -95,6 +97,11 @@ class PiecesSource(Source):
             return Place(None, row, column)
         # What begins after the last piece is said of its end.
         return Place(self.pieces[self._index(row)].number, row + self.numbering(row)[2], column)
+
+    def said_row(self, row: int) -> str:
+        if not self.pieces:
+            return super().said_row(row)
+        return f"line {row + self.numbering(row)[2]} of cell {self.pieces[self._index(row)].number}"
 
     def shown_line(self, row: int) -> str:
         try:

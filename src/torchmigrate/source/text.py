@@ -83,6 +83,7 @@ class Source:
 
     taken: frozenset[str] = frozenset()
     broken: tuple[SourceError, ...] = ()
+    in_pieces = False  # whether the file has Python in several pieces
 
     __slots__ = (
         "_ascii",
@@ -255,6 +256,10 @@ class Source:
     def place(self, offset: int) -> Place:
         """Where a character is, as messages say it."""
         return Place(None, *self.position(offset))
+
+    def said_row(self, row: int) -> str:
+        """A row of the text, as sentences name it."""
+        return f"line {row}"
 
     def numbering(self, row: int) -> tuple[int, int, int]:
         """The first and the last row of the part that a row is in, and what to add to rows in messages."""
