@@ -36,6 +36,7 @@ def as_object(file: FileFindings, finding: Finding) -> dict[str, object]:
         "message": message_of(finding),
         "severity": finding.severity.label,
         "filename": os.path.abspath(file.path),  # noqa: PTH100 (Path.absolute keeps `..`)
+        "cell": None,
         **_span(file.source, finding.start, finding.end),
         "places": [_span(file.source, start, end) for start, end in finding.places],
         "url": finding.url,
@@ -74,11 +75,11 @@ def _reason(reason: Reason) -> dict[str, object]:
 
 
 def _span(source: Source, start: int, end: int) -> dict[str, object]:
-    """Where something begins and ends; rows are those of the cell, where there are cells."""
+    """Where something begins and ends: rows are those of the cell, which is only named where there are any."""
     cell, row, column = source.place(start)
     _, end_row, end_column = source.place(end)
     return {
-        "cell": cell,
+        **({} if cell is None else {"cell": cell}),
         "location": {"row": row, "column": column},
         "end_location": {"row": end_row, "column": end_column},
     }

@@ -270,22 +270,30 @@ def _patches(file: str, source: CellSource, new: str) -> Iterator[_Patch]:
     if source.is_list and not after:
         yield source.start + 1, source.end - 1, ""
         return
-    for i1, i2, j1, j2 in _hunks(before, after):
+    hunks = list(_hunks(before, after))
+    patches: list[_Patch] = []
+    for i1, i2, j1, j2 in hunks:
         start, end, lines = offsets[i1], offsets[i2], after[j1:j2]
-        first = bisect_right(starts, start) - 1  # the string that `start` is in
-        if not source.is_list or (starts[first] <= start and end < starts[min(first + 1, len(starts) - 1)]):
-            # Within one string.
-            first = min(first, len(source.literals) - 1)
-            yield writer.within(source.literals[first], start - starts[first], end - starts[first], lines)
-            continue
-        # Whole strings of the list: from the first that begins where the change does, or around it.
-        first = bisect_left(starts, start)
-        if first == len(starts) or starts[first] != start:
-            first = bisect_right(starts, start) - 1
-            lines = _lines(old[starts[first] : start] + "".join(lines))
-        last = bisect_left(starts, end, lo=first)
-        lines = _lines("".join(lines) + old[end : starts[last]])
-        yield from writer.items(first, last, lines)
+        whole = starts[bisect_left(starts, start)] == start and starts[bisect_left(starts, end)] == end
+        if j2 - j1 == i2 - i1 == 1 and before[i1][-1:] == "\n" == after[j1][-1:]:
+            # Only what differs in the line, which may be in several strings.
+            left, right = _common(before[i1], after[j1])
+            start, end, lines = start + left, end - right, [after[j1][left : len(after[j1]) - right]]
+            whole = False
+        first = min(bisect_right(starts, start), len(source.literals)) - 1  # the string that `start` is in
+        if not source.is_list or (not whole and end <= starts[first + 1]):
+            literal, offset = source.literals[first], starts[first]
+            patches.append(writer.within(literal, start - offset, end - offset, lines))
+        elif whole:
+            patches += writer.items(bisect_left(starts, start), bisect_left(starts, end), lines)
+        else:  # a list that was not cut at the ends of lines: from the first change to the last, it is now
+            i1, i2, j1, j2 = hunks[0][0], hunks[-1][1], hunks[0][2], hunks[-1][3]
+            first = bisect_right(starts, offsets[i1]) - 1
+            last = bisect_left(starts, offsets[i2], lo=first)
+            head, tail = old[starts[first] : offsets[i1]], old[offsets[i2] : starts[last]]
+            yield from writer.items(first, last, _lines(head + "".join(after[j1:j2]) + tail))
+            return
+    yield from patches
 
 
 def _hunks(before: list[str], after: list[str]) -> Iterator[tuple[int, int, int, int]]:

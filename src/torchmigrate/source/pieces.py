@@ -8,13 +8,14 @@ no Python is masked; `original` has it as it is.
 from __future__ import annotations
 
 import ast
+import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from torchmigrate.findings import Edit
-from torchmigrate.source.text import Part, Place, Source, SourceError
+from torchmigrate.source.text import Part, Place, Positioned, Source, SourceError
 
 _BETWEEN = "\n\n"
 
@@ -102,6 +103,12 @@ class PiecesSource(Source):
         if not self.pieces:
             return super().said_row(row)
         return f"line {row + self.numbering(row)[2]} of cell {self.pieces[self._index(row)].number}"
+
+    def shows(self, statement: Positioned) -> bool:
+        end = self.span(statement)[1]
+        index = bisect_right(self.starts, end) - 1
+        after = self.starts[index] + len(self.pieces[index].text)
+        return not re.sub(r"#[^\r\n]*", "", self.text[end:after]).strip()
 
     def shown_line(self, row: int) -> str:
         try:

@@ -288,6 +288,10 @@ class Source:
         """A node in a message; new code quotes nodes by `rewrite.code`."""
         return self.segment(node)
 
+    def shows(self, statement: Positioned) -> bool:
+        """Whether the value of a statement that is an expression is shown, as notebooks do."""
+        return False
+
     def line_start(self, line: int) -> int:
         """Offset of the first character of a 1-based line; raises IndexError beyond the last."""
         return self._lines()[line - 1]
