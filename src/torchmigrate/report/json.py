@@ -75,7 +75,7 @@ def _reason(reason: Reason) -> dict[str, object]:
 
 
 def _span(source: Source, start: int, end: int) -> dict[str, object]:
-    """Where something begins and ends: rows are those of the cell, which is only named where there are any."""
+    """Where something begins and ends; rows are those of the cell, which is named where there is one."""
     cell, row, column = source.place(start)
     _, end_row, end_column = source.place(end)
     return {
