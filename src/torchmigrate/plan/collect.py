@@ -142,19 +142,19 @@ def excerpt(source: Source, start: int, end: int) -> Iterator[Line]:
     first, left = source.position(start)
     last, right = source.position(max(end, start + 1))
     shown = min(last, first + MOST_ROWS - 1)
-    top, end_row, shift = source.numbering(first)
+    top, end_row = source.rows_around(first)
     bottom = shown if shown < last else max(last, min(end_row, last + CONTEXT))
     for row in range(max(top, first - CONTEXT), bottom + 1):
         text = source.shown_line(row)
         if not first <= row <= last:
-            yield Line(row + shift, _cut(text))
+            yield Line(source.shown_row(row), _cut(text))
             continue
         begin = left - 1 if row == first else len(text) - len(text.lstrip())
         stop = right - 1 if row == last else len(text.rstrip())
         before, after = text[:begin], text[max(begin, stop) :]
         if len(before) > MOST_COLUMNS:
             before = _CUT + before[-MOST_COLUMNS:]
-        yield Line(row + shift, printable(before), _cut(text[begin:stop]), _cut(after))
+        yield Line(source.shown_row(row), printable(before), _cut(text[begin:stop]), _cut(after))
 
 
 def _cut(text: str) -> str:

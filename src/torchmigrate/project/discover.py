@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchmigrate.files.paths import exists, is_dir, is_file, project_of, repository_of
 from torchmigrate.files.reading import UnreadableError, explain_os_error, is_below, read
 from torchmigrate.findings import Problem
-from torchmigrate.source.kinds import KINDS
+from torchmigrate.source.kinds import DOCUMENTS, KINDS
 
 if TYPE_CHECKING:
     from torchmigrate.config.settings import Settings
@@ -77,7 +77,7 @@ def discover(
     root: Path | None = None,
     suffixes: tuple[str, ...] = SUFFIXES,
 ) -> Discovery:
-    """Find the Python files (`*.py`, `*.pyi`) in `paths`; files that are named are taken with any suffix.
+    """Find the Python files and notebooks in `paths`; files that are named are taken with any suffix.
 
     exclude, extend_exclude: names (`build`: any file or directory of that name) or patterns as in
         .gitignore, relative to `root` (`docs/*.py`, `tests/**/data`).
@@ -106,6 +106,7 @@ def discover_for(paths: Iterable[Path], settings: Settings) -> Discovery:
         force_exclude=settings.force_exclude,
         respect_gitignore=settings.respect_gitignore,
         root=settings.root,
+        suffixes=(*SUFFIXES, *DOCUMENTS) if settings.embedded else SUFFIXES,
     )
 
 

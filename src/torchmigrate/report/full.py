@@ -39,10 +39,10 @@ class FullReporter:
         yield header(file, finding, style)
         first, start = file.source.position(finding.start)
         last, end = file.source.position(max(finding.end, finding.start + 1))
-        begin, end_row, shift = file.source.numbering(first)
+        begin, end_row = file.source.rows_around(first)
         top = max(begin, first - CONTEXT)
         bottom = max(last, min(end_row, last + CONTEXT))
-        gutter = len(str(bottom + shift))
+        gutter = len(str(file.source.shown_row(bottom)))
         bar = style.gutter(f"{'':{gutter}} |")
         yield bar
         for row in range(top, bottom + 1):
@@ -59,7 +59,7 @@ class FullReporter:
             if not marked:
                 left = right = 0
             shown, before, width = excerpt(line, left, right)
-            yield f"{style.gutter(f'{row + shift:{gutter}} |')} {shown}".rstrip()
+            yield f"{style.gutter(f'{file.source.shown_row(row):{gutter}} |')} {shown}".rstrip()
             if marked and (width or row == first):
                 label = f" {finding.severity.label}" if row == last else ""
                 carets = style.severity(finding.severity, "^" * max(width, 1) + label)

@@ -18,13 +18,25 @@ def _notebook() -> type[Source]:
     return Notebook
 
 
+def _document() -> type[Source]:
+    from torchmigrate.source.document import Document
+
+    return Document
+
+
 # Suffix -> what its text is. Files of other names are read, as plain Python, where a person names them.
 KINDS: dict[str, Callable[[], type[Source]]] = {".py": _python, ".pyi": _python, ".ipynb": _notebook}
+# The same of documentation, which may hold Python: read where a person names it, or asks for all of it.
+DOCUMENTS: dict[str, Callable[[], type[Source]]] = {
+    ".md": _document,
+    ".markdown": _document,
+    ".rst": _document,
+}
 
 
 def kind_of(path: Path) -> type[Source]:
     """What the text of a file is, by its name."""
-    return KINDS.get(path.suffix, _python)()
+    return (KINDS.get(path.suffix) or DOCUMENTS.get(path.suffix, _python))()
 
 
 def read_source(path: Path) -> Source:

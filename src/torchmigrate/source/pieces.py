@@ -79,13 +79,15 @@ class PiecesSource(Source):
     def _index(self, row: int) -> int:
         return max(0, bisect_right(self._first_rows(), row) - 1)
 
-    def numbering(self, row: int) -> tuple[int, int, int]:
+    def rows_around(self, row: int) -> tuple[int, int]:
         if not self.pieces:
-            return super().numbering(row)
+            return super().rows_around(row)
         index = self._index(row)
         first = self._first_rows()[index]
-        last = self._last_row(index)
-        return first, max(last, first), 1 - first
+        return first, max(first, self._last_row(index))
+
+    def shown_row(self, row: int) -> int:
+        return row - self._first_rows()[self._index(row)] + 1 if self.pieces else row
 
     def _last_row(self, index: int) -> int:
         rows = self._first_rows()
@@ -97,12 +99,12 @@ class PiecesSource(Source):
         if not self.pieces:
             return Place(None, row, column)
         # What begins after the last piece is said of its end.
-        return Place(self.pieces[self._index(row)].number, row + self.numbering(row)[2], column)
+        return Place(self.pieces[self._index(row)].number, self.shown_row(row), column)
 
     def said_row(self, row: int) -> str:
         if not self.pieces:
             return super().said_row(row)
-        return f"line {row + self.numbering(row)[2]} of cell {self.pieces[self._index(row)].number}"
+        return f"line {self.shown_row(row)} of cell {self.pieces[self._index(row)].number}"
 
     def shows(self, statement: Positioned) -> bool:
         end = self.span(statement)[1]
@@ -168,7 +170,7 @@ class PiecesSource(Source):
         if error.line is None or not self.pieces:
             return error
         number = self.pieces[self._index(error.line)].number
-        return SourceError(error.reason, error.line + self.numbering(error.line)[2], number)
+        return SourceError(error.reason, self.shown_row(error.line), number)
 
 
 def _edited(piece: Piece, edits: list[Edit], offset: int) -> Piece:

@@ -261,9 +261,13 @@ class Source:
         """A row of the text, as sentences name it."""
         return f"line {row}"
 
-    def numbering(self, row: int) -> tuple[int, int, int]:
-        """The first and the last row of the part that a row is in, and what to add to rows in messages."""
-        return 1, self.line_count, 0
+    def rows_around(self, row: int) -> tuple[int, int]:
+        """The first and the last row of the part of the file that a row is in."""
+        return 1, self.line_count
+
+    def shown_row(self, row: int) -> int:
+        """The number of a row in messages."""
+        return row
 
     def file_row(self, offset: int) -> int:
         """The line of the file, as an editor shows it, that a character is in."""
