@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -325,3 +326,16 @@ def test_masking_takes_linear_time() -> None:
         "[a]" * 9000 + "?",
     ):
         masked(text + "\n%x")
+
+
+# ---- whole files ------------------------------------------------------------------------------------
+
+FIXTURES = sorted((Path(__file__).parents[1] / "fixtures_of_notebooks").iterdir())
+
+
+@pytest.mark.parametrize("directory", FIXTURES, ids=lambda directory: directory.name)
+def test_life_like_notebooks(directory: Path) -> None:
+    before, after = ((directory / f"{name}.ipynb").read_bytes() for name in ("before", "after"))
+    assert fixed(before) == after
+    code = re.compile(rb'^ +".*",?$', re.MULTILINE)
+    assert code.sub(b"", before).split() == code.sub(b"", after).split(), "only strings of lists differ"
