@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from torchmigrate.files.reading import SOURCE, UnreadableError, read
 from torchmigrate.source import magics
+from torchmigrate.source.changes import changes
 from torchmigrate.source.pieces import Piece, PiecesSource
 from torchmigrate.source.text import Part, Place, Source, SourceError
 
@@ -145,8 +146,6 @@ class Document(PiecesSource):
         return self._written
 
     def _write(self) -> tuple[list[str], list[list[tuple[int, str]]]]:
-        import difflib
-
         out: list[str] = []
         where: list[list[tuple[int, str]]] = []
         done = 0  # lines of the file
@@ -154,10 +153,7 @@ class Document(PiecesSource):
             rows: list[tuple[int, str]] = []
             where.append(rows)
             old, new = [line.code for line in lines], piece.original.split("\n")
-            matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
-            for kind, i1, i2, j1, j2 in (
-                [("equal", 0, len(old), 0, len(old))] if old == new else matcher.get_opcodes()
-            ):
+            for same, i1, i2, j1, j2 in _ranges(old, new):
                 for index in range(j1, max(j2, j1 + i2 - i1)):
                     number = i1 + index - j1
                     line = lines[number] if number < i2 else None
@@ -170,7 +166,7 @@ class Document(PiecesSource):
                     whole = self.file[near.row - 1]
                     prefix = near.prefix if line is not None else _prefix(near.prefix, new[index])
                     rows.append((len(out) + 1, prefix))
-                    if kind == "equal" and line is not None:
+                    if same and line is not None:
                         out.append(whole)
                     else:
                         ending = whole[len(whole.rstrip("\r\n")) :]
@@ -179,6 +175,16 @@ class Document(PiecesSource):
                         out.append((prefix + new[index] if new[index] else prefix.rstrip()) + ending)
         out += self.file[done:]
         return out, [rows or [(1, "")] for rows in where]
+
+
+def _ranges(old: list[str], new: list[str]) -> Iterator[tuple[bool, int, int, int, int]]:
+    """All lines in ranges of old and new ones, and whether they are the same."""
+    at, to = 0, 0
+    for i1, i2, j1, j2 in changes(old, new):
+        yield True, at, i1, to, j1
+        yield False, i1, i2, j1, j2
+        at, to = i2, j2
+    yield True, at, len(old), to, len(new)
 
 
 def _prefix(near: str, code: str) -> str:

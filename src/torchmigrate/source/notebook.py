@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import codecs
+from bisect import bisect_right
 from collections.abc import Sequence
+from itertools import accumulate
 from pathlib import Path
 
 from torchmigrate.files.reading import NOTEBOOK, UnreadableError, read
 from torchmigrate.source import magics
-from torchmigrate.source.notebook_file import Cell, NotebookFile, changed, read_notebook
+from torchmigrate.source.notebook_file import NotebookFile, changed, read_notebook
 from torchmigrate.source.pieces import Piece, PiecesSource
 from torchmigrate.source.text import Source, SourceError
 
@@ -21,9 +23,10 @@ class Notebook(PiecesSource):
     file: what was read.
     """
 
-    __slots__ = ("file",)
+    __slots__ = ("_file_rows", "file")
 
     file: NotebookFile
+    _file_rows: dict[int, list[int]] | None
 
     @classmethod
     def read(cls, path: Path) -> Source:
@@ -70,6 +73,7 @@ class Notebook(PiecesSource):
     ) -> Notebook:
         made = cls(path, pieces, data, bom=bom, taken=taken, broken=broken)
         made.file = file
+        made._file_rows = None
         return made
 
     def with_pieces(self, pieces: Sequence[Piece]) -> Notebook:
@@ -92,24 +96,27 @@ class Notebook(PiecesSource):
         return codecs.BOM_UTF8 + data if self.bom else data
 
     def file_row(self, offset: int) -> int:
-        text = self._written()
+        if self._file_rows is None:
+            self._file_rows = _rows_of_cells(self._written())
         number, row, _ = self.place(offset)
-        for cell in read_notebook(text).cells:
-            if cell.number == number:
-                place = _offset_of_row(cell, row, text)
-                return text.count("\n", 0, place) + 1
-        return 1
+        rows = self._file_rows.get(number or 0, [1])
+        return rows[min(row, len(rows)) - 1]
 
 
-def _offset_of_row(cell: Cell, row: int, text: str) -> int:
-    """Where in the file a row of a cell begins."""
-    place = cell.source.start
-    for literal in cell.source.literals:
-        if row <= 1:
-            return literal.start
-        row -= literal.text.count("\n")
-        place = literal.start
-    return place
+def _rows_of_cells(text: str) -> dict[int, list[int]]:
+    """For each cell of a file, the line of the file that each of its lines begins in."""
+    starts = list(accumulate((len(line) + 1 for line in text.split("\n")), initial=0))
+    found: dict[int, list[int]] = {}
+    for cell in read_notebook(text).cells:
+        rows = found[cell.number] = [bisect_right(starts, cell.source.start)]
+        ended = True
+        for literal in cell.source.literals:
+            here = bisect_right(starts, literal.start)
+            if ended:
+                rows[-1] = here
+            rows += [here] * literal.text.count("\n")
+            ended = literal.text.endswith("\n")
+    return found
 
 
 def _pieces(file: NotebookFile) -> tuple[list[Piece], frozenset[str]]:

@@ -13,11 +13,11 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
+from torchmigrate.source.changes import changes
 from torchmigrate.source.text import SourceError
 
 NO_JSON = "not a notebook: it is no JSON ({})"
 OTHER = "not a notebook: {}"
-MOST_COMPARED = 1_000_000  # pairs of lines of a cell; with more, all between the first and last change is one
 _SPACE = re.compile(r"[ \t\r\n]*")
 _CHARACTER = re.compile(
     r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.|[^\\]"
@@ -270,7 +270,7 @@ def _patches(file: str, source: CellSource, new: str) -> Iterator[_Patch]:
     if source.is_list and not after:
         yield source.start + 1, source.end - 1, ""
         return
-    hunks = list(_hunks(before, after))
+    hunks = list(changes(before, after))
     patches: list[_Patch] = []
     for i1, i2, j1, j2 in hunks:
         start, end, lines = offsets[i1], offsets[i2], after[j1:j2]
@@ -294,26 +294,6 @@ def _patches(file: str, source: CellSource, new: str) -> Iterator[_Patch]:
             yield from writer.items(first, last, _lines(head + "".join(after[j1:j2]) + tail))
             return
     yield from patches
-
-
-def _hunks(before: list[str], after: list[str]) -> Iterator[tuple[int, int, int, int]]:
-    """The ranges of lines that differ."""
-    left = 0
-    most = min(len(before), len(after))
-    while left < most and before[left] == after[left]:
-        left += 1
-    right = 0
-    while right < most - left and before[-1 - right] == after[-1 - right]:
-        right += 1
-    old, new = before[left : len(before) - right], after[left : len(after) - right]
-    if len(old) * len(new) > MOST_COMPARED:
-        yield left, left + len(old), left, left + len(new)
-        return
-    import difflib
-
-    for kind, i1, i2, j1, j2 in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-        if kind != "equal":
-            yield left + i1, left + i2, left + j1, left + j2
 
 
 def _lines(text: str) -> list[str]:
