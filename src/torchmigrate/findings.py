@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from torchmigrate.rewrite.context import FileContext
+    from torchmigrate.source.text import Source
 
 
 class Severity(enum.IntEnum):
@@ -155,12 +156,16 @@ class Trouble(enum.Enum):
 
 
 class Problem(NamedTuple):
-    """Why a file (or a place in it) could not be done: one line on stderr, exit code 2."""
+    """Why a file (or a place in it) could not be done: one line on stderr, exit code 2.
+
+    line: of the file, or of the cell.
+    """
 
     path: Path
     reason: str
     line: int | None = None
     kind: Trouble = Trouble.OTHER
+    cell: int | None = None
 
 
 class History(NamedTuple):
@@ -180,9 +185,9 @@ class FileResult:
     """What became of one file.
 
     fixed: code -> how many fixes were applied. new_text: set when fixes were applied, as is old_text.
+    old, new: what has these texts, set with them. history: set where the engine keeps it.
     requires: the releases that the fixes need which were applied: "torch 2.3". needs: the first torch, as
         numbers, on which the new text may run; None: any, as far as is known.
-    history: set where the engine keeps it.
     """
 
     __slots__ = (
@@ -190,7 +195,9 @@ class FileResult:
         "fixed",
         "history",
         "needs",
+        "new",
         "new_text",
+        "old",
         "old_text",
         "path",
         "problems",
@@ -213,4 +220,6 @@ class FileResult:
         self.needs: tuple[int, ...] | None = None
         self.old_text = old_text
         self.new_text = new_text
+        self.old: Source | None = None
+        self.new: Source | None = None
         self.history: History | None = None

@@ -727,7 +727,8 @@ def test_help(project: Project, arguments: list[str]) -> None:
 ALL_OPTIONS = """
     --fix --diff --unsafe-fixes --no-unsafe-fixes --show-fixes --exit-zero --exit-non-zero-on-fix --jobs
     --select --extend-select --ignore --extend-ignore --target --minimum
-    --exclude --extend-exclude --force-exclude --respect-gitignore --no-respect-gitignore --stdin-filename
+    --exclude --extend-exclude --force-exclude --respect-gitignore --no-respect-gitignore --embedded --no-embedded
+    --stdin-filename
     --output-format --statistics --quiet --verbose --color --config --isolated
 """
 

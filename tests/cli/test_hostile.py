@@ -671,7 +671,7 @@ def _group_lives(group: int) -> bool:
 
 def test_a_change_meanwhile_is_not_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from torchmigrate.rewrite.apply import save
-    from torchmigrate.source.text import SourceError
+    from torchmigrate.source.text import Source, SourceError
 
     path = tmp_path / "m.py"
     path.write_text(OLD)
@@ -683,7 +683,7 @@ def test_a_change_meanwhile_is_not_lost(tmp_path: Path, monkeypatch: pytest.Monk
 
     monkeypatch.setattr(os, "fsync", edit)
     with pytest.raises(SourceError, match="changed while it was being checked: not written"):
-        save(path, OLD, NEW)
+        save(path, Source.read(path).with_text(NEW))
     assert path.read_text() == "# mine\n" + OLD
     assert list(tmp_path.iterdir()) == [path]
 

@@ -125,6 +125,7 @@ def test_all_keys(tmp_path: Path) -> None:
         unsafe-fixes = true
         respect-gitignore = false
         force-exclude = true
+        embedded = true
         [tool.torchmigrate.per-file-ignores]
         "tests/*" = ["TM1"]
         """,
@@ -140,7 +141,7 @@ def test_all_keys(tmp_path: Path) -> None:
     assert settings.promotes("TM100") and not settings.promotes("TM101")
     assert settings.demotes("TM200") and not settings.demotes("TM100")
     assert (settings.fix, settings.unsafe_fixes) == (True, True)
-    assert (settings.respect_gitignore, settings.force_exclude) == (False, True)
+    assert (settings.respect_gitignore, settings.force_exclude, settings.embedded) == (False, True, True)
     assert settings.known["symeig"] == settings.known["TM100"] == "TM100"
     assert pickle.loads(pickle.dumps(settings)) == settings
 
@@ -155,9 +156,9 @@ def test_every_key_is_a_field_and_every_field_a_key() -> None:
     [
         (
             "extend_select = []",
-            "extend_select: unknown key; did you mean `extend-select`? Allowed are exclude, ",
+            "extend_select: unknown key; did you mean `extend-select`? Allowed are embedded, exclude, ",
         ),
-        ("nonsense = 1", "nonsense: unknown key. Allowed are exclude, extend, "),
+        ("nonsense = 1", "nonsense: unknown key. Allowed are embedded, exclude, extend, "),
         ("target = 2.1", 'target: must be quoted, such as "2.1" (unquoted, 1.10 would be the number 1.1)'),
         ("target = true", 'target: must be a release of torch such as "2.13", not True'),
         ('target = "newest"', 'target: must be a release of torch such as "2.13" or "1.8.1", not \'newest\''),

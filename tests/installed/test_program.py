@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -241,11 +242,63 @@ def test_thousands_of_findings(project: Path) -> None:
     assert done.returncode == 1 and len(done.stdout.splitlines()) == 3000
 
 
-def test_a_notebook_that_is_named_is_a_problem(tmp_path: Path) -> None:
-    """JSON is often valid Python: read as such, a notebook would seem to be clean."""
-    (tmp_path / "old.ipynb").write_text('{"cells": [{"source": "torch.ger(a, b)"}]}')
+NOTEBOOK = """{
+ "cells": [
+  {"cell_type": "markdown", "metadata": {}, "source": ["# Old"]},
+  {"cell_type": "code", "metadata": {}, "outputs": [], "source": ["%matplotlib inline\\n", "import torch"]},
+  {
+   "cell_type": "code",
+   "execution_count": 7,
+   "metadata": {},
+   "outputs": [],
+   "source": [
+    "# outer\\n",
+    "y = torch.ger(a, b)"
+   ]
+  }
+ ],
+ "metadata": {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}},
+ "nbformat": 4,
+ "nbformat_minor": 5
+}
+"""
+
+
+def test_notebooks_are_found_and_every_format_names_the_cell(tmp_path: Path) -> None:
+    (tmp_path / "old.ipynb").write_text(NOTEBOOK)
+    (tmp_path / ".ipynb_checkpoints").mkdir()
+    (tmp_path / ".ipynb_checkpoints" / "old-checkpoint.ipynb").write_text(NOTEBOOK)
+    done = run(tmp_path, ".", "--output-format", "concise")
+    assert done.returncode == 1
+    assert done.stdout.startswith("old.ipynb:cell 3:2:5: TM110 [*] ") and done.stdout.count("TM110") == 1
+    full = run(tmp_path, ".", "--output-format", "full").stdout
+    assert "1 | # outer\n2 | y = torch.ger(a, b)\n  |     ^^^^^^^^^ info\n" in full
+    (item,) = json.loads(run(tmp_path, ".", "--output-format", "json").stdout)
+    assert (item["cell"], item["location"]) == (3, {"row": 2, "column": 5})
+    (edit,) = item["fix"]["edits"]
+    assert (edit["cell"], edit["location"]["row"]) == (3, 2)
+    github = run(tmp_path, ".", "--output-format", "github").stdout
+    line = NOTEBOOK.splitlines().index('    "y = torch.ger(a, b)"') + 1
+    assert f"file=old.ipynb,line={line},title=" in github and "::old.ipynb:cell 3:2:5: TM110" in github
+
+
+def test_notebooks_are_fixed_in_their_file_and_from_stdin(tmp_path: Path) -> None:
+    new = NOTEBOOK.replace("torch.ger", "torch.outer")
+    (tmp_path / "old.ipynb").write_text(NOTEBOOK)
+    diff = run(tmp_path, "--diff", "old.ipynb").stdout
+    assert "+++ b/old.ipynb:cell 3" in diff and "-y = torch.ger(a, b)\n+y = torch.outer(a, b)\n" in diff
+    piped = run(tmp_path, "--fix", "--stdin-filename", "x.ipynb", "-", stdin=None, input=NOTEBOOK)
+    assert piped.stdout == new
+    done = run(tmp_path, "--fix", "old.ipynb")
+    assert (done.returncode, (tmp_path / "old.ipynb").read_text()) == (0, new)
+
+
+def test_what_is_no_notebook_is_a_problem_in_a_line(tmp_path: Path) -> None:
+    (tmp_path / "no.ipynb").write_text("import torch")
+    (tmp_path / "half.ipynb").write_text(NOTEBOOK.replace("# outer", "def f(:"))
     (tmp_path / "old.py").write_text(OLD)
-    done = run(tmp_path, "old.ipynb", "old.py")
+    done = run(tmp_path, ".", "--fix")
     assert done.returncode == 2
-    assert "notebooks are not read" in done.stderr
-    assert "TM110" in done.stdout
+    assert "no.ipynb:1: not a notebook: it is no JSON" in done.stderr
+    assert "half.ipynb:cell 3:1: " in done.stderr
+    assert (tmp_path / "half.ipynb").read_text() == NOTEBOOK.replace("# outer", "def f(:")

@@ -235,6 +235,7 @@ def test_json() -> None:
         "message": "`symeig` was removed",
         "severity": "error",
         "filename": str(Path.cwd() / PATH),
+        "cell": None,
         "location": {"row": 1, "column": 10},
         "end_location": {"row": 2, "column": 2},
         "places": [],

@@ -423,12 +423,12 @@ def test_what_cannot_be_written(tmp_path: Path) -> None:
 def test_save(target: Path) -> None:
     data = "\ufeff# coding: utf-8\r\nger = 'é'\r\n".encode()
     target.write_bytes(data)
-    text = Source.read(target).text
-    save(target, text, text.replace("ger", "outer"))
+    source = Source.read(target)
+    save(target, source.with_text(source.text.replace("ger", "outer")))
     assert target.read_bytes() == data.replace(b"ger", b"outer")
     with pytest.raises(SourceError, match="changed while it was being checked: not written"):
-        save(target, text, "")
+        save(target, source.with_text(""))
     target.write_bytes(b"# coding: latin-1\nger = '\xe9'\n")
-    text = Source.read(target).text
-    save(target, text, text.replace("ger", "outer"))
+    source = Source.read(target)
+    save(target, source.with_text(source.text.replace("ger", "outer")))
     assert target.read_bytes() == b"# coding: latin-1\nouter = '\xe9'\n"

@@ -12,6 +12,7 @@ from torchmigrate.findings import FileResult, Finding, Problem
 from torchmigrate.report import reporter_for
 from torchmigrate.report.base import FileFindings, Tally, Versions, shown_path
 from torchmigrate.report.console import Console
+from torchmigrate.report.reasons import said_of
 from torchmigrate.report.summary import (
     diff_line,
     fixed_line,
@@ -108,14 +109,16 @@ class Checker:
         text = data
         if not is_excluded(path, self.configurations.settings_in):
             try:
-                source = kind_of(path).from_bytes(data, path)
                 engines = self._engines([path])
+                embedded = engines.scopes[path].settings.embedded
+                source = kind_of(path, embedded=embedded).from_bytes(data, path)
                 result = engines.check_source(source, path)
                 if result.new_text is not None:
-                    text = source.encode(result.new_text)
+                    assert result.new is not None
+                    text = result.new.content()
                 self._add(result, engines.scopes[path].settings, source)
             except SourceError as error:
-                self.problems.append(Problem(path, error.reason, error.line, error.kind))
+                self.problems.append(Problem(path, error.reason, error.line, error.kind, error.cell))
         if rewriting:
             self.console.out_bytes(text)
             self.console.err(self._report())
@@ -155,9 +158,9 @@ class Checker:
         """Write the fixed text of a file. If that fails, what is said of the file as it still is."""
         from torchmigrate.rewrite.apply import save
 
-        assert result.old_text is not None and result.new_text is not None
+        assert result.new is not None
         try:
-            save(result.path, result.old_text, result.new_text)
+            save(result.path, result.new)
         except SourceError as error:
             problem = Problem(result.path, error.reason, error.line, error.kind)
             engine = engines.of(result.path)
@@ -179,16 +182,12 @@ class Checker:
         try:
             if self.output.diff:
                 self.tally.add(result.findings, settings.least)
-                if result.new_text is not None:
-                    source = source or read_source(result.path)
-                    self.diffs.append((str(result.path), self._diff(result, source, shown)))
+                if result.old is not None and result.new is not None:
+                    self.diffs.append((str(result.path), self._diff(result.old, result.new, shown)))
             elif result.findings:
-                if result.new_text is not None:
-                    source = kind_of(result.path).from_text(result.new_text, result.path)
-                source = source or read_source(result.path)
-                self._render(
-                    FileFindings(result.path, shown, source, _sorted(result.findings), settings.least)
-                )
+                source = result.new or source or read_source(result.path, embedded=settings.embedded)
+                found = [said_of(finding, source) for finding in _sorted(result.findings)]
+                self._render(FileFindings(result.path, shown, source, found, settings.least))
         except SourceError as error:  # it was there a moment ago
             self.problems.append(Problem(result.path, error.reason, error.line, error.kind))
 
@@ -197,15 +196,16 @@ class Checker:
         if not self.output.statistics:
             self.pieces.append((str(file.path), self.reporter.piece(file)))
 
-    def _diff(self, result: FileResult, source: Source, shown: str) -> bytes:
+    def _diff(self, old: Source, new: Source, shown: str) -> bytes:
         from torchmigrate.rewrite.apply import unified_diff
 
         # In the file's own encoding and with its byte order mark, so that the diff can be applied.
-        mark = "\ufeff" if source.bom else ""
-        assert result.old_text is not None and result.new_text is not None
-        old, new = (mark + source.written(text) for text in (result.old_text, result.new_text))
-        diff = unified_diff(Path(shown), old, new)
-        return diff.encode(source.encoding, "backslashreplace")
+        mark = "\ufeff" if old.bom else ""
+        diffs = [
+            unified_diff(Path(shown + was.label), mark + was.text, mark + now.text)
+            for was, now in zip(old.parts(), new.parts(), strict=True)
+        ]
+        return "".join(diffs).encode(old.encoding, "backslashreplace")
 
     # ---- the end -------------------------------------------------------------------------------------
 
@@ -224,7 +224,7 @@ class Checker:
         return self.reporter.whole([text for _, text in pieces if text])
 
     def _sorted_problems(self) -> list[Problem]:
-        return sorted(self.problems, key=lambda each: (str(each.path), each.line or 0))
+        return sorted(self.problems, key=lambda each: (str(each.path), each.cell or 0, each.line or 0))
 
     def _finish(self) -> int:
         for problem in self._sorted_problems():

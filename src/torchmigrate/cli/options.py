@@ -137,6 +137,12 @@ file_options: Callable[[Any], Any] = _all(
         group=FILES,
         help="Leave out what git ignores. [default: respect]",
     ),
+    option(
+        "--embedded/--no-embedded",
+        default=None,
+        group=FILES,
+        help="Check Python in Markdown and reStructuredText, too.",
+    ),
 )
 config_options: Callable[[Any], Any] = _all(
     option(
@@ -199,4 +205,5 @@ def layer(options: Mapping[str, Any]) -> Layer:
         unsafe_fixes=options.get("unsafe_fixes"),
         force_exclude=options["force_exclude"],
         respect_gitignore=options["respect_gitignore"],
+        embedded=options["embedded"],
     )

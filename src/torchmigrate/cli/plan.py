@@ -73,7 +73,7 @@ def run_plan(session: Session, paths: Sequence[Path], request: Request) -> int:
         session.console.out(text)
     else:
         _write(request.output, text.encode("utf-8", "backslashreplace"))
-    for problem in sorted(problems, key=lambda each: (str(each.path), each.line or 0)):
+    for problem in sorted(problems, key=lambda each: (str(each.path), each.cell or 0, each.line or 0)):
         session.console.problem(problem, here)
     if problems:
         session.console.note(

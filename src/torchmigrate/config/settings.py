@@ -70,6 +70,7 @@ class Layer(NamedTuple):
     unsafe_fixes: bool | None = None
     respect_gitignore: bool | None = None
     force_exclude: bool | None = None
+    embedded: bool | None = None
 
     def fail(self, key: str, what: str) -> ConfigError:
         """The error to raise about one of the keys."""
@@ -106,6 +107,7 @@ class Settings(NamedTuple):
     extend_exclude: tuple[str, ...] = ()
     respect_gitignore: bool = True
     force_exclude: bool = False
+    embedded: bool = False  # whether documentation that holds Python is looked for
 
     @property
     def least(self) -> Applicability:
@@ -165,7 +167,14 @@ def combine(
         unsafe |= union(layer.extend_unsafe_fixes, rules)
         given = {
             key: value
-            for key in ("target", "minimum", "unsafe_fixes", "respect_gitignore", "force_exclude")
+            for key in (
+                "target",
+                "minimum",
+                "unsafe_fixes",
+                "respect_gitignore",
+                "force_exclude",
+                "embedded",
+            )
             if (value := getattr(layer, key)) is not None
         }
         if layer.exclude is not None:
@@ -429,4 +438,5 @@ _READERS: dict[str, Callable[[object], object]] = {
     "unsafe-fixes": _read_flag,
     "respect-gitignore": _read_flag,
     "force-exclude": _read_flag,
+    "embedded": _read_flag,
 }

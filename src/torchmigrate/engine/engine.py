@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,6 +26,7 @@ from torchmigrate.findings import (
     History,
     Problem,
     Trouble,
+    because,
 )
 from torchmigrate.semantics.libraries import mentions_library
 from torchmigrate.source.kinds import KINDS, read_source
@@ -41,9 +43,9 @@ if TYPE_CHECKING:
 
 MAX_ROUNDS = 10  # without fewer fixes than ever before
 MOST_ROUNDS = 200  # with fewer: calls in each other, which Python's parser takes up to that depth
-NOTEBOOK = "notebooks are not read; convert it with `jupyter nbconvert --to script`"
 ENDLESS = "{}: the fixes never come to an end; the file was left alone (please report)"
 PYTHON = frozenset(["", *KINDS, ".pyw"])  # suffixes of what may be Python
+_BROKEN = because("a cell does not parse, and may use what this changes")
 TOO_DEEP = "nested too deeply to be checked"
 
 
@@ -52,6 +54,14 @@ def _reason(error: SourceError, path: Path) -> str:
     if path.suffix in PYTHON:
         return error.reason
     return f"not a Python file (its name ends in `{path.suffix}`)"
+
+
+def _without_fix(finding: Finding) -> Finding:
+    """A finding in a file of which parts do not parse: they may use what a fix changes."""
+    if finding.fix is None:
+        return finding
+    fix = finding.fix._replace(applicability=Applicability.DISPLAY, held_by=_BROKEN, unsafe=None)
+    return finding._replace(fix=fix)
 
 
 class Engine:
@@ -163,14 +173,12 @@ class Engine:
             source = self.read(path)
         except SourceError as error:
             kind = Trouble.UNREADABLE if error.kind is Trouble.OTHER else error.kind
-            return FileResult(path, problems=[Problem(path, error.reason, error.line, kind)])
+            return FileResult(path, problems=[Problem(path, error.reason, error.line, kind, error.cell)])
         return self.check_source(source, path)
 
     def read(self, path: Path) -> Source:
-        """The text of a file. Raises SourceError if it cannot be read, or its kind is not checked."""
-        if path.suffix == ".ipynb":
-            raise SourceError(NOTEBOOK)
-        return read_source(path)
+        """The text of a file. Raises SourceError if it cannot be read."""
+        return read_source(path, embedded=self.settings.embedded)
 
     def check_source(self, source: Source, path: Path, like: FileContext | None = None) -> FileResult:
         """Check (and fix in memory) a source; the result's `new_text` is set when fixes were applied.
@@ -200,8 +208,14 @@ class Engine:
             elif file is not None and not self.keeps_history:
                 file.close()
         except SourceError as error:
-            result.problems.append(Problem(path, _reason(error, path), error.line, error.kind))
+            result.problems.append(Problem(path, _reason(error, path), error.line, error.kind, error.cell))
             return result
+        if source.broken:
+            first, more = source.broken[0], len(source.broken) - 1
+            others = f" (and {more} more of its cells)" if more else ""
+            result.problems.append(
+                Problem(path, first.reason + others, first.line, Trouble.SYNTAX, first.cell)
+            )
         result.findings = found
         return result
 
@@ -251,6 +265,8 @@ class Engine:
 
             found = decided_once(found, self._rule, source)
         found.sort(key=lambda item: (item.start, item.end, item.code))
+        if source.broken:
+            found = [_without_fix(item) for item in found]
         return found, file
 
     def _rule(self, code: str) -> Rule | None:
@@ -318,8 +334,8 @@ class Engine:
                 unused.clear()
                 found, known = self._again(source, path, result, known)
                 break
-            after = source.with_text(done.text)
-            if self._breaks(after, original):
+            after = self._edited(source, done.text, done.edits, original)
+            if after is None:
                 working = self._working(source, done.applied, original)
                 bad = set(done.applied).difference(working)
                 failures = Failures(source, path)
@@ -329,7 +345,7 @@ class Engine:
                     failures.left_out(finding, "it gave code that does not parse")
                 result.problems += reversed(failures.problems)
                 done = editing.apply(source.text, working)
-                after = source.with_text(done.text)
+                after = source.edited(done.text, done.edits)
             applied = set(done.applied)
             made = {key for key, fix in objects.items() if fix in applied}
             fixed.update(finding.code for finding in wanted if id(finding.fix) in made)
@@ -343,9 +359,10 @@ class Engine:
         if unused:
             known = known or self._context(source, path)
             removals = removals_of_imports(known, unused)
-            after = source.with_text(editing.splice(source.text, removals)) if removals else source
-            if after is not source and not self._breaks(after, original):
-                source = after
+            text = editing.splice(source.text, removals)
+            left = self._edited(source, text, removals, original) if removals else None
+            if left is not None:
+                source = left
                 made_edits.append(removals)
                 found, known = self._again(source, path, result, known)
         if known is not None:
@@ -353,6 +370,7 @@ class Engine:
         if source.text != original.text:
             result.fixed = dict(fixed)
             result.old_text, result.new_text = original.text, source.text
+            result.old, result.new = original, source
             if result.history is not None:
                 result.history.rounds.extend(made_edits)
         return found
@@ -368,15 +386,19 @@ class Engine:
             known.close()
         return self.analyse(source, path, result)
 
-    def _breaks(self, source: Source, original: Source) -> bool:
-        """Whether a text does not parse, or needs a newer Python than the original does for its f-strings."""
+    def _edited(self, source: Source, text: str, edits: Sequence[Edit], original: Source) -> Source | None:
+        """A source after edits, which give `text`.
+
+        None if it cannot be, does not parse, or needs a newer Python than the original (f-strings).
+        """
         from torchmigrate.source.fstrings import fit_old_python
 
         try:
-            source.parse()
+            after = source.edited(text, edits)
+            after.parse()
         except SourceError:
-            return True
-        return not fit_old_python(source.text) and fit_old_python(original.text)
+            return None
+        return None if not fit_old_python(after.text) and fit_old_python(original.text) else after
 
     def _working(self, source: Source, fixes: list[Fix], original: Source) -> list[Fix]:
         """Those of some fixes, which fit together, that give code that parses.
@@ -386,7 +408,8 @@ class Engine:
         from torchmigrate.rewrite import apply as editing
 
         def breaks(some: list[Fix]) -> bool:
-            return self._breaks(source.with_text(editing.apply(source.text, some).text), original)
+            done = editing.apply(source.text, some)
+            return self._edited(source, done.text, done.edits, original) is None
 
         def working(taken: list[Fix], rest: list[Fix]) -> list[Fix]:
             """`taken`, which parse, and what of `rest` still parses with them."""

@@ -17,6 +17,7 @@ SOURCE = 10 * MEGABYTE  # of Python; generated code of 6 MB has been seen
 PARSED = (
     2 * MEGABYTE
 )  # of Python that is parsed: a tree is up to 700 times as large; torch's own tests have 1.4 MB
+NOTEBOOK = 100 * MEGABYTE  # of a notebook, most of which are pictures
 UNRELATED = MEGABYTE // 2  # of Python that is parsed only to see whether it is Python
 # Without O_NONBLOCK, opening a named pipe waits for a writer. Not every system has all of them.
 _FLAGS = sum(getattr(os, name, 0) for name in ("O_RDONLY", "O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY"))

@@ -20,6 +20,8 @@ class Positions(Protocol):
 
     def offset(self, line: int, column: int) -> int: ...
 
+    def shows(self, statement: ast.Expr) -> bool: ...
+
 
 @dataclass(slots=True)
 class MatchContext:

@@ -18,7 +18,7 @@ from torchmigrate.plan.model import Effort, Line, Place
 from torchmigrate.plan.reach import Places, Reach
 from torchmigrate.plan.trial import Back, left_of
 from torchmigrate.report.base import shown_path
-from torchmigrate.report.reasons import help_of, message_of, reason_of
+from torchmigrate.report.reasons import help_of, message_of, reason_of, said_of
 from torchmigrate.report.style import printable
 from torchmigrate.run.configurations import Configurations, Scope, guesses
 from torchmigrate.run.engines import Engines
@@ -86,7 +86,7 @@ class Search:
         try:
             source = engine.read(path)
         except SourceError as error:
-            looked.problems.append(Problem(path, error.reason, error.line))
+            looked.problems.append(Problem(path, error.reason, error.line, error.kind, error.cell))
             return looked
         looked.concerned = mentions_library(source.text)
         result = engine.check_source(source, path)
@@ -117,7 +117,7 @@ class Search:
         left = [each for each in result.findings if each.code != NEEDS_NEWER]
         unmended, _ = left_of(found, left, back)
         if any(self._is_fixable(finding) for finding in left):
-            text = source if result.new_text is None else source.with_text(result.new_text)
+            text = result.new or source
             more = self._unsafe_engine(result.path).check_source(text, result.path, result.history.file)
             if more.history is not None:
                 if more.history.file is not None:
@@ -188,8 +188,8 @@ class Search:
 
 def _place(group: list[Decided], source: Source, path: str, file: str) -> Place:
     """The place of one decision: at the first of its findings."""
-    first = group[0].finding
-    row, column = source.position(first.start)
+    first = said_of(group[0].finding, source)
+    cell, row, column = source.place(first.start)
     fixes = [each.finding.fix for each in group if each.finding.fix is not None]
     fix = fixes[0] if fixes else None
     effort = max((each.effort for each in group), key=list(Effort).index)
@@ -199,7 +199,7 @@ def _place(group: list[Decided], source: Source, path: str, file: str) -> Place:
     needs = {text for each in fixes for text in each.requires}
     starts = [start for each in group for start, _ in each.finding.places]
     starts += [each.finding.start for each in group[1:]]
-    rows = {source.position(start)[0] for start in starts} - {row}
+    places = {source.place(start)[:2] for start in starts} - {(cell, row)}
     when = group[0].since
     for each in group[1:]:
         when = when.joined(each.since)
@@ -221,7 +221,9 @@ def _place(group: list[Decided], source: Source, path: str, file: str) -> Place:
         url=first.url,
         symbol=first.symbol,
         excerpt=tuple(excerpt(source, first.start, first.end)),
-        rows=tuple(sorted(rows)),
+        cell=cell,
+        line=None if cell is None else source.file_row(first.start),
+        rows=tuple(sorted(row for where, row in places if where == cell)),
     )
 
 
@@ -230,18 +232,19 @@ def excerpt(source: Source, start: int, end: int) -> Iterator[Line]:
     first, left = source.position(start)
     last, right = source.position(max(end, start + 1))
     shown = min(last, first + MOST_ROWS - 1)
-    bottom = shown if shown < last else min(source.line_count, last + CONTEXT)
-    for row in range(max(1, first - CONTEXT), bottom + 1):
-        text = source.line_text(row)
+    top, end_row = source.rows_around(first)
+    bottom = shown if shown < last else max(last, min(end_row, last + CONTEXT))
+    for row in range(max(top, first - CONTEXT), bottom + 1):
+        text = source.shown_line(row)
         if not first <= row <= last:
-            yield Line(row, _cut(text))
+            yield Line(source.shown_row(row), _cut(text))
             continue
         begin = left - 1 if row == first else len(text) - len(text.lstrip())
         stop = right - 1 if row == last else len(text.rstrip())
         before, after = text[:begin], text[max(begin, stop) :]
         if len(before) > MOST_COLUMNS:
             before = _CUT + before[-MOST_COLUMNS:]
-        yield Line(row, printable(before), _cut(text[begin:stop]), _cut(after))
+        yield Line(source.shown_row(row), printable(before), _cut(text[begin:stop]), _cut(after))
 
 
 def _cut(text: str) -> str:

@@ -98,7 +98,9 @@ def make_plan(
     Without a minimum it starts with the first release that has all that is used, or with the last one that
     does nothing to the code. concerned: as in `Plan`; None: all files.
     """
-    places = sorted(places, key=lambda each: (each.path, each.row, each.column, each.code, each.message))
+    places = sorted(
+        places, key=lambda each: (each.path, each.cell or 0, each.row, each.column, each.code, each.message)
+    )
     releases = [release for release in RELEASES if release <= target]
     if not releases or releases[-1] != target:  # newer than those that are known, or older
         releases.append(target)

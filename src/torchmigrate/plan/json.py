@@ -72,6 +72,7 @@ def _place(place: Place, plan: Plan, links: Links) -> dict[str, object]:
         "name": place.name,
         "message": place.message,
         "path": place.path,
+        "cell": place.cell,
         "location": {"row": place.row, "column": place.column},
         "rows": list(place.rows),
         "link": links.to(place),

@@ -35,10 +35,11 @@ class Links:
 
     def to(self, place: Place) -> str:
         """The address of a place: its characters mean nothing in HTML or Markdown."""
+        line = place.line or place.row
         if self.template is None:
             path = place.file if self.up is None else os.path.normpath(f"{self.up}/{place.file}")
-            return f"{_quoted(path)}#L{place.row}"
-        return self.template.format(path=_quoted(place.file), line=place.row)
+            return f"{_quoted(path)}#L{line}"
+        return self.template.format(path=_quoted(place.file), line=line)
 
 
 def _way(start: Path, root: Path) -> str | None:

@@ -118,7 +118,7 @@ def _places(group: RuleGroup, plan: Plan, links: Links) -> Iterator[str]:
 def _link(place: Place, links: Links) -> str:
     # An address may hold brackets and parentheses: in a template, or in the directories of a path.
     address = links.to(place).replace("(", "%28").replace(")", "%29")
-    return f"[{escape(f'{place.path}:{place.row}')}]({address})"
+    return f"[{escape(f'{place.within}:{place.row}')}]({address})"
 
 
 def _cell(text: str) -> str:

@@ -137,7 +137,8 @@ class Place:
     A place is a decision: lines that one fix mends, or that nobody would mend one by one, are one place.
 
     path: as messages show it. file: relative to the project's root, `/` between its parts, for links.
-    row, column: of its first character, 1-based, in characters.
+    cell: of a notebook, 1-based. row, column: of its first character, in the cell if there is one, 1-based,
+    in characters. line: of the file, where that is not the row.
     fix_needs: the first release in which the fixed code works, if it does not in every one.
     held_by_minimum: the fix would be safe if the project's minimum had the new code.
     rows: of the other lines of the same decision.
@@ -160,6 +161,8 @@ class Place:
     url: str | None = None
     symbol: str | None = None
     excerpt: tuple[Line, ...] = ()
+    cell: int | None = None
+    line: int | None = None
     rows: tuple[int, ...] = ()
 
     @property
@@ -170,6 +173,11 @@ class Place:
         shown = ", ".join(map(str, self.rows[:MOST_ROWS]))
         more = f" and {len(self.rows) - MOST_ROWS} more" if len(self.rows) > MOST_ROWS else ""
         return f"also in line{'s' if len(self.rows) > 1 else ''} {shown}{more}"
+
+    @property
+    def within(self) -> str:
+        """What the row is counted in: the file, or the cell."""
+        return self.path if self.cell is None else f"{self.path}:cell {self.cell}"
 
     def effort_in(self, release: Version) -> Effort:
         """What it takes to mend the place for a release."""

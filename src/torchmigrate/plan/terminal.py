@@ -144,7 +144,7 @@ def _group(group: RuleGroup, effect: Effect, plan: Plan, style: Style) -> Iterat
 
 
 def _places(group: RuleGroup, effect: Effect | None, plan: Plan, style: Style) -> Iterator[str]:
-    where = [f"{place.path}:{place.row}:{place.column}" for place in group.places]
+    where = [f"{place.within}:{place.row}:{place.column}" for place in group.places]
     width = max(map(len, where))
     for place, text in zip(group.places, where, strict=True):
         effort = "" if effect is None else f"{place.effort_in(plan.target).value:10}  "

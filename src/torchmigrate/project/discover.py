@@ -20,7 +20,7 @@ from torchmigrate.config.settings import CONFIG_NAMES, Settings
 from torchmigrate.files.paths import entries, exists, is_dir, is_file, project_of, repository_of
 from torchmigrate.files.reading import UnreadableError, explain_os_error, is_below, read
 from torchmigrate.findings import Problem, Trouble
-from torchmigrate.source.kinds import KINDS
+from torchmigrate.source.kinds import DOCUMENTS, KINDS
 
 if TYPE_CHECKING:
     from torchmigrate.files.git_index import Tracked
@@ -79,7 +79,7 @@ def discover(
     root: Path | None = None,
     suffixes: tuple[str, ...] = SUFFIXES,
 ) -> Discovery:
-    """Find the Python files (`*.py`, `*.pyi`) in `paths`; files that are named are taken with any suffix.
+    """Find the Python files and notebooks in `paths`; files that are named are taken with any suffix.
 
     exclude, extend_exclude: names (`build`: any file or directory of that name) or patterns as in
         .gitignore, relative to `root` (`docs/*.py`, `tests/**/data`).
@@ -164,7 +164,7 @@ class _Repository:
         if self.directories is None:
             return Tracked()
         try:
-            return tracked(self.directories[0], self.walker.suffixes)
+            return tracked(self.directories[0], (*self.walker.suffixes, *DOCUMENTS))
         except UnreadableError as error:
             self.walker.problem(self.top / ".git", f"what git tracks is not known: its index {error.reason}")
             return Tracked()
@@ -371,7 +371,7 @@ class _Walker:
             for entry in listed:
                 try:
                     is_directory = entry.is_dir(follow_symlinks=False)
-                    if not is_directory and not entry.name.endswith(self.suffixes):
+                    if not is_directory and not self.wants(place, entry.name):
                         continue
                     ignored = self.ignores(place, entry.name, is_directory)
                     if ignored is None:
@@ -386,6 +386,13 @@ class _Walker:
                         self.problem(place.shown + entry.name, "is not a regular file")
                 except OSError as error:  # file systems that do not tell the kind of an entry in advance
                     self.problem(place.shown + entry.name, f"cannot read: {explain_os_error(error)}")
+
+    def wants(self, place: _Place, name: str) -> bool:
+        """Whether a file in a directory is looked for, by its name."""
+        if name.endswith(self.suffixes):
+            return True
+        embedded = self.suffixes is SUFFIXES and place.exclusion.settings.embedded
+        return embedded and name.endswith(tuple(DOCUMENTS))
 
     def ignores(self, place: _Place, name: str, is_directory: bool) -> bool | None:
         """None: an entry is left out; True: only what is tracked in it is not; False: it is taken."""

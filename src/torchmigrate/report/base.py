@@ -50,6 +50,11 @@ class FileFindings(NamedTuple):
         rows = list(dict.fromkeys(self.source.position(start)[0] for start, _ in places))
         if not rows:
             return ""
+        if self.source.in_pieces:
+            said = [self.source.said_row(row) for row in rows[:_MOST_PLACES]]
+            return f"also in {', '.join(said)}" + (
+                f" and {len(rows) - _MOST_PLACES} more" if len(rows) > _MOST_PLACES else ""
+            )
         shown = ", ".join(map(str, rows[:_MOST_PLACES]))
         if len(rows) > _MOST_PLACES:
             return f"also in lines {shown} and {len(rows) - _MOST_PLACES} more"

@@ -32,8 +32,10 @@ class ConciseReporter:
 
 def header(file: FileFindings, finding: Finding, style: Style) -> str:
     """The line that says where and what."""
-    row, column = file.source.position(finding.start)
-    where = f"{style.bold(file.shown)}{style.gutter(':')}{row}{style.gutter(':')}{column}{style.gutter(':')}"
+    cell, row, column = file.source.place(finding.start)
+    colon = style.gutter(":")
+    in_cell = "" if cell is None else f"{colon}cell {cell}"
+    where = f"{style.bold(file.shown)}{in_cell}{colon}{row}{colon}{column}{colon}"
     parts = [where, style.severity(finding.severity, finding.code)]
     if file.mark(finding):
         parts.append(style.gutter(file.mark(finding)))

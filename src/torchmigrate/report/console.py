@@ -67,6 +67,8 @@ class Console:
     def problem(self, problem: Problem, here: Path) -> None:
         """Say what could not be done with a file; its path is shown relative to `here`."""
         where = shown_path(problem.path, here)
+        if problem.cell is not None:
+            where += f":cell {problem.cell}"
         if problem.line is not None:
             where += f":{problem.line}"
         self.error(f"{where}: {printable(problem.reason)}")

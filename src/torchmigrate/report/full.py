@@ -42,9 +42,10 @@ class FullReporter:
         yield header(file, finding, style)
         first, start = file.source.position(finding.start)
         last, end = file.source.position(max(finding.end, finding.start + 1))
-        top = max(1, first - CONTEXT)
-        bottom = min(file.source.line_count, last + CONTEXT)
-        gutter = len(str(bottom))
+        begin, end_row = file.source.rows_around(first)
+        top = max(begin, first - CONTEXT)
+        bottom = max(last, min(end_row, last + CONTEXT))
+        gutter = len(str(file.source.shown_row(bottom)))
         bar = style.gutter(f"{'':{gutter}} |")
         yield bar
         for row in range(top, bottom + 1):
@@ -54,14 +55,14 @@ class FullReporter:
                 continue
             line = rows.get(row)
             if line is None:
-                line = rows[row] = file.source.line_text(row)
+                line = rows[row] = file.source.shown_line(row)
             marked = first <= row <= last
             left = start - 1 if row == first else len(line) - len(line.lstrip())
             right = end - 1 if row == last else len(line.rstrip())
             if not marked:
                 left = right = 0
             shown, before, width = excerpt(line, left, right)
-            yield f"{style.gutter(f'{row:{gutter}} |')} {shown}".rstrip()
+            yield f"{style.gutter(f'{file.source.shown_row(row):{gutter}} |')} {shown}".rstrip()
             if marked and (width or row == first):
                 label = f" {finding.severity.label}" if row == last else ""
                 carets = style.severity(finding.severity, "^" * max(width, 1) + label)

@@ -23,8 +23,9 @@ class GithubReporter:
         lines = []
         place = _in_repository(file.path, file.shown)
         for finding in file.findings:
-            row, column = file.source.position(finding.start)
-            end_row, end_column = file.source.position(finding.end)
+            cell, row, column = file.source.place(finding.start)
+            _, end_row, end_column = file.source.place(finding.end)
+            name = file.shown if cell is None else f"{file.shown}:cell {cell}"
             places: dict[str, object] = {
                 "file": place,
                 "line": row,
@@ -34,8 +35,10 @@ class GithubReporter:
             }
             if end_row != row:  # GitHub refuses columns in annotations of several lines
                 del places["col"], places["endColumn"]
+            if cell is not None:  # the line that the file has on GitHub, which is of JSON
+                places = {"file": place, "line": file.source.file_row(finding.start)}
             places["title"] = f"torchmigrate ({finding.code})"
-            message = f"{file.shown}:{row}:{column}: {finding.code} {message_of(finding)}"
+            message = f"{name}:{row}:{column}: {finding.code} {message_of(finding)}"
             also = file.also(finding)
             for kind, text in (*([("note", also)] if also else []), *advice(finding)):
                 message += f"\n  {kind}: {text}"
@@ -44,11 +47,14 @@ class GithubReporter:
 
     def problem(self, problem: Problem, shown: str) -> str:
         row = problem.line or 1
-        places = {
+        places: dict[str, object] = {
             "file": _in_repository(problem.path, shown),
             "line": row,
             "title": f"torchmigrate ({problem.kind.value})",
         }
+        if problem.cell is not None:  # whose lines are no lines of the file
+            del places["line"]
+            shown = f"{shown}:cell {problem.cell}"
         message = f"{shown}:{row}: {problem.kind.value} {printable(problem.reason)}"
         return _line(_COMMAND[Severity.ERROR], places, message)
 

@@ -40,12 +40,9 @@ def as_object(file: FileFindings, finding: Finding) -> dict[str, object]:
         "message": message_of(finding),
         "severity": finding.severity.label,
         "filename": os.path.abspath(file.path),  # noqa: PTH100 (Path.absolute keeps `..`)
-        "location": _place(file.source, finding.start),
-        "end_location": _place(file.source, finding.end),
-        "places": [
-            {"location": _place(file.source, start), "end_location": _place(file.source, end)}
-            for start, end in finding.places
-        ],
+        "cell": None,
+        **_span(file.source, finding.start, finding.end),
+        "places": [_span(file.source, start, end) for start, end in finding.places],
         "url": finding.url,
         "symbol": finding.symbol,
         "help": help_of(finding),
@@ -64,6 +61,7 @@ def problem_as_object(problem: Problem) -> dict[str, object]:
         "message": printable(problem.reason),
         "severity": Severity.ERROR.label,
         "filename": os.path.abspath(problem.path),  # noqa: PTH100 (Path.absolute keeps `..`)
+        "cell": problem.cell,
         "location": place,
         "end_location": place,
         "places": [],
@@ -83,12 +81,7 @@ def _fix(file: FileFindings, fix: Fix) -> dict[str, object]:
         "reason": reason_of(fix),
         "held_by": [_reason(reason) for reason in fix.held_by],
         "edits": [
-            {
-                "content": edit.text,
-                "location": _place(file.source, edit.start),
-                "end_location": _place(file.source, edit.end),
-            }
-            for edit in sorted(fix.edits)
+            {"content": edit.text, **_span(file.source, edit.start, edit.end)} for edit in sorted(fix.edits)
         ],
     }
 
@@ -107,6 +100,12 @@ def _reason(reason: Reason) -> dict[str, object]:
     return {"kind": reason.kind.value, **known}
 
 
-def _place(source: Source, offset: int) -> dict[str, int]:
-    row, column = source.position(offset)
-    return {"row": row, "column": column}
+def _span(source: Source, start: int, end: int) -> dict[str, object]:
+    """Where something begins and ends; rows are those of the cell, which is named where there is one."""
+    cell, row, column = source.place(start)
+    _, end_row, end_column = source.place(end)
+    return {
+        **({} if cell is None else {"cell": cell}),
+        "location": {"row": row, "column": column},
+        "end_location": {"row": end_row, "column": end_column},
+    }

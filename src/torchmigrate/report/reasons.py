@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from torchmigrate.findings import Finding, Fix, Obstacle, Reason
+from torchmigrate.source.text import Source
 
 _SENTENCES = {
     Obstacle.WORDS: "{text}",
@@ -41,6 +43,29 @@ def message_of(finding: Finding) -> str:
 def help_of(finding: Finding) -> str | None:
     """Why there is no better fix, and what to do by hand; None where nothing is to be said."""
     return "; ".join(text for text in (sentence(finding.blocked_by), finding.help) if text) or None
+
+
+def said_of(finding: Finding, source: Source) -> Finding:
+    """A finding whose sentences name lines of its text, for a person: of a notebook, the cells as well."""
+    if not source.in_pieces:
+        return finding
+
+    def said(text: str) -> str:
+        return re.sub(r"\bline (\d+)\b", lambda found: source.said_row(int(found[1])), text)
+
+    def reasons(some: tuple[Reason, ...]) -> tuple[Reason, ...]:
+        return tuple(each if each.path else each._replace(text=said(each.text)) for each in some)
+
+    def fix_of(fix: Fix) -> Fix:
+        more = fix.unsafe and fix_of(fix.unsafe)
+        return fix._replace(title=said(fix.title), held_by=reasons(fix.held_by), unsafe=more)
+
+    return finding._replace(
+        message=said(finding.message),
+        help=finding.help and said(finding.help),
+        blocked_by=reasons(finding.blocked_by),
+        fix=finding.fix and fix_of(finding.fix),
+    )
 
 
 def _one(reason: Reason) -> str:

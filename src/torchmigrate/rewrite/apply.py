@@ -13,8 +13,7 @@ from pathlib import Path
 
 from torchmigrate.files.reading import explain_os_error
 from torchmigrate.findings import Edit, Fix
-from torchmigrate.source.kinds import read_source
-from torchmigrate.source.text import SourceError
+from torchmigrate.source.text import Source, SourceError
 
 _CHANGED = "changed while it was being checked: not written"
 _Key = tuple[int, int, bool, str]
@@ -248,16 +247,13 @@ def _header(side: str, name: str) -> str:
     return f"{full}\t" if " " in full else full
 
 
-def save(path: Path, old: str, new: str) -> None:
-    """Write the text `new` to a file whose text is `old`, in its encoding; nothing else changes.
+def save(path: Path, new: Source) -> None:
+    """Write the text of a changed source to its file, in its encoding; nothing else changes.
 
-    Raises SourceError if the file is not `old` any more, if its encoding cannot express `new`, or as
-    `write_atomic` does.
+    Raises SourceError if the file is not what was read any more, if its encoding cannot express the text, or
+    as `write_atomic` does.
     """
-    source = read_source(path)
-    if source.text != old:
-        raise SourceError(_CHANGED)
-    write_atomic(path, source.encode(new), source.data)
+    write_atomic(path, new.content(), new.data)
 
 
 def write_atomic(path: Path, data: bytes, old: bytes | None = None) -> None:

@@ -110,7 +110,9 @@ class FileContext:
         """Which names others take from the file."""
 
         def elsewhere(name: str, starred: bool) -> bool:
-            return self.project.needed_elsewhere(self.path, name, starred=starred)
+            return name in self.source.taken or self.project.needed_elsewhere(
+                self.path, name, starred=starred
+            )
 
         is_init = self.path.name in ("__init__.py", "__init__.pyi")
         return Exports(self.names, is_init=is_init, elsewhere=elsewhere)

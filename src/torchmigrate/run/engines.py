@@ -15,7 +15,6 @@ from torchmigrate.report.console import Console
 from torchmigrate.report.summary import plural
 from torchmigrate.run.configurations import Configurations, Scope
 from torchmigrate.run.needs import NeedsNewer, newest_of, newest_required
-from torchmigrate.source.kinds import kind_of
 from torchmigrate.source.text import Source
 
 if TYPE_CHECKING:
@@ -95,8 +94,8 @@ class Engines:
 
     def _with_needs(self, result: FileResult) -> FileResult:
         if result.new_text is not None:
-            source = kind_of(result.path).from_text(result.new_text, result.path)
-            needs = newest_of(self.needing(result.path).findings(source, result.path))
+            assert result.new is not None
+            needs = newest_of(self.needing(result.path).findings(result.new, result.path))
             result.needs = max(filter(None, [needs, newest_required(result.requires)]), default=None)
         return result
 

@@ -2,19 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from torchmigrate.source.text import Source
 
+
+def _python() -> type[Source]:
+    return Source
+
+
+def _notebook() -> type[Source]:
+    from torchmigrate.source.notebook import Notebook  # most runs have none
+
+    return Notebook
+
+
+def _document() -> type[Source]:
+    from torchmigrate.source.document import Document
+
+    return Document
+
+
 # Suffix -> what its text is. Files of other names are read, as plain Python, where a person names them.
-KINDS: dict[str, type[Source]] = {".py": Source, ".pyi": Source}
+KINDS: dict[str, Callable[[], type[Source]]] = {".py": _python, ".pyi": _python, ".ipynb": _notebook}
+# The same of documentation, which may hold Python: where a person asks for that.
+DOCUMENTS: dict[str, Callable[[], type[Source]]] = {
+    ".md": _document,
+    ".markdown": _document,
+    ".rst": _document,
+}
 
 
-def kind_of(path: Path) -> type[Source]:
-    """What the text of a file is, by its name."""
-    return KINDS.get(path.suffix, Source)
+def kind_of(path: Path, *, embedded: bool = False) -> type[Source]:
+    """What the text of a file is, by its name. embedded: whether Python in documentation is meant."""
+    kind = KINDS.get(path.suffix) or (DOCUMENTS.get(path.suffix) if embedded else None)
+    return (kind or _python)()
 
 
-def read_source(path: Path) -> Source:
-    """The text of a file. Raises SourceError if it is missing, unreadable or no Python text."""
-    return kind_of(path).read(path)
+def read_source(path: Path, *, embedded: bool = False) -> Source:
+    """The text of a file. Raises SourceError if it is missing, unreadable or no text of its kind."""
+    return kind_of(path, embedded=embedded).read(path)

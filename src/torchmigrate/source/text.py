@@ -15,26 +15,56 @@ import warnings
 from bisect import bisect_right
 from itertools import accumulate
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from torchmigrate.files.reading import SOURCE, UnreadableError, read
 from torchmigrate.findings import Trouble
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from torchmigrate.findings import Edit
 
 # PEP 263: in the first line, or in the second if the first has nothing but white space or a comment.
 _COOKIE = rb"(?:[ \t\f]*(?:#[^\r\n]*)?(?:\r\n|\r|\n))??[ \t\f]*#[^\r\n]*?coding[:=][ \t]*([-_.a-zA-Z0-9]+)"
 
 
 class SourceError(Exception):
-    """A file that cannot be read, understood or written, with the reason in one line for a person."""
+    """A file that cannot be read, understood or written, with the reason in one line for a person.
 
-    def __init__(self, reason: str, line: int | None = None, kind: Trouble = Trouble.OTHER) -> None:
+    line: of the file, or of the cell.
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        line: int | None = None,
+        kind: Trouble = Trouble.OTHER,
+        cell: int | None = None,
+    ) -> None:
         super().__init__(reason)
         self.reason = reason
         self.line = line
         self.kind = kind
+        self.cell = cell
 
-    def __reduce__(self) -> tuple[type[SourceError], tuple[str, int | None, Trouble]]:
-        return (SourceError, (self.reason, self.line, self.kind))
+    def __reduce__(self) -> tuple[type[SourceError], tuple[str, int | None, Trouble, int | None]]:
+        return (SourceError, (self.reason, self.line, self.kind, self.cell))
+
+
+class Place(NamedTuple):
+    """Where something is, for a person: row and column are 1-based, and of the cell, if there are cells."""
+
+    cell: int | None
+    row: int
+    column: int
+
+
+class Part(NamedTuple):
+    """What a file holds of Python, as it is: all of it, or one cell. label: what messages add to the path."""
+
+    label: str
+    text: str
 
 
 class Positioned(Protocol):
@@ -55,7 +85,13 @@ class Source:
     encoding: name of the codec, as in the file's PEP 263 cookie.
     bom: whether the file starts with a UTF-8 byte order mark; `encode` puts it back.
     async_arguments: set by `parse`, offsets of `async` where a call has it as a keyword argument.
+    taken: names that are used in the file where it is no Python.
+    broken: why parts of the file do not parse, where the others are checked all the same.
     """
+
+    taken: frozenset[str] = frozenset()
+    broken: tuple[SourceError, ...] = ()
+    in_pieces = False  # whether the file has Python in several pieces
 
     __slots__ = (
         "_ascii",
@@ -83,6 +119,12 @@ class Source:
         # line -> byte columns where its non-ASCII characters end, and how many bytes more than characters
         # there are up to each of them
         self._wide: dict[int, tuple[list[int], list[int]]] = {}
+
+    def __getstate__(self) -> tuple[None, dict[str, object]]:
+        """What is sent to another process: all but what can be worked out again."""
+        names = [name for kind in type(self).__mro__ for name in getattr(kind, "__slots__", ())]
+        state = {name: getattr(self, name) for name in names}
+        return None, {**state, "_starts": None, "_tree": None, "_wide": {}}
 
     @classmethod
     def read(cls, path: Path) -> Source:
@@ -130,9 +172,20 @@ class Source:
         """The same file with another text (after edits): same encoding, and `data` as it was read."""
         return type(self)(self.path, text, self.data, self.encoding, self.bom)
 
-    def written(self, text: str) -> str:
-        """What the file holds where its Python is `text`: of a plain file just that."""
-        return text
+    def edited(self, text: str, edits: Sequence[Edit]) -> Source:
+        """The same file after edits, which are sorted and do not overlap; `text` is what they give.
+
+        Raises SourceError where this kind of file cannot be changed like that.
+        """
+        return self.with_text(text)
+
+    def parts(self) -> list[Part]:
+        """The text in the parts in which a person sees it, for diffs; there are as many after edits."""
+        return [Part("", self.text)]
+
+    def content(self) -> bytes:
+        """The bytes of the file with this text. Raises SourceError as `encode` does."""
+        return self.encode(self.text)
 
     def encode(self, text: str) -> bytes:
         """The bytes of a changed `text` in the encoding of this file, with its byte order mark.
@@ -142,7 +195,6 @@ class Source:
         another encoding than the file did.
         """
         body = self.data[3:] if self.bom else self.data
-        text = self.written(text)
         try:
             data = text.encode(self.encoding)
             if _decode(body, self.encoding).encode(self.encoding) != body:
@@ -210,6 +262,30 @@ class Source:
             line -= 1
         return line, offset - starts[line - 1] + 1
 
+    def place(self, offset: int) -> Place:
+        """Where a character is, as messages say it."""
+        return Place(None, *self.position(offset))
+
+    def said_row(self, row: int) -> str:
+        """A row of the text, as sentences name it."""
+        return f"line {row}"
+
+    def rows_around(self, row: int) -> tuple[int, int]:
+        """The first and the last row of the part of the file that a row is in."""
+        return 1, self.line_count
+
+    def shown_row(self, row: int) -> int:
+        """The number of a row in messages."""
+        return row
+
+    def file_row(self, offset: int) -> int:
+        """The line of the file, as an editor shows it, that a character is in."""
+        return self.position(offset)[0]
+
+    def shown_line(self, row: int) -> str:
+        """A 1-based line, as it is in the file, without its newline."""
+        return self.line_text(row)
+
     def span(self, node: Positioned) -> tuple[int, int]:
         """Offsets of the first character of a node and of the one after its last."""
         end_line = node.end_lineno or node.lineno
@@ -224,6 +300,10 @@ class Source:
     def shown(self, node: Positioned) -> str:
         """A node in a message; new code quotes nodes by `rewrite.code`."""
         return self.segment(node)
+
+    def shows(self, statement: Positioned) -> bool:
+        """Whether the value of a statement that is an expression is shown, as notebooks do."""
+        return False
 
     def line_start(self, line: int) -> int:
         """Offset of the first character of a 1-based line; raises IndexError beyond the last."""

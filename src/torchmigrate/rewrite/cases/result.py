@@ -50,7 +50,7 @@ def context_of(result: ResultUse, root: ast.expr, place: MatchContext) -> Contex
             return other
         return Context("field", parent, result.fields.index(parent.attr))
     if isinstance(parent, ast.Expr):
-        return Context("ignored", parent)
+        return Context("plain", root) if place.source.shows(parent) else Context("ignored", parent)
     if isinstance(parent, ast.Assign):
         if all(isinstance(target, ast.Name) for target in parent.targets):
             return Context("plain", root)

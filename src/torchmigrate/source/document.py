@@ -1,0 +1,291 @@
+"""Python in documentation: fenced blocks of Markdown, code blocks of reStructuredText, and doctests.
+
+The blocks of a document are one program, as a reader takes them: what one imports, the next ones know.
+A block that does not parse (an elision, a template) is left out.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from torchmigrate.files.reading import SOURCE, UnreadableError, read
+from torchmigrate.source import magics
+from torchmigrate.source.changes import changes
+from torchmigrate.source.pieces import Piece, PiecesSource
+from torchmigrate.source.text import Part, Place, Source, SourceError
+
+_PYTHON = frozenset(
+    ["python", "py", "python3", "py3", "ipython", "ipython3", "pycon", "python-repl", "doctest"]
+)
+_FENCE = re.compile(r"([ \t]*)(`{3,}|~{3,})[ \t]*([^`\r\n]*)")
+_INFO = re.compile(r"\{?\.?(?:code-cell\}?[ \t]+)?([\w+-]*)")
+_DIRECTIVE = re.compile(
+    r"([ \t]*)\.\.[ \t]+(?:code-block|code|sourcecode|testcode|testsetup)::[ \t]*(\S*)[ \t]*"
+)
+_TESTED = re.compile(r"[ \t]*\.\.[ \t]+(?:testcode|testsetup)::")
+_OPTION = re.compile(r"[ \t]+:[\w-]+:")
+_PROMPT = re.compile(r"([ \t]*)(?:>>>|\.\.\.)(?:[ \t]|$)")
+_FIRST_PROMPT = re.compile(r"[ \t]*>>>(?:[ \t]|$)")
+_WORD = re.compile(r"[^\W\d]\w*")
+
+
+class _Line(NamedTuple):
+    """A line of a block: its 1-based row in the file, and how much before the code is none."""
+
+    row: int
+    prefix: str
+    code: str
+
+
+class Document(PiecesSource):
+    """A file of Markdown or reStructuredText; never changes.
+
+    file: its lines, with their ends. lines: those of each block, as they were read.
+    """
+
+    __slots__ = ("_written", "file", "lines")
+
+    file: list[str]
+    lines: tuple[tuple[_Line, ...], ...]
+    _written: tuple[list[str], list[list[tuple[int, str]]]] | None
+
+    @classmethod
+    def read(cls, path: Path) -> Source:
+        try:
+            return cls.from_bytes(read(path, SOURCE), path)
+        except UnreadableError as error:
+            raise SourceError(error.reason) from None
+
+    @classmethod
+    def from_bytes(cls, data: bytes, path: Path) -> Source:
+        bom = data.startswith(codecs.BOM_UTF8)
+        try:
+            text = data[3 if bom else 0 :].decode()
+        except UnicodeDecodeError as error:
+            raise SourceError("not UTF-8 text", data.count(b"\n", 0, error.start) + 1) from None
+        file = re.findall(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z", text)
+        found = [line.rstrip("\r\n") for line in file]
+        is_rest = path.suffix == ".rst"
+        blocks: list[tuple[tuple[_Line, ...], Piece]] = []
+        taken: set[str] = set()
+        for block in _rest_blocks(found) if is_rest else _markdown_blocks(found):
+            for lines in _programs(block):
+                code = "\n".join(line.code for line in lines)
+                masked = magics.masked(code)
+                if masked is None or not _parses(masked.text, path):
+                    taken.update(_WORD.findall(code))
+                    continue
+                taken.update(masked.taken)
+                blocks.append((lines, Piece(len(blocks) + 1, masked.text, code, masked.spans)))
+        pieces = [piece for _, piece in blocks]
+        return cls._made(path, pieces, data, bom, frozenset(taken), file, tuple(lines for lines, _ in blocks))
+
+    @classmethod
+    def _made(
+        cls,
+        path: Path,
+        pieces: Sequence[Piece],
+        data: bytes,
+        bom: bool,
+        taken: frozenset[str],
+        file: list[str],
+        lines: tuple[tuple[_Line, ...], ...],
+    ) -> Document:
+        made = cls(path, pieces, data, bom=bom, taken=taken)
+        made.file = file
+        made.lines = lines
+        made._written = None
+        return made
+
+    def with_pieces(self, pieces: Sequence[Piece]) -> Document:
+        return self._made(self.path, pieces, self.data, self.bom, self.taken, self.file, self.lines)
+
+    # ---- places -------------------------------------------------------------------------------------
+
+    def place(self, offset: int) -> Place:
+        row, column = self.position(offset)
+        return Place(None, self.shown_row(row), column + len(self._at(row)[1]))
+
+    def shown_row(self, row: int) -> int:
+        return self._at(row)[0]
+
+    def said_row(self, row: int) -> str:
+        return f"line {self.shown_row(row)}"
+
+    def file_row(self, offset: int) -> int:
+        return self.place(offset).row
+
+    def shows(self, statement: object) -> bool:
+        return False
+
+    def _at(self, row: int) -> tuple[int, str]:
+        """The row of the file, as it is now, and what is before the code, of a row of the text."""
+        if not self.pieces:
+            return 1, ""
+        index = self._index(row)
+        rows = self._changed()[1][index]
+        return rows[min(row - self._first_rows()[index], len(rows) - 1)]
+
+    # ---- the file -----------------------------------------------------------------------------------
+
+    def parts(self) -> list[Part]:
+        return [Part("", "".join(self._changed()[0]))]
+
+    def content(self) -> bytes:
+        data = "".join(self._changed()[0]).encode()
+        return codecs.BOM_UTF8 + data if self.bom else data
+
+    def _changed(self) -> tuple[list[str], list[list[tuple[int, str]]]]:
+        """The lines of the file with the blocks as they are now; and of each line of a block, where it is."""
+        if self._written is None:
+            self._written = self._write()
+        return self._written
+
+    def _write(self) -> tuple[list[str], list[list[tuple[int, str]]]]:
+        out: list[str] = []
+        where: list[list[tuple[int, str]]] = []
+        done = 0  # lines of the file
+        for lines, piece in zip(self.lines, self.pieces, strict=True):
+            rows: list[tuple[int, str]] = []
+            where.append(rows)
+            old, new = [line.code for line in lines], piece.original.split("\n")
+            for same, i1, i2, j1, j2 in _ranges(old, new):
+                for index in range(j1, max(j2, j1 + i2 - i1)):
+                    number = i1 + index - j1
+                    line = lines[number] if number < i2 else None
+                    if line is not None:
+                        out += self.file[done : line.row - 1]
+                        done = line.row
+                    if index >= j2:
+                        continue  # the line is gone
+                    near = line or lines[min(max(number - 1, 0), len(lines) - 1)]
+                    whole = self.file[near.row - 1]
+                    prefix = near.prefix if line is not None else _prefix(near.prefix, new[index])
+                    rows.append((len(out) + 1, prefix))
+                    if same and line is not None:
+                        out.append(whole)
+                    else:
+                        ending = whole[len(whole.rstrip("\r\n")) :]
+                        if line is None and not ending:  # behind the last line, which has no end
+                            out[-1] += "\n"
+                        out.append((prefix + new[index] if new[index] else prefix.rstrip()) + ending)
+        out += self.file[done:]
+        return out, [rows or [(1, "")] for rows in where]
+
+
+def _ranges(old: list[str], new: list[str]) -> Iterator[tuple[bool, int, int, int, int]]:
+    """All lines in ranges of old and new ones, and whether they are the same."""
+    at, to = 0, 0
+    for i1, i2, j1, j2 in changes(old, new):
+        yield True, at, i1, to, j1
+        yield False, i1, i2, j1, j2
+        at, to = i2, j2
+    yield True, at, len(old), to, len(new)
+
+
+def _prefix(near: str, code: str) -> str:
+    """What is before a new line, beside another one."""
+    if ">>>" not in near and "..." not in near:
+        return near
+    return near.replace(">>>", "...") if code[:1] in " \t)]}" else near.replace("...", ">>>")
+
+
+def _parses(text: str, path: Path) -> bool:
+    try:
+        Source.from_text(text, path).parse()
+    except SourceError:
+        return False
+    return True
+
+
+# ---- blocks -----------------------------------------------------------------------------------------
+
+_Block = list[tuple[int, str, str]]  # 1-based row, indentation, the rest
+
+
+def _markdown_blocks(file: list[str]) -> Iterator[_Block]:
+    """The fenced blocks of Python; those without a language, if they begin with a prompt."""
+    number = 0
+    while number < len(file):
+        fence = _FENCE.fullmatch(file[number])
+        number += 1
+        if fence is None:
+            continue
+        indent, marks, info = fence.groups()
+        first = number
+        while number < len(file):
+            line = file[number].strip()
+            if line.startswith(marks) and not line.strip(marks[0]):
+                break
+            number += 1
+        block = _dedented(file, first, number, len(indent.expandtabs()))
+        number += 1
+        named = _INFO.match(info.lower())
+        language = named[1] if named else ""
+        starts = next((text for _, _, text in block if text.strip()), "")
+        if language in _PYTHON or (not info and _FIRST_PROMPT.match(starts)):
+            yield block
+
+
+def _dedented(file: list[str], first: int, last: int, indent: int) -> _Block:
+    block: _Block = []
+    for number in range(first, last):
+        line = file[number]
+        size = min(len(line) - len(line.lstrip(" \t")), indent)
+        block.append((number + 1, line[:size], line[size:]))
+    return block
+
+
+def _rest_blocks(file: list[str]) -> Iterator[_Block]:
+    """The blocks under directives for Python, and doctests, which need none."""
+    number = 0
+    while number < len(file):
+        directive = _DIRECTIVE.fullmatch(file[number])
+        if directive is not None:
+            number += 1
+            python = directive[2].lower() in _PYTHON or _TESTED.match(file[number - 1])
+            while number < len(file) and _OPTION.match(file[number]):
+                number += 1
+            first, indent = number, len(directive[1])
+            while number < len(file) and (not file[number].strip() or _indent(file[number]) > indent):
+                number += 1
+            filled = [_indent(line) for line in file[first:number] if line.strip()]
+            if python and filled:
+                yield _dedented(file, first, number, min(filled))
+        elif _FIRST_PROMPT.match(file[number]):
+            first, indent = number, _indent(file[number])
+            while number < len(file) and file[number].strip() and _indent(file[number]) >= indent:
+                number += 1
+            yield _dedented(file, first, number, indent)
+        else:
+            number += 1
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip(" \t"))
+
+
+def _programs(block: _Block) -> Iterator[tuple[_Line, ...]]:
+    """The lines of code of a block; of one with prompts, what is behind them, without what is printed."""
+    while block and not block[-1][2].strip():
+        block = block[:-1]
+    first = next((text for _, _, text in block if text.strip()), None)
+    if first is None:
+        return
+    if not _FIRST_PROMPT.match(first):
+        yield tuple(_Line(row, indent, text) for row, indent, text in block)
+        return
+    lines: list[_Line] = []
+    asked = False
+    for row, indent, text in block:
+        prompt = _PROMPT.match(text)
+        if prompt is None or (not asked and not _FIRST_PROMPT.match(text)):
+            asked = False
+            continue
+        asked = True
+        lines.append(_Line(row, indent + text[: prompt.end()], text[prompt.end() :]))
+    yield tuple(lines)

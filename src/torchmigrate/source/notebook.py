@@ -1,0 +1,154 @@
+"""Jupyter notebooks: their code cells are one program."""
+
+from __future__ import annotations
+
+import codecs
+from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import accumulate
+from pathlib import Path
+
+from torchmigrate.files.reading import NOTEBOOK, UnreadableError, read
+from torchmigrate.source import magics
+from torchmigrate.source.notebook_file import NotebookFile, changed, read_notebook
+from torchmigrate.source.pieces import Piece, PiecesSource
+from torchmigrate.source.text import Source, SourceError
+
+_NEVER = "the cells do not parse one after the other"
+
+
+class Notebook(PiecesSource):
+    """A notebook; never changes. What is no Python, in cells or whole cells, is not part of the text.
+
+    file: what was read.
+    """
+
+    __slots__ = ("_file_rows", "file")
+
+    file: NotebookFile
+    _file_rows: dict[int, list[int]] | None
+
+    @classmethod
+    def read(cls, path: Path) -> Source:
+        try:
+            return cls.from_bytes(read(path, NOTEBOOK), path)
+        except UnreadableError as error:
+            raise SourceError(error.reason) from None
+
+    @classmethod
+    def from_bytes(cls, data: bytes, path: Path) -> Source:
+        bom = data.startswith(codecs.BOM_UTF8)
+        try:
+            text = data[3 if bom else 0 :].decode()
+        except UnicodeDecodeError as error:
+            line = data.count(b"\n", 0, error.start) + 1
+            raise SourceError("not a notebook: it is not UTF-8 text", line) from None
+        file = read_notebook(text)
+        pieces, taken = _pieces(file)
+        made = cls._made(path, pieces, data, bom=bom, taken=taken, file=file)
+        try:
+            made.parse()
+        except SourceError:
+            pieces, broken = _without_broken(pieces, path)
+            if not broken:
+                raise
+            made = cls._made(path, pieces, data, bom=bom, taken=taken, file=file, broken=broken)
+        return made
+
+    @classmethod
+    def from_text(cls, text: str, path: Path) -> Source:
+        return cls.from_bytes(text.encode("utf-8", "surrogatepass"), path)
+
+    @classmethod
+    def _made(
+        cls,
+        path: Path,
+        pieces: Sequence[Piece],
+        data: bytes,
+        *,
+        bom: bool,
+        taken: frozenset[str],
+        file: NotebookFile,
+        broken: tuple[SourceError, ...] = (),
+    ) -> Notebook:
+        made = cls(path, pieces, data, bom=bom, taken=taken, broken=broken)
+        made.file = file
+        made._file_rows = None
+        return made
+
+    def with_pieces(self, pieces: Sequence[Piece]) -> Notebook:
+        return self._made(
+            self.path,
+            pieces,
+            self.data,
+            bom=self.bom,
+            taken=self.taken,
+            file=self.file,
+            broken=self.broken,
+        )
+
+    def _written(self) -> str:
+        cells = {cell.number: cell.source for cell in self.file.cells}
+        return changed(self.file, [(cells[piece.number], piece.original) for piece in self.pieces])
+
+    def content(self) -> bytes:
+        data = self._written().encode()
+        return codecs.BOM_UTF8 + data if self.bom else data
+
+    def file_row(self, offset: int) -> int:
+        if self._file_rows is None:
+            self._file_rows = _rows_of_cells(self._written())
+        number, row, _ = self.place(offset)
+        rows = self._file_rows.get(number or 0, [1])
+        return rows[min(row, len(rows)) - 1]
+
+
+def _rows_of_cells(text: str) -> dict[int, list[int]]:
+    """For each cell of a file, the line of the file that each of its lines begins in."""
+    starts = list(accumulate((len(line) + 1 for line in text.split("\n")), initial=0))
+    found: dict[int, list[int]] = {}
+    for cell in read_notebook(text).cells:
+        rows = found[cell.number] = [bisect_right(starts, cell.source.start)]
+        ended = True
+        for literal in cell.source.literals:
+            here = bisect_right(starts, literal.start)
+            if ended:
+                rows[-1] = here
+            rows += [here] * literal.text.count("\n")
+            ended = literal.text.endswith("\n")
+    return found
+
+
+def _pieces(file: NotebookFile) -> tuple[list[Piece], frozenset[str]]:
+    """The cells that are Python, and the names that are used by what is none."""
+    pieces: list[Piece] = []
+    taken: set[str] = set()
+    for cell in file.cells:
+        language = cell.language or file.language or "python"
+        if language != "ipython" and not language.startswith("python"):
+            continue
+        text = cell.source.text
+        masked = magics.masked(text)
+        if masked is None:
+            taken.update(magics.names_in_other(text))
+            continue
+        taken.update(masked.taken)
+        pieces.append(Piece(cell.number, masked.text, text, masked.spans))
+    return pieces, frozenset(taken)
+
+
+def _without_broken(pieces: list[Piece], path: Path) -> tuple[list[Piece], tuple[SourceError, ...]]:
+    """The cells with those masked that do not parse, and why they do not."""
+    left: list[Piece] = []
+    broken: list[SourceError] = []
+    for piece in pieces:
+        alone = PiecesSource(path, [piece], b"", bom=False, taken=frozenset())
+        try:
+            alone.parse()
+        except SourceError as error:
+            broken.append(SourceError(error.reason, error.line, error.kind, piece.number))
+            span = (0, len(piece.text))
+            left.append(piece._replace(text=magics.blank(piece.text), masks=(span,)))
+        else:
+            left.append(piece)
+    return left, tuple(broken)
