@@ -19,6 +19,7 @@ from torchmigrate.files.reading import PARSED, UNRELATED, too_large
 from torchmigrate.findings import Applicability, FileResult, Finding, Fix, Problem
 from torchmigrate.semantics.libraries import mentions_library
 from torchmigrate.source.kinds import KINDS, read_source
+from torchmigrate.source.other import OtherSource
 from torchmigrate.source.text import Source, SourceError
 from torchmigrate.versions.range import VersionRange, severity
 
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from torchmigrate.engine.analysis import Analyser
     from torchmigrate.project.index import ProjectIndex
     from torchmigrate.rewrite.context import FileContext
+    from torchmigrate.texts.file import Read
+    from torchmigrate.texts.find import TextFinder
 
 MAX_ROUNDS = 10  # without fewer fixes than ever before
 MOST_ROUNDS = 200  # with fewer: calls in each other, which Python's parser takes up to that depth
@@ -61,6 +64,7 @@ class Engine:
         self.in_project = in_project
         self._first: Engine | None = None
         self.everywhere = everywhere
+        self.beside: Read | None = None  # gives the text of other files, where they are not read
         self.versions = VersionRange(settings.target, settings.minimum)
         self.whole = catalogue
         self.catalogue = catalogue.where(self._wanted)
@@ -75,6 +79,8 @@ class Engine:
         if head.unless_declared in self.settings.packages:
             return False
         changes = {head.changed, head.last_change}  # of several symbols
+        if head.files and not any((head.outdated, head.deprecated, head.changed, head.removed)):
+            return self.settings.selects(head.code)  # it is about no release
         return self.settings.selects(head.code) and any(
             severity(head._replace(changed=changed), self.versions) is not None for changed in changes
         )
@@ -90,6 +96,21 @@ class Engine:
 
         own = {rule.code for rule in RULES if self.settings.selects(rule.code)}
         return own.union(head.code for head in self.catalogue.heads)
+
+    @cached_property
+    def enabled_elsewhere(self) -> frozenset[str]:
+        """The codes that are looked for in files that are not Python, those about comments among them."""
+        from torchmigrate.catalogue.builtin import COMMENTS
+
+        own = {rule.code for rule in COMMENTS if self.settings.selects(rule.code)}
+        return frozenset(own.union(rule.code for rule in self.texts.rules))
+
+    @cached_property
+    def texts(self) -> TextFinder:
+        """What looks at files that are not Python; loaded when the first one needs it."""
+        from torchmigrate.texts.find import TextFinder
+
+        return TextFinder(self.catalogue, self.versions, self.settings, self.beside)
 
     @cached_property
     def has_api_rules(self) -> bool:
@@ -151,9 +172,13 @@ class Engine:
 
     def _check_source(self, source: Source, path: Path) -> FileResult:
         result = FileResult(path)
+        if isinstance(source, OtherSource):
+            from torchmigrate.engine.others import check_other
+
+            return check_other(source, path, self)
         try:
             found, file = self.analyse(source, path, result)
-            if self.settings.fix and any(map(self._applies, found)):
+            if self.settings.fix and any(map(self.applies, found)):
                 found = self._fix(source, path, found, file, result)
             elif file is not None:
                 file.close()
@@ -202,11 +227,12 @@ class Engine:
         if len(found) > 1:
             from torchmigrate.engine.decisions import decided_once
 
-            found = decided_once(found, self._rule, source)
+            found = decided_once(found, self.rule, source)
         found.sort(key=lambda item: (item.start, item.end, item.code))
         return found, file
 
-    def _rule(self, code: str) -> Rule | None:
+    def rule(self, code: str) -> Rule | None:
+        """The rule with a code."""
         from torchmigrate.catalogue.builtin import RULES
 
         own = next((rule for rule in RULES if rule.code == code), None)
@@ -223,7 +249,8 @@ class Engine:
 
     # ---- fixing --------------------------------------------------------------------------------------
 
-    def _applies(self, finding: Finding) -> bool:
+    def applies(self, finding: Finding) -> bool:
+        """Whether its fix is wanted."""
         if finding.fix is None:
             return False
         least = Applicability.UNSAFE if self.settings.unsafe_fixes else Applicability.SAFE
@@ -251,7 +278,7 @@ class Engine:
             wanted = [
                 finding
                 for finding in found
-                if self._applies(finding) and (finding.code, finding.start) not in left_out
+                if self.applies(finding) and (finding.code, finding.start) not in left_out
             ]
             # Many findings may share one fix that has as many edits: each object is compared once.
             objects = {id(finding.fix): finding.fix for finding in wanted if finding.fix is not None}

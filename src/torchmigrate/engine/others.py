@@ -1,0 +1,58 @@
+"""One file that is not Python: findings and fixed text."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from torchmigrate.engine.decisions import decided_once
+from torchmigrate.engine.other_comments import suppressions_of
+from torchmigrate.failures import Failures
+from torchmigrate.findings import FileResult, Finding
+from torchmigrate.rewrite import apply as editing
+from torchmigrate.source.other import OtherSource
+
+if TYPE_CHECKING:
+    from torchmigrate.engine.engine import Engine
+
+_ROUNDS = 10
+
+
+def check_other(source: OtherSource, path: Path, engine: Engine) -> FileResult:
+    """Check (and fix in memory) a text; the result's `new_text` is set when fixes were applied."""
+    result = FileResult(path)
+    original, fixed = source, Counter[str]()
+    found = _found(source, path, engine, result)
+    for _ in range(_ROUNDS if engine.settings.fix else 0):
+        wanted = [finding for finding in found if engine.applies(finding)]
+        fixes = list(dict.fromkeys(finding.fix for finding in wanted if finding.fix is not None))
+        done = editing.apply(source.text, fixes)
+        if done.text == source.text:
+            break
+        made = set(done.applied)
+        fixed.update(finding.code for finding in wanted if finding.fix in made)
+        source = source.with_text(done.text)
+        found = _found(source, path, engine, result)
+    if source.text != original.text:
+        result.fixed = dict(fixed)
+        result.old_text, result.new_text = original.text, source.text
+    result.findings = found
+    return result
+
+
+def _found(source: OtherSource, path: Path, engine: Engine, result: FileResult) -> list[Finding]:
+    failures = Failures(source, path)
+    found = engine.texts.findings(source, path, failures)
+    known = {problem.reason for problem in result.problems}
+    result.problems += [problem for problem in failures.problems if problem.reason not in known]
+    ignored = engine.settings.ignored_in(path)
+    found = [finding for finding in found if finding.code not in ignored]
+    suppressions = suppressions_of(source)
+    if suppressions is not None:
+        found = suppressions.filter(found, engine.enabled_elsewhere - ignored, engine.settings.known)
+    if len(found) > 1:
+        found = decided_once(found, engine.rule, source)
+    return sorted(found, key=lambda finding: (finding.start, finding.end, finding.code))
+
+

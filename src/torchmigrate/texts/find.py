@@ -1,0 +1,69 @@
+"""All that rules find in one file that is not Python."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache, cached_property
+from importlib import import_module
+from pathlib import Path
+from typing import Protocol, cast
+
+from torchmigrate.catalogue.index import Catalogue
+from torchmigrate.catalogue.model import Rule
+from torchmigrate.config.settings import Settings
+from torchmigrate.failures import Failures
+from torchmigrate.findings import Finding
+from torchmigrate.source.other import OtherSource
+from torchmigrate.texts.file import Read, TextFile
+from torchmigrate.versions.range import VersionRange
+
+# Whatever rules are about: a text without one of these words holds nothing.
+_WORDS = re.compile(r"torch|NCCL_|\bTH[CFND]|\bAT_[A-Z]|\bat::|TVM_|XLA_|AOT|ENABLE_|ONNXRT", re.IGNORECASE)
+
+
+class Finder(Protocol):
+    """A module of `texts.finders`."""
+
+    def find(self, rule: Rule, file: TextFile) -> Iterator[Finding | None]:
+        """The findings of a rule in a file; None stands for one that says nothing at the target."""
+
+
+@cache
+def _finder(name: str) -> Finder:
+    return cast(Finder, import_module(f"torchmigrate.texts.finders.{name}"))
+
+
+class TextFinder:
+    """Finds what the rules of a catalogue are about.
+
+    beside: gives the text of another file of the project; None: it is read.
+    """
+
+    def __init__(
+        self, catalogue: Catalogue, versions: VersionRange, settings: Settings, beside: Read | None = None
+    ) -> None:
+        self.catalogue = catalogue
+        self.versions = versions
+        self.settings = settings
+        self.beside = beside
+
+    @cached_property
+    def rules(self) -> Sequence[Rule]:
+        """The rules that are selected."""
+        return self.catalogue.of_other_files
+
+    def findings(self, source: OtherSource, path: Path, failures: Failures) -> list[Finding]:
+        """What is found in a text, in no order; equal ones once."""
+        if _WORDS.search(source.text) is None:
+            return []
+        kind = source.kind
+        file = TextFile(source, path, self.versions, self.settings, self.beside)
+        found: dict[tuple[str, int, int], Finding] = {}
+        for rule in self.rules:
+            if kind in rule.files and rule.finder is not None:
+                with failures.caught(rule.code, "every finding"):
+                    for finding in _finder(rule.finder).find(rule, file):
+                        if finding is not None:
+                            found.setdefault((finding.code, finding.start, finding.end), finding)
+        return list(found.values())
