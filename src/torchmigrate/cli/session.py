@@ -85,7 +85,7 @@ class Session(NamedTuple):
             config=options["config"],
             isolated=options["isolated"],
             command_line=layer(options),
-            fix=options.get("fix", False) or options.get("diff", False),
+            fix=options.get("fix", False) or options.get("diff", False) or options.get("fix_pins", False),
             colour=options["colour"],
             quiet=options["quiet"],
             verbose=options["verbose"],

@@ -54,6 +54,8 @@ class Layer(NamedTuple):
     per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
     exclude: tuple[str, ...] | None = None
     extend_exclude: tuple[str, ...] = ()
+    include: tuple[str, ...] | None = None
+    extend_include: tuple[str, ...] = ()
     extend_safe_fixes: tuple[str, ...] = ()
     extend_unsafe_fixes: tuple[str, ...] = ()
     rules: tuple[Path, ...] = ()
@@ -93,6 +95,8 @@ class Settings(NamedTuple):
     root: Path = Path()
     exclude: tuple[str, ...] | None = None
     extend_exclude: tuple[str, ...] = ()
+    include: tuple[str, ...] | None = None
+    extend_include: tuple[str, ...] = ()
     respect_gitignore: bool = True
     force_exclude: bool = False
 
@@ -154,11 +158,13 @@ def combine(
         unsafe |= union(layer.extend_unsafe_fixes, rules)
         given = {
             key: value
-            for key in ("target", "minimum", "exclude", "unsafe_fixes", "respect_gitignore", "force_exclude")
+            for key in ("target", "minimum", "exclude", "include", "unsafe_fixes", "respect_gitignore", "force_exclude")
             if (value := getattr(layer, key)) is not None
         }
         settings = settings._replace(
-            **given, extend_exclude=(*settings.extend_exclude, *layer.extend_exclude)
+            **given,
+            extend_exclude=(*settings.extend_exclude, *layer.extend_exclude),
+            extend_include=(*settings.extend_include, *layer.extend_include),
         )
     try:
         VersionRange(settings.target, settings.minimum)
@@ -343,6 +349,8 @@ _READERS: dict[str, Callable[[object], object]] = {
     "per-file-ignores": _read_table,
     "exclude": _read_strings,
     "extend-exclude": _read_strings,
+    "include": _read_strings,
+    "extend-include": _read_strings,
     "extend-safe-fixes": _read_strings,
     "extend-unsafe-fixes": _read_strings,
     "rules": _read_paths,

@@ -18,7 +18,7 @@ from torchmigrate.failures import Failures
 from torchmigrate.files.reading import PARSED, UNRELATED, too_large
 from torchmigrate.findings import Applicability, FileResult, Finding, Fix, Problem
 from torchmigrate.semantics.libraries import mentions_library
-from torchmigrate.source.kinds import KINDS, read_source
+from torchmigrate.source.kinds import KINDS, kind_of, read_source
 from torchmigrate.source.other import OtherSource
 from torchmigrate.source.text import Source, SourceError
 from torchmigrate.versions.range import VersionRange, severity
@@ -152,6 +152,11 @@ class Engine:
         if path.suffix == ".ipynb":
             return FileResult(path, problems=[Problem(path, NOTEBOOK)])
         try:
+            if kind_of(path) is OtherSource:
+                from torchmigrate.engine.others import read_other
+
+                other = read_other(path)
+                return FileResult(path) if other is None else self.check_source(other, path)
             source = read_source(path)
         except SourceError as error:
             return FileResult(path, problems=[Problem(path, error.reason, error.line)])
@@ -217,6 +222,10 @@ class Engine:
                 source.check()  # without a name that is looked for; Python 2 and half a file are not clean
             if self.settings.selects(ASYNC_ARGUMENT):
                 found += async_argument.findings(source.async_arguments)
+            if path.name == "setup.py":
+                failures = Failures(source, path)
+                found += self.texts.findings(source, path, failures)
+                result.problems += failures.problems
         elif len(source.text) <= UNRELATED:
             source.check()
         ignored = self.settings.ignored_in(path)

@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING
 from torchmigrate.engine.decisions import decided_once
 from torchmigrate.engine.other_comments import suppressions_of
 from torchmigrate.failures import Failures
+from torchmigrate.files.reading import SOURCE, UnreadableError, read, too_large
 from torchmigrate.findings import FileResult, Finding
 from torchmigrate.rewrite import apply as editing
 from torchmigrate.source.other import OtherSource
+from torchmigrate.source.text import SourceError
+from torchmigrate.texts.find import may_hold
 
 if TYPE_CHECKING:
     from torchmigrate.engine.engine import Engine
@@ -39,6 +42,23 @@ def check_other(source: OtherSource, path: Path, engine: Engine) -> FileResult:
         result.old_text, result.new_text = original.text, source.text
     result.findings = found
     return result
+
+
+def read_other(path: Path) -> OtherSource | None:
+    """The text of a file that is not Python; None: it holds nothing for the rules.
+
+    Raises SourceError if it is missing or cannot be read. What is larger than any text that a person writes, or
+    no text, is none of ours.
+    """
+    try:
+        data = read(path, SOURCE)
+    except UnreadableError as error:
+        if error.reason == too_large(SOURCE).reason:
+            return None
+        raise SourceError(error.reason) from None
+    if b"\0" in data or not may_hold(data):
+        return None
+    return OtherSource.from_bytes(data, path)
 
 
 def _found(source: OtherSource, path: Path, engine: Engine, result: FileResult) -> list[Finding]:

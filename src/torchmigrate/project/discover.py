@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchmigrate.files.paths import exists, is_dir, is_file, project_of, repository_of
 from torchmigrate.files.reading import UnreadableError, explain_os_error, is_below, read
 from torchmigrate.findings import Problem
+from torchmigrate.source import other
 from torchmigrate.source.kinds import KINDS
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from torchmigrate.files.globs import Patterns
 
 SUFFIXES = tuple(KINDS)
+# What `include` is by default: the names of the files that are looked for in directories.
+DEFAULT_INCLUDE = (*(f"*{suffix}" for suffix in SUFFIXES), *other.PATTERNS)
 OUTSIDE = "../"
 ENTRIES_A_FILE = 20  # of a directory are looked at, for each file that a bounded walk may take
 _SPECIAL = frozenset("*?[]!\\/#")  # what a plain name does not have
@@ -76,20 +79,26 @@ def discover(
     respect_gitignore: bool = True,
     root: Path | None = None,
     suffixes: tuple[str, ...] = SUFFIXES,
+    include: Sequence[str] | None = None,
+    extend_include: Sequence[str] = (),
 ) -> Discovery:
-    """Find the Python files (`*.py`, `*.pyi`) in `paths`; files that are named are taken with any suffix.
+    """Find the files to check in `paths`; files that are named are taken with any suffix.
 
     exclude, extend_exclude: names (`build`: any file or directory of that name) or patterns as in
         .gitignore, relative to `root` (`docs/*.py`, `tests/**/data`).
     force_exclude: apply them to the given paths and the directories that these are in, too.
     respect_gitignore: leave out what the .gitignore files and .git/info/exclude of the repository say.
     root: directory of the project; the current one if not given.
-    suffixes: of the files that are looked for.
+    suffixes: of the Python files that are looked for.
+    include, extend_include: names or patterns, as for `exclude`, of the files that are taken from directories;
+        without them, Python and the kinds of `source.other`.
     Never raises: missing paths, unreadable directories, bad patterns, broken links and those that lead out of
     the project become problems.
     """
     walker = _Walker(root or Path(), respect_gitignore, suffixes)
+    walker.others = include is None
     walker.exclude([*exclude, *extend_exclude])
+    walker.include([*(include or ()), *extend_include])
     paths = list(paths)
     walker.named = [os.path.realpath(path) for path in paths if is_dir(path)]
     for path in paths:
@@ -106,6 +115,8 @@ def discover_for(paths: Iterable[Path], settings: Settings) -> Discovery:
         force_exclude=settings.force_exclude,
         respect_gitignore=settings.respect_gitignore,
         root=settings.root,
+        include=settings.include,
+        extend_include=settings.extend_include,
     )
 
 
@@ -163,7 +174,8 @@ class _Repository:
         if self.directories is None:
             return Tracked()
         try:
-            return tracked(self.directories[0], self.walker.suffixes)
+            everything = self.walker.others or self.walker.included is not None
+            return tracked(self.directories[0], ("",) if everything else self.walker.suffixes)
         except UnreadableError as error:
             self.walker.problem(self.top / ".git", f"what git tracks is not known: its index {error.reason}")
             return Tracked()
@@ -195,6 +207,9 @@ class _Walker:
         self.respect_gitignore = respect_gitignore
         self.names: frozenset[str] = frozenset()
         self.patterns: Patterns | None = None
+        self.included: Patterns | None = None  # what is taken as well
+        self.others = False  # whether files that are not Python are taken
+        self.python = True
         self.named: list[str] = []  # real paths of the given directories
         self.problems: list[Problem] = []
         self.found: dict[str, tuple[bool, str]] = {}  # real path -> (is a link, path as given)
@@ -229,6 +244,32 @@ class _Walker:
                 return
             for bad in reversed(self.patterns.bad):
                 self.problem(self.root, f"invalid exclude pattern: {bad}")
+
+    def include(self, patterns: Sequence[str]) -> None:
+        """Take what fits these patterns; instead of Python, too, where `others` is false and there are some."""
+        lines = [self._relative(pattern) for pattern in patterns if pattern.strip()]
+        if not lines:
+            return
+        from torchmigrate.files.globs import Patterns, TooManyError
+
+        self.python = self.others
+        try:
+            self.included = Patterns(lines)
+        except TooManyError:
+            self.problem(self.root, "too many include patterns with wildcards: none of them is used")
+            return
+        for bad in reversed(self.included.bad):
+            self.problem(self.root, f"invalid include pattern: {bad}")
+
+    def wants(self, place: _Place, name: str) -> bool:
+        """Whether a file in a directory is looked for, by its name."""
+        if self.python and name.endswith(self.suffixes):
+            return True
+        if self.others and other.may_be_other(name):
+            directory = place.real.rstrip(os.sep).rpartition(os.sep)[2]
+            if other.kind_of_name(name, directory) is not None:
+                return True
+        return self.included is not None and self.included.match(place.prefix, name, False) is True
 
     def _relative(self, pattern: str) -> str:
         """A path that somebody typed as a pattern relative to the root."""
@@ -327,7 +368,7 @@ class _Walker:
             for entry in entries:
                 try:
                     is_directory = entry.is_dir(follow_symlinks=False)
-                    if not is_directory and not entry.name.endswith(self.suffixes):
+                    if not is_directory and not self.wants(place, entry.name):
                         continue
                     ignored = self.ignores(place, entry.name, is_directory)
                     if ignored is None:

@@ -11,7 +11,8 @@ from torchmigrate.source.text import Source, SourceError
 
 SHELL, MAKE, DOCKER, YAML, MARKDOWN = "shell", "make", "docker", "yaml", "markdown"
 TOML, INI, REQUIREMENTS, CPP = "toml", "ini", "requirements", "cpp"
-OTHER_KINDS = (SHELL, MAKE, DOCKER, YAML, MARKDOWN, TOML, INI, REQUIREMENTS, CPP)
+SETUP = "setup"  # setup.py, which is Python, for what its strings ask for
+OTHER_KINDS = (SHELL, MAKE, DOCKER, YAML, MARKDOWN, TOML, INI, REQUIREMENTS, CPP, SETUP)
 
 _BY_SUFFIX = {
     **dict.fromkeys((".sh", ".bash", ".zsh", ".ksh", ".slurm", ".sbatch", ".slrm", ".pbs"), SHELL),
@@ -32,9 +33,21 @@ _BY_NAME = {
 _DOCKER = ("dockerfile.", "dockerfile-", "dockerfile_", "containerfile.")
 _REQUIREMENTS = re.compile(r"(?:[\w.-]*[-_.])?(?:requirements?|constraints?)(?:[-_.][\w.-]*)?\.(?:txt|in|pip)")
 _LISTS = (".txt", ".in", ".pip")
-# How the names of all of them end, or begin, in lower case: what is asked of every entry of a directory.
-SUFFIXES = (*_BY_SUFFIX, *_LISTS, ".toml", ".cfg", ".ini", "file")
-PREFIXES = _DOCKER
+# The same as patterns, for people.
+PATTERNS = (
+    *(f"*{suffix}" for suffix in _BY_SUFFIX),
+    *("Makefile", "GNUmakefile", "Dockerfile*", "Containerfile*"),
+    *("pyproject.toml", "Pipfile", "setup.cfg", "tox.ini"),
+    *("*requirements*.txt", "*constraints*.txt", "requirements/*.txt"),
+)
+# How all of them end, or begin: what is asked of every entry of a directory.
+_ENDS = (*_BY_SUFFIX, *_LISTS, ".toml", ".cfg", ".ini", "file")
+_ENDS = (*_ENDS, *(end.upper() for end in _ENDS))
+
+
+def may_be_other(name: str) -> bool:
+    """Whether it is worth asking for the kind of a file with this name."""
+    return name.endswith(_ENDS) or name.lower().startswith(_DOCKER)
 
 
 def other_kind(path: Path) -> str | None:

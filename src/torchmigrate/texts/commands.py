@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from torchmigrate.source.other import DOCKER, MARKDOWN, YAML, OtherSource
+from torchmigrate.source.other import DOCKER, MARKDOWN, YAML
 
 _DEPTH = 3  # of commands in quotes in commands in quotes
 _WORD = re.compile(
@@ -70,15 +70,14 @@ class Command(NamedTuple):
         return False
 
 
-def commands_of(source: OtherSource) -> Iterator[Command]:
+def commands_of(text: str, kind: str) -> Iterator[Command]:
     """All commands of a text; those that are only printed are left out."""
-    for command in _commands(source):
+    for command in _commands(text, kind):
         if not command.says:
             yield command
 
 
-def _commands(source: OtherSource) -> Iterator[Command]:
-    kind, text = source.kind, source.text
+def _commands(text: str, kind: str) -> Iterator[Command]:
     if kind == MARKDOWN:
         for start, end, _ in fences(text, _SHELLS):
             yield from _lexed(text, start, end, kind, 0)

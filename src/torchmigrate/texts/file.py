@@ -12,9 +12,11 @@ from torchmigrate.config.settings import Settings
 from torchmigrate.files.paths import project_of
 from torchmigrate.files.reading import UnreadableError, is_below, read
 from torchmigrate.findings import Applicability, Edit, Finding, Fix, Obstacle, Reason, Severity
-from torchmigrate.source.other import OtherSource
+from torchmigrate.source.other import SETUP, OtherSource
+from torchmigrate.source.text import Source
 from torchmigrate.texts.commands import Command, commands_of
 from torchmigrate.texts.cpp import Code
+from torchmigrate.texts.pins import Group, groups_of
 from torchmigrate.versions.range import VersionRange, applicability, severity, timeline
 
 Read = Callable[[Path], str | None]
@@ -23,18 +25,21 @@ Read = Callable[[Path], str | None]
 class TextFile:
     """One text; what several rules need of it is worked out once.
 
+    kind: one of `source.other.OTHER_KINDS`; what the name of the file says, if it is not given.
     beside: gives the text of another file of the project, None if it is not there.
     """
 
     def __init__(
         self,
-        source: OtherSource,
+        source: Source,
         path: Path,
         versions: VersionRange,
         settings: Settings,
         beside: Read | None = None,
+        kind: str | None = None,
     ) -> None:
         self.source = source
+        self.kind = kind or (source.kind if isinstance(source, OtherSource) else SETUP)
         self.path = path
         self.versions = versions
         self.settings = settings
@@ -51,19 +56,22 @@ class TextFile:
         except UnreadableError:
             return None
 
-    @property
-    def kind(self) -> str:
-        return self.source.kind
-
     @cached_property
     def commands(self) -> list[Command]:
         """The commands in it."""
-        return list(commands_of(self.source))
+        return list(commands_of(self.source.text, self.kind))
 
     @cached_property
     def code(self) -> Code:
         """Its tokens, if it is C++."""
         return Code(self.source.text, self.path.absolute(), self.beside)
+
+    @cached_property
+    def pins(self) -> list[Group]:
+        """What is asked for of torch and its companions, by what is installed together."""
+        text = self.source.text
+        commands = self.commands if "install" in text or "create" in text else ()
+        return [group for group in groups_of(text, self.kind, commands) if group.pins]
 
     def speaks(self, rule: Rule) -> bool:
         """Whether a rule says something in the range of releases."""
@@ -88,7 +96,7 @@ class TextFile:
         level = severity(own, self.versions) if own.level is None else Severity[own.level.upper()]
         if level is None:
             return None
-        variables = {"name": symbol, **rule.symbols.get(symbol, {}), **(values or {})}
+        variables = {"name": symbol, "target": self.versions.target, **rule.symbols.get(symbol, {}), **(values or {})}
         advice = advice or own.advice
         return Finding(
             code=rule.code,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from functools import cache, cached_property
 from importlib import import_module
@@ -14,12 +13,17 @@ from torchmigrate.catalogue.model import Rule
 from torchmigrate.config.settings import Settings
 from torchmigrate.failures import Failures
 from torchmigrate.findings import Finding
-from torchmigrate.source.other import OtherSource
+from torchmigrate.source.text import Source
 from torchmigrate.texts.file import Read, TextFile
 from torchmigrate.versions.range import VersionRange
 
-# Whatever rules are about: a text without one of these words holds nothing.
-_WORDS = re.compile(r"torch|NCCL_|\bTH[CFND]|\bAT_[A-Z]|\bat::|TVM_|XLA_|AOT|ENABLE_|ONNXRT", re.IGNORECASE)
+# Whatever rules are about: a file without one of these holds nothing.
+_WORDS = (b"torch", b"NCCL_", b"TORCH", b"TH", b"AT_", b"AOT_", b"_SPMD", b"TVM_", b"ENABLE_", b"ONNXRT_")
+
+
+def may_hold(data: bytes) -> bool:
+    """Whether the bytes of a file that is not Python may hold anything; cheap."""
+    return any(word in data for word in _WORDS)
 
 
 class Finder(Protocol):
@@ -53,12 +57,10 @@ class TextFinder:
         """The rules that are selected."""
         return self.catalogue.of_other_files
 
-    def findings(self, source: OtherSource, path: Path, failures: Failures) -> list[Finding]:
-        """What is found in a text, in no order; equal ones once."""
-        if _WORDS.search(source.text) is None:
-            return []
-        kind = source.kind
+    def findings(self, source: Source, path: Path, failures: Failures) -> list[Finding]:
+        """What is found in a text, in no order; equal ones once. Of Python, only what setup.py asks for."""
         file = TextFile(source, path, self.versions, self.settings, self.beside)
+        kind = file.kind
         found: dict[tuple[str, int, int], Finding] = {}
         for rule in self.rules:
             if kind in rule.files and rule.finder is not None:
