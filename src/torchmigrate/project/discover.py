@@ -398,6 +398,12 @@ class _Walker:
 
     def link(self, path: str, shown: str, inner: Collection[str]) -> None:
         """Take what a link leads to. inner: the directories that it may lead into."""
+        if not path.endswith(self.suffixes) and other.may_be_other(os.path.basename(path)):  # noqa: PTH119
+            real = os.path.realpath(path)
+            # What is no Python and is not there, or elsewhere, is nobody's loss.
+            if is_file(Path(real)) and any(is_below(real, directory) for directory in inner):
+                self.add(real, shown, True)
+            return
         try:
             real = os.path.realpath(path, strict=True)
         except OSError as error:

@@ -95,7 +95,8 @@ def _finding(rule: Rule, symbol: str, pattern: Pattern, match: Match, file: Text
 
 def _shown(pattern: str) -> str:
     """A pattern as a person reads it."""
-    return re.sub(r"\$(\w+)", r"\1", pattern).strip().rstrip(",")
+    text = re.sub(r"\$(\w+)", r"\1", pattern).strip()
+    return f"{text} ...)" if text.endswith(",") else text.removesuffix("(")
 
 
 def _edit(pattern: Pattern, match: Match, new: str, text: str) -> Edit | None:
