@@ -138,7 +138,9 @@ def read_other_rule(raw: dict[str, Any], number: int, file: YamlFile, shown_path
     if "finder" in raw and not (_FINDERS / f"{finder}.py").is_file():
         there = listed(sorted(found.stem for found in _FINDERS.glob("[a-z]*.py")), last="and")
         file.problem((*path, "finder"), f"no finder `{finder}`; there is {there}")
-    defaults = {key: raw[key] for key in ("requires", "applicability", "reason") if key in raw}
+    defaults: dict[str, Any] = {
+        key: raw[key] for key in ("requires", "applicability", "reason") if key in raw
+    }
     _check_reason(defaults, path, Vocabulary(file, path, symbols))
     cases: tuple[Case, ...] = ()
     if defaults or any("new" in values for values in symbols.values()):

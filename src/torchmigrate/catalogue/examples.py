@@ -107,7 +107,9 @@ def check_kinds(rule: Rule, examples: tuple[Example, ...], path: KeyPath, file: 
     """Report the kinds of example that a rule lacks."""
     kinds = {example.kind for example in examples}
     wanted: tuple[str, ...]
-    fixes = not rule.finder and any(case.applicability is not Applicability.DISPLAY and case.roles for case in rule.cases)
+    fixes = not rule.finder and any(
+        case.applicability is not Applicability.DISPLAY and case.roles for case in rule.cases
+    )
     if fixes:
         wanted = (FIX, CLEAN) if rule.files else (FIX, REPORT_ONLY, CLEAN)
     elif rule.codemod or rule.finder:

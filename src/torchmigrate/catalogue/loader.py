@@ -20,7 +20,6 @@ from torchmigrate.catalogue.shape import check_shape
 from torchmigrate.catalogue.yaml_source import read_yaml
 from torchmigrate.source.other import CPP, DOCKER, INI, MAKE, MARKDOWN, REQUIREMENTS, SHELL, TOML, YAML
 
-
 # What a file of each kind may be called: an example is one.
 EXAMPLE_NAMES = {
     SHELL: "train.sh",

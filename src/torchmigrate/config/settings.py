@@ -158,7 +158,15 @@ def combine(
         unsafe |= union(layer.extend_unsafe_fixes, rules)
         given = {
             key: value
-            for key in ("target", "minimum", "exclude", "include", "unsafe_fixes", "respect_gitignore", "force_exclude")
+            for key in (
+                "target",
+                "minimum",
+                "exclude",
+                "include",
+                "unsafe_fixes",
+                "respect_gitignore",
+                "force_exclude",
+            )
             if (value := getattr(layer, key)) is not None
         }
         settings = settings._replace(

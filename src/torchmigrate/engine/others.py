@@ -47,8 +47,8 @@ def check_other(source: OtherSource, path: Path, engine: Engine) -> FileResult:
 def read_other(path: Path) -> OtherSource | None:
     """The text of a file that is not Python; None: it holds nothing for the rules.
 
-    Raises SourceError if it is missing or cannot be read. What is larger than any text that a person writes, or
-    no text, is none of ours.
+    Raises SourceError if it is missing or cannot be read. What is larger than what people write, or no text,
+    is none of ours.
     """
     try:
         data = read(path, SOURCE)
@@ -74,5 +74,3 @@ def _found(source: OtherSource, path: Path, engine: Engine, result: FileResult) 
     if len(found) > 1:
         found = decided_once(found, engine.rule, source)
     return sorted(found, key=lambda finding: (finding.start, finding.end, finding.code))
-
-

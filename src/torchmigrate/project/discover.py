@@ -90,7 +90,7 @@ def discover(
     respect_gitignore: leave out what the .gitignore files and .git/info/exclude of the repository say.
     root: directory of the project; the current one if not given.
     suffixes: of the Python files that are looked for.
-    include, extend_include: names or patterns, as for `exclude`, of the files that are taken from directories;
+    include, extend_include: names or patterns, as for `exclude`, of the files taken from directories;
         without them, Python and the kinds of `source.other`.
     Never raises: missing paths, unreadable directories, bad patterns, broken links and those that lead out of
     the project become problems.
@@ -246,7 +246,7 @@ class _Walker:
                 self.problem(self.root, f"invalid exclude pattern: {bad}")
 
     def include(self, patterns: Sequence[str]) -> None:
-        """Take what fits these patterns; instead of Python, too, where `others` is false and there are some."""
+        """Take what fits these patterns too; without `others`, take nothing else."""
         lines = [self._relative(pattern) for pattern in patterns if pattern.strip()]
         if not lines:
             return

@@ -31,7 +31,9 @@ _BY_NAME = {
     "pipfile": TOML,
 }
 _DOCKER = ("dockerfile.", "dockerfile-", "dockerfile_", "containerfile.")
-_REQUIREMENTS = re.compile(r"(?:[\w.-]*[-_.])?(?:requirements?|constraints?)(?:[-_.][\w.-]*)?\.(?:txt|in|pip)")
+_REQUIREMENTS = re.compile(
+    r"(?:[\w.-]*[-_.])?(?:requirements?|constraints?)(?:[-_.][\w.-]*)?\.(?:txt|in|pip)"
+)
 _LISTS = (".txt", ".in", ".pip")
 # The same as patterns, for people.
 PATTERNS = (
@@ -51,7 +53,7 @@ def may_be_other(name: str) -> bool:
 
 
 def other_kind(path: Path) -> str | None:
-    """The kind of a file that is not Python, by its name; None: it is Python, or nothing that is looked at."""
+    """The kind of a file that is not Python, by its name; None: it is Python, or of no kind."""
     return kind_of_name(path.name, path.parent.name)
 
 
@@ -100,6 +102,10 @@ class OtherSource(Source):
     def kind(self) -> str:
         """One of `OTHER_KINDS`."""
         return other_kind(self.path) or SHELL
+
+    def with_text(self, text: str) -> OtherSource:
+        """The same file with another text, as of any source."""
+        return type(self)(self.path, text, self.data, self.encoding, self.bom)
 
     def encode(self, text: str) -> bytes:
         """The bytes of a changed text. Raises SourceError if the encoding cannot express it."""

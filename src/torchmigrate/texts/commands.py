@@ -1,8 +1,8 @@
 """The commands in a text: shell scripts, recipes, Dockerfiles, CI files, and blocks of commands in Markdown.
 
-Nothing is executed and no variable is expanded. A command is a list of words, each with its place in the text.
-What is written in quotes and holds several words (`bash -c "..."`) is a command of its own as well. All of it
-takes time linear in the text.
+Nothing is executed and no variable is expanded. A command is a list of words, each with its place. What is
+written in quotes and holds several words (`bash -c "..."`) is a command of its own as well. All of it takes time
+linear in the text.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _DEPTH = 3  # of commands in quotes in commands in quotes
 _WORD = re.compile(
     r"""(?:
         \\[^\r\n] | '[^']*' | "(?:\\.|[^"\\])*"
-      | \$\{[^}\n]{0,200}\} | \$\([\w\ ./-]{0,200}\)
+      | \$\{(?:[^{}\n]|\{[^{}\n]{0,99}\}){0,200}\} | \$\([\w\ ./-]{0,200}\)
       | [^\s"'\\|&;()`]
     )+""",
     re.VERBOSE | re.DOTALL,
@@ -32,7 +32,9 @@ _STRING = re.compile(_ITEM)
 _QUOTED = re.compile(r"""'[^']*'|"(?:\\.|[^"\\])*\"""", re.DOTALL)
 _BLOCK_ITEM = re.compile(r"^(?P<indent>[ ]*)-[ ]+(?P<value>[^\r\n]*?)[ \t]*\r?$", re.MULTILINE)
 _GOES_ON = re.compile(r"\r?\n[ \t]+(?=--?[A-Za-z])")  # a line of options in YAML
-_FENCE = re.compile(r"^(?P<indent>[ \t>]*(?:[-*+] +)?)(?P<fence>`{3,}|~{3,})[ \t]*(?P<info>[^\r\n`]*)", re.MULTILINE)
+_FENCE = re.compile(
+    r"^(?P<indent>[ \t>]*(?:[-*+] +)?)(?P<fence>`{3,}|~{3,})[ \t]*(?P<info>[^\r\n`]*)", re.MULTILINE
+)
 _SHELLS = frozenset(
     ["", "sh", "bash", "shell", "zsh", "console", "shell-session", "shellsession", "terminal", "cmd", "bat"]
 )
@@ -97,7 +99,7 @@ def _commands(text: str, kind: str) -> Iterator[Command]:
 
 
 def fences(text: str, languages: frozenset[str]) -> Iterator[tuple[int, int, str]]:
-    """The blocks of code in Markdown in one of these languages: where each begins and ends, and its language."""
+    """The blocks of code in Markdown in one of these languages: where each begins and ends, and which."""
     position = 0
     while (opening := _FENCE.search(text, position)) is not None:
         fence = opening["fence"]

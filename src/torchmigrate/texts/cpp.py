@@ -34,7 +34,8 @@ _QUOTED_INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*\"([^\"\n]+)\"", re.MU
 # Conditions about releases: TORCH_VERSION_MAJOR, VERSION_GE_1_5, OLD_TORCH, PYTORCH_1_4, __has_include.
 _RELEASES = re.compile(
     r"TORCH\w*_?VER|VERSION_?(?:GE|GT|LE|LT)|(?:OLD|NEW|LEGACY)_?(?:PY)?TORCH|TORCH_?(?:GE|GT|LE|LT|\d|V\d)"
-    r"|(?:PYTORCH|TORCH)_(?:OLD|NEW|LEGACY)|TORCH_1|ATEN_?VER|__has_include|\bAT_CHECK\b|\bTORCH_CHECK\b"
+    r"|(?:PYTORCH|TORCH)_(?:OLD|NEW|LEGACY)|TORCH_1|ATEN_?VER"
+    r"|__has_include|\bAT_CHECK\b|\bTORCH_CHECK\b"
 )
 _MOST_INCLUDES = 40
 _LONGEST = 80  # tokens that one variable of a pattern stands for
@@ -176,7 +177,9 @@ class Pattern:
         for number, part in enumerate(self.parts):
             if part.startswith("$"):
                 after = self.parts[number + 1] if number + 1 < len(self.parts) else None
-                tail = [*takewhile(lambda each: not each.startswith("$"), self.parts[number + 1 : number + 4])]
+                tail = [
+                    *takewhile(lambda each: not each.startswith("$"), self.parts[number + 1 : number + 4])
+                ]
                 stop = _run(tokens, index, after, tail)
                 if stop is None:
                     return None

@@ -96,7 +96,12 @@ class TextFile:
         level = severity(own, self.versions) if own.level is None else Severity[own.level.upper()]
         if level is None:
             return None
-        variables = {"name": symbol, "target": self.versions.target, **rule.symbols.get(symbol, {}), **(values or {})}
+        variables = {
+            "name": symbol,
+            "target": self.versions.target,
+            **rule.symbols.get(symbol, {}),
+            **(values or {}),
+        }
         advice = advice or own.advice
         return Finding(
             code=rule.code,
@@ -137,7 +142,9 @@ class TextFile:
         elif level is Applicability.SAFE and self.settings.demotes(rule.code):
             level, held_by = Applicability.UNSAFE, (Reason(Obstacle.CONFIGURATION),)
         needs = () if case.requires is None else (_named(case.requires, rule.library),)
-        return Fix(title, level, tuple(edits), () if level is Applicability.SAFE else held_by, (), rule.code, needs)
+        return Fix(
+            title, level, tuple(edits), () if level is Applicability.SAFE else held_by, (), rule.code, needs
+        )
 
     def find_beside(self, name: str) -> str | None:
         """The text of a file of the project that a command of this file may mean by a relative path."""

@@ -45,7 +45,7 @@ class Pin(NamedTuple):
     """One requirement. library: "torch" or a companion; spec: what versions; start, end: of that in the text.
 
     first: where the name begins. conda: it is a requirement of conda, in which `=1.4` is `==1.4.*`.
-    hashed: it has hashes. index: it comes from an index of its own. poetry: `^1.4`.
+    hashed: it has hashes. indexed: it comes from an index of its own. poetry: `^1.4`.
     """
 
     library: str
@@ -55,7 +55,7 @@ class Pin(NamedTuple):
     end: int
     conda: bool = False
     hashed: bool = False
-    index: bool = False
+    indexed: bool = False
 
     @property
     def local(self) -> bool:
@@ -121,7 +121,7 @@ def _specifiers(spec: str, conda: bool) -> SpecifierSet | None:
 
 def groups_of(text: str, kind: str, commands: Iterable[Command]) -> Iterator[Group]:
     """The requirements of a file, by what is installed together."""
-    if kind == REQUIREMENTS or kind == INI:
+    if kind in (REQUIREMENTS, INI):
         if kind == INI and "install_requires" not in text and "deps" not in text:
             return
         index = _INDEX.search(text) is not None
@@ -150,15 +150,13 @@ def _whole(pins: Iterable[Pin], python: Version | None = None) -> Group:
     return Group(list(pins), python)
 
 
-def _found(
-    text: str, before: re.Pattern[str], *, hashes: bool = False, index: bool = False
-) -> Iterator[Pin]:
+def _found(text: str, before: re.Pattern[str], *, hashes: bool = False, index: bool = False) -> Iterator[Pin]:
     """The requirements behind what a pattern stands for."""
     for place in before.finditer(text):
         found = _REQUIREMENT.match(text, place.end())
         if found is not None:
             hashed = hashes and _HASH.match(text, found.end()) is not None
-            yield _pin(found)._replace(hashed=hashed, index=index)
+            yield _pin(found)._replace(hashed=hashed, indexed=index)
 
 
 def _in_comment(text: str, offset: int) -> bool:
@@ -187,7 +185,7 @@ def _of_command(text: str, command: Command) -> Iterator[Pin]:
         start = word.start + (1 if text[word.start] in "\"'" else 0)
         found = _REQUIREMENT.match(text, start, word.end)
         if found is not None:
-            yield _pin(found)._replace(conda=conda, index=index)
+            yield _pin(found)._replace(conda=conda, indexed=index)
 
 
 # ---- the table ------------------------------------------------------------------------------------------
@@ -221,5 +219,3 @@ def needed_torch(pin: Pin) -> Version | None:
     """The newest release of torch that a pinned companion goes with."""
     table = COMPANIONS[pin.library]
     return max((torch for torch, version in table.items() if pin.allows_minor(version)), default=None)
-
-

@@ -1,8 +1,8 @@
 """Commands that start `torch.distributed.launch`.
 
 `torchrun` (and `python -m torch.distributed.run`, which is the same) does what the old module does with
-`--use_env`. Without that, scripts are given `--local-rank` (before 2.0, `--local_rank`), which is gone: then it
-depends on the script, which is looked for in the project.
+`--use_env`. Without that, scripts are given `--local-rank` (before 2.0, `--local_rank`), which is gone: then
+it depends on the script, which is looked for in the project.
 """
 
 from __future__ import annotations
@@ -57,7 +57,10 @@ def _finding(rule: Rule, command: Command, index: int, file: TextFile) -> Findin
     elif script.text is not None and _READS.search(script.text):
         level, why = Applicability.SAFE, ""
         if _TAKES.search(script.text):
-            level, why = Applicability.UNSAFE, "the script reads `LOCAL_RANK`, but takes `--local-rank` as well"
+            level, why = (
+                Applicability.UNSAFE,
+                "the script reads `LOCAL_RANK`, but takes `--local-rank` as well",
+            )
         fix = _fix(rule, command, index, (), level, because(why) if why else (), file)
     else:
         name = script.name

@@ -20,7 +20,9 @@ from torchmigrate.versions.releases import (
     show_version,
 )
 
-_IMAGE = re.compile(r"^[ \t]*FROM[ \t]+(?:--\S+[ \t]+)?(pytorch/pytorch:(\d+\.\d+(?:\.\d+)?)\S*)", re.MULTILINE)
+_IMAGE = re.compile(
+    r"^[ \t]*FROM[ \t]+(?:--\S+[ \t]+)?(pytorch/pytorch:(\d+\.\d+(?:\.\d+)?)\S*)", re.MULTILINE
+)
 _CONDA_ENDED = (2, 6)  # the first torch that is not in the channel
 
 
@@ -72,8 +74,11 @@ def _raised(
         if pin.hashed:
             return None, "the hashes are those of the old release"
         if pin.local:
-            return None, f"`{pin.spec.lstrip('=')}` is a build for one CUDA, which the new release may not have"
-        if pin.index:
+            return (
+                None,
+                f"`{pin.spec.lstrip('=')}` is a build for one CUDA, which the new release may not have",
+            )
+        if pin.indexed:
             return None, "the index that is named beside it is for one CUDA or for old releases"
         if pin.conda and target >= _CONDA_ENDED:
             return None, "PyTorch is not in its conda channel since torch 2.6: install it by pip"

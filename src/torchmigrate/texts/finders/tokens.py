@@ -74,7 +74,9 @@ def _headers(rule: Rule, headers: Sequence[str], file: TextFile) -> Iterator[Fin
                     new = None  # it is included as well
                 else:
                     fix = file.fix(rule, f"Include `{new}`", [replaced(item.start, item.end, written)])
-            yield file.finding(rule, symbol, (item.start, item.end), fix=fix, values={"name": f"<{item.name}>"})
+            yield file.finding(
+                rule, symbol, (item.start, item.end), fix=fix, values={"name": f"<{item.name}>"}
+            )
             break
 
 
@@ -90,7 +92,13 @@ def _finding(rule: Rule, symbol: str, pattern: Pattern, match: Match, file: Text
         edit = _edit(pattern, match, new, file.source.text)
         if edit is not None:
             fix = file.fix(rule, f"Replace with `{_shown(new)}`", [edit])
-    return file.finding(rule, symbol, (start, end), fix=fix, values={"name": _shown(symbol), **({} if new is None else {"new": _shown(new)})})
+    return file.finding(
+        rule,
+        symbol,
+        (start, end),
+        fix=fix,
+        values={"name": _shown(symbol), **({} if new is None else {"new": _shown(new)})},
+    )
 
 
 def _shown(pattern: str) -> str:

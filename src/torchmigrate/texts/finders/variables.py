@@ -1,4 +1,4 @@
-"""Environment variables that are set: `export NAME=1`, `NAME=1 command`, `ENV NAME 1`, `NAME: 1`, `-e NAME=1`.
+"""Environment variables that are set: `export NAME=1`, `NAME=1 command`, `ENV NAME 1`, `NAME: 1`.
 
 What reads one (`$NAME`) knows what it does.
 """
@@ -12,7 +12,7 @@ from functools import lru_cache
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.findings import Finding, Fix
 from torchmigrate.rewrite.spans import replaced
-from torchmigrate.source.other import MARKDOWN, YAML
+from torchmigrate.source.other import YAML
 from torchmigrate.texts.commands import Word
 from torchmigrate.texts.file import TextFile
 
@@ -49,13 +49,11 @@ def _places(name: str, file: TextFile) -> Iterator[tuple[int, int]]:
                 if found is not None:
                     after = text[found.end() : found.end() + 1]
                     whole = word.text == name
-                    if after == "=" or (whole and before is not None and before.text in _BEFORE):
-                        yield found.span()
-                    elif file.kind == YAML and word.text == name + ":":
+                    named = whole and before is not None and before.text in _BEFORE
+                    key = file.kind == YAML and word.text == f"{name}:"
+                    if after == "=" or named or key:
                         yield found.span()
             before = word
-    if file.kind == MARKDOWN:
-        return
 
 
 @lru_cache(maxsize=256)

@@ -23,6 +23,7 @@ def find(rule: Rule, file: TextFile) -> Iterator[Finding | None]:
         for symbol, pattern, new in patterns:
             for found in matches(command.words, pattern):
                 words = command.words[found : found + len(pattern)]
+                span = words[0].start, words[-1].end
                 fix = None
                 if new is not None and not command.listed:
                     # Words that stay, at either end, are left alone.
@@ -34,7 +35,8 @@ def find(rule: Rule, file: TextFile) -> Iterator[Finding | None]:
                     if old and all(text[word.start : word.end] == word.text for word in old):
                         edit = replaced(old[0].start, old[-1].end, " ".join(written))
                         fix = file.fix(rule, f"Replace with `{new}`", [edit])
-                yield file.finding(rule, symbol, (words[0].start, words[-1].end), fix=fix)
+                values = {"name": " ".join(word.text for word in words)}
+                yield file.finding(rule, symbol, span, fix=fix, values=values)
 
 
 def matches(words: Sequence[Word], pattern: Sequence[str]) -> Iterator[int]:
