@@ -125,7 +125,7 @@ class Rule(NamedTuple):
     unless_named: str | None = None  # no fix in files with attributes or strings like this pattern
     together: str | None = None  # all findings of a file by rules that say the same are fixed as one, or none
     # Of a rule about files that are not Python: their kinds (`source.other`), and the module of
-    # `texts.finders` that finds it there; for "words", "variables" and "tokens" `symbols` are what is looked for.
+    # `texts.finders` that finds it; for "words", "variables" and "tokens" `symbols` are what is looked for.
     files: tuple[str, ...] = ()
     finder: str | None = None
     level: str | None = None  # the severity of a rule that is about no release

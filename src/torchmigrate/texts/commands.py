@@ -1,8 +1,8 @@
 """The commands in a text: shell scripts, recipes, Dockerfiles, CI files, and blocks of commands in Markdown.
 
 Nothing is executed and no variable is expanded. A command is a list of words, each with its place. What is
-written in quotes and holds several words (`bash -c "..."`) is a command of its own as well. All of it takes time
-linear in the text.
+written in quotes and holds several words (`bash -c "..."`) is a command of its own as well. All of it takes
+time linear in the text.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ END = "\n"  # stands where a directive begins or ends: no pattern goes over it
 
 
 class Token(NamedTuple):
-    """A token that is no blank and no comment. guarded: under a condition about a release, or never compiled."""
+    """A token, no blank and no comment. guarded: under a condition about a release, or never compiled."""
 
     text: str
     start: int
@@ -87,7 +87,8 @@ class Code:
 
     def _read(self) -> None:
         text, tokens = self.text, self.tokens
-        frames: list[bool] = []
+        frames: list[bool] = []  # of each condition around, whether it is a guard
+        guards = 0  # how many of them are
         position, size, fresh = 0, len(text), True  # fresh: at the beginning of a line
         guarded, define_ends = False, -1
         while position < size:
@@ -98,18 +99,21 @@ class Code:
                 tokens.append(Token(END, position, position, guarded))
                 if word in ("if", "ifdef", "ifndef"):
                     frames.append(_is_guard(rest[0]))
+                    guards += frames[-1]
                 elif word == "elif" and frames:
+                    guards -= frames[-1]
                     frames[-1] = frames[-1] or _is_guard(rest[0])
+                    guards += frames[-1]
                 elif word == "endif" and frames:
-                    frames.pop()
+                    guards -= frames.pop()
                 elif word == "include" and (found := _INCLUDE.match(rest[0])) is not None:
                     start = rest.start() + found.start(2)
-                    self.includes.append(Include(found[2], start, start + len(found[2]), any(frames)))
+                    self.includes.append(Include(found[2], start, start + len(found[2]), guards > 0))
                 if word == "define" and (named := _DEFINE.match(text, directive.end())) is not None:
                     position, define_ends = named.end(), rest.end()
                 else:
                     position = rest.end()
-                guarded, fresh = any(frames), False
+                guarded, fresh = guards > 0, False
                 continue
             found_token = _TOKEN.match(text, position)
             if found_token is None:
