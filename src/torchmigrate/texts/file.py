@@ -47,8 +47,10 @@ class TextFile:
 
     @cached_property
     def project(self) -> Path:
-        """The root of its project."""
-        return project_of(self.path.absolute().parent)
+        """The root of its repository; without one, the directory that the patterns of the run are for."""
+        place = self.path.absolute().parent
+        top, root = project_of(place), self.settings.root.absolute()
+        return root if top == place and place.is_relative_to(root) else top
 
     def _read(self, path: Path) -> str | None:
         try:
