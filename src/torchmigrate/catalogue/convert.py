@@ -134,6 +134,9 @@ def read_other_rule(raw: dict[str, Any], number: int, file: YamlFile, shown_path
     if len(ways) + ("finder" in raw and not ways) != 1:
         file.problem(path, "a rule with `files` has one of `words`, `variables` and `tokens`, or a `finder`")
     symbols = _symbols_of_others(raw[ways[0]]) if ways else {}
+    if "shown" in raw:  # one that stands for all that the finder may find
+        shown = dict(raw["shown"])
+        symbols = {shown.pop("name", ""): shown}
     finder = raw.get("finder", ways[0] if ways else None)
     if "finder" in raw and not (_FINDERS / f"{finder}.py").is_file():
         there = listed(sorted(found.stem for found in _FINDERS.glob("[a-z]*.py")), last="and")
@@ -143,11 +146,12 @@ def read_other_rule(raw: dict[str, Any], number: int, file: YamlFile, shown_path
     }
     _check_reason(defaults, path, Vocabulary(file, path, symbols))
     cases: tuple[Case, ...] = ()
-    if defaults or any("new" in values for values in symbols.values()):
+    renames = bool(ways) and any("new" in values for values in symbols.values())
+    if defaults or renames:
         cases = (
             Case(
                 roles=(),
-                rename="$new" if any("new" in values for values in symbols.values()) else None,
+                rename="$new" if renames else None,
                 requires=defaults.get("requires"),
                 applicability=Applicability[defaults.get("applicability", "safe").upper()],
                 reason=defaults.get("reason"),

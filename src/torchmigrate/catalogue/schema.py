@@ -309,6 +309,7 @@ OTHER_RULE: Schema = _record(
         "variables": _PATTERNS,
         "tokens": _PATTERNS,
         "finder": _string("a module of texts/finders", r"\A[a-z_]+\Z"),
+        "shown": _mapping(_IDENTIFIER, _LINE, "a mapping of variables of the summary to text"),
         **{key: RULE["properties"][key] for key in ("advice", "opt_in", "references")},
         "once": {"const": "file", "allowed": "`file`"},
         "examples": {

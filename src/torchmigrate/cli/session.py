@@ -109,6 +109,9 @@ class Session(NamedTuple):
                 return rule
         for rule, _ in self.catalogue.for_name(key):
             return rule
+        for rule in self.catalogue.of_other_files:
+            if key in rule.symbols:
+                return rule
         names = self.catalogue.ending_in(key)
         rules = {rule.code: rule for name in names for rule, _ in self.catalogue.for_name(name)[:1]}
         if len(rules) == 1:
