@@ -92,13 +92,13 @@ def _finding(rule: Rule, symbol: str, pattern: Pattern, match: Match, file: Text
         edit = _edit(pattern, match, new, file.source.text)
         if edit is not None:
             fix = file.fix(rule, f"Replace with `{_shown(new)}`", [edit])
-    return file.finding(
-        rule,
-        symbol,
-        (start, end),
-        fix=fix,
-        values={"name": _shown(symbol), **({} if new is None else {"new": _shown(new)})},
-    )
+    values = {"name": symbol} if new is None else {"name": symbol, "new": new}
+    head = pattern.parts[0]
+    if head.endswith("*"):  # as it is there
+        written = file.source.text[slice(*match.spans[0])]
+        values = {key: text.replace(head, written) for key, text in values.items()}
+    values = {key: _shown(text) for key, text in values.items()}
+    return file.finding(rule, symbol, (start, end), fix=fix, values=values)
 
 
 def _shown(pattern: str) -> str:
