@@ -379,7 +379,7 @@ class _Walker:
                         self.link(place.real + entry.name, place.shown + entry.name, inner)
                     elif entry.is_file():
                         self.add(place.real + entry.name, place.shown + entry.name, False)
-                    else:
+                    elif entry.name.endswith(self.suffixes):
                         self.problem(place.shown + entry.name, "is not a regular file")
                 except OSError as error:  # file systems that do not tell the kind of an entry in advance
                     self.problem(place.shown + entry.name, f"cannot read: {explain_os_error(error)}")

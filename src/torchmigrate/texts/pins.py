@@ -37,19 +37,24 @@ _POETRY = re.compile(
 _PYTHON_ITEM = re.compile(r"^[ \t]*-[ \t]+[\"']?python[ \t]*={1,2}[ \t]*(\d+\.\d+)", re.MULTILINE)
 _PYTHON_IMAGE = re.compile(r"^[ \t]*FROM[ \t]+(?:\S+/)?python:(\d+\.\d+)", re.MULTILINE | re.IGNORECASE)
 _HASH = re.compile(r"[^\n]*?(?:\\\r?\n[^\n]*?)*--hash")
-_INDEX = re.compile(r"download\.pytorch\.org/whl/(?:cu|cpu|rocm|lts|torch_stable)")
+# An index of its own, which is no mirror of PyPI.
+_INDEX = re.compile(
+    r"(?:^|\s)(?:-f|-i|--find-links|--(?:extra-)?index-url)[\s=]+(?!\S*/simple)\S", re.MULTILINE
+)
 _INSTALLERS = frozenset(["pip", "pip3", "conda", "mamba", "micromamba", "uv", "poetry", "pipenv", "pip2"])
 
 
 class Pin(NamedTuple):
-    """One requirement. library: "torch" or a companion; spec: what versions; start, end: of that in the text.
+    """One requirement. library: "torch" or a companion; spec: what versions; start, end: where that is.
 
-    first: where the name begins. conda: it is a requirement of conda, in which `=1.4` is `==1.4.*`.
+    written: all of it, as it stands there; first: where that begins.
+    conda: it is a requirement of conda, in which `=1.4` is `==1.4.*`.
     hashed: it has hashes. indexed: it comes from an index of its own. poetry: `^1.4`.
     """
 
     library: str
     spec: str
+    written: str
     first: int
     start: int
     end: int
@@ -164,7 +169,7 @@ def _in_comment(text: str, offset: int) -> bool:
 
 
 def _pin(found: re.Match[str]) -> Pin:
-    return Pin(_NAMES[found["name"].lower()], found["spec"], found.start(), *found.span("spec"))
+    return Pin(_NAMES[found["name"].lower()], found["spec"], found[0], found.start(), *found.span("spec"))
 
 
 def _of_poetry(text: str) -> Iterator[Pin]:
@@ -180,7 +185,7 @@ def _of_command(text: str, command: Command) -> Iterator[Pin]:
     if names.isdisjoint(_INSTALLERS) and "pip" not in " ".join(words):
         return
     conda = not names.isdisjoint(("conda", "mamba", "micromamba"))
-    index = any(_INDEX.search(word) for word in words)
+    index = _INDEX.search(" ".join(words)) is not None
     for word in command.words:
         start = word.start + (1 if text[word.start] in "\"'" else 0)
         found = _REQUIREMENT.match(text, start, word.end)

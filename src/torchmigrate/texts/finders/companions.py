@@ -24,9 +24,9 @@ def find(rule: Rule, file: TextFile) -> Iterator[Finding | None]:
             first = group.of("torch")[0]
             right = companion(pin.library, releases[-1][:2])
             values = {
-                "name": f"{pin.library}{pin.spec}",
+                "name": pin.written,
                 "needs": show_version(needed),
-                "torch": f"torch{first.spec}",
+                "torch": first.written,
                 "new": f"{pin.library} {show_version(right)}" if len(right) > 1 else "no release of it",
                 "release": show_version(releases[-1][:2]),
             }

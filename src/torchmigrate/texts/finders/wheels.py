@@ -21,7 +21,7 @@ def find(rule: Rule, file: TextFile) -> Iterator[Finding | None]:
         if releases and releases[-1][:2] < first:
             for pin in group.of("torch"):
                 values = {
-                    "name": f"torch{pin.spec}",
+                    "name": pin.written,
                     "python": show_version(group.python),
                     "new": show_version(first),
                 }
