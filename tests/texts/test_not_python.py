@@ -164,6 +164,17 @@ def test_fixed_once_and_nothing_else_changes(project: Project) -> None:
     project.run("check", "--diff", code=0)
 
 
+def test_a_whole_project(project: Project) -> None:
+    before, after = (Path(__file__).parent / "projects" / name for name in ("before", "after"))
+    names = sorted(path.relative_to(before) for path in before.rglob("*") if path.is_file())
+    for name in names:
+        project.write(str(name), (before / name).read_bytes())
+    project.run("check", "--isolated", "--fix-pins", code=1)
+    for name in names:
+        assert (project.path / name).read_bytes() == (after / name).read_bytes(), name
+    project.run("check", "--isolated", "--fix-pins", "--diff", code=0)
+
+
 def test_stdin(project: Project) -> None:
     done = project.run("check", "--fix", "-", "--stdin-filename", "run.sh", stdin=LAUNCH, code=0)
     assert done.stdout == RUN

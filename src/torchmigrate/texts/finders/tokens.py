@@ -29,7 +29,8 @@ def find(rule: Rule, file: TextFile) -> Iterator[Finding | None]:
     prefixes: list[tuple[str, _Wanted]] = []
     for symbol in rule.symbols:
         if symbol.startswith("<"):
-            headers.append(symbol)
+            if symbol.strip("<*>") in text:
+                headers.append(symbol)
             continue
         pattern = Pattern(symbol)
         first = pattern.parts[0]

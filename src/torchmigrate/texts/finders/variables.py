@@ -50,7 +50,7 @@ def _places(name: str, file: TextFile) -> Iterator[tuple[int, int]]:
                     after = text[found.end() : found.end() + 1]
                     whole = word.text == name
                     named = whole and before is not None and before.text in _BEFORE
-                    key = file.kind == YAML and word.text == f"{name}:"
+                    key = file.kind == YAML and word.text.lstrip("{") == f"{name}:"
                     if after == "=" or named or key:
                         yield found.span()
             before = word
