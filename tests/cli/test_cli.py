@@ -533,7 +533,7 @@ def test_a_release_that_nobody_knows(project: Project) -> None:
     ("name", "text", "message"),
     [
         ("half.py", "x = (\n", "half.py:1: syntax error: '(' was never closed"),
-        ("d.md", "# Title\nimport torch\nsome text\n", "d.md:3: not a Python file (its name ends in `.md`)"),
+        ("d.txt", "Title\nimport torch\nsome text\n", "d.txt:3: not a Python file (its name ends in `.txt`)"),
     ],
 )
 def test_what_is_no_code_is_said_to_be_none(project: Project, name: str, text: str, message: str) -> None:

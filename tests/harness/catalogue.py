@@ -28,8 +28,10 @@ def catalogue() -> Catalogue:
 
 
 def fix_examples() -> Iterator[tuple[LoadedRule, int, Example]]:
-    """Every example that has an `after`, with its number in the rule (from 1)."""
+    """Every example of Python that has an `after`, with its number in the rule (from 1)."""
     for item in loaded_rules():
+        if item.rule.files:
+            continue
         for number, example in enumerate(item.examples, start=1):
             if example.kind == FIX:
                 yield item, number, example

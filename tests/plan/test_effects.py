@@ -195,15 +195,15 @@ def test_an_import_is_one_decision_with_the_use_of_what_it_takes(project: Projec
 
 
 def test_what_was_not_read_is_told_by_kind(project: Project) -> None:
-    project.write("op.cpp", "#include <torch/extension.h>\n")
-    project.write("old.cu", "#include <THC/THC.h>\n")
-    project.write("plain.cpp", "int main() {}\n")
+    project.write("op.pyx", "import torch\n")
+    project.write("old.pyx", "cimport torch\n")
+    project.write("plain.pyx", "def main(): pass\n")
     project.write("README.md", "pip install torch\n")
     project.write("third/a.py", "import torch\n")
     made = planned(project, "import torch\n", "--extend-exclude", "third")
     told = {each["kind"]: (each["files"], each["matters"]) for each in made["not_read"]}
-    assert {kind: told[kind] for kind in ("C++ and CUDA files", "Python file")} == {
-        "C++ and CUDA files": (2, True),
+    assert {kind: told[kind] for kind in ("Cython files", "Python file")} == {
+        "Cython files": (2, True),
         "Python file": (1, False),
     }
     assert made["is_whole"] is False and "Whether the project runs is not known" in made["headline"]
@@ -219,7 +219,7 @@ def test_files_of_the_kinds_that_are_read_are_not_told(project: Project) -> None
 
 
 def test_all_formats_say_the_same_numbers(project: Project) -> None:
-    project.write("op.cpp", "#include <torch/extension.h>\n")
+    project.write("op.pyx", "import torch\n")
     source = """\
         import torch
         from torch.utils.ffi import create_extension
@@ -267,7 +267,7 @@ def test_all_formats_say_the_same_numbers(project: Project) -> None:
     for out in (table, markdown, page):
         plain = re.sub(r"[\\`]|</?code>", "", out)
         assert made["headline"] in plain
-        assert "1 C++ or CUDA file (it mentions torch): op.cpp" in plain
+        assert "1 Cython file (it mentions torch): op.pyx" in plain
         assert (
             "2 more places may behave differently" in plain or "1 more place may behave differently" in plain
         )

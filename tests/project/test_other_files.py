@@ -566,6 +566,8 @@ def renamed() -> list[tuple[str, str]]:
     """Module and name of all that a rule renames or moves."""
     found: dict[tuple[str, str], None] = {}
     for rule in catalogue().rules:
+        if rule.files:
+            continue
         for old in (*(symbol for symbol, values in rule.symbols.items() if values.get("new")), *rule.modules):
             module, _, name = old.rpartition(".")
             if module and not module.rpartition(".")[2][:1].isupper():

@@ -67,7 +67,7 @@ def verdicts(codes: Collection[str] = ()) -> Iterator[Verdict]:
     span = VersionRange(target=show_version(parse_version(torch.__version__)))
     for item in sorted(loaded_rules(), key=lambda item: item.rule.code):
         rule = item.rule
-        if (codes and rule.code not in codes) or find_spec(rule.library) is None:
+        if rule.files or (codes and rule.code not in codes) or find_spec(rule.library) is None:
             continue
         if rule.library not in ("torch", *companions.LIBRARIES):
             continue

@@ -24,6 +24,7 @@ from torchmigrate.config.settings import Settings
 from torchmigrate.engine.engine import Engine
 from torchmigrate.findings import Applicability, FileResult, Finding
 from torchmigrate.report.reasons import help_of, message_of, reason_of
+from torchmigrate.source.kinds import kind_of
 from torchmigrate.source.text import Source, SourceError
 from torchmigrate.versions.releases import NEWEST
 
@@ -101,8 +102,21 @@ class _Checks:
         except SourceError as error:
             yield "parse", error.reason
 
+    @property
+    def path(self) -> Path:
+        return EXAMPLE_PATH.with_name(self.example.file) if self.example.file else EXAMPLE_PATH
+
+    def _source(self, data: bytes) -> Source:
+        return kind_of(self.path).from_bytes(data, self.path)
+
     def _run(self, engine: Engine, data: bytes) -> FileResult:
-        return engine.check_source(Source.from_bytes(data, EXAMPLE_PATH), EXAMPLE_PATH)
+        engine.beside = self._beside
+        return engine.check_source(self._source(data), self.path)
+
+    def _beside(self, path: Path) -> str | None:
+        """The text of another file of the example."""
+        directory = self.path.parent.absolute()
+        return self.example.beside.get(path.name) if path.parent == directory else None
 
     def _problems(self, result: FileResult) -> Iterator[tuple[str, str]]:
         for problem in result.problems:
@@ -123,7 +137,8 @@ class _Checks:
                 yield "findings", f"{finding.code} was reported instead of {self.rule.code}"
             yield from self._place(finding)
             fixable = finding.fix is not None and finding.fix.applicability > Applicability.DISPLAY
-            if self.example.kind != FIX and fixable and not _is_placed_here(text):
+            placed = not self.rule.files and _is_placed_here(text)
+            if self.example.kind != FIX and fixable and not placed:
                 yield "findings", f"`{text[finding.start : finding.end]}` has a fix"
         if self.example.kind == FIX and found and all(finding.fix is None for finding in found):
             yield "fix", "the findings have no fix"
@@ -134,10 +149,13 @@ class _Checks:
             yield "place", f"characters {finding.start} to {finding.end} are outside of the example"
             return
         segment = text[finding.start : finding.end]
-        if segment != segment.strip() or not _on_word_bounds(text, finding.start, finding.end):
+        whole = self.rule.files or _on_word_bounds(text, finding.start, finding.end)
+        if segment != segment.strip() or not whole:
             yield "place", f"`{segment}` is not a whole expression"
         symbol = finding.symbol
-        if symbol is None or not self._covers(symbol):
+        if self.rule.files:
+            pass  # no qualified names
+        elif symbol is None or not self._covers(symbol):
             yield "place", f"`{symbol}` is not a symbol of the rule"
         elif not self._speaks_of(segment, symbol):
             yield "place", f"`{segment}` does not stand for `{symbol}`"
@@ -180,7 +198,8 @@ class _Checks:
             if safe.new_text == after:
                 yield "fix", "applied without --unsafe-fixes, though the example says that it is unsafe"
         try:
-            ast.parse(text)
+            if not self.rule.files:
+                ast.parse(text)
         except SyntaxError as error:
             yield "parse", f"the fixed text does not parse: {error}"
             return
@@ -198,6 +217,8 @@ class _Checks:
         """The same edit in files with other newlines, a byte order mark and another encoding."""
         yield from self._same("crlf", _crlf(before).encode(), _crlf(after).encode())
         yield from self._same("bom", codecs.BOM_UTF8 + before.encode(), codecs.BOM_UTF8 + after.encode())
+        if self.rule.files:
+            return
         try:
             old, new = (LATIN_1 + before).encode("latin-1"), (LATIN_1 + after).encode("latin-1")
         except UnicodeEncodeError:
@@ -205,8 +226,8 @@ class _Checks:
         yield from self._same("latin-1", old, new)
 
     def _same(self, check: str, before: bytes, after: bytes) -> Iterator[tuple[str, str]]:
-        source = Source.from_bytes(before, EXAMPLE_PATH)
-        result = self.fix.check_source(source, EXAMPLE_PATH)
+        source = self._source(before)
+        result = self._run(self.fix, before)
         for problem in result.problems:
             yield check, problem.reason
         data = before if result.new_text is None else source.encode(result.new_text)

@@ -111,13 +111,14 @@ def _head(raw: Mapping[str, Any]) -> RuleHead:
         get("prefilter"),
         get("opt_in", False),
         get("unless_declared"),
+        tuple(get("files", ())),
     )
 
 
 def _rule(raw: Mapping[str, Any]) -> Rule:
     values = dict(raw)
     values.pop(_HEAD, None)
-    for key in ("roles", "parameters", "missing", "replaced_by", "references"):
+    for key in ("roles", "parameters", "missing", "replaced_by", "references", "files"):
         if key in values:
             values[key] = tuple(values[key])
     if "members" in values:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from torchmigrate.config.selection import Selectable
 
-FORMAT = "torchmigrate-rules-2"  # changes when files of an older torchmigrate can no longer be read
+FORMAT = "torchmigrate-rules-3"  # changes when files of an older torchmigrate can no longer be read
 _OPT_IN = "opt-in"
 
 

@@ -20,6 +20,7 @@ from torchmigrate.semantics.public_names import public_name
 from torchmigrate.versions.releases import LIBRARIES, RELEASES, parse_version
 
 _CODEMODS = Path(__file__).parents[1] / "codemods"
+_FINDERS = Path(__file__).parents[1] / "texts" / "finders"
 
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")
 
@@ -72,6 +73,8 @@ class Vocabulary:
 
 def read_rule(raw: dict[str, Any], number: int, file: YamlFile, shown_path: str) -> Rule:
     """The rule of entry `number` of a file, whose shape is checked; mistakes are reported to `file`."""
+    if "files" in raw:
+        return read_other_rule(raw, number, file, shown_path)
     path: KeyPath = (number,)
     symbols = _symbols(raw.get("symbols", []))
     modules: dict[str, str | None] = raw.get("modules", {})
@@ -123,6 +126,77 @@ def read_rule(raw: dict[str, Any], number: int, file: YamlFile, shown_path: str)
     _check_renames(rule, path, words)
     _check_texts(raw, path, words)
     return rule
+
+
+def read_other_rule(raw: dict[str, Any], number: int, file: YamlFile, shown_path: str) -> Rule:
+    """The same of a rule about files that are not Python."""
+    path: KeyPath = (number,)
+    ways = [key for key in ("words", "variables", "tokens") if key in raw]
+    if len(ways) + ("finder" in raw and not ways) != 1:
+        file.problem(path, "a rule with `files` has one of `words`, `variables` and `tokens`, or a `finder`")
+    symbols = _symbols_of_others(raw[ways[0]]) if ways else {}
+    if "shown" in raw:  # one that stands for all that the finder may find
+        shown = dict(raw["shown"])
+        symbols = {shown.pop("name", ""): shown}
+    finder = raw.get("finder", ways[0] if ways else None)
+    if "finder" in raw and not (_FINDERS / f"{finder}.py").is_file():
+        there = listed(sorted(found.stem for found in _FINDERS.glob("[a-z]*.py")), last="and")
+        file.problem((*path, "finder"), f"no finder `{finder}`; there is {there}")
+    defaults: dict[str, Any] = {
+        key: raw[key] for key in ("requires", "applicability", "reason") if key in raw
+    }
+    _check_reason(defaults, path, Vocabulary(file, path, symbols))
+    cases: tuple[Case, ...] = ()
+    renames = bool(ways) and any("new" in values for values in symbols.values())
+    if defaults or renames:
+        cases = (
+            Case(
+                roles=(),
+                rename="$new" if renames else None,
+                requires=defaults.get("requires"),
+                applicability=Applicability[defaults.get("applicability", "safe").upper()],
+                reason=defaults.get("reason"),
+            ),
+        )
+    rule = Rule(
+        code=raw.get("code", ""),
+        name=raw.get("name", ""),
+        summary=_one_line(raw.get("summary", "")),
+        library=raw.get("library", ""),
+        symbols=symbols,
+        why=raw.get("why", "").strip(),
+        cases=cases,
+        outdated=raw.get("outdated"),
+        deprecated=raw.get("deprecated"),
+        changed=raw.get("changed"),
+        removed=raw.get("removed"),
+        advice=raw["advice"].strip() if "advice" in raw else None,
+        opt_in=raw.get("opt_in", False),
+        once=raw.get("once"),
+        files=tuple(raw.get("files", ())),
+        finder=finder,
+        level=raw.get("level"),
+        references=tuple(raw.get("references", ())),
+        path=shown_path,
+        line=file.line(path),
+    )
+    if rule.level is None:
+        _check_versions(rule, path, file)
+    elif any(getattr(rule, status) for status in STATUS):
+        file.problem((*path, "level"), "`level` is for rules that are about no release")
+    for symbol, values in symbols.items():
+        if any(status in values for status in STATUS):
+            _check_versions(rule_for_symbol(rule, symbol), (*path, ways[0], symbol), file)
+    return rule
+
+
+def _symbols_of_others(raw: Any) -> dict[str, dict[str, str]]:
+    if isinstance(raw, list):
+        return {symbol: {} for symbol in raw}
+    return {
+        symbol: {} if value is None else {"new": value} if isinstance(value, str) else value
+        for symbol, value in raw.items()
+    }
 
 
 def _read_signatures(raw: Mapping[str, Any], words: Vocabulary) -> None:

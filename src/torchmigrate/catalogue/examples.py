@@ -34,6 +34,8 @@ class Example:
     by_use: bool = False  # what becomes of the value decides on the fix, so that elsewhere it may be another
     target: str | None = None  # torch release; None: the newest
     minimum: str | None = None
+    file: str | None = None  # of an example that is not Python: its name, which says what it is
+    beside: Mapping[str, str] = field(default_factory=dict)  # other files of its project: path -> text
     line: int = 0
 
     def sides(self) -> tuple[str, str]:
@@ -42,17 +44,22 @@ class Example:
         return self.before + use, f"{self.after}{use}"
 
 
-def read_examples(raw: list[dict[str, Any]], path: KeyPath, file: YamlFile) -> tuple[Example, ...]:
-    """The examples of one rule, whose shape is checked already; mistakes are reported to `file`."""
+def read_examples(
+    raw: list[dict[str, Any]], path: KeyPath, file: YamlFile, default: str | None = None
+) -> tuple[Example, ...]:
+    """The examples of one rule, whose shape is checked already; mistakes are reported to `file`.
+
+    default: the name of the files that the examples are, where they do not say it; None: Python.
+    """
     found = []
     for number, item in enumerate(raw):
-        example = _read(item, (*path, number), file)
+        example = _read(item, (*path, number), file, default)
         if example is not None:
             found.append(example)
     return tuple(found)
 
 
-def _read(raw: dict[str, Any], path: KeyPath, file: YamlFile) -> Example | None:
+def _read(raw: dict[str, Any], path: KeyPath, file: YamlFile, default: str | None) -> Example | None:
     kinds = [key for key in _KINDS if key in raw]
     if len(kinds) != 1:
         file.problem(path, "an example has one of `before` (with `after`), `report_only` and `clean`")
@@ -71,7 +78,8 @@ def _read(raw: dict[str, Any], path: KeyPath, file: YamlFile) -> Example | None:
     if key == "before":
         if raw["before"] == raw["after"]:
             file.problem((*path, "after"), "`after` is the same as `before`")
-        _parse_module(raw["after"], (*path, "after"), file)
+        if default is None:
+            _parse_module(raw["after"], (*path, "after"), file)
     prove = raw.get("prove")
     if prove is not None:
         prove = {name: source if isinstance(source, str) else repr(source) for name, source in prove.items()}
@@ -89,6 +97,8 @@ def _read(raw: dict[str, Any], path: KeyPath, file: YamlFile) -> Example | None:
         by_use=raw.get("by_use", False),
         target=raw.get("target"),
         minimum=raw.get("minimum"),
+        file=raw.get("file", default),
+        beside=raw.get("beside", {}),
         line=file.line(path),
     )
 
@@ -97,10 +107,12 @@ def check_kinds(rule: Rule, examples: tuple[Example, ...], path: KeyPath, file: 
     """Report the kinds of example that a rule lacks."""
     kinds = {example.kind for example in examples}
     wanted: tuple[str, ...]
-    fixes = any(case.applicability is not Applicability.DISPLAY and case.roles for case in rule.cases)
+    fixes = not rule.finder and any(
+        case.applicability is not Applicability.DISPLAY and case.roles for case in rule.cases
+    )
     if fixes:
-        wanted = (FIX, REPORT_ONLY, CLEAN)
-    elif rule.codemod:
+        wanted = (FIX, CLEAN) if rule.files else (FIX, REPORT_ONLY, CLEAN)
+    elif rule.codemod or rule.finder:
         wanted = (CLEAN,)
         if not kinds & {FIX, REPORT_ONLY}:
             file.problem(path, "no example with `before` and `after`, or `report_only`")

@@ -88,7 +88,7 @@ class Catalogue:
     @cached_property
     def _symbols(self) -> dict[str, list[int]]:
         """The numbers of the rules for every symbol."""
-        return _numbers((number, head.symbols) for number, head in self._heads)
+        return _numbers((number, head.symbols) for number, head in self._heads if not head.files)
 
     @cached_property
     def _modules(self) -> dict[str, list[int]]:
@@ -112,6 +112,11 @@ class Catalogue:
     @property
     def by_module(self) -> Mapping[str, list[Rule]]:
         return RulesByName(self._modules, self._rule)
+
+    @cached_property
+    def of_other_files(self) -> list[Rule]:
+        """The rules about files that are not Python, in order."""
+        return [self._rule(number) for number, head in self._heads if head.files]
 
     def find(self, code_or_name: str) -> Rule | None:
         """The rule with this code or name."""

@@ -18,6 +18,20 @@ from torchmigrate.catalogue.model import Rule
 from torchmigrate.catalogue.problems import CatalogueError, RuleProblem
 from torchmigrate.catalogue.shape import check_shape
 from torchmigrate.catalogue.yaml_source import read_yaml
+from torchmigrate.source.other import CPP, DOCKER, INI, MAKE, MARKDOWN, REQUIREMENTS, SHELL, TOML, YAML
+
+# What a file of each kind may be called: an example is one.
+EXAMPLE_NAMES = {
+    SHELL: "train.sh",
+    MAKE: "Makefile",
+    DOCKER: "Dockerfile",
+    YAML: "train.yaml",
+    MARKDOWN: "README.md",
+    TOML: "pyproject.toml",
+    INI: "setup.cfg",
+    REQUIREMENTS: "requirements.txt",
+    CPP: "kernel.cu",
+}
 
 
 class LoadedRule(NamedTuple):
@@ -77,7 +91,8 @@ def load_file(path: Path, shown_path: str | None = None) -> list[LoadedRule]:
             if number in broken or not isinstance(raw, dict):
                 continue
             rule = read_rule(raw, number, file, shown_path or str(path))
-            examples = read_examples(raw.get("examples", []), (number, "examples"), file)
+            default = EXAMPLE_NAMES.get(rule.files[0]) if rule.files else None
+            examples = read_examples(raw.get("examples", []), (number, "examples"), file, default)
             if "examples" in raw:
                 check_kinds(rule, examples, (number, "examples"), file)
             loaded.append(LoadedRule(rule, examples))

@@ -127,6 +127,11 @@ class Rule(NamedTuple):
     unless_declared: str | None = None  # nothing is said where the project declares this package
     unless_named: str | None = None  # no fix in files with attributes or strings like this pattern
     together: str | None = None  # all findings of a file by rules that say the same are fixed as one, or none
+    # Of a rule about files that are not Python: their kinds (`source.other`), and the module of
+    # `texts.finders` that finds it; for "words", "variables" and "tokens" `symbols` are what is looked for.
+    files: tuple[str, ...] = ()
+    finder: str | None = None
+    level: str | None = None  # the severity of a rule that is about no release
     references: tuple[str, ...] = ()
     path: str = ""  # where it was defined: below rules/ for our own, as given for a user's
     line: int = 0
@@ -149,6 +154,7 @@ class RuleHead(NamedTuple):
     prefilter: str | None
     opt_in: bool
     unless_declared: str | None
+    files: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, rule: Rule) -> RuleHead:
@@ -167,6 +173,7 @@ class RuleHead(NamedTuple):
             prefilter=rule.prefilter,
             opt_in=rule.opt_in,
             unless_declared=rule.unless_declared,
+            files=rule.files,
         )
 
 

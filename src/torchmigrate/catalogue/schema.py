@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from torchmigrate.catalogue.model import ALL_ROLES, RAISES
+from torchmigrate.source.other import OTHER_KINDS
 from torchmigrate.versions.detect import PACKAGES
 
 Schema = dict[str, Any]
@@ -263,11 +264,75 @@ RULE: Schema = _record(
     required=("code", "name", "summary", "why", "library", "references", "examples"),
 )
 
+_PATTERNS: Schema = {
+    "type": ["array", "object"],
+    "minItems": 1,
+    "minProperties": 1,
+    "uniqueItems": True,
+    "items": _LINE,
+    "propertyNames": _LINE,
+    "additionalProperties": {
+        "type": ["string", "object", "null"],
+        "propertyNames": _IDENTIFIER,
+        "additionalProperties": _string("text"),
+        "allowed": "what replaces it, null, or a mapping of variables to text",
+    },
+    "allowed": "a list of what is looked for, {old: new}, or {old: {variable: text}}",
+}
+OTHER_EXAMPLE: Schema = _record(
+    "an example",
+    {
+        **{key: EXAMPLE["properties"][key] for key in ("before", "after", "report_only", "clean")},
+        **{key: EXAMPLE["properties"][key] for key in ("applicability", "target", "minimum")},
+        "file": _string("the name of a file", r"\A[^\s/]+\Z"),
+        "beside": {
+            "type": "object",
+            "propertyNames": _string("the path of a file", r"\A[^\s/][^\s]*\Z"),
+            "additionalProperties": {"type": "string", "allowed": "text"},
+            "allowed": "a mapping of paths to texts",
+        },
+    },
+)
+# A rule about files that are not Python.
+OTHER_RULE: Schema = _record(
+    "a rule with `files`",
+    {
+        **{
+            key: RULE["properties"][key]
+            for key in ("code", "name", "summary", "why", "library", "outdated", "deprecated", "changed")
+        },
+        "removed": _VERSION,
+        "level": {"enum": ["info", "warning", "error"], "allowed": "info, warning or error"},
+        "files": _list_of(
+            {"enum": list(OTHER_KINDS), "allowed": f"one of {', '.join(OTHER_KINDS)}"}, "a list of kinds"
+        ),
+        "words": _PATTERNS,
+        "variables": _PATTERNS,
+        "tokens": _PATTERNS,
+        "finder": _string("a module of texts/finders", r"\A[a-z_]+\Z"),
+        "shown": _mapping(_IDENTIFIER, _LINE, "a mapping of variables of the summary to text"),
+        **{key: RULE["properties"][key] for key in ("advice", "opt_in", "references")},
+        "once": {"const": "file", "allowed": "`file`"},
+        "examples": {
+            "type": "array",
+            "items": OTHER_EXAMPLE,
+            "minItems": 1,
+            "allowed": "a list of examples",
+        },
+        **_APPLICATION,
+    },
+    required=("code", "name", "summary", "why", "library", "files", "references", "examples"),
+)
+
 RULE_FILE: Schema = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
     "title": "a rule file",
     "type": "array",
-    "items": RULE,
+    "items": {
+        "if": {"type": "object", "required": ["files"]},
+        "then": OTHER_RULE,
+        "else": RULE,
+    },
     "minItems": 1,
     "allowed": "a list of rules",
 }

@@ -190,14 +190,17 @@ def span(options: dict[str, Any]) -> VersionRange | None:
 
 def layer(options: Mapping[str, Any]) -> Layer:
     """The options of a command line as a layer of the configuration; those that it lacks are not given."""
+    from torchmigrate.catalogue.codes import PINNED_BELOW_TARGET
     from torchmigrate.config.settings import Layer
 
+    pins = (PINNED_BELOW_TARGET,) if options.get("fix_pins") else ()
     return Layer(
         option="--{}",
         target=options.get("target"),
         minimum=options.get("minimum"),
         select=options["select"] or None,
-        extend_select=options["extend_select"],
+        extend_select=(*options["extend_select"], *pins),
+        extend_safe_fixes=pins,
         ignore=(*options["ignore"], *options["extend_ignore"]),
         exclude=options["exclude"] or None,
         extend_exclude=options["extend_exclude"],

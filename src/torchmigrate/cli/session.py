@@ -107,7 +107,7 @@ class Session(NamedTuple):
             config=options["config"],
             isolated=options["isolated"],
             command_line=layer(options),
-            fix=options.get("fix", False) or options.get("diff", False),
+            fix=options.get("fix", False) or options.get("diff", False) or options.get("fix_pins", False),
             colour=options["colour"],
             quiet=options["quiet"],
             verbose=options["verbose"],
@@ -132,6 +132,9 @@ class Session(NamedTuple):
                 return rule
         for rule, _ in self.catalogue.for_name(key):
             return rule
+        for rule in self.catalogue.of_other_files:
+            if key in rule.symbols:
+                return rule
         names = self.catalogue.ending_in(key)
         rules = {rule.code: rule for name in names for rule, _ in self.catalogue.for_name(name)[:1]}
         if len(rules) == 1:

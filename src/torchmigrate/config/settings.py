@@ -61,6 +61,8 @@ class Layer(NamedTuple):
     per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
     exclude: tuple[str, ...] | None = None
     extend_exclude: tuple[str, ...] = ()
+    include: tuple[str, ...] | None = None
+    extend_include: tuple[str, ...] = ()
     extend_safe_fixes: tuple[str, ...] = ()
     extend_unsafe_fixes: tuple[str, ...] = ()
     rules: tuple[Path, ...] = ()
@@ -105,6 +107,8 @@ class Settings(NamedTuple):
     root: Path = Path()
     exclude: tuple[str, ...] | None = None
     extend_exclude: tuple[str, ...] = ()
+    include: tuple[str, ...] | None = None
+    extend_include: tuple[str, ...] = ()
     respect_gitignore: bool = True
     force_exclude: bool = False
     embedded: bool = False  # whether documentation that holds Python is looked for
@@ -181,8 +185,13 @@ def combine(
             given["exclude"] = _here(layer.exclude, layer.root, root)
         if layer.minimum is not None:
             given["minimum_from"] = layer.origin or layer.option.format("minimum")
-        more = _here(layer.extend_exclude, layer.root, root)
-        settings = settings._replace(**given, extend_exclude=(*settings.extend_exclude, *more))
+        if layer.include is not None:
+            given["include"] = _here(layer.include, layer.root, root)
+        settings = settings._replace(
+            **given,
+            extend_exclude=(*settings.extend_exclude, *_here(layer.extend_exclude, layer.root, root)),
+            extend_include=(*settings.extend_include, *_here(layer.extend_include, layer.root, root)),
+        )
     try:
         VersionRange(settings.target, settings.minimum)
     except ValueError as error:
@@ -431,6 +440,8 @@ _READERS: dict[str, Callable[[object], object]] = {
     "per-file-ignores": _read_table,
     "exclude": _read_strings,
     "extend-exclude": _read_strings,
+    "include": _read_strings,
+    "extend-include": _read_strings,
     "extend-safe-fixes": _read_strings,
     "extend-unsafe-fixes": _read_strings,
     "rules": _read_paths,

@@ -29,7 +29,8 @@ from torchmigrate.findings import (
     because,
 )
 from torchmigrate.semantics.libraries import mentions_library
-from torchmigrate.source.kinds import KINDS, read_source
+from torchmigrate.source.kinds import KINDS, kind_of, read_source
+from torchmigrate.source.other import OtherSource
 from torchmigrate.source.text import Source, SourceError
 from torchmigrate.versions.range import VersionRange, severity
 
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
     from torchmigrate.project.discover import SettingsIn
     from torchmigrate.project.index import ProjectIndex
     from torchmigrate.rewrite.context import FileContext
+    from torchmigrate.texts.file import Read
+    from torchmigrate.texts.find import TextFinder
 
 MAX_ROUNDS = 10  # without fewer fixes than ever before
 MOST_ROUNDS = 200  # with fewer: calls in each other, which Python's parser takes up to that depth
@@ -93,6 +96,7 @@ class Engine:
         self.unfixed = unfixed
         self._first: Engine | None = None
         self.everywhere = everywhere
+        self.beside: Read | None = None  # gives the text of other files, where they are not read
         self.versions = VersionRange(settings.target, settings.minimum)
         self.whole = catalogue
         self.catalogue = catalogue.where(self._wanted)
@@ -116,6 +120,8 @@ class Engine:
         if head.unless_declared in self.settings.packages:
             return False
         changes = {head.changed, head.last_change}  # of several symbols
+        if head.files and not any((head.outdated, head.deprecated, head.changed, head.removed)):
+            return self.settings.selects(head.code)  # it is about no release
         return self.settings.selects(head.code) and any(
             severity(head._replace(changed=changed), self.versions) is not None for changed in changes
         )
@@ -131,6 +137,21 @@ class Engine:
 
         own = {rule.code for rule in RULES if self.settings.selects(rule.code)}
         return own.union(head.code for head in self.catalogue.heads)
+
+    @cached_property
+    def enabled_elsewhere(self) -> frozenset[str]:
+        """The codes that are looked for in files that are not Python, those about comments among them."""
+        from torchmigrate.catalogue.builtin import COMMENTS
+
+        own = {rule.code for rule in COMMENTS if self.settings.selects(rule.code)}
+        return frozenset(own.union(rule.code for rule in self.texts.rules))
+
+    @cached_property
+    def texts(self) -> TextFinder:
+        """What looks at files that are not Python; loaded when the first one needs it."""
+        from torchmigrate.texts.find import TextFinder
+
+        return TextFinder(self.catalogue, self.versions, self.settings, self.beside)
 
     @cached_property
     def has_api_rules(self) -> bool:
@@ -174,11 +195,19 @@ class Engine:
         except SourceError as error:
             kind = Trouble.UNREADABLE if error.kind is Trouble.OTHER else error.kind
             return FileResult(path, problems=[Problem(path, error.reason, error.line, kind, error.cell)])
-        return self.check_source(source, path)
+        return FileResult(path) if source is None else self.check_source(source, path)
 
-    def read(self, path: Path) -> Source:
-        """The text of a file. Raises SourceError if it cannot be read."""
-        return read_source(path, embedded=self.settings.embedded)
+    def read(self, path: Path) -> Source | None:
+        """The text of a file; None: it is not Python, and holds nothing for the rules.
+
+        Raises SourceError if it cannot be read.
+        """
+        embedded = self.settings.embedded
+        if kind_of(path, embedded=embedded) is OtherSource:
+            from torchmigrate.engine.others import read_other
+
+            return read_other(path)
+        return read_source(path, embedded=embedded)
 
     def check_source(self, source: Source, path: Path, like: FileContext | None = None) -> FileResult:
         """Check (and fix in memory) a source; the result's `new_text` is set when fixes were applied.
@@ -198,9 +227,13 @@ class Engine:
 
     def _check_source(self, source: Source, path: Path, like: FileContext | None) -> FileResult:
         result = FileResult(path)
+        if isinstance(source, OtherSource):
+            from torchmigrate.engine.others import check_other
+
+            return check_other(source, path, self)
         try:
             found, file = self.analyse(source, path, result, like)
-            fixes = self.settings.fix and any(map(self._applies, found))
+            fixes = self.settings.fix and any(map(self.applies, found))
             if self.keeps_history:
                 result.history = History(found, [], None if fixes else file)
             if fixes:
@@ -253,6 +286,10 @@ class Engine:
                 source.check()  # without a name that is looked for; Python 2 and half a file are not clean
             if self.settings.selects(ASYNC_ARGUMENT):
                 found += async_argument.findings(source.async_arguments)
+            if path.name == "setup.py":
+                failures = Failures(source, path)
+                found += self.texts.findings(source, path, failures)
+                result.problems += failures.problems
         elif len(source.text) <= UNRELATED:
             source.check()
         ignored = self.settings.ignored_in(path)
@@ -263,13 +300,14 @@ class Engine:
         if len(found) > 1:
             from torchmigrate.engine.decisions import decided_once
 
-            found = decided_once(found, self._rule, source)
+            found = decided_once(found, self.rule, source)
         found.sort(key=lambda item: (item.start, item.end, item.code))
         if source.broken:
             found = [_without_fix(item) for item in found]
         return found, file
 
-    def _rule(self, code: str) -> Rule | None:
+    def rule(self, code: str) -> Rule | None:
+        """The rule with a code."""
         from torchmigrate.catalogue.builtin import RULES
 
         own = next((rule for rule in RULES if rule.code == code), None)
@@ -286,7 +324,8 @@ class Engine:
 
     # ---- fixing --------------------------------------------------------------------------------------
 
-    def _applies(self, finding: Finding) -> bool:
+    def applies(self, finding: Finding) -> bool:
+        """Whether its fix is wanted."""
         if finding.fix is None or finding.code in self.unfixed:
             return False
         least = Applicability.UNSAFE if self.settings.unsafe_fixes else Applicability.SAFE
@@ -315,7 +354,7 @@ class Engine:
             wanted = [
                 finding
                 for finding in found
-                if self._applies(finding) and (finding.code, finding.start) not in left_out
+                if self.applies(finding) and (finding.code, finding.start) not in left_out
             ]
             # Many findings may share one fix that has as many edits: each object is compared once.
             objects = {id(finding.fix): finding.fix for finding in wanted if finding.fix is not None}

@@ -20,7 +20,7 @@ from torchmigrate.findings import Applicability, Edit, Finding, Fix, Severity
 from torchmigrate.source.text import Source
 
 # Patterns are compiled when they are used: most runs need none of them.
-_OURS = r"#\s*torchmigrate:\s*(?P<kind>[\w-]*)\s*(?:\[(?P<items>[^\]#]*)\])?[^#]*"
+_OURS = r"(?:#|//|/\*|<!--)\s*torchmigrate:\s*(?P<kind>[\w-]*)\s*(?:\[(?P<items>[^\]#]*)\])?[^#]*"
 # flake8's own form: what does not look like a list of codes makes a bare noqa.
 _NOQA = r"(?i)#\s*noqa(?::\s?(?P<items>[A-Z]+[0-9]+(?:[,\s]+[A-Z]+[0-9]+)*)[^#]*)?(?![\w-])"
 _NOQA_FILE = r"(?i)#\s*flake8[:=]\s*noqa(?::\s?(?P<items>[A-Z]+[0-9]+(?:[,\s]+[A-Z]+[0-9]+)*))?\s*\Z"
@@ -35,7 +35,7 @@ class _Item:
         self.used = False
 
 
-class _Comment(NamedTuple):
+class Comment(NamedTuple):
     """One directive. `noqa` compares codes by prefix and without case, as flake8 does."""
 
     kind: str  # "ignore" | "ignore-file" | "noqa" | "noqa-file" | whatever was written
@@ -72,12 +72,13 @@ class _Comment(NamedTuple):
 class Suppressions:
     """The suppressions of one file. Its comments are only looked for when somebody needs them."""
 
-    def __init__(self, source: Source, comments: list[_Comment] | None) -> None:
+    def __init__(self, source: Source, comments: list[Comment] | None) -> None:
         self.source = source
         self._comments = comments
         # By the first row of a logical line (0: the whole file) what hides findings there, and what it hides.
-        self._hiding: dict[int, list[_Comment]] = {}
+        self._hiding: dict[int, list[Comment]] = {}
         self._rows: list[int] = []
+        self._is_read = False
         self._hidden: dict[tuple[int, str, str], bool] = {}
 
     @classmethod
@@ -137,7 +138,7 @@ class Suppressions:
         return found
 
     def _unused(
-        self, comment: _Comment, enabled: Collection[str], known: Mapping[str, str]
+        self, comment: Comment, enabled: Collection[str], known: Mapping[str, str]
     ) -> Iterator[Finding]:
         items = comment.items or []
         unused = [item for item in items if not item.used and known.get(_key(comment, item)) in enabled]
@@ -157,7 +158,7 @@ class Suppressions:
             UNUSED_SUPPRESSION, Severity.INFO, comment, f"nothing to suppress for {listed} {where}", fix
         )
 
-    def _removal(self, comment: _Comment, kept: list[_Item]) -> Edit:
+    def _removal(self, comment: Comment, kept: list[_Item]) -> Edit:
         from torchmigrate.rewrite.comments import comment_removed, listed_again  # seldom needed
 
         if kept:
@@ -179,9 +180,10 @@ class Suppressions:
             for code in re.findall(_CODE, match.group(1))
         )
 
-    def _read(self) -> list[_Comment]:
-        if self._comments is None:
-            self._comments = list(_comments(self.source))
+    def _read(self) -> list[Comment]:
+        if self._comments is None or not self._is_read:
+            self._is_read = True
+            self._comments = list(_comments(self.source)) if self._comments is None else self._comments
             for comment in self._comments:
                 if comment.is_noqa or comment.kind in ("ignore", "ignore-file"):
                     row = 0 if comment.is_for_file else comment.first
@@ -199,12 +201,12 @@ def _is_torchfix(text: str, code: str) -> bool:
     return code in ours(text.upper())
 
 
-def _key(comment: _Comment, item: _Item) -> str:
+def _key(comment: Comment, item: _Item) -> str:
     return item.text.upper() if comment.is_noqa else item.text
 
 
 def _finding(
-    code: str, severity: Severity, comment: _Comment, message: str, fix: Fix | None = None
+    code: str, severity: Severity, comment: Comment, message: str, fix: Fix | None = None
 ) -> Finding:
     from torchmigrate.catalogue.builtin import COMMENTS  # seldom needed
 
@@ -213,7 +215,7 @@ def _finding(
     return Finding(code, rule.name, message, severity, comment.start, comment.end, help=help_text, fix=fix)
 
 
-def _fault(comment: _Comment, known: Collection[str]) -> str | None:
+def _fault(comment: Comment, known: Collection[str]) -> str | None:
     """Why a comment of ours is refused."""
     if comment.kind not in ("ignore", "ignore-file"):
         return f"`{comment.kind or 'torchmigrate:'}` is not a suppression; this comment suppresses nothing"
@@ -238,7 +240,7 @@ def _fault(comment: _Comment, known: Collection[str]) -> str | None:
     return None
 
 
-def _comments(source: Source) -> Iterator[_Comment]:
+def _comments(source: Source) -> Iterator[Comment]:
     """Every directive in the comments of a source that parses as Python."""
     import tokenize
 
@@ -254,7 +256,7 @@ def _comments(source: Source) -> Iterator[_Comment]:
                 waiting.append((source.line_start(token.start[0]) + token.start[1], token.string))
             elif token.type == tokenize.NEWLINE or (token.type == tokenize.NL and not code_seen):
                 for start, comment in waiting:
-                    for directive in _directives(start, comment, first, token.start[0], not code_seen):
+                    for directive in directives(start, comment, first, token.start[0], not code_seen):
                         if directive.kind != "noqa-file" or _begins_line(source.text, start):
                             yield directive
                 waiting, code_seen = [], False
@@ -270,12 +272,13 @@ def _begins_line(text: str, offset: int) -> bool:
     return not before or before[-1] in "\r\n"
 
 
-def _directives(offset: int, comment: str, first: int, last: int, alone: bool) -> Iterator[_Comment]:
+def directives(offset: int, comment: str, first: int, last: int, alone: bool) -> Iterator[Comment]:
+    """What a comment says. offset: where it begins; first, last: rows of its logical line; alone: in that."""
     for pattern, kind in ((_OURS, ""), (_NOQA, "noqa"), (_NOQA_FILE, "noqa-file")):
         for match in re.finditer(pattern, comment):
             written = match.group("items")
             span = (match.start("items"), match.end("items"))
-            yield _Comment(
+            yield Comment(
                 kind=kind or match.group("kind"),
                 items=None if written is None else [_Item(part) for part in re.findall(_ITEM, written)],
                 items_span=(offset + span[0], offset + span[1]),

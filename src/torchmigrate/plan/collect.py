@@ -24,6 +24,7 @@ from torchmigrate.run.configurations import Configurations, Scope, guesses
 from torchmigrate.run.engines import Engines
 from torchmigrate.run.needs import newest_required
 from torchmigrate.semantics.libraries import mentions_library
+from torchmigrate.source.other import CPP, OtherSource
 from torchmigrate.source.text import Source, SourceError
 
 CONTEXT = 2  # rows of source before and after a place
@@ -88,7 +89,10 @@ class Search:
         except SourceError as error:
             looked.problems.append(Problem(path, error.reason, error.line, error.kind, error.cell))
             return looked
-        looked.concerned = mentions_library(source.text)
+        if source is None:
+            return looked
+        is_code = not isinstance(source, OtherSource) or source.kind == CPP
+        looked.concerned = is_code and mentions_library(source.text)
         result = engine.check_source(source, path)
         looked.problems = result.problems
         if result.history is None:

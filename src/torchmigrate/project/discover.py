@@ -20,6 +20,7 @@ from torchmigrate.config.settings import CONFIG_NAMES, Settings
 from torchmigrate.files.paths import entries, exists, is_dir, is_file, project_of, repository_of
 from torchmigrate.files.reading import UnreadableError, explain_os_error, is_below, read
 from torchmigrate.findings import Problem, Trouble
+from torchmigrate.source import other
 from torchmigrate.source.kinds import DOCUMENTS, KINDS
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 SettingsIn = Callable[[Path], Settings]  # what holds in a directory
 SUFFIXES = tuple(KINDS)
+# What `include` is by default: the names of the files that are looked for in directories.
+DEFAULT_INCLUDE = (*(f"*{suffix}" for suffix in SUFFIXES), *other.PATTERNS)
 OUTSIDE = "../"
 ENTRIES_A_FILE = 20  # of a directory are looked at, for each file that a bounded walk may take
 _SPECIAL = frozenset("*?[]!\\/#")  # what a plain name does not have
@@ -78,15 +81,19 @@ def discover(
     respect_gitignore: bool = True,
     root: Path | None = None,
     suffixes: tuple[str, ...] = SUFFIXES,
+    include: Sequence[str] | None = None,
+    extend_include: Sequence[str] = (),
 ) -> Discovery:
-    """Find the Python files and notebooks in `paths`; files that are named are taken with any suffix.
+    """Find the files to check in `paths`; files that are named are taken with any suffix.
 
     exclude, extend_exclude: names (`build`: any file or directory of that name) or patterns as in
         .gitignore, relative to `root` (`docs/*.py`, `tests/**/data`).
     force_exclude: apply them to the given paths and the directories that these are in, too.
     respect_gitignore: leave out what the .gitignore files and .git/info/exclude of the repository say.
     root: directory of the project; the current one if not given.
-    suffixes: of the files that are looked for.
+    suffixes: of the Python files that are looked for.
+    include, extend_include: names or patterns, as for `exclude`, of the files taken from directories;
+        without them, Python and the kinds of `source.other`.
     Never raises: missing paths, unreadable directories, bad patterns, broken links and those that lead out of
     the project become problems.
     """
@@ -96,6 +103,8 @@ def discover(
         extend_exclude=tuple(extend_exclude),
         force_exclude=force_exclude,
         respect_gitignore=respect_gitignore,
+        include=None if include is None else tuple(include),
+        extend_include=tuple(extend_include),
     )
     return discover_for(paths, lambda _: settings, suffixes)
 
@@ -164,7 +173,8 @@ class _Repository:
         if self.directories is None:
             return Tracked()
         try:
-            return tracked(self.directories[0], (*self.walker.suffixes, *DOCUMENTS))
+            # Files of any name may be looked for.
+            return tracked(self.directories[0], ("",) if self.walker.all_kinds else self.walker.suffixes)
         except UnreadableError as error:
             self.walker.problem(self.top / ".git", f"what git tracks is not known: its index {error.reason}")
             return Tracked()
@@ -197,6 +207,7 @@ class _Exclusion:
         self.root = os.path.realpath(settings.root)
         self.root_as_given = str(settings.root.absolute())
         self.patterns: Patterns | None = None
+        self.included: Patterns | None = None  # what is taken as well
         names = set()
         lines = []
         exclude = DEFAULT_EXCLUDE if settings.exclude is None else settings.exclude
@@ -216,6 +227,34 @@ class _Exclusion:
                 return
             for bad in reversed(self.patterns.bad):
                 problem(self.root, f"invalid exclude pattern: {bad}")
+
+        self.include([*(settings.include or ()), *settings.extend_include], problem)
+
+    def include(self, patterns: Sequence[str], problem: Callable[[str | Path, str], None]) -> None:
+        """Take what fits these patterns too."""
+        lines = [self._relative(pattern) for pattern in patterns if pattern.strip()]
+        if not lines:
+            return
+        from torchmigrate.files.globs import Patterns, TooManyError
+
+        try:
+            self.included = Patterns(lines)
+        except TooManyError:
+            problem(self.root, "too many include patterns with wildcards: none of them is used")
+            return
+        for bad in reversed(self.included.bad):
+            problem(self.root, f"invalid include pattern: {bad}")
+
+    def wants(self, place: _Place, name: str) -> bool:
+        """Whether a file in a directory is looked for, by its name."""
+        if self.settings.include is None:
+            if name.endswith(SUFFIXES) or (self.settings.embedded and name.endswith(tuple(DOCUMENTS))):
+                return True
+            if other.may_be_other(name):
+                directory = place.real.rstrip(os.sep).rpartition(os.sep)[2]
+                if other.kind_of_name(name, directory) is not None:
+                    return True
+        return self.included is not None and self.included.match(place.prefix, name, False) is True
 
     def _relative(self, pattern: str) -> str:
         """A path that somebody typed as a pattern relative to the root."""
@@ -266,6 +305,7 @@ class _Walker:
     def __init__(self, settings_in: SettingsIn, suffixes: tuple[str, ...] = SUFFIXES) -> None:
         self.settings_in = settings_in
         self.suffixes = suffixes
+        self.all_kinds = suffixes is SUFFIXES  # else those alone
         self.exclusions: list[_Exclusion] = []
         self.named: list[str] = []  # real paths of the given directories
         self.problems: list[Problem] = []
@@ -382,17 +422,14 @@ class _Walker:
                         self.link(place.real + entry.name, place.shown + entry.name, inner)
                     elif entry.is_file():
                         self.add(place.real + entry.name, place.shown + entry.name, False)
-                    else:
+                    elif entry.name.endswith(self.suffixes):
                         self.problem(place.shown + entry.name, "is not a regular file")
                 except OSError as error:  # file systems that do not tell the kind of an entry in advance
                     self.problem(place.shown + entry.name, f"cannot read: {explain_os_error(error)}")
 
     def wants(self, place: _Place, name: str) -> bool:
         """Whether a file in a directory is looked for, by its name."""
-        if name.endswith(self.suffixes):
-            return True
-        embedded = self.suffixes is SUFFIXES and place.exclusion.settings.embedded
-        return embedded and name.endswith(tuple(DOCUMENTS))
+        return place.exclusion.wants(place, name) if self.all_kinds else name.endswith(self.suffixes)
 
     def ignores(self, place: _Place, name: str, is_directory: bool) -> bool | None:
         """None: an entry is left out; True: only what is tracked in it is not; False: it is taken."""
@@ -408,6 +445,12 @@ class _Walker:
 
     def link(self, path: str, shown: str, inner: Collection[str]) -> None:
         """Take what a link leads to. inner: the directories that it may lead into."""
+        if not path.endswith(self.suffixes) and other.may_be_other(os.path.basename(path)):  # noqa: PTH119
+            real = os.path.realpath(path)
+            # What is no Python and is not there, or elsewhere, is nobody's loss.
+            if is_file(Path(real)) and any(is_below(real, directory) for directory in inner):
+                self.add(real, shown, True)
+            return
         try:
             real = os.path.realpath(path, strict=True)
         except OSError as error:

@@ -1,10 +1,11 @@
-"""Which files have Python in them, and how each kind is read."""
+"""Which files are looked at, and how each kind is read."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
 
+from torchmigrate.source.other import OtherSource, other_kind
 from torchmigrate.source.text import Source
 
 
@@ -37,6 +38,8 @@ DOCUMENTS: dict[str, Callable[[], type[Source]]] = {
 def kind_of(path: Path, *, embedded: bool = False) -> type[Source]:
     """What the text of a file is, by its name. embedded: whether Python in documentation is meant."""
     kind = KINDS.get(path.suffix) or (DOCUMENTS.get(path.suffix) if embedded else None)
+    if kind is None and other_kind(path) is not None:
+        return OtherSource
     return (kind or _python)()
 
 

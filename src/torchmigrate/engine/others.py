@@ -1,0 +1,80 @@
+"""One file that is not Python: findings and fixed text."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from torchmigrate.engine.decisions import decided_once
+from torchmigrate.engine.other_comments import suppressions_of
+from torchmigrate.failures import Failures
+from torchmigrate.files.reading import SOURCE, UnreadableError, read, too_large
+from torchmigrate.findings import FileResult, Finding, History
+from torchmigrate.rewrite import apply as editing
+from torchmigrate.source.other import OtherSource
+from torchmigrate.source.text import SourceError
+from torchmigrate.texts.find import may_hold
+
+if TYPE_CHECKING:
+    from torchmigrate.engine.engine import Engine
+
+_ROUNDS = 10
+
+
+def check_other(source: OtherSource, path: Path, engine: Engine) -> FileResult:
+    """Check (and fix in memory) a text; the result's `new_text` is set when fixes were applied."""
+    result = FileResult(path)
+    original, fixed = source, Counter[str]()
+    found = _found(source, path, engine, result)
+    history = result.history = History(found, []) if engine.keeps_history else None
+    for _ in range(_ROUNDS if engine.settings.fix else 0):
+        wanted = [finding for finding in found if engine.applies(finding)]
+        fixes = list(dict.fromkeys(finding.fix for finding in wanted if finding.fix is not None))
+        done = editing.apply(source.text, fixes)
+        if done.text == source.text:
+            break
+        if history is not None:
+            history.rounds.append(list(done.edits))
+        made = set(done.applied)
+        fixed.update(finding.code for finding in wanted if finding.fix in made)
+        source = source.with_text(done.text)
+        found = _found(source, path, engine, result)
+    if source.text != original.text:
+        result.fixed = dict(fixed)
+        result.old_text, result.new_text = original.text, source.text
+        result.old, result.new = original, source
+    result.findings = found
+    return result
+
+
+def read_other(path: Path) -> OtherSource | None:
+    """The text of a file that is not Python; None: it holds nothing for the rules.
+
+    Raises SourceError if it is missing or cannot be read. What is larger than what people write, or no text,
+    is none of ours.
+    """
+    try:
+        data = read(path, SOURCE)
+    except UnreadableError as error:
+        if error.reason == too_large(SOURCE).reason:
+            return None
+        raise SourceError(error.reason) from None
+    if b"\0" in data or not may_hold(data):
+        return None
+    return OtherSource.from_bytes(data, path)
+
+
+def _found(source: OtherSource, path: Path, engine: Engine, result: FileResult) -> list[Finding]:
+    failures = Failures(source, path)
+    found = engine.texts.findings(source, path, failures)
+    known = {problem.reason for problem in result.problems}
+    result.problems += [problem for problem in failures.problems if problem.reason not in known]
+    ignored = engine.settings.ignored_in(path)
+    found = [finding for finding in found if finding.code not in ignored]
+    suppressions = suppressions_of(source)
+    if suppressions is not None:
+        found = suppressions.filter(found, engine.enabled_elsewhere - ignored, engine.settings.known)
+    if len(found) > 1:
+        found = decided_once(found, engine.rule, source)
+    return sorted(found, key=lambda finding: (finding.start, finding.end, finding.code))

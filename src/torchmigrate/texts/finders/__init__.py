@@ -1,0 +1,1 @@
+"""What finds something: one module for each `finder` of a rule, with a function `find`."""

@@ -1,0 +1,33 @@
+"""Pins of companions that do not belong to the torch beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchmigrate.catalogue.model import Rule
+from torchmigrate.findings import Finding
+from torchmigrate.texts.file import TextFile
+from torchmigrate.texts.pins import fitting, needed_torch, torches
+from torchmigrate.versions.releases import companion, show_version
+
+
+def find(rule: Rule, file: TextFile) -> Iterator[Finding | None]:
+    """A finding for every companion that goes with none of the releases of torch that are asked for."""
+    for group in file.pins:
+        releases = torches(group)
+        if not releases:
+            continue
+        for pin in group.pins:
+            needed = None if pin.library == "torch" or fitting(pin, releases) else needed_torch(pin)
+            if needed is None:
+                continue
+            first = group.of("torch")[0]
+            right = companion(pin.library, releases[-1][:2])
+            values = {
+                "name": pin.written,
+                "needs": show_version(needed),
+                "torch": first.written,
+                "new": f"{pin.library} {show_version(right)}" if len(right) > 1 else "no release of it",
+                "release": show_version(releases[-1][:2]),
+            }
+            yield file.finding(rule, values["name"], (pin.first, pin.end), values=values)

@@ -1,0 +1,2 @@
+#pragma once
+#define MY_CHECK(x) TORCH_CHECK(x)
