@@ -115,34 +115,34 @@ def test_releases_that_nobody_knows_yet() -> None:
 @pytest.mark.parametrize(
     ("places", "minimum", "text"),
     [
-        ([], (1, 8), "Runs on torch 1.8 to 2.6 as it stands, as far as 2 files say."),
+        ([], (1, 8), "Runs on torch 1.8 to 2.6 as it stands, as far as 3 files say."),
         (
             [],
             None,
-            "Runs up to torch 2.6 as it stands, as far as 2 files say, of which no minimum is known.",
+            "Runs up to torch 2.6 as it stands, as far as 3 files say, of which no minimum is known.",
         ),
-        ([], (2, 6), "Runs on torch 2.6 only as it stands, as far as 2 files say."),
+        ([], (2, 6), "Runs on torch 2.6 only as it stands, as far as 3 files say."),
         (
             [place(breaks="2.0")],
             (1, 8),
-            "Runs on torch 1.8 to 1.13 as it stands, as far as 2 files say; torch 2.0 breaks 1 place.",
+            "Runs on torch 1.8 to 1.13 as it stands, as far as 3 files say; torch 2.0 breaks 1 place.",
         ),
         (
             [place(breaks="2.0"), place(on_import="2.0"), place(breaks="2.3")],
             None,
-            "Runs up to torch 1.13 as it stands, as far as 2 files say, of which no minimum is known;"
+            "Runs up to torch 1.13 as it stands, as far as 3 files say, of which no minimum is known;"
             " torch 2.0 breaks 2 places, 1 of them on import; up to 2.6 it is 3.",
         ),
         (
             [place(warns="1.9"), place(changes="2.6"), place(may_raise="2.6"), place(may_differ="1.9")],
             (1, 8),
-            "Runs on torch 1.8 to 2.6 as it stands, as far as 2 files say; 1 place may raise on 2.6;"
+            "Runs on torch 1.8 to 2.6 as it stands, as far as 3 files say; 1 place may raise on 2.6;"
             " 1 place changes its results silently on 2.6; 1 place warns on 2.6.",
         ),
         (
             [place(needs="1.10"), place(needs="1.12")],
             (1, 8),
-            "Runs on torch 1.12 to 2.6 as it stands, as far as 2 files say;"
+            "Runs on torch 1.12 to 2.6 as it stands, as far as 3 files say;"
             " 2 places need a newer one than 1.8.",
         ),
         (
