@@ -153,32 +153,32 @@ def test_a_test_for_a_release_tells_what_is_supported(project: Project) -> None:
 import torch
 
 try:
-    from torch.cuda.amp import GradScaler
+    from torch.cuda.amp import autocast
 except ImportError:
     pass
 
-if torch.__version__ >= "1.6" and enabled:
-    scaler = torch.cuda.amp.GradScaler()
+if torch.__version__ >= "1.7" and enabled:
+    region = torch.cuda.amp.autocast()
 if torch.__version__ >= "2.4":
-    scaler = torch.cuda.amp.GradScaler()
+    region = torch.cuda.amp.autocast()
 
 
 def make():
-    return GradScaler()
+    return autocast()
 """
     project.write("train.py", text)
     levels = {
         item["location"]["row"]: (item["fix"]["applicability"], item["fix"]["reason"])
-        for item in project.findings("--select", "TM202", "train.py")
+        for item in project.findings("--select", "TM201", "train.py")
     }
-    old = "needs torch 2.3, and the project supports torch 1."
-    first = ("unsafe", f"{old}5")  # the first that has the class
-    assert levels == {4: first, 9: ("unsafe", f"{old}6"), 11: ("safe", None), 15: first}
-    project.write("requirements.txt", "torch>=2.0\n")
-    found = project.findings("--select", "TM202", "train.py")
+    old = "needs torch 1.12, and the project supports torch 1."
+    first = ("unsafe", f"{old}6")  # the first that has the class
+    assert levels == {4: first, 9: ("unsafe", f"{old}7"), 11: ("safe", None), 15: first}
+    project.write("requirements.txt", "torch>=1.8\n")
+    found = project.findings("--select", "TM201", "train.py")
     assert [item["fix"]["applicability"] for item in found] == ["unsafe", "unsafe", "safe", "unsafe"]
     project.write("requirements.txt", "torch>=2.6\n")
-    found = project.findings("--select", "TM202", "train.py")
+    found = project.findings("--select", "TM201", "train.py")
     assert {item["fix"]["applicability"] for item in found} == {"safe"}
 
 

@@ -25,7 +25,7 @@ from torchmigrate.report.summary import (
     summary,
     versions_line,
 )
-from torchmigrate.source.kinds import kind_of, read_source
+from torchmigrate.source.kinds import kind_of, read_source, with_code
 from torchmigrate.source.text import Source, SourceError
 from torchmigrate.versions.releases import parse_version
 
@@ -138,9 +138,10 @@ class Checker:
         scopes, problems = scopes_of(files, self.configurations, self.console)
         self.problems += problems
         different = {id(scope): scope for scope in scopes.values()}
-        for key, count in Counter(map(id, scopes.values())).items():
+        for key, count in Counter(id(scopes[path]) for path in with_code(files)).items():
             self.tally.versions[self._versions(different[key])] += count
-            self.known.update(different[key].settings.known)
+        for scope in different.values():
+            self.known.update(scope.settings.known)
         return Engines(self.configurations, scopes)
 
     def _versions(self, scope: Scope) -> Versions:

@@ -15,6 +15,7 @@ from torchmigrate.report.console import Console
 from torchmigrate.report.summary import plural
 from torchmigrate.run.configurations import Configurations, Scope
 from torchmigrate.run.needs import NeedsNewer, newest_of, newest_required
+from torchmigrate.source.kinds import with_code
 from torchmigrate.source.text import Source
 
 if TYPE_CHECKING:
@@ -127,12 +128,13 @@ def scopes_of(
     settings: dict[tuple[int, str | None, frozenset[str]], Settings] = {}
     found: dict[Path, Scope] = {}
     counts: Counter[tuple[Required, Version]] = Counter()
+    counted = frozenset(with_code(files))
     for path in files:
         scope = configurations.of(directory_of(path))
         if scope.settings.detect:
             required = (wanted if scope.settings.minimum is None else given).of(path)
             target = parse_version(scope.settings.target)
-            if scope.settings.minimum is None:
+            if scope.settings.minimum is None and path in counted:
                 counts[required._replace(packages=frozenset()), target] += 1
             key = id(scope), required
             if key not in made:

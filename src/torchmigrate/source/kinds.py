@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from torchmigrate.source.other import OtherSource, other_kind
+from torchmigrate.source.other import CPP, OtherSource, other_kind
 from torchmigrate.source.text import Source
 
 
@@ -41,6 +41,11 @@ def kind_of(path: Path, *, embedded: bool = False) -> type[Source]:
     if kind is None and other_kind(path) is not None:
         return OtherSource
     return (kind or _python)()
+
+
+def with_code(paths: Sequence[Path]) -> Sequence[Path]:
+    """Those of some files that hold code, not lists or commands; all if none does."""
+    return [path for path in paths if other_kind(path) in (None, CPP)] or paths
 
 
 def read_source(path: Path, *, embedded: bool = False) -> Source:
