@@ -34,7 +34,7 @@ def level(target: str, **releases: str) -> Severity | None:
         ("2.11", {"outdated": "1.5", "deprecated": "2.11"}, Severity.WARNING, Effect.WARNS),
         ("2.6", {"outdated": "2.6", "deprecated": "2.6"}, Severity.WARNING, Effect.WARNS),
         ("1.4", {"outdated": "1.5"}, None, None),
-        ("2.9", {"deprecated": "1.0", "outdated": "2.0", "removed": "2.9"}, Severity.ERROR, Effect.BREAKS),
+        ("2.9", {"deprecated": "1.0", "outdated": "2.0", "removed": "2.9"}, Severity.ERROR, Effect.RAISES),
         ("2.9", {"deprecated": "1.0", "outdated": "2.0", "changed": "1.2"}, Severity.WARNING, Effect.CHANGES),
     ],
 )
