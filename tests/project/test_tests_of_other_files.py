@@ -66,7 +66,6 @@ TESTS = [
     ("not {reached}('1.9')", False),
     ("{reached}('1.9', strictly=True)", True),
     ("not {is_modern}()", False),
-    ("{torch_older_than_1_9}", True),  # what it is, not what it is called
     ("{SWITCH}", True),
     ("not {SWITCH}", True),
     ("{chosen}(x)", True),
@@ -104,6 +103,18 @@ def test_what_a_test_of_another_file_says(project: Project, test: str, runs: boo
         project.write("pack/__init__.py", "")
     project.write("pack/code.py", written(test, how))
     assert project.codes("pack/code.py") == (["TM100"] if runs else [])
+
+
+@pytest.mark.parametrize("how", ["beside", "renamed", "handed on"])
+def test_what_it_is_counts_not_what_it_is_called(project: Project, how: str) -> None:
+    project.write("pack/__init__.py", reexports() if how == "handed on" else "")
+    project.write(
+        "pack/code.py", written("{torch_older_than_1_9}", how).replace(" as other", " as torch_1_8")
+    )
+    project.write(
+        "pack/code.py", (project.path / "pack/code.py").read_text().replace("if other", "if torch_1_8")
+    )
+    assert project.codes("pack/code.py") == ["TM100"]
 
 
 def reexports() -> str:

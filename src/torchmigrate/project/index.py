@@ -45,6 +45,7 @@ from torchmigrate.semantics.model import Const, Flag, Foreign, Local, Mark, Sema
 from torchmigrate.semantics.public_names import public_name
 from torchmigrate.semantics.walk.resolver import module_values
 from torchmigrate.source.text import Source, SourceError
+from torchmigrate.source.trees import walk
 
 NOTEBOOK = ".ipynb"
 # Of a project that is searched; in a bigger one nothing is known, and every name stays.
@@ -624,19 +625,39 @@ class _Project:
         return self._mentions[path]
 
 
+_ASKS = frozenset(["hasattr", "getattr", "find_spec", "signature", "importlib"])
+
+
 class _Values:
     """What names are in a module, for other files: its functions are theirs to call."""
 
     def __init__(self, values: Callable[[ast.expr], Value]) -> None:
         self._values = values
+        self._telling: dict[ast.FunctionDef, bool] = {}
 
     def __call__(self, node: ast.expr) -> Value:
         return tuple(
             Foreign(item.name, item.node, self)
-            if isinstance(item, Local) and isinstance(item.node, ast.FunctionDef) and may_answer(item.node)
+            if isinstance(item, Local) and isinstance(item.node, ast.FunctionDef) and self._tells(item.node)
             else item
             for item in self._values(node)
         )
+
+    def _tells(self, function: ast.FunctionDef) -> bool:
+        """Whether a function answers a test of versions, or of what there is."""
+        if function not in self._telling:
+            self._telling[function] = False  # of one that calls itself
+            self._telling[function] = may_answer(function) and any(map(self._is_telling, walk(function)))
+        return self._telling[function]
+
+    def _is_telling(self, node: ast.AST) -> bool:
+        if isinstance(node, ast.Attribute):
+            return node.attr == "__version__"
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            return node.id in _ASKS or any(
+                isinstance(item, Flag | VersionOf | Mark | Foreign) for item in self(node)
+            )
+        return isinstance(node, ast.Try)
 
 
 def _is_version(value: object) -> bool:

@@ -10,10 +10,14 @@ from pathlib import Path
 from torchmigrate.project.mentions import Name
 from torchmigrate.semantics.libraries import LIBRARY_ROOTS
 from torchmigrate.semantics.model import Binding, BindingKind, SemanticModel
-from torchmigrate.source.trees import walk
+from torchmigrate.source.trees import last_name
 
-_TESTS = (ast.BoolOp, ast.Compare, ast.UnaryOp, ast.Name, ast.Attribute, ast.Call)
-_PROMISES = re.compile("torch|version")
+# A name that seems to say which release there is: `TORCH_GE_1_8`, `is_torch_version`, `skip_if_torch_lt`.
+_PROMISES = re.compile(
+    "torch.*(?:[0-9]|version|greater|less|higher|lower|newer|older|later|min|max|after|before|_[gl][te])"
+    "|(?:version|_[gl][te]_|min|max).*torch"
+)
+_MARKS = re.compile("skip|xfail|require|implement_for|run_?if", re.IGNORECASE)
 
 
 def tested_names(names: SemanticModel, path: Path, *, promising: bool = False) -> dict[str, Name]:
@@ -24,7 +28,7 @@ def tested_names(names: SemanticModel, path: Path, *, promising: bool = False) -
     foreign = [binding for binding in names.imports if not _is_of_library(binding)]
     if promising and not any(_PROMISES.search(binding.name.lower()) for binding in foreign):
         return {}
-    asked = {node.id for test in _tests(names) for node in walk(test) if isinstance(node, ast.Name)}
+    asked = {name for test in _tests(names) for name in _asked(test)}
     found = {}
     for binding in foreign:
         name = _imported(binding, path.parent.parts) if binding.name in asked else None
@@ -52,9 +56,31 @@ def _tests(names: SemanticModel) -> Iterator[ast.expr]:
     ]
     for definition in marked:
         yield from definition.decorator_list
-    for assigned in names.nodes(ast.Assign):  # `new = TORCH_IS_NEW and cuda`, `pytestmark = needs_new`
-        if isinstance(assigned.value, _TESTS):
-            yield assigned.value
+    for assigned in names.nodes(ast.Assign):  # `new = TORCH_IS_NEW and cuda`, `pytestmark = skipif(...)`
+        value = assigned.value
+        if isinstance(value, ast.BoolOp | ast.Compare | ast.UnaryOp | ast.Name | ast.Attribute) or (isinstance(value, ast.Call) and _MARKS.search(last_name(value.func))):
+            yield value
+
+
+def _asked(test: ast.expr) -> Iterator[str]:
+    """The names of which the outcome of a test may be that of versions: not what functions are given."""
+    waiting = [test]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Name):
+            yield node.id
+        elif isinstance(node, ast.Attribute | ast.Subscript | ast.NamedExpr):
+            waiting.append(node.value)
+        elif isinstance(node, ast.BoolOp):
+            waiting += node.values
+        elif isinstance(node, ast.UnaryOp):
+            waiting.append(node.operand)
+        elif isinstance(node, ast.Compare):
+            waiting += (node.left, *node.comparators)
+        elif isinstance(node, ast.Call):
+            waiting.append(node.func)
+            if _MARKS.search(last_name(node.func)):
+                waiting += (*node.args, *(keyword.value for keyword in node.keywords))
 
 
 def _imported(binding: Binding, directory: tuple[str, ...]) -> Name | None:
