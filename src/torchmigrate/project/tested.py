@@ -58,7 +58,8 @@ def _tests(names: SemanticModel) -> Iterator[ast.expr]:
         yield from definition.decorator_list
     for assigned in names.nodes(ast.Assign):  # `new = TORCH_IS_NEW and cuda`, `pytestmark = skipif(...)`
         value = assigned.value
-        if isinstance(value, ast.BoolOp | ast.Compare | ast.UnaryOp | ast.Name | ast.Attribute) or (isinstance(value, ast.Call) and _MARKS.search(last_name(value.func))):
+        marks = isinstance(value, ast.Call) and _MARKS.search(last_name(value.func))
+        if marks or isinstance(value, ast.BoolOp | ast.Compare | ast.UnaryOp | ast.Name | ast.Attribute):
             yield value
 
 
