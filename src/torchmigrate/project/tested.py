@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from torchmigrate.project.mentions import Name
+from torchmigrate.semantics.guards.tests import may_mark
 from torchmigrate.semantics.libraries import LIBRARY_ROOTS
 from torchmigrate.semantics.model import Binding, BindingKind, SemanticModel
 from torchmigrate.source.trees import last_name
@@ -17,7 +18,6 @@ _PROMISES = re.compile(
     "torch.*(?:[0-9]|version|greater|less|higher|lower|newer|older|later|min|max|after|before|_[gl][te])"
     "|(?:version|_[gl][te]_|min|max).*torch"
 )
-_MARKS = re.compile("skip|xfail|require|implement_for|run_?if", re.IGNORECASE)
 
 
 def tested_names(names: SemanticModel, path: Path, *, promising: bool = False) -> dict[str, Name]:
@@ -28,7 +28,7 @@ def tested_names(names: SemanticModel, path: Path, *, promising: bool = False) -
     foreign = [binding for binding in names.imports if not _is_of_library(binding)]
     if promising and not any(_PROMISES.search(binding.name.lower()) for binding in foreign):
         return {}
-    asked = {name for test in _tests(names) for name in _asked(test)}
+    asked = {name for test in names.asked for name in _asked(test)}
     found = {}
     for binding in foreign:
         name = _imported(binding, path.parent.parts) if binding.name in asked else None
@@ -39,28 +39,6 @@ def tested_names(names: SemanticModel, path: Path, *, promising: bool = False) -
 
 def _is_of_library(binding: Binding) -> bool:
     return (binding.target or "").partition(".")[0] in LIBRARY_ROOTS
-
-
-def _tests(names: SemanticModel) -> Iterator[ast.expr]:
-    every: list[ast.If | ast.IfExp | ast.While | ast.Assert] = [
-        *names.nodes(ast.If),
-        *names.nodes(ast.IfExp),
-        *names.nodes(ast.While),
-        *names.nodes(ast.Assert),
-    ]
-    yield from (node.test for node in every)
-    marked: list[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef] = [
-        *names.nodes(ast.FunctionDef),
-        *names.nodes(ast.AsyncFunctionDef),
-        *names.nodes(ast.ClassDef),
-    ]
-    for definition in marked:
-        yield from definition.decorator_list
-    for assigned in names.nodes(ast.Assign):  # `new = TORCH_IS_NEW and cuda`, `pytestmark = skipif(...)`
-        value = assigned.value
-        marks = isinstance(value, ast.Call) and _MARKS.search(last_name(value.func))
-        if marks or isinstance(value, ast.BoolOp | ast.Compare | ast.UnaryOp | ast.Name | ast.Attribute):
-            yield value
 
 
 def _asked(test: ast.expr) -> Iterator[str]:
@@ -80,7 +58,7 @@ def _asked(test: ast.expr) -> Iterator[str]:
             waiting += (node.left, *node.comparators)
         elif isinstance(node, ast.Call):
             waiting.append(node.func)
-            if _MARKS.search(last_name(node.func)):
+            if may_mark(last_name(node.func)):
                 waiting += (*node.args, *(keyword.value for keyword in node.keywords))
 
 

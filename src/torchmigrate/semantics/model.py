@@ -335,6 +335,8 @@ class SemanticModel:
     tested: list[tuple[ast.stmt, ast.stmt, Formula]] = field(default_factory=list)
     # id of the test of an `if`, an `assert` or a conditional expression -> what it says, if that is anything.
     tests: dict[int, Formula] = field(default_factory=dict)
+    # Every test and decorator, and what is assigned that may be one.
+    asked: list[ast.expr] = field(default_factory=list)
     _nodes: Nodes | None = None
     _imports: list[Binding] | None = None
 
@@ -371,6 +373,7 @@ class SemanticModel:
         self.bindings.clear()
         self.values.clear()
         self.operations.clear()
+        self.asked.clear()
         self.tested.clear()
         self.tests.clear()
         self._nodes = self._imports = None

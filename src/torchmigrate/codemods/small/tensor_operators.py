@@ -88,13 +88,15 @@ def _uint8_index(node: ast.expr, of: OfKind, file: FileContext) -> Iterator[Foun
 
 
 def _uint8_read(node: ast.expr, of: OfKind, file: FileContext) -> Iterator[Found]:
-    if not _takes_number(node, of, file):
-        yield from _uint8_index(node, of, file)
+    found = list(_uint8_index(node, of, file))
+    if found and not _takes_number(node, of, file):
+        yield from found
 
 
 def _uint8_filled(node: ast.expr, of: OfKind, file: FileContext) -> Iterator[Found]:
-    if _takes_number(node, of, file):
-        yield from _uint8_index(node, of, file)
+    found = list(_uint8_index(node, of, file))
+    if found and _takes_number(node, of, file):
+        yield from found
 
 
 def _takes_number(node: ast.expr, of: OfKind, file: FileContext) -> bool:

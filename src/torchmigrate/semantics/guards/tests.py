@@ -56,7 +56,7 @@ from torchmigrate.semantics.model import (
     Via,
 )
 
-__all__ = ["catches_missing", "evaluate_special", "mark_of", "parse_test", "unpack_version"]
+__all__ = ["catches_missing", "evaluate_special", "mark_of", "may_mark", "parse_test", "unpack_version"]
 
 _OPERATORS: dict[type[ast.cmpop], str] = {
     ast.Lt: "<",
@@ -142,7 +142,7 @@ def _special_call(node: ast.Call, evaluate: Evaluate) -> Value | None:
             return (listed,)
         answer = _answered(node, evaluate) or UNKNOWN
         return None if answer is UNKNOWN else (Flag(answer),)
-    marked = mark_of(node, evaluate) if _may_mark(name) else UNKNOWN
+    marked = mark_of(node, evaluate) if may_mark(name) else UNKNOWN
     if marked is not UNKNOWN:
         return (Mark(marked),)
     listed = _listed(node, evaluate)
@@ -174,7 +174,7 @@ def _is_plain(name: str) -> bool:
         or takes_versions_apart(name)
         or guard_names.asks_for_module(name)
         or _is_requirement(name)
-        or _may_mark(name)
+        or may_mark(name)
         or _lists_parameters(name)
     )
 
@@ -183,7 +183,8 @@ _MARKS = re.compile("skip|xfail|require|implement_for|run_?if", re.IGNORECASE)
 
 
 @cache  # the same few names again and again
-def _may_mark(name: str) -> bool:
+def may_mark(name: str) -> bool:
+    """Whether a function may make a decorator that decides whether something runs."""
     return _MARKS.search(name) is not None
 
 

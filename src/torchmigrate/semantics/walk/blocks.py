@@ -163,6 +163,7 @@ class Blocks:
                 state.statement = branch
                 self.expressions.eval(branch.test)
             test = parse_test(branch.test, self.lookups.peek)
+            state.asked.append(branch.test)
             if test is not UNKNOWN_TEST:
                 state.tests[id(branch.test)] = test
             checking = self._is_type_checking(branch.test)
@@ -244,6 +245,7 @@ class Blocks:
         self._loop_start(node.body)
         self.expressions.eval(node.test)
         test = parse_test(node.test, self.lookups.peek)
+        state.asked.append(node.test)
         env.apply(self._branch(node.body, Guards(formula=test, outer=state.guards))[0])
         env.meet([{}, env.close(before)])
         if node.orelse:

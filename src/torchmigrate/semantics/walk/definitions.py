@@ -84,6 +84,7 @@ class Definitions:
         """Walk decorators; the tests under which what they mark runs, those around it included."""
         state = self.state
         marks = state.frame.marks
+        state.asked += node.decorator_list
         for mark in node.decorator_list:
             test = mark_of(mark, self.lookups.peek)
             if test is not UNKNOWN_TEST:

@@ -317,6 +317,7 @@ class Expressions:
         state = self.state
         self.eval(node.test)
         test = parse_test(node.test, self.lookups.peek)
+        state.asked.append(node.test)
         if test is not UNKNOWN_TEST:
             state.tests[id(node.test)] = test
         positive, negative = self.tests.narrowed(node.test)

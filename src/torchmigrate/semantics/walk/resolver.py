@@ -139,6 +139,7 @@ def _walk(tree: ast.Module, state: State) -> SemanticModel:
         state.operations,
         state.tested,
         state.tests,
+        state.asked,
     )
 
 

@@ -55,6 +55,7 @@ class State:
     """
 
     __slots__ = (
+        "asked",
         "bindings",
         "block",
         "branch_test",
@@ -115,6 +116,7 @@ class State:
         self.bindings: list[Binding] = []
         self.scopes: list[Scope] = []
         self.exports: set[str] = set()
+        self.asked: list[ast.expr] = []  # tests, decorators, and what is assigned and may be one of them
         self.tests: dict[int, Formula] = {}  # of `if`s, by the id of their expressions
         self.tested: list[tuple[ast.stmt, ast.stmt, Formula]] = []
         self.stars: list[tuple[str, int]] = []  # star-imported modules of the file, and where

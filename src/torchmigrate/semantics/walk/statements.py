@@ -8,7 +8,7 @@ from dataclasses import replace
 from torchmigrate.semantics.guards.formulas import UNKNOWN as UNKNOWN_TEST
 from torchmigrate.semantics.guards.formulas import TryWorked, negate
 from torchmigrate.semantics.guards.helpers import demanded
-from torchmigrate.semantics.guards.tests import mark_of, parse_test
+from torchmigrate.semantics.guards.tests import mark_of, may_mark, parse_test
 from torchmigrate.semantics.model import (
     ASSIGNMENT,
     VIA_IMPORT,
@@ -30,10 +30,12 @@ from torchmigrate.semantics.walk.expressions import Expressions
 from torchmigrate.semantics.walk.lookups import Lookups
 from torchmigrate.semantics.walk.state import State
 from torchmigrate.semantics.walk.tests import Tests
-from torchmigrate.source.trees import children
+from torchmigrate.source.trees import children, last_name
 
 _NONE: Value = (Const(None),)
 # Expressions that may be about versions, or about whether a name is there.
+# What may be a test that is given a name: `new = TORCH_IS_NEW and cuda`, `pytestmark = skipif(...)`.
+_MAY_BE_TESTS = frozenset([ast.Attribute, ast.BoolOp, ast.Compare, ast.Name, ast.UnaryOp])
 _MAY_BE_SPECIAL = frozenset(
     [
         ast.Call,
@@ -145,6 +147,10 @@ class Statements:
         if isinstance(node.value, ast.Call):
             self._demand(node.value)
         kind = node.value.__class__
+        if kind in _MAY_BE_TESTS or (
+            isinstance(node.value, ast.Call) and may_mark(last_name(node.value.func))
+        ):
+            self.state.asked.append(node.value)
         if kind in _MAY_BE_SPECIAL:
             if not value or value[0].__class__ is not Instance:
                 special = self.assignments.special(node.value)
@@ -259,6 +265,7 @@ class Statements:
             self.expressions.eval(node.msg)
         self.tests.narrow(self.tests.narrowed(node.test)[0])
         test = parse_test(node.test, self.lookups.peek)
+        state.asked.append(node.test)
         if test is not UNKNOWN_TEST:
             state.tests[id(node.test)] = test
             state.guards = Guards(formula=test, outer=state.guards)
