@@ -37,6 +37,7 @@ def check_other(source: OtherSource, path: Path, engine: Engine) -> FileResult:
         if history is not None:
             history.rounds.append(list(done.edits))
         made = set(done.applied)
+        result.requires |= {release for fix in done.applied for release in fix.requires}
         fixed.update(finding.code for finding in wanted if finding.fix in made)
         source = source.with_text(done.text)
         found = _found(source, path, engine, result)

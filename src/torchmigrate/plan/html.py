@@ -144,9 +144,8 @@ def _index(release: Version | None, plan: Plan) -> str:
 
 def _begins(place: Place, effect: Effect, plan: Plan) -> str:
     """The row in which an effect begins; nothing also if it has ceased before the first one."""
-    since = place.since.of(effect)
-    ceased = effect is Effect.WARNS and place.since.outdated is not None and since is not None
-    if ceased and since < place.since.outdated <= plan.first:  # type: ignore[operator]
+    since, outdated = place.since.of(effect), place.since.outdated
+    if effect is Effect.WARNS and since and outdated and since < outdated <= plan.first:
         return ""
     return _index(since, plan)
 

@@ -206,8 +206,6 @@ class _Exclusion:
         self.settings = settings
         self.root = os.path.realpath(settings.root)
         self.root_as_given = str(settings.root.absolute())
-        self.patterns: Patterns | None = None
-        self.included: Patterns | None = None  # what is taken as well
         names = set()
         lines = []
         exclude = DEFAULT_EXCLUDE if settings.exclude is None else settings.exclude
@@ -217,33 +215,27 @@ class _Exclusion:
             elif pattern.strip():
                 lines.append(self._relative(pattern))
         self.names = frozenset(names)
-        if lines:
-            from torchmigrate.files.globs import Patterns, TooManyError
+        self.patterns = self._compiled(lines, "exclude", problem)
+        include = [*(settings.include or ()), *settings.extend_include]
+        lines = [self._relative(pattern) for pattern in include if pattern.strip()]
+        self.included = self._compiled(lines, "include", problem)  # what is taken as well
 
-            try:
-                self.patterns = Patterns(lines)
-            except TooManyError:
-                problem(self.root, "too many exclude patterns with wildcards: none of them is used")
-                return
-            for bad in reversed(self.patterns.bad):
-                problem(self.root, f"invalid exclude pattern: {bad}")
-
-        self.include([*(settings.include or ()), *settings.extend_include], problem)
-
-    def include(self, patterns: Sequence[str], problem: Callable[[str | Path, str], None]) -> None:
-        """Take what fits these patterns too."""
-        lines = [self._relative(pattern) for pattern in patterns if pattern.strip()]
+    def _compiled(
+        self, lines: Sequence[str], what: str, problem: Callable[[str | Path, str], None]
+    ) -> Patterns | None:
+        """Patterns, of which those that are none are named; None: there are none, or too many."""
         if not lines:
-            return
+            return None
         from torchmigrate.files.globs import Patterns, TooManyError
 
         try:
-            self.included = Patterns(lines)
+            patterns = Patterns(lines)
         except TooManyError:
-            problem(self.root, "too many include patterns with wildcards: none of them is used")
-            return
-        for bad in reversed(self.included.bad):
-            problem(self.root, f"invalid include pattern: {bad}")
+            problem(self.root, f"too many {what} patterns with wildcards: none of them is used")
+            return None
+        for bad in reversed(patterns.bad):
+            problem(self.root, f"invalid {what} pattern: {bad}")
+        return patterns
 
     def wants(self, place: _Place, name: str) -> bool:
         """Whether a file in a directory is looked for, by its name."""

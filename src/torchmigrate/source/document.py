@@ -6,13 +6,11 @@ A block that does not parse (an elision, a template) is left out.
 
 from __future__ import annotations
 
-import codecs
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from torchmigrate.files.reading import SOURCE, UnreadableError, read
 from torchmigrate.source import magics
 from torchmigrate.source.changes import changes
 from torchmigrate.source.pieces import Piece, PiecesSource
@@ -54,19 +52,8 @@ class Document(PiecesSource):
     _written: tuple[list[str], list[list[tuple[int, str]]]] | None
 
     @classmethod
-    def read(cls, path: Path) -> Source:
-        try:
-            return cls.from_bytes(read(path, SOURCE), path)
-        except UnreadableError as error:
-            raise SourceError(error.reason) from None
-
-    @classmethod
     def from_bytes(cls, data: bytes, path: Path) -> Source:
-        bom = data.startswith(codecs.BOM_UTF8)
-        try:
-            text = data[3 if bom else 0 :].decode()
-        except UnicodeDecodeError as error:
-            raise SourceError("not UTF-8 text", data.count(b"\n", 0, error.start) + 1) from None
+        bom, text = cls.decoded(data, "not UTF-8 text")
         file = re.findall(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z", text)
         found = [line.rstrip("\r\n") for line in file]
         is_rest = path.suffix == ".rst"
@@ -133,11 +120,10 @@ class Document(PiecesSource):
     # ---- the file -----------------------------------------------------------------------------------
 
     def parts(self) -> list[Part]:
-        return [Part("", "".join(self._changed()[0]))]
+        return [Part("", self.written())]
 
-    def content(self) -> bytes:
-        data = "".join(self._changed()[0]).encode()
-        return codecs.BOM_UTF8 + data if self.bom else data
+    def written(self) -> str:
+        return "".join(self._changed()[0])
 
     def _changed(self) -> tuple[list[str], list[list[tuple[int, str]]]]:
         """The lines of the file with the blocks as they are now; and of each line of a block, where it is."""

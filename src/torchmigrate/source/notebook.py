@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import codecs
 from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import accumulate
 from pathlib import Path
 
-from torchmigrate.files.reading import NOTEBOOK, UnreadableError, read
+from torchmigrate.files.reading import NOTEBOOK
 from torchmigrate.source import magics
 from torchmigrate.source.notebook_file import NotebookFile, changed, read_notebook
 from torchmigrate.source.pieces import Piece, PiecesSource
@@ -23,26 +22,16 @@ class Notebook(PiecesSource):
     file: what was read.
     """
 
+    most = NOTEBOOK
+
     __slots__ = ("_file_rows", "file")
 
     file: NotebookFile
     _file_rows: dict[int, list[int]] | None
 
     @classmethod
-    def read(cls, path: Path) -> Source:
-        try:
-            return cls.from_bytes(read(path, NOTEBOOK), path)
-        except UnreadableError as error:
-            raise SourceError(error.reason) from None
-
-    @classmethod
     def from_bytes(cls, data: bytes, path: Path) -> Source:
-        bom = data.startswith(codecs.BOM_UTF8)
-        try:
-            text = data[3 if bom else 0 :].decode()
-        except UnicodeDecodeError as error:
-            line = data.count(b"\n", 0, error.start) + 1
-            raise SourceError("not a notebook: it is not UTF-8 text", line) from None
+        bom, text = cls.decoded(data, "not a notebook: it is not UTF-8 text")
         file = read_notebook(text)
         pieces, taken = _pieces(file)
         made = cls._made(path, pieces, data, bom=bom, taken=taken, file=file)
@@ -87,17 +76,13 @@ class Notebook(PiecesSource):
             broken=self.broken,
         )
 
-    def _written(self) -> str:
+    def written(self) -> str:
         cells = {cell.number: cell.source for cell in self.file.cells}
         return changed(self.file, [(cells[piece.number], piece.original) for piece in self.pieces])
 
-    def content(self) -> bytes:
-        data = self._written().encode()
-        return codecs.BOM_UTF8 + data if self.bom else data
-
     def file_row(self, offset: int) -> int:
         if self._file_rows is None:
-            self._file_rows = _rows_of_cells(self._written())
+            self._file_rows = _rows_of_cells(self.written())
         number, row, _ = self.place(offset)
         rows = self._file_rows.get(number or 0, [1])
         return rows[min(row, len(rows)) - 1]

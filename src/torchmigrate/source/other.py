@@ -6,7 +6,6 @@ import codecs
 import re
 from pathlib import Path
 
-from torchmigrate.files.reading import SOURCE, UnreadableError, read
 from torchmigrate.source.text import Source, SourceError
 
 SHELL, MAKE, DOCKER, YAML, MARKDOWN = "shell", "make", "docker", "yaml", "markdown"
@@ -77,14 +76,6 @@ class OtherSource(Source):
     """The text of a file that is not Python: UTF-8, or else latin-1, in which every byte is a character."""
 
     __slots__ = ()
-
-    @classmethod
-    def read(cls, path: Path) -> OtherSource:
-        """Read and decode a file. Raises SourceError if it is missing, unreadable or no text."""
-        try:
-            return cls.from_bytes(read(path, SOURCE), path)
-        except UnreadableError as error:
-            raise SourceError(error.reason) from None
 
     @classmethod
     def from_bytes(cls, data: bytes, path: Path) -> OtherSource:

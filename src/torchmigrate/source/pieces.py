@@ -8,6 +8,7 @@ no Python is masked; `original` has it as it is.
 from __future__ import annotations
 
 import ast
+import codecs
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -68,6 +69,25 @@ class PiecesSource(Source):
             self.starts.append(place)
             place += len(piece.text) + len(_BETWEEN)
         self._rows: list[int] | None = None
+
+    # ---- the file -----------------------------------------------------------------------------------
+
+    @staticmethod
+    def decoded(data: bytes, what: str) -> tuple[bool, str]:
+        """Whether a file has a byte order mark, and its text. what: to say of one that is not UTF-8."""
+        bom = data.startswith(codecs.BOM_UTF8)
+        try:
+            return bom, data[3 if bom else 0 :].decode()
+        except UnicodeDecodeError as error:
+            raise SourceError(what, data.count(b"\n", 0, error.start) + 1) from None
+
+    def written(self) -> str:
+        """The whole file with these pieces."""
+        raise NotImplementedError("each kind of file knows what is between its pieces")
+
+    def content(self) -> bytes:
+        data = self.written().encode()
+        return codecs.BOM_UTF8 + data if self.bom else data
 
     # ---- places -------------------------------------------------------------------------------------
 
@@ -136,7 +156,7 @@ class PiecesSource(Source):
 
     def with_pieces(self, pieces: Sequence[Piece]) -> PiecesSource:
         """The same file with other pieces, of the same numbers."""
-        raise NotImplementedError
+        raise NotImplementedError("each kind of file knows what else it has")
 
     def edited(self, text: str, edits: Sequence[Edit]) -> Source:
         """The same file after edits, which are sorted and do not overlap; `text` is what they give.

@@ -15,7 +15,7 @@ import warnings
 from bisect import bisect_right
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
 
 from torchmigrate.files.reading import SOURCE, UnreadableError, read
 from torchmigrate.findings import Trouble
@@ -93,6 +93,8 @@ class Source:
     broken: tuple[SourceError, ...] = ()
     in_pieces = False  # whether the file has Python in several pieces
 
+    most: ClassVar[int] = SOURCE  # bytes of a file that is read
+
     __slots__ = (
         "_ascii",
         "_starts",
@@ -130,7 +132,7 @@ class Source:
     def read(cls, path: Path) -> Source:
         """Read and decode a file. Raises SourceError if it is missing, unreadable or no Python text."""
         try:
-            return cls.from_bytes(read(path, SOURCE), path)
+            return cls.from_bytes(read(path, cls.most), path)
         except UnreadableError as error:
             raise SourceError(error.reason) from None
 
