@@ -7,6 +7,7 @@ dataclass takes a millisecond to be made, a named tuple a quarter of that, or ha
 """
 
 import enum
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -223,3 +224,8 @@ class FileResult:
         self.old: Source | None = None
         self.new: Source | None = None
         self.history: History | None = None
+
+    def add(self, problems: Iterable[Problem]) -> None:
+        """Add problems that were not named before: in a round of fixes, rules fail as in the one before."""
+        named = {problem.reason for problem in self.problems}
+        self.problems += [problem for problem in problems if problem.reason not in named]

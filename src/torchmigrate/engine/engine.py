@@ -280,8 +280,7 @@ class Engine:
                     file.close()
                     file = self.analyser.context(source, path, suppressions, given=said)
                     found = self.analyser.findings(file)
-                named = {problem.reason for problem in result.problems}
-                result.problems += [item for item in file.failures.problems if item.reason not in named]
+                result.add(file.failures.problems)
             else:
                 source.check()  # without a name that is looked for; Python 2 and half a file are not clean
             if self.settings.selects(ASYNC_ARGUMENT):
@@ -289,7 +288,7 @@ class Engine:
             if path.name == "setup.py":
                 failures = Failures(source, path)
                 found += self.texts.findings(source, path, failures)
-                result.problems += failures.problems
+                result.add(failures.problems)
         elif len(source.text) <= UNRELATED:
             source.check()
         ignored = self.settings.ignored_in(path)

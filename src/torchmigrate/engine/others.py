@@ -69,8 +69,7 @@ def read_other(path: Path) -> OtherSource | None:
 def _found(source: OtherSource, path: Path, engine: Engine, result: FileResult) -> list[Finding]:
     failures = Failures(source, path)
     found = engine.texts.findings(source, path, failures)
-    known = {problem.reason for problem in result.problems}
-    result.problems += [problem for problem in failures.problems if problem.reason not in known]
+    result.add(failures.problems)
     ignored = engine.settings.ignored_in(path)
     found = [finding for finding in found if finding.code not in ignored]
     suppressions = suppressions_of(source)

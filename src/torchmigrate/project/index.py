@@ -33,9 +33,11 @@ from torchmigrate.project.screening import (
     PATCHING,
     Imports,
     has_patching_call,
+    may_ask,
     may_assign,
     may_patch,
     may_take,
+    may_tell,
     notebook_words,
 )
 from torchmigrate.project.tested import tested_names
@@ -58,8 +60,6 @@ _FILE = re.compile(r"[/\\.]")
 _PICTURE = re.compile(rb'"image/[a-z]+":\s*"[^"]*"')  # most of what is in a notebook
 _NOTHING = Contents([])
 _NO_TREE = ast.Module([], [])
-# One of these is in whatever tests what there is, or how old it is.
-_OF_TESTS = (b"ersion", b"hasattr", b"except", b"find_spec", b"vailable", b"signature")
 # For the whole process, as soon as the file is imported. (torch/serialization.py)
 _DECIDES = re.compile(
     rb"^(?:os\.)?environ(?:\.setdefault\(|\[)\s*['\"]TORCH_FORCE_(?:NO_)?WEIGHTS_ONLY_LOAD['\"]",
@@ -569,11 +569,12 @@ class _Project:
         if module is None:
             return ()
         wanted = name.parts[-1]
-        values = self._values_of(module)
+        tells = may_tell(self.contents.get(module) or b"", wanted)
+        values = self._values_of(module) if tells else None
         held = values(ast.Name(wanted, ast.Load())) if values is not None else ()
         if held and all(isinstance(item, Flag | VersionOf | Mark | Const | Foreign) for item in held):
-            tells = any(not isinstance(item, Const) or _is_version(item.value) for item in held)
-            return held if tells else ()
+            alone = all(isinstance(item, Const) and not _is_version(item.value) for item in held)
+            return () if alone else held
         # It may have it from another file itself.
         imports = self._imports_of(module)
         named = [owner.plus(wanted) for owner, names in imports.taken if wanted in names]
@@ -590,11 +591,11 @@ class _Project:
         return found[0] if len(found) == 1 and found[0] != other else None
 
     def _values_of(self, path: Path) -> Callable[[ast.expr], Value] | None:
-        """What the names of a module are; None where it says nothing of a library."""
+        """What the names of a module are; None where it tests nothing, or cannot be parsed."""
         if path not in self._values:
             self._values[path] = None
             data = self.contents.get(path)
-            if data is not None and any(word in data for word in _OF_TESTS):
+            if data is not None and may_ask(data):
                 try:
                     source = Source.from_bytes(data, path)
                     roots = LIBRARY_ROOTS - own_packages(path)

@@ -247,6 +247,46 @@ def _questions(module: str, name: str) -> _Questions:
     return _Questions(named, pair, attribute, string, file, code)
 
 
+# ---- what tests ask --------------------------------------------------------------------------------------
+
+# One of these is in whatever tests what there is, or how old it is.
+_ASKING = (
+    b"__version__",
+    b"ersion(",
+    b"hasattr",
+    b"find_spec",
+    b"ImportError",
+    b"NotFoundError",
+    b"AttributeError",
+)
+_SHORT, _LONGEST_ANSWER = 12, 40  # lines of a function; a short one may answer by a flag of any name
+
+
+def may_ask(data: bytes) -> bool:
+    """Whether a module may test which release of a library there is, or what that has."""
+    return b"torch" in data and any(word in data for word in _ASKING)
+
+
+def may_tell(data: bytes, name: str) -> bool:
+    """Whether what such a module binds to a name may be that: no class, and no function that does more."""
+    if not name.isascii():
+        return False
+    bound = _definition(name).search(data)
+    if bound is None or bound[1] is not None:
+        return bound is None
+    lines = bound[2].count(b"\n")
+    asks = lines <= _SHORT or any(word in bound[2] for word in _ASKING)
+    return asks and lines <= _LONGEST_ANSWER
+
+
+@functools.lru_cache(maxsize=256)
+def _definition(name: str) -> re.Pattern[bytes]:
+    word = re.escape(name).encode()
+    return re.compile(
+        rb"^(?:(class)|(?:async )?def) %s\b([^\n]*\n(?:(?:[ \t)#][^\n]*)?\n)*)" % word, re.MULTILINE
+    )
+
+
 # ---- what is replaced ------------------------------------------------------------------------------------
 
 # What stands around a name where something else is put in its place: `.name =`, `.name: T =`, `.name, x =`;
