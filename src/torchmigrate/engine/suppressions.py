@@ -9,9 +9,11 @@ stands for those of ours that find the same.
 
 from __future__ import annotations
 
+import ast
 import io
 import re
-from bisect import bisect_right
+import sys
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
@@ -25,6 +27,8 @@ _OURS = r"(?:#|//|/\*|<!--)\s*torchmigrate:\s*(?P<kind>[\w-]*)\s*(?:\[(?P<items>
 _NOQA = r"(?i)#\s*noqa(?::\s?(?P<items>[A-Z]+[0-9]+(?:[,\s]+[A-Z]+[0-9]+)*)[^#]*)?(?![\w-])"
 _NOQA_FILE = r"(?i)#\s*flake8[:=]\s*noqa(?::\s?(?P<items>[A-Z]+[0-9]+(?:[,\s]+[A-Z]+[0-9]+)*))?\s*\Z"
 _NOQA_LINE = r"(?i)noqa:([^\n]*)"
+_MARK = r"(?i)noqa|torchmigrate:"
+_MARK_OF_FILE = r"(?i)flake8|ignore-file"
 _CODE = r"(?i)[A-Z]+[0-9]+"
 _ITEM = r"[^\s,]+"
 
@@ -79,6 +83,7 @@ class Suppressions:
         self._hiding: dict[int, list[Comment]] = {}
         self._rows: list[int] = []
         self._is_read = False
+        self._marked: list[int] | None = None  # rows of what looks like a directive; [0]: one for the file
         self._hidden: dict[tuple[int, str, str], bool] = {}
 
     @classmethod
@@ -90,11 +95,25 @@ class Suppressions:
 
     def hides(self, code: str, name: str, row: int) -> bool:
         """Whether a finding of this rule that begins in this row is suppressed; marks what does it."""
-        if not self._read():
+        if not self._may_hide(row) or not self._read():
             return False
         index = bisect_right(self._rows, row) - 1
         of_line = self._is_hidden(code, name, self._rows[index], row) if index >= 0 else False
         return self._is_hidden(code, name, 0, row) or of_line
+
+    def _may_hide(self, row: int) -> bool:
+        """Whether what looks like a directive stands where it could hide findings of a row.
+
+        Most files with a noqa are so spared the tokenizer: it stands in a statement without findings.
+        """
+        if self._comments is not None:
+            return True
+        if self._marked is None:
+            text = self.source.text
+            rows = [self.source.position(match.start())[0] for match in re.finditer(_MARK, text)]
+            self._marked = [0] if re.search(_MARK_OF_FILE, text) else rows
+        first, last = _rows_around(row, self.source.parse().body)
+        return self._marked == [0] or bisect_left(self._marked, first) < bisect_right(self._marked, last)
 
     def _is_hidden(self, code: str, name: str, first: int, row: int) -> bool:
         """Whether a comment of the logical line that begins in a row hides a rule in one of its rows."""
@@ -190,6 +209,31 @@ class Suppressions:
                     self._hiding.setdefault(row, []).append(comment)
             self._rows = sorted(row for row in self._hiding if row)
         return self._comments
+
+
+def _rows_around(row: int, body: list[ast.stmt]) -> tuple[int, int]:
+    """First and last row of a statement that holds the logical line of a row, the smallest in most cases."""
+    around = (1, sys.maxsize)
+    while body:
+        index = bisect_right(body, row, key=_first_row) - 1
+        if index < 0 or _last_row(body[index]) < row:
+            return around  # in a header, or between statements
+        rows = (_first_row(body[index]), _last_row(body[index]))
+        if (index and _last_row(body[index - 1]) >= rows[0]) or (
+            index + 1 < len(body) and _first_row(body[index + 1]) <= rows[1]
+        ):
+            return around  # joined by semicolons
+        around, body = rows, getattr(body[index], "body", [])
+    return around
+
+
+def _first_row(statement: ast.stmt) -> int:
+    marks = getattr(statement, "decorator_list", None)
+    return marks[0].lineno if marks else statement.lineno
+
+
+def _last_row(statement: ast.stmt) -> int:
+    return statement.end_lineno or statement.lineno
 
 
 def _is_torchfix(text: str, code: str) -> bool:
