@@ -14,6 +14,7 @@ import click
 
 from torchmigrate import __version__
 from torchmigrate.cli.options import (
+    ENVIRONMENT,
     FILES,
     OUTPUT,
     Command,
@@ -21,9 +22,11 @@ from torchmigrate.cli.options import (
     config_options,
     file_options,
     jobs_option,
+    listed,
     minimum_option,
     option,
     paths_argument,
+    positive,
     quiet_option,
     range_options,
     selection_options,
@@ -200,6 +203,125 @@ def plan(
     return run_plan(
         session, paths or (Path(),), Request(output_format, step, output, title, link_template, jobs)
     )
+
+
+@commands.command(cls=Command, short_help="Upgrade a project, and prove it by its own tests.")
+@click.argument("path", type=click.Path(path_type=Path), default=".")
+@version_option(
+    "--to", "--target", "target", help="The torch release to move to. [default: the newest one known]"
+)
+@option("--test", metavar="COMMAND", help="What tests the project. [default: pytest -q, if there are tests]")
+@option("--unsafe-fixes", is_flag=True, help="Make fixes that may change results, too: tests judge them.")
+@option(
+    "--also",
+    "also",
+    metavar="TOOLS",
+    multiple=True,
+    callback=listed,
+    help="numpy (ruff), python2 (fissix): mend these, too.",
+)
+@option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
+@option("--resume", is_flag=True, help="Go on where an upgrade was interrupted.")
+@option(
+    "--work",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Where to work. [default: beside the project]",
+)
+@option("--time-limit", type=float, callback=positive, metavar="MINUTES", help="Stop then; --resume goes on.")
+@option(
+    "--test-timeout",
+    type=float,
+    callback=positive,
+    default=300.0,
+    metavar="SECONDS",
+    help="What a single test may take. [default: 300]",
+)
+@option(
+    "--env",
+    "environment",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    group=ENVIRONMENT,
+    help="An environment that has the target already. [default: one is made]",
+)
+@option(
+    "--old-env",
+    "old_environment",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    group=ENVIRONMENT,
+    help="One with the torch of before: the tests run there first.",
+)
+@option(
+    "--python",
+    metavar="VERSION",
+    group=ENVIRONMENT,
+    help="The Python of the new environment, as 3.11 or a path.",
+)
+@option("--index-url", metavar="URL", group=ENVIRONMENT, help="Where packages come from, as for pip.")
+@option(
+    "--extra-index-url",
+    metavar="URL",
+    multiple=True,
+    group=ENVIRONMENT,
+    help="Where they come from as well: builds for the CPU.",
+)
+@option(
+    "--install-option",
+    metavar="OPTION",
+    multiple=True,
+    group=ENVIRONMENT,
+    help="Another option of pip install, such as --no-cache-dir.",
+)
+@jobs_option
+@option(
+    "--output-format",
+    type=click.Choice(["text", "markdown", "json", "html"]),
+    default="text",
+    group=OUTPUT,
+    help="How to print the report. [default: text]",
+)
+@quiet_option
+@verbose_option
+@colour_option
+def upgrade(path: Path, output_format: str, **options: Any) -> int:
+    """Upgrade a project to a release of torch, and prove it by the project's own tests.
+
+    Works in a git work tree of its own, beside the project, on a branch: the checkout is not touched. The
+    tests run on the new torch before anything is changed. Fixes are committed by rule or migration; the tests
+    run again, and what makes one fail is found and taken back.
+
+    Exit codes: 0 no test fails, 1 tests fail in the end (as they did before), 2 it could not be done.
+    """
+    from torchmigrate.cli.session import open_console
+    from torchmigrate.cli.upgrade import dry_run, run_upgrade
+    from torchmigrate.upgrade.environment import Options
+    from torchmigrate.upgrade.upgrade import Request
+    from torchmigrate.versions.releases import NEWEST, parse_version
+
+    console = open_console(options["colour"], quiet=options["quiet"], verbose=options["verbose"])
+    limit = options["time_limit"]
+    request = Request(
+        path=path,
+        to=parse_version(options["target"] or NEWEST),
+        test=options["test"],
+        environment=options["environment"],
+        old_environment=options["old_environment"],
+        options=Options(
+            options["python"], options["index_url"], options["extra_index_url"], options["install_option"]
+        ),
+        unsafe=options["unsafe_fixes"],
+        also=options["also"],
+        work=options["work"],
+        resume=options["resume"],
+        jobs=options["jobs"],
+        time_limit=None if limit is None else limit * 60,
+        test_timeout=options["test_timeout"],
+    )
+    if options["dry_run"]:
+        return dry_run(request, console)
+    return run_upgrade(request, console, output_format)
 
 
 @commands.command(cls=Command, short_help="Say all about one rule.")

@@ -17,6 +17,7 @@ VERSIONS = "Versions"
 FILES = "File selection"
 OUTPUT = "Output"
 CONFIG = "Configuration"
+ENVIRONMENT = "Environment"
 F = TypeVar("F", bound=Callable[..., object])
 
 
@@ -49,7 +50,7 @@ def option(*names: str, **kwargs: Any) -> Callable[[F], F]:
 
 def list_option(name: str, metavar: str, group: str, help: str) -> Callable[[F], F]:
     """An option that takes comma lists and may be given several times."""
-    return option(name, metavar=metavar, multiple=True, callback=_listed, group=group, help=help)
+    return option(name, metavar=metavar, multiple=True, callback=listed, group=group, help=help)
 
 
 def version_option(*names: str, help: str) -> Callable[[F], F]:
@@ -57,8 +58,8 @@ def version_option(*names: str, help: str) -> Callable[[F], F]:
     return option(*names, metavar="VERSION", callback=_version, group=VERSIONS, help=help)
 
 
-def _listed(ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
-    """Comma lists, given any number of times, as one tuple."""
+def listed(ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    """The callback of an option that takes comma lists, given any number of times: one tuple."""
     return tuple(item.strip() for value in values for item in value.split(",") if item.strip())
 
 
@@ -76,6 +77,13 @@ def _version(ctx: click.Context, parameter: click.Parameter, value: str | None) 
 def _positive(ctx: click.Context, parameter: click.Parameter, value: int | None) -> int | None:
     if value is not None and value < 1:
         raise click.BadParameter(f"must be at least 1, not {value}.")
+    return value
+
+
+def positive(ctx: click.Context, parameter: click.Parameter, value: float | None) -> float | None:
+    """The callback of an option that takes a length of time."""
+    if value is not None and not value > 0:
+        raise click.BadParameter(f"must be more than 0, not {value:g}.")
     return value
 
 

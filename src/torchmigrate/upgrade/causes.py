@@ -1,0 +1,105 @@
+"""Why tests still fail: the finding that names the line of the traceback, or that it is not about torch."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from torchmigrate.findings import Finding, Severity
+from torchmigrate.report.reasons import said_of
+from torchmigrate.source.kinds import read_source
+from torchmigrate.source.text import Source, SourceError
+from torchmigrate.upgrade.model import ByHand, Frame, Result, StillFailing, TestRun
+
+_ADDRESS = re.compile(r"0x[0-9a-fA-F]+|\d+\.\d+(?:e[+-]?\d+)?|/tmp/\S+")
+_TORCH = re.compile(r"\btorch(?:vision|audio|text|data)?\b|\b[Tt]ensors?\b")
+_NO_MODULE = re.compile(r"No module named '([\w.]+)'")
+_NUMPY = re.compile(
+    r"module 'numpy' has no attribute|`np\.\w+` was removed|\bnumpy\b.*\b(?:removed|deprecated)"
+)
+_PYTHON2 = re.compile(
+    r"Missing parentheses in call to 'print'|name '(?:unicode|xrange|raw_input|basestring)'"
+)
+
+
+class Places:
+    """Findings of a tree by the lines that they are about."""
+
+    def __init__(self, tree: Path, found: Mapping[str, Sequence[Finding]]) -> None:
+        self.tree = tree
+        self._by_line: dict[tuple[str, int], Finding] = {}
+        self._found: list[tuple[str, int, Finding, Finding]] = []  # as it is, and as it is said
+        for path, findings in found.items():
+            try:
+                source: Source = read_source(tree / path)
+            except SourceError:
+                continue
+            for finding in findings:
+                first, last = source.position(finding.start)[0], source.position(finding.end)[0]
+                self._found.append((path, first, finding, said_of(finding, source)))
+                for row in range(first, last + 1):
+                    known = self._by_line.get((path, row))
+                    if known is None or known.severity < finding.severity:
+                        self._by_line[path, row] = finding
+
+    def at(self, frames: Sequence[Frame]) -> tuple[Frame, Finding] | None:
+        """The finding that a traceback leads to, from its inner end."""
+        for frame in reversed(frames):
+            finding = self._by_line.get((frame.path, frame.line))
+            if finding is not None:
+                return frame, finding
+        return None
+
+    def failing(self, run: TestRun) -> list[StillFailing]:
+        """The tests that fail, by what they have in common; those most hang on first."""
+        groups: defaultdict[tuple[str, Frame | None, str | None], list[str]] = defaultdict(list)
+        first: dict[tuple[str, Frame | None, str | None], Result] = {}
+        for name in run.bad:
+            result = run.results[name]
+            known = self.at(result.frames)
+            own = [frame for frame in result.frames if not Path(frame.path).is_absolute()]
+            place = known[0] if known else (own[-1] if own else None)
+            key = (_ADDRESS.sub("…", result.message)[:160], place, known[1].code if known else None)
+            groups[key].append(name)
+            first.setdefault(key, result)
+        found = []
+        for key, tests in sorted(groups.items(), key=lambda item: -len(item[1])):
+            result = first[key]
+            known = self.at(result.frames)
+            cause, about = _cause(result, known[1] if known else None)
+            message = next(iter(result.message.splitlines()), "")
+            found.append(StillFailing(tuple(tests), message, key[1], key[2], cause, about))
+        return found
+
+    def by_hand(self, run: TestRun) -> list[ByHand]:
+        """What is left that warns, changes or breaks; that on which most failing tests hang first."""
+        hanging: Counter[int] = Counter()
+        for name in run.bad:
+            known = self.at(run.results[name].frames)
+            if known is not None:
+                hanging[id(known[1])] += 1
+        left = [
+            ByHand(path, row, said.code, said.message, said.help or "", hanging[id(finding)])
+            for path, row, finding, said in self._found
+            if finding.severity > Severity.INFO
+        ]
+        return sorted(left, key=lambda each: (-each.tests, each.path, each.line, each.code))
+
+
+def _cause(result: Result, finding: Finding | None) -> tuple[str, bool]:
+    """Why a test fails, in a sentence, and whether that is about torch."""
+    if finding is not None:
+        return f"{finding.code}: {finding.message}", True
+    missing = _NO_MODULE.search(result.message)
+    if missing is not None and not _TORCH.match(missing[1]):
+        return f"not about torch: the package {missing[1].partition('.')[0]} is not there", False
+    if _NUMPY.search(result.message):
+        return "not about torch: NumPy removed what is used; `--also numpy` mends most of it", False
+    if _PYTHON2.search(result.message):
+        return "not about torch: this is Python 2; `--also python2` mends most of it", False
+    inner = result.frames[-1].path if result.frames else ""
+    if "/site-packages/torch" in inner or _TORCH.search(result.message):
+        return "perhaps about torch: no rule names a line of the traceback", True
+    return "not about torch, as far as the traceback says", False

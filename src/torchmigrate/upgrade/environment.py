@@ -1,0 +1,362 @@
+"""The environment of the target: one that is given, or a new one with what the project asks for."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from torchmigrate.upgrade.model import UpgradeError
+from torchmigrate.upgrade.processes import Clock, run, size_of, tail
+from torchmigrate.upgrade.requirements import asked_by, imported, loosened, of_torch, wanted
+from torchmigrate.upgrade.workspace import Workspace
+from torchmigrate.versions.releases import PYTHONS, Version, parse_version, show_version
+
+_ASK = """
+import json, sys
+try:
+    import torch
+    version = torch.__version__
+except Exception as error:
+    print(json.dumps({"python": sys.version_info[:3], "error": "%s: %s" % (type(error).__name__, error)}))
+else:
+    print(json.dumps({"python": sys.version_info[:3], "torch": str(version)}))
+"""
+_REQUIRES = """
+import json, sys
+from importlib import metadata
+found = []
+for each in metadata.distributions():
+    direct = each.read_text("direct_url.json")
+    if direct and json.loads(direct).get("url", "").strip("/") == sys.argv[1].strip("/"):
+        found += each.requires or []
+print(json.dumps(found))
+"""
+_OFFLINE = re.compile(
+    r"Temporary failure in name resolution|Name or service not known|Network is unreachable"
+    r"|NewConnectionError"
+    r"|ConnectTimeoutError|dns error|Connection refused|tcp connect error|error sending request"
+)
+_NO_SUCH = re.compile(
+    r"No matching distribution|Could not find a version|no version of torch|not found in the"
+)
+_ERROR = re.compile(r"^\s*(?:ERROR|error|×|╰─▶)[:\s]\s*(?P<what>.+)$", re.MULTILINE)
+_SUBJECT = "the project itself"
+_BUILD = ("setuptools", "wheel")  # what a project without build isolation needs
+
+
+class Options(NamedTuple):
+    """How packages are installed. python: "3.11" or a path; None: the Python that runs this program.
+
+    index_url, extra_index_url: as pip's options; install_options: others of pip (or uv pip), as given.
+    """
+
+    python: str | None = None
+    index_url: str | None = None
+    extra_index_url: tuple[str, ...] = ()
+    install_options: tuple[str, ...] = ()
+
+    @property
+    def arguments(self) -> list[str]:
+        found = ["--index-url", self.index_url] if self.index_url else []
+        for url in self.extra_index_url:
+            found += ["--extra-index-url", url]
+        return [*found, *self.install_options]
+
+
+class Environment:
+    """A virtual environment.
+
+    Attributes:
+        directory: of the environment.
+        python, torch: their releases, as they say it: "3.11.7", "2.13.0+cpu".
+        left_out: what could not be installed, with the reason; notes: what was installed otherwise.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.python = ""
+        self.torch = ""
+        self.left_out: dict[str, str] = {}
+        self.notes: list[str] = []
+
+    @property
+    def binaries(self) -> Path:
+        return self.directory / ("Scripts" if sys.platform == "win32" else "bin")
+
+    @property
+    def interpreter(self) -> Path:
+        return self.binaries / ("python.exe" if sys.platform == "win32" else "python")
+
+    def variables(self, project: Path, first: Sequence[Path] = ()) -> dict[str, str]:
+        """The variables of a program that runs in it. The project's files come before what is installed."""
+        kept = {key: value for key, value in os.environ.items() if key not in ("PYTHONHOME", "PYTHONPATH")}
+        places = [*first, project, *(place for place in [project / "src"] if place.is_dir())]
+        return {
+            **kept,
+            "VIRTUAL_ENV": str(self.directory),
+            "PATH": os.pathsep.join([str(self.binaries), kept.get("PATH", "")]),
+            "PYTHONPATH": os.pathsep.join(map(str, places)),
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }
+
+    def found(self, words: Sequence[str]) -> list[str]:
+        """A command with the program of the environment, if it has one of that name."""
+        here = shutil.which(words[0], path=str(self.binaries))
+        return [here or words[0], *words[1:]]
+
+    def ask(self, code: str, *arguments: str) -> Any:
+        """What a piece of Python prints as JSON; None: it fails."""
+        try:
+            done = subprocess.run(
+                [str(self.interpreter), "-c", code, *arguments],
+                capture_output=True,
+                stdin=subprocess.DEVNULL,
+                cwd=self.directory,
+                timeout=600,
+                check=False,
+            )
+            return json.loads(done.stdout.splitlines()[-1])
+        except (OSError, ValueError, IndexError, subprocess.TimeoutExpired):
+            return None
+
+    def identify(self) -> str | None:
+        """Find out what it holds; why torch cannot be imported, or None."""
+        said = self.ask(_ASK)
+        if said is None:
+            raise UpgradeError(f"{self.directory} is no environment with a Python that runs")
+        self.python = ".".join(map(str, said["python"]))
+        self.torch = said.get("torch", "")
+        return None if self.torch else str(said["error"])
+
+
+def given(directory: Path, target: Version | None) -> Environment:
+    """An environment that the user has. target: the torch that it must hold; None: any.
+
+    Raises UpgradeError where it does not.
+    """
+    environment = Environment(directory.absolute())
+    if not environment.interpreter.exists():
+        raise UpgradeError(f"{directory}: not a virtual environment: there is no {environment.interpreter}")
+    why = environment.identify()
+    if why is not None:
+        raise UpgradeError(f"{directory}: torch cannot be imported in it: {why}")
+    if target is not None and parse_version(environment.torch)[:2] != target[:2]:
+        raise UpgradeError(f"{directory}: it has torch {environment.torch}, not {show_version(target)}")
+    return environment
+
+
+def made(space: Workspace, target: Version, options: Options, clock: Clock, *, tested: bool) -> Environment:
+    """A new environment in the workspace, or the one that an earlier run finished.
+
+    tested: pytest is installed, too, if the project does not ask for it.
+    Raises OutOfTime, and UpgradeError where torch cannot be installed.
+    """
+    environment = Environment(space.directory / "env")
+    known = space.record("environment")
+    if known is not None and environment.identify() is None:
+        environment.left_out, environment.notes = known["left_out"], known["notes"]
+        return environment
+    shutil.rmtree(environment.directory, ignore_errors=True)
+    _Maker(space, target, options, clock, environment).make(tested=tested)
+    space.keep_untracked()
+    space.note("environment", {"left_out": environment.left_out, "notes": environment.notes})
+    return environment
+
+
+class _Maker:
+    """Makes an environment with uv where it is installed, else with venv and pip."""
+
+    def __init__(
+        self, space: Workspace, target: Version, options: Options, clock: Clock, environment: Environment
+    ) -> None:
+        self.space = space
+        self.target = target
+        self.options = options
+        self.clock = clock
+        self.environment = environment
+        self.uv = shutil.which("uv")
+        self.constraints = space.directory / "constraints.txt"
+
+    def make(self, *, tested: bool) -> None:
+        self._create()
+        python = parse_version(
+            self.environment.ask("import json, sys; print(json.dumps(sys.version.split()[0]))")
+        )
+        self._check_python(python)
+        lists = asked_by(self.space.project)
+        torch = of_torch(lists, self.space.project, self.target)
+        self._install_torch(torch, python)
+        pinned = [f"{name}{text.removeprefix(name)}" for name, text in torch.items()]
+        self.constraints.write_text("\n".join(pinned) + "\n", encoding="utf-8")
+        stated = self._install_project()
+        needed = wanted([*stated, *lists], python[:2])
+        needed.pop("pip", None)
+        for name, text in imported(self.space.project).items():
+            if needed.setdefault(name, text) is text:
+                self.environment.notes.append(f"{name} is imported, and not asked for: it is installed")
+        if tested:
+            needed.setdefault("pytest", "pytest")
+        self._install_each(needed)
+        why = self.environment.identify()
+        if why is not None:
+            raise UpgradeError(
+                f"torch {show_version(self.target)} was installed, and cannot be imported: {why}"
+            )
+
+    # ---- steps -------------------------------------------------------------------------------------------
+
+    def _create(self) -> None:
+        directory = self.environment.directory
+        if self.uv:
+            wish = ["--python", self.options.python] if self.options.python else ["--python", sys.executable]
+            arguments = [self.uv, "venv", "--quiet", *wish, str(directory)]
+        else:
+            arguments = [self._base_python(), "-m", "venv", str(directory)]
+        start = size_of(self.space.log)
+        if self._run(arguments) or not self.environment.interpreter.exists():
+            raise UpgradeError(
+                f"an environment cannot be made with Python {self.options.python or sys.version.split()[0]}:"
+                f" {_reason(tail(self.space.log, start))}"
+            )
+
+    def _base_python(self) -> str:
+        wish = self.options.python
+        if wish is None:
+            return sys.executable
+        if os.sep in wish:
+            if not Path(wish).exists():
+                raise UpgradeError(f"--python: {wish} does not exist")
+            return wish
+        found = shutil.which(f"python{wish}") or _of_pyenv(wish)
+        if found is None:
+            raise UpgradeError(
+                f"--python: there is no python{wish} on the path; name it by its path, or install uv"
+            )
+        return found
+
+    def _check_python(self, python: Version) -> None:
+        """Python that is too new for the target: what the wheels on PyPI are for."""
+        first = PYTHONS.get(python[:2])
+        if first is not None and first > self.target:
+            target, mine = show_version(self.target), show_version(python[:2])
+            raise UpgradeError(
+                f"torch {target} does not support Python {mine}: the first that does is torch"
+                f" {show_version(first)}; choose another one with --python"
+            )
+
+    def _install_torch(self, torch: Mapping[str, str], python: Version) -> None:
+        start = size_of(self.space.log)
+        if not self._install(list(torch.values())):
+            return
+        if len(torch) > 1 and not self._install([torch["torch"]]):
+            for name in set(torch) - {"torch"}:
+                self._try(name, [torch[name]])
+            return
+        said = tail(self.space.log, start)
+        if _OFFLINE.search(said):
+            raise UpgradeError("packages cannot be installed: there is no network, or no such index")
+        if _NO_SUCH.search(said):
+            raise UpgradeError(
+                f"there is no torch {show_version(self.target)} for Python {show_version(python[:2])} on this"
+                " platform in the index: choose another release with --to, another Python with --python, or"
+                " another index with --index-url"
+            )
+        raise UpgradeError(f"torch {show_version(self.target)} cannot be installed: {_reason(said)}")
+
+    def _install_project(self) -> list[str]:
+        """Install the project without what it needs; what its metadata says that this is."""
+        project = self.space.project
+        if not any((project / name).exists() for name in ("pyproject.toml", "setup.py", "setup.cfg")):
+            return []
+        if not (project / "setup.py").exists() and not _is_package(project):
+            return []
+        start = size_of(self.space.log)
+        if self._install(["-e", "."], "--no-deps"):
+            self._install(list(_BUILD))
+            if self._install(["-e", "."], "--no-deps", "--no-build-isolation"):
+                why = _reason(tail(self.space.log, start))
+                self.environment.left_out[_SUBJECT] = f"its files are on the path instead: {why}"
+                return []
+        return list(self.environment.ask(_REQUIRES, project.as_uri()) or [])
+
+    def _install_each(self, needed: Mapping[str, str]) -> None:
+        """All at once; where that fails, as many as can be, and in the worst case without their versions."""
+        pinned = ["--constraint", str(self.constraints)]
+        if not needed or not self._install(list(needed.values()), *pinned):
+            return
+        for name, text in needed.items():
+            self._try(name, [text], *pinned)
+
+    def _try(self, name: str, requirement: Sequence[str], *pinned: str) -> None:
+        start = size_of(self.space.log)
+        if not self._install(requirement, *pinned):
+            return
+        why = _reason(tail(self.space.log, start))
+        any_version = [loosened(text) for text in requirement]
+        if any_version != list(requirement) and not self._install(any_version, *pinned):
+            self.environment.notes.append(
+                f"{requirement[0]} cannot be installed: {name} without that version is"
+            )
+        elif not self._install(requirement, "--no-deps"):
+            self.environment.notes.append(f"{requirement[0]} is installed without what it needs: {why}")
+        else:
+            self.environment.left_out[requirement[0]] = why
+
+    # ---- programs ----------------------------------------------------------------------------------------
+
+    def _install(self, what: Sequence[str], *more: str) -> int:
+        python = str(self.environment.interpreter)
+        if self.uv:
+            start = [self.uv, "pip", "install", "--python", python]
+        else:
+            start = [python, "-m", "pip", "install", "--disable-pip-version-check", "--no-input"]
+        return self._run([*start, *self.options.arguments, *more, *what])
+
+    def _run(self, arguments: Sequence[str]) -> int:
+        environment = {
+            key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "PYTHONHOME")
+        }
+        return run(
+            arguments,
+            directory=self.space.project,
+            log=self.space.log,
+            clock=self.clock,
+            environment=environment,
+        )
+
+
+def _of_pyenv(release: str) -> str | None:
+    """A Python of pyenv, which need not be on the path; the newest of a release."""
+    root = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions"
+    found = sorted(root.glob(f"{release}.*/bin/python"), key=lambda path: parse_version(path.parts[-3]))
+    return str(found[-1]) if found else None
+
+
+def _is_package(project: Path) -> bool:
+    """Whether pyproject.toml or setup.cfg say how to build something."""
+    for name, words in (
+        ("pyproject.toml", (b"[project]", b"[build-system]", b"[tool.poetry]")),
+        ("setup.cfg", (b"[metadata]",)),
+    ):
+        path = project / name
+        if path.is_file() and any(word in path.read_bytes() for word in words):
+            return True
+    return False
+
+
+def _reason(said: str) -> str:
+    """Why an installation failed, in a line."""
+    if _OFFLINE.search(said):
+        return "no network"
+    found = [match["what"].strip() for match in _ERROR.finditer(said)]
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    errors = [line for line in lines if re.match(r"[\w.]*(?:Error|Exception)\b", line)]
+    best = errors[-1:] or found[:1] or lines[-1:] or ["no reason was given"]
+    return best[0][:200]

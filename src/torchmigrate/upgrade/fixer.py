@@ -1,0 +1,364 @@
+"""Groups of fixes: which ones a project needs, and how they become commits."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from torchmigrate.catalogue.codes import PINNED_BELOW_TARGET
+from torchmigrate.config.settings import Layer
+from torchmigrate.findings import FileResult, Finding, Problem
+from torchmigrate.project.discover import discover_for
+from torchmigrate.report.console import Console
+from torchmigrate.rewrite.apply import save
+from torchmigrate.run.configurations import Configurations
+from torchmigrate.run.engines import Engines, scopes_of
+from torchmigrate.run.needs import newest_of
+from torchmigrate.run.runner import run
+from torchmigrate.source.kinds import read_source
+from torchmigrate.source.text import SourceError
+from torchmigrate.upgrade.model import Applied, Group, Hunk
+from torchmigrate.upgrade.processes import Clock
+from torchmigrate.upgrade.tools import Tool
+from torchmigrate.upgrade.workspace import Workspace
+from torchmigrate.versions.releases import Version, show_version
+
+_PASSES = 5  # fixes make place for others: at most so many times
+_NOTEBOOK = ".ipynb"
+_PINS = "pins"
+_NOTEBOOKS = "notebooks"
+_SMALL = "small"  # the folder of codemods that are no migration of their own
+_MOST_LINES = 20_000  # of a file of which single lines are taken back
+_WIDTH = 72  # of the first line of a commit's message
+
+
+@dataclass(slots=True)
+class Exclusion:
+    """What is left out of a group. whole: all of it; paths: files; hunks: lines, by file."""
+
+    whole: bool = False
+    paths: set[str] = field(default_factory=set)
+    hunks: dict[str, list[Hunk]] = field(default_factory=dict)
+
+
+Exclusions = dict[str, Exclusion]
+
+
+class Looked(NamedTuple):
+    """What is found in a tree: findings by path, relative to the tree, and what could not be read."""
+
+    findings: dict[str, list[Finding]]
+    problems: list[Problem]
+
+
+class Fixer:
+    """Makes the fixes of a project.
+
+    Args:
+        target: is the minimum as well: what the project supported before makes no fix unsafe.
+        unsafe: unsafe fixes are made, too.
+        tools: others that are asked for.
+    """
+
+    def __init__(
+        self,
+        space: Workspace,
+        target: Version,
+        console: Console,
+        clock: Clock,
+        *,
+        unsafe: bool,
+        jobs: int | None = None,
+        tools: Sequence[Tool] = (),
+    ) -> None:
+        self.space = space
+        self.target = show_version(target)
+        self.console = console
+        self.clock = clock
+        self.unsafe = unsafe
+        self.jobs = jobs
+        self.tools = tools
+        self.titles: dict[str, str] = {}
+        self._exclude = tuple(f"/{name}/" for name in space.git.submodules())
+
+    # ---- looking -----------------------------------------------------------------------------------------
+
+    def look(self) -> Looked:
+        """What is found in the tree as it is, with the fixes that would be made."""
+        configurations = self._configurations(None, fix=False)
+        results = self._run(configurations, None)
+        found = {self._shown(result.path): result.findings for result in results if result.findings}
+        return Looked(found, [problem for result in results for problem in result.problems])
+
+    def runs_from(self) -> str | None:
+        """The first torch on which the tree may run, by the names and parameters that it uses; None: any."""
+        layer = self._layer(None)._replace(minimum=None)
+        configurations = Configurations(layer, detect=False, start=self.space.project)
+        files = [path for path in self.files() if path.suffix == ".py"]
+        if not files:
+            return None
+        scopes, _ = scopes_of(files, configurations, self.console)
+        engines = Engines(configurations, scopes)
+        engines.load()
+        needs = [result.needs for result in run(files, _Needs(engines), self.jobs) if result.needs]
+        return show_version(max(needs)) if needs else None
+
+    def advice(self, group: Group) -> str:
+        """What to do by hand where the fixes of a group were taken back."""
+        rules = [self._catalogue.find(code) for code in group.codes]
+        found = [rule.advice.strip() for rule in rules if rule is not None and rule.advice]
+        explained = " and ".join(f"`torchmigrate explain {code}`" for code in group.codes[:3])
+        return found[0] if found else (f"{explained} says what changed" if explained else "")
+
+    def groups(self, found: Mapping[str, Sequence[Finding]]) -> dict[Group, list[str]]:
+        """The groups of fixes that can be made, and the files of each; migrations and rules in order."""
+        codes: defaultdict[str, set[str]] = defaultdict(set)
+        paths: defaultdict[str, dict[str, None]] = defaultdict(dict)
+        titles: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        for path, findings in found.items():
+            for finding in findings:
+                fix = finding.fix
+                if fix is None or fix.applicability < self._least:
+                    continue
+                key = self._key(fix.code or finding.code, path)
+                codes[key] |= {finding.code, fix.code or finding.code}
+                paths[key][path] = None
+                titles[key][fix.title] += 1
+        order = sorted(codes, key=lambda key: (key != _PINS, key == _NOTEBOOKS, key))
+        return {self._group(key, codes[key], titles[key]): list(paths[key]) for key in order}
+
+    def _key(self, code: str, path: str) -> str:
+        if path.endswith(_NOTEBOOK):
+            return _NOTEBOOKS
+        if code == PINNED_BELOW_TARGET:
+            return _PINS
+        rule = self._catalogue.find(code)
+        folder = (rule.codemod or "").partition(".")[0] if rule is not None else ""
+        return folder if folder and folder != _SMALL else code
+
+    def _group(self, key: str, codes: Iterable[str], titles: Counter[str]) -> Group:
+        listed = tuple(sorted(codes))
+        shown = ", ".join(listed) if len(listed) < 4 else f"{len(listed)} rules"
+        why = []
+        for code in listed:
+            rule = self._catalogue.find(code)
+            if rule is not None and rule.why and key not in (_PINS, _NOTEBOOKS):
+                why.append(f"{rule.why.strip()} ({code})")
+        if key == _PINS:
+            title = f"Raise torch and what goes with it to {self.target}"
+        elif key == _NOTEBOOKS:
+            title = f"Move the notebooks to torch {self.target}"
+        else:
+            title = titles.most_common(1)[0][0]
+            others = len(titles) - 1
+            title += f" and {others} more" if others else ""
+            if len(f"{title} ({shown})") <= _WIDTH:
+                title = f"{title} ({shown})"
+        return Group(key, title, "\n\n".join(why[:3]), listed)
+
+    @property
+    def _least(self) -> int:
+        from torchmigrate.findings import Applicability
+
+        return Applicability.UNSAFE if self.unsafe else Applicability.SAFE
+
+    # ---- making ------------------------------------------------------------------------------------------
+
+    def make(self, exclusions: Exclusions) -> list[Applied]:
+        """Make all groups from the base on, a commit for each; the tree is at the last one.
+
+        Raises OutOfTime, and UpgradeError where git fails.
+        """
+        key = f"made-{_digest(exclusions)}"
+        known = self.space.record(key)
+        if known is not None and all(
+            self.space.git.says("cat-file", "-e", each["commit"]) is not None for each in known
+        ):
+            made = [_applied(each) for each in known]
+            self.space.go_to(made[-1].commit if made else self.space.base)
+            return made
+        self.space.go_to(self.space.base)
+        made = self._made(exclusions)
+        self.space.note(key, [asdict(each) for each in made])
+        return made
+
+    def _made(self, exclusions: Exclusions) -> list[Applied]:
+        made = []
+        for tool in self.tools:
+            self.clock.check()
+            group = Group(tool.key, tool.title, tool.why, tool=tool.key)
+            if not exclusions.get(group.key, _NOTHING).whole:
+                made += self._with_tool(tool, group, exclusions.get(group.key, _NOTHING))
+        done: set[tuple[str, str]] = set()  # groups and files of which something is left out
+        for _ in range(_PASSES):
+            self.clock.check()
+            looked = self.look()
+            count = len(made)
+            for group, paths in self.groups(looked.findings).items():
+                self.clock.check()
+                exclusion = exclusions.get(group.key, _NOTHING)
+                left = [
+                    path for path in paths if path not in exclusion.paths and (group.key, path) not in done
+                ]
+                if not exclusion.whole and left:
+                    made += self._with_rules(group, left, exclusion)
+                    done |= {(group.key, path) for path in exclusion.hunks}
+            if len(made) == count:
+                break
+        return made
+
+    def _with_rules(self, group: Group, paths: Sequence[str], exclusion: Exclusion) -> list[Applied]:
+        configurations = self._configurations(group.codes, fix=True)
+        files = [self.space.tree / path for path in paths]
+        fixes: Counter[str] = Counter()
+        before = {path: (self.space.tree / path).read_bytes() for path in paths}
+        for result in self._run(configurations, files):
+            if result.new is None:
+                continue
+            try:
+                save(result.path, result.new)
+            except SourceError as error:
+                self.console.note(f"warning: {self._shown(result.path)}: {error.reason}")
+                continue
+            fixes[self._shown(result.path)] += sum(result.fixed.values())
+        return self._committed(group, before, fixes, exclusion)
+
+    def _with_tool(self, tool: Tool, group: Group, exclusion: Exclusion) -> list[Applied]:
+        paths = [self._shown(path) for path in self.files() if path.suffix == ".py"]
+        before = {
+            path: (self.space.tree / path).read_bytes() for path in paths if path not in exclusion.paths
+        }
+        tool.run(self.space, list(before), self.clock)
+        fixes = Counter(
+            {path: 1 for path, old in before.items() if (self.space.tree / path).read_bytes() != old}
+        )
+        return self._committed(group, before, fixes, exclusion)
+
+    def _committed(
+        self, group: Group, before: Mapping[str, bytes], fixes: Counter[str], exclusion: Exclusion
+    ) -> list[Applied]:
+        for path, hunks in exclusion.hunks.items():
+            if path in fixes:
+                place = self.space.tree / path
+                left = without(before[path], place.read_bytes(), hunks)
+                place.write_bytes(left)
+        changed = [path for path in fixes if (self.space.tree / path).read_bytes() != before[path]]
+        if not changed:
+            return []
+        message = f"{group.title}\n"
+        if group.why:
+            message += f"\n{_wrapped(group.why)}\n"
+        commit = self.space.git.commit(message)
+        return [Applied(group, commit, sum(fixes[path] for path in changed), tuple(sorted(changed)))]
+
+    # ---- running -----------------------------------------------------------------------------------------
+
+    def files(self) -> list[Path]:
+        """The files of the project that are checked."""
+        return discover_for([self.space.project], self._configurations(None, fix=False).settings_in).files
+
+    def _configurations(self, codes: Sequence[str] | None, *, fix: bool) -> Configurations:
+        return Configurations(self._layer(codes), fix=fix, start=self.space.project)
+
+    def _layer(self, codes: Sequence[str] | None) -> Layer:
+        return Layer(
+            option="--{}",
+            target=self.target,
+            minimum=self.target,
+            select=tuple(codes) if codes else None,
+            extend_select=() if codes else (PINNED_BELOW_TARGET,),
+            extend_safe_fixes=(PINNED_BELOW_TARGET,),
+            extend_exclude=self._exclude,
+            root=self.space.tree,
+            unsafe_fixes=self.unsafe,
+        )
+
+    def _run(self, configurations: Configurations, files: Sequence[Path] | None) -> list[FileResult]:
+        if files is None:
+            files = self.files()
+        if not files:
+            return []
+        scopes, _ = scopes_of(files, configurations, self.console)
+        self._catalogue = next(iter(scopes.values())).catalogue
+        engines = Engines(configurations, scopes)
+        if len(files) > 1:
+            engines.load()
+        return list(run(files, engines.check, self.jobs))
+
+    def _shown(self, path: Path) -> str:
+        return path.relative_to(self.space.tree).as_posix()
+
+
+class _Needs:
+    """The job of `Fixer.runs_from`: what one file needs; can be sent to another process."""
+
+    def __init__(self, engines: Engines) -> None:
+        self.engines = engines
+
+    def __call__(self, path: Path) -> FileResult:
+        result = FileResult(path)
+        with suppress(SourceError, RecursionError):  # which was said where the file was checked
+            result.needs = newest_of(self.engines.needing(path).findings(read_source(path), path))
+        return result
+
+
+_NOTHING = Exclusion()
+
+
+def hunks_of(path: str, old: bytes, new: bytes) -> list[Hunk]:
+    """What differs between two contents of a file, line by line; none where that would take too long."""
+    before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
+    if max(len(before), len(after)) > _MOST_LINES:
+        return []
+    matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
+    return [
+        Hunk(path, start, tuple(before[start:end]), tuple(after[first:last]))
+        for kind, start, end, first, last in matcher.get_opcodes()
+        if kind != "equal"
+    ]
+
+
+def without(old: bytes, new: bytes, hunks: Iterable[Hunk]) -> bytes:
+    """The new content of a file with the old lines in the place of some hunks."""
+    left_out = {(hunk.start, hunk.old) for hunk in hunks}
+    wanted = [hunk for hunk in hunks_of("", old, new) if (hunk.start, hunk.old) not in left_out]
+    return with_hunks(old, wanted)
+
+
+def with_hunks(old: bytes, hunks: Iterable[Hunk]) -> bytes:
+    """The old content of a file with some hunks."""
+    lines = old.splitlines(keepends=True)
+    for hunk in sorted(hunks, key=lambda each: each.start, reverse=True):
+        lines[hunk.start : hunk.start + len(hunk.old)] = hunk.new
+    return b"".join(lines)
+
+
+def _wrapped(text: str) -> str:
+    import textwrap
+
+    return "\n\n".join(textwrap.fill(" ".join(part.split()), _WIDTH) for part in text.split("\n\n"))
+
+
+def _digest(exclusions: Exclusions) -> str:
+    value = {
+        key: [
+            each.whole,
+            sorted(each.paths),
+            sorted((path, hunk.start, len(hunk.old)) for path, hunks in each.hunks.items() for hunk in hunks),
+        ]
+        for key, each in sorted(exclusions.items())
+    }
+    return hashlib.sha256(json.dumps(value).encode()).hexdigest()[:24]
+
+
+def _applied(value: dict[str, object]) -> Applied:
+    group = Group(*value["group"])  # type: ignore[misc]
+    group = group._replace(codes=tuple(group.codes))
+    return Applied(group, str(value["commit"]), int(str(value["fixes"])), tuple(value["paths"]))  # type: ignore[arg-type]

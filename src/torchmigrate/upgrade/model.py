@@ -1,0 +1,211 @@
+"""The nouns of an upgrade: outcomes of tests, groups of fixes, and what became of them."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from torchmigrate.versions.releases import Version
+
+
+class UpgradeError(Exception):
+    """Why an upgrade cannot go on, as one line for the user."""
+
+
+class Outcome(enum.Enum):
+    """How a test ended; the value is the word in reports."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    ERROR = "error"  # in its setup, or its file could not be imported
+    SKIPPED = "skipped"
+    EXPECTED = "xfailed"  # it fails, and says that it does
+    HUNG = "hung"  # ended after the time that a test may take
+    CRASHED = "crashed"  # it took the interpreter along
+
+    @property
+    def is_bad(self) -> bool:
+        return self in (Outcome.FAILED, Outcome.ERROR, Outcome.HUNG, Outcome.CRASHED)
+
+
+class Frame(NamedTuple):
+    """A line of a traceback. path: relative to the tree where it is in it, with `/`; line: 1-based."""
+
+    path: str
+    line: int
+
+
+class Result(NamedTuple):
+    """What became of one test. message: the error; frames: of its traceback, innermost last."""
+
+    outcome: Outcome
+    message: str = ""
+    frames: tuple[Frame, ...] = ()
+
+
+class Warned(NamedTuple):
+    """A warning of torch or a companion. path, line: where, as in `Frame`."""
+
+    category: str
+    message: str
+    path: str
+    line: int
+
+
+@dataclass(slots=True)
+class TestRun:
+    """What a run of the tests gave.
+
+    results: by the id of the test. collected: whether single tests are known; False: the command counts as
+    one. seconds: how long it took. trouble: why the run is not whole, in a line.
+    """
+
+    results: dict[str, Result] = field(default_factory=dict)
+    warnings: list[Warned] = field(default_factory=list)
+    collected: bool = True
+    seconds: float = 0.0
+    trouble: str | None = None
+
+    def count(self, outcome: Outcome) -> int:
+        return sum(result.outcome is outcome for result in self.results.values())
+
+    @property
+    def bad(self) -> list[str]:
+        """The tests that failed, in any way."""
+        return [name for name, result in self.results.items() if result.outcome.is_bad]
+
+    @property
+    def passed(self) -> list[str]:
+        return [name for name, result in self.results.items() if result.outcome is Outcome.PASSED]
+
+
+def broken(before: TestRun, after: TestRun) -> list[str]:
+    """The tests that passed, and do not any more: they fail, or are gone because their file does not load."""
+    lost = []
+    for name, result in before.results.items():
+        now = after.results.get(name)
+        if result.outcome is Outcome.PASSED and (now is None or now.outcome.is_bad):
+            lost.append(name)
+    return lost
+
+
+def mended(before: TestRun, after: TestRun) -> list[str]:
+    """The tests that pass, and did not before: they failed, or could not be collected."""
+    found = []
+    for name, result in after.results.items():
+        was = before.results.get(name)
+        if result.outcome is Outcome.PASSED and (was is None or was.outcome.is_bad):
+            found.append(name)
+    return found
+
+
+class Group(NamedTuple):
+    """Fixes that are made and taken back together: of a rule, of a migration, of pins, of notebooks.
+
+    key: unique, and the same in every run. title: first line of the commit. why: its text.
+    codes: of the rules. tool: of another tool that makes the fixes, in the place of rules.
+    """
+
+    key: str
+    title: str
+    why: str = ""
+    codes: tuple[str, ...] = ()
+    tool: str | None = None
+
+
+class Hunk(NamedTuple):
+    """Lines that a group changed in a file: those of `old` from row `start` on became `new`. 0-based."""
+
+    path: str
+    start: int
+    old: tuple[bytes, ...]
+    new: tuple[bytes, ...]
+
+
+@dataclass(slots=True)
+class Applied:
+    """A group that was made. commit: its hash; fixes: how many; paths: of the files, relative to the tree."""
+
+    group: Group
+    commit: str
+    fixes: int
+    paths: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class TakenBack:
+    """What was taken back of a group, because tests failed with it.
+
+    places: path and 1-based line; a line of 0: all of the file. whole: all of the group.
+    tests: what failed; message: the error of the first. advice: what to do by hand.
+    """
+
+    group: Group
+    places: tuple[tuple[str, int], ...]
+    tests: tuple[str, ...]
+    message: str
+    advice: str = ""
+    whole: bool = False
+
+
+@dataclass(slots=True)
+class StillFailing:
+    """Tests that fail in the end for the same reason. cause: a finding, or that it is not about torch.
+
+    place: the innermost line of the project in the traceback, with the path relative to the tree.
+    code: of the rule that names the line; None: there is none.
+    """
+
+    tests: tuple[str, ...]
+    message: str
+    place: Frame | None
+    code: str | None
+    cause: str
+    about_torch: bool
+
+
+@dataclass(slots=True)
+class ByHand:
+    """A finding that is left. tests: how many failing tests hang on it."""
+
+    path: str
+    line: int
+    code: str
+    message: str
+    advice: str
+    tests: int = 0
+
+
+@dataclass(slots=True)
+class Report:
+    """What an upgrade came to; see the names.
+
+    verified: in words, by what. unstable: tests that gave different outcomes for the same code.
+    runs_from: the first torch on which the result may run; None: not known.
+    left_out: requirements that could not be installed, with the reason.
+    before_old: the tests in the environment of before, where one was given.
+    """
+
+    project: str
+    target: Version
+    python: str
+    torch: str
+    branch: str
+    tree: str
+    log: str
+    before: TestRun
+    after: TestRun
+    verified: str
+    before_old: TestRun | None = None
+    applied: Sequence[Applied] = ()
+    taken_back: Sequence[TakenBack] = ()
+    failing: Sequence[StillFailing] = ()
+    by_hand: Sequence[ByHand] = ()
+    unstable: Sequence[str] = ()
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    notes: Sequence[str] = ()
+    runs_from: str | None = None
+    diffs: Mapping[str, str] = field(default_factory=dict)  # commit -> diff
+    seconds: float = 0.0

@@ -1,0 +1,111 @@
+"""Imports modules and asks scripts for their help, and tells of each what came of it, as the plugin does.
+
+It runs in the environment of the project, where there are no tests: `torchmigrate_smoke.py LIST`, of which
+every item is ["import", module, path] or ["help", path, path]. Each has a process of its own, forked from one
+that has torch already. Written for Python 3.7 and without torchmigrate.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import runpy
+import sys
+import traceback
+import warnings
+from collections.abc import Sequence
+from contextlib import suppress
+
+_MOST = 2000
+
+
+def main() -> None:
+    with open(sys.argv[1], encoding="utf-8") as stream:
+        items = json.load(stream)
+    only, skip = _listed("TORCHMIGRATE_ONLY"), _listed("TORCHMIGRATE_SKIP") or set()
+    with suppress(Exception):  # each item says so itself
+        import torch  # noqa: F401 - so that each process need not
+    items = [item for item in items if (only is None or _name(item) in only) and _name(item) not in skip]
+    _write(kind="collected", count=len(items))
+    bad = 0
+    for item in items:
+        _write(kind="start", id=_name(item))
+        child = os.fork()
+        if not child:
+            os._exit(_try(item))
+        _, status = os.waitpid(child, 0)
+        if os.WIFSIGNALED(status):
+            _write(
+                kind="outcome",
+                id=_name(item),
+                outcome="crashed",
+                frames=[],
+                message="signal %d" % os.WTERMSIG(status),
+            )
+        bad += bool(status)
+        _write(kind="end", id=_name(item))
+    _write(kind="finished", code=bool(bad))
+    sys.exit(1 if bad else 0)
+
+
+def _name(item: Sequence[str]) -> str:
+    return " ".join(item[:2])
+
+
+def _try(item: Sequence[str]) -> int:
+    """What one item comes to; the exit code."""
+    kind, what, path = item
+    warnings.simplefilter("default")
+    warnings.showwarning = _warned
+    outcome, message = "passed", ""
+    frames: list[list[object]] = []
+    try:
+        if kind == "import":
+            sys.argv = [path]
+            importlib.import_module(what)
+        else:
+            sys.argv = [path, "--help"]
+            sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
+            runpy.run_path(path, run_name="__main__")
+    except SystemExit as end:
+        if end.code not in (None, 0):
+            outcome, message = "failed", "exit code %s" % (end.code,)
+    except BaseException as error:
+        outcome = "failed"
+        message = "".join(traceback.format_exception_only(type(error), error)).strip()
+        frames = [[frame.filename, frame.lineno or 0] for frame in traceback.extract_tb(error.__traceback__)]
+        if isinstance(error, SyntaxError) and error.filename:
+            frames.append([error.filename, error.lineno or 0])
+    _write(kind="outcome", id=_name(item), outcome=outcome, message=message[:_MOST], frames=frames[-40:])
+    return int(outcome != "passed")
+
+
+def _warned(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: object = None,
+    line: object = None,
+) -> None:
+    _write(
+        kind="warning", category=category.__name__, message=str(message)[:_MOST], path=filename, line=lineno
+    )
+
+
+def _write(**line: object) -> None:
+    with open(os.environ["TORCHMIGRATE_OUTCOMES"], "a", encoding="utf-8") as stream:
+        stream.write(json.dumps(line) + "\n")
+
+
+def _listed(variable: str) -> set[str] | None:
+    path = os.environ.get(variable)
+    if not path:
+        return None
+    with open(path, encoding="utf-8") as stream:
+        return set(json.load(stream))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,57 @@
+"""What an upgrade would do, found out without making anything."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+
+from torchmigrate.report.console import Console
+from torchmigrate.report.summary import plural
+from torchmigrate.upgrade import smoke
+from torchmigrate.upgrade.environment import given
+from torchmigrate.upgrade.fixer import Fixer
+from torchmigrate.upgrade.processes import Clock
+from torchmigrate.upgrade.requirements import asked_by, of_torch
+from torchmigrate.upgrade.tools import tools_of
+from torchmigrate.upgrade.upgrade import PYTEST, Request
+from torchmigrate.upgrade.workspace import Workspace
+from torchmigrate.versions.releases import show_version
+
+
+def preview(request: Request, console: Console) -> str:
+    """The steps, in lines of text.
+
+    Raises UpgradeError where the upgrade could not be begun.
+    """
+    return "".join(f"{line}\n" for line in _lines(request, console))
+
+
+def _lines(request: Request, console: Console) -> Iterator[str]:
+    tools = tools_of(request.also)
+    space = Workspace.planned(request.path, request.to, request.work)
+    fixer = Fixer(space, request.to, console, Clock(), unsafe=request.unsafe, jobs=request.jobs)
+    target = show_version(request.to)
+    what = "a copy" if space.is_copy else f"a work tree of {space.base[:9]} on the branch {space.branch}"
+    yield f"Would work in {space.directory}, with {what}."
+    yield from space.notes
+    if request.environment is not None:
+        environment = given(request.environment, request.to)
+        held = f"torch {environment.torch} and Python {environment.python}"
+        yield f"Environment: {request.environment}, with {held}."
+    else:
+        tool = "uv" if shutil.which("uv") else "venv and pip"
+        wanted = ", ".join(of_torch(asked_by(space.project), space.project, request.to).values())
+        yield f"Environment: a new one by {tool}, with {wanted} and what the project asks for."
+    files = fixer.files()
+    if request.test is not None or smoke.has_tests(space.project, files):
+        yield f"Tests: `{request.test or PYTEST}`."
+    else:
+        yield "Tests: there are none; modules would be imported, and scripts asked for their help."
+    groups = fixer.groups(fixer.look().findings)
+    if not groups and not tools:
+        yield f"Fixes for torch {target}: none."
+        return
+    yield f"Fixes for torch {target}, a commit each:"
+    yield from (f"  {tool.title}" for tool in tools)
+    for group, paths in groups.items():
+        yield f"  {group.title}: {plural(len(paths), 'file')}"

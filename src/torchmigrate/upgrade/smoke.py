@@ -1,0 +1,94 @@
+"""What is tried where a project has no tests: its modules are imported, its scripts asked for their help."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import shlex
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from torchmigrate.files.reading import SOURCE, UnreadableError, read
+from torchmigrate.upgrade.workspace import Workspace
+
+_SCRIPT = Path(__file__).with_name("observing") / "torchmigrate_smoke.py"
+_ASKS = re.compile(rb"\b(?:argparse|click|fire|typer|absl|docopt|optparse|ArgumentParser)\b")
+_TESTS = re.compile(r"test_[^/]*\.py|[^/]*_test\.py")
+# What a module may do when it is imported without being a program.
+_QUIET = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assign)
+_QUIET += (ast.AnnAssign, ast.AugAssign, ast.Try, ast.Pass, ast.Delete)  # type: ignore[assignment]
+_SETUP = frozenset(["setup.py", "conf.py", "noxfile.py", "fabfile.py"])
+
+
+def has_tests(project: Path, files: Iterable[Path]) -> bool:
+    """Whether there are files that pytest would take, with a test in them."""
+    for path in files:
+        if path.suffix == ".py" and _TESTS.fullmatch(path.name):
+            data = _data(path)
+            if re.search(rb"^\s*(?:async\s+)?def test|^class \w*Test|TestCase", data, re.MULTILINE):
+                return True
+    return False
+
+
+def command(space: Workspace, files: Iterable[Path]) -> tuple[str, int]:
+    """What runs in the environment instead of tests, and how many files are left out: they do their work
+    when they are imported, and have no help."""
+    items, left_out = [], 0
+    for path in files:
+        if path.suffix != ".py" or path.name in _SETUP or _TESTS.fullmatch(path.name):
+            continue
+        found = list(_items(path, space.project))
+        items += found
+        left_out += not found
+    listed = space.directory / "modules.json"
+    listed.write_text(json.dumps(items), encoding="utf-8")
+    return shlex.join(["python", str(_SCRIPT), str(listed)]), left_out
+
+
+def _items(path: Path, project: Path) -> Iterator[tuple[str, str, str]]:
+    data = _data(path)
+    shown = path.relative_to(project)
+    try:
+        statements = ast.parse(data).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        statements = []  # it says so itself when it is imported
+    guard = any(_is_guard(statement) for statement in statements)
+    if guard and _ASKS.search(data):
+        yield "help", shown.as_posix(), shown.as_posix()
+    module = _module(shown)
+    if module and all(_is_quiet(statement) for statement in statements):
+        yield "import", module, shown.as_posix()
+
+
+def _is_quiet(statement: ast.stmt) -> bool:
+    if isinstance(statement, ast.Expr):
+        return isinstance(statement.value, ast.Constant | ast.Call) and not _works(statement.value)
+    if isinstance(statement, ast.If):
+        return _is_guard(statement) or all(map(_is_quiet, [*statement.body, *statement.orelse]))
+    return isinstance(statement, _QUIET)
+
+
+def _works(node: ast.expr) -> bool:
+    """Whether a call as a statement may be what a program is for: `main()`, not `sys.path.append(...)`."""
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+
+
+def _is_guard(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.If) and "__main__" in ast.dump(statement.test)
+
+
+def _module(shown: Path) -> str | None:
+    parts = list(shown.with_suffix("").parts)
+    if parts[0] == "src":
+        parts = parts[1:]
+    if parts and parts[-1] == "__init__":
+        parts = parts[:-1]
+    return ".".join(parts) if parts and all(part.isidentifier() for part in parts) else None
+
+
+def _data(path: Path) -> bytes:
+    try:
+        return read(path, SOURCE)
+    except UnreadableError:
+        return b""

@@ -1,0 +1,267 @@
+"""The tests of a project: run for a commit, once, and remembered.
+
+Whatever command runs pytest in the end (`pytest`, `make test`, `tox` in the same environment) is told by the
+environment to load the observer, so that the outcome of every test is known as it comes. A command that runs
+no pytest counts as one test, by its exit code.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shlex
+import signal
+import time
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from torchmigrate.upgrade.environment import Environment
+from torchmigrate.upgrade.model import Frame, Outcome, Result, TestRun, UpgradeError, Warned
+from torchmigrate.upgrade.processes import Clock, run, size_of, tail
+from torchmigrate.upgrade.workspace import Workspace
+
+COMMAND = "the test command"
+_STARTS = 25  # how often a run is begun anew after a test that hung or crashed
+_COLLECTING = 600.0  # seconds without a sign of life while no test runs
+_OBSERVING = Path(__file__).with_name("observing")  # on the path of the environment
+_LIBRARIES = ("torch", "torchvision", "torchaudio", "torchtext", "torchdata", "functorch")
+
+
+class Suite:
+    """Runs the tests in one environment.
+
+    Args:
+        command: as it is typed; it is run without a shell, in the project's directory.
+        limit: seconds that a single test may take.
+        name: of the environment, in records.
+    """
+
+    def __init__(
+        self,
+        command: str,
+        space: Workspace,
+        environment: Environment,
+        clock: Clock,
+        *,
+        limit: float,
+        name: str,
+    ) -> None:
+        self.space = space
+        self.environment = environment
+        self.clock = clock
+        self.limit = limit
+        self.name = name
+        self.runs = 0
+        try:
+            self.words = shlex.split(command)
+        except ValueError as error:
+            raise UpgradeError(f"the test command `{command}` cannot be understood: {error}") from None
+        if not self.words:
+            raise UpgradeError("the test command is empty")
+        if "=" in self.words[0]:
+            raise UpgradeError(f"the test command begins with `{self.words[0]}`: write `env {command}`")
+
+    def run(self, commit: str, only: Collection[str] | None = None) -> TestRun:
+        """The tests at a commit, all or some of them.
+
+        Raises OutOfTime, and UpgradeError where the command cannot be started.
+        """
+        key = self._key(commit, only)
+        known = self.space.record(key)
+        if known is not None:
+            return _loaded(known)
+        self.space.go_to(commit)
+        found = self.run_here(only)
+        self.space.note(key, _dumped(found))
+        return found
+
+    def _key(self, commit: str, only: Collection[str] | None) -> str:
+        parts = [self.space.git.tree_of(commit), *self.words, *(["*"] if only is None else sorted(only))]
+        return f"run-{self.name}-{hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:24]}"
+
+    def run_here(self, only: Collection[str] | None = None) -> TestRun:
+        """The tests of the tree as it is."""
+        self.runs += 1
+        started = time.monotonic()
+        found = TestRun(collected=False)
+        wanted = None if only is None or COMMAND in only else sorted(only)
+        for attempt in range(_STARTS):
+            lines, code = self._once(wanted, sorted(found.results), f"outcomes-{attempt}.jsonl")
+            ended_by = self._read(lines, found, code)
+            if ended_by is None:
+                break
+        else:
+            found.trouble = f"tests hung or crashed {_STARTS} times: the others were not run"
+        if not found.collected:
+            outcome = Outcome.PASSED if code == 0 else Outcome.FAILED
+            said = (
+                "" if code == 0 else f"exit code {code}: {_last_line(tail(self.space.log, self._log_start))}"
+            )
+            found.results = {COMMAND: Result(outcome, said)}
+        found.seconds = time.monotonic() - started
+        return found
+
+    # ---- one start of the command ------------------------------------------------------------------------
+
+    def _once(self, only: Sequence[str] | None, skip: Sequence[str], name: str) -> tuple[list[Any], int]:
+        """What the observer wrote, and the exit code."""
+        outcomes = self.space.directory / name
+        outcomes.unlink(missing_ok=True)
+        self._log_start = size_of(self.space.log)
+        variables = self.environment.variables(self.space.project, [_OBSERVING])
+        variables["TORCHMIGRATE_OUTCOMES"] = str(outcomes)
+        for variable, listed in (("ONLY", only), ("SKIP", skip)):
+            if listed:
+                path = self.space.directory / f"{variable.lower()}.json"
+                path.write_text(json.dumps(listed), encoding="utf-8")
+                variables[f"TORCHMIGRATE_{variable}"] = str(path)
+        given = os.environ.get("PYTEST_ADDOPTS", "")
+        report = self.space.directory / "junit.xml"
+        options = ["-p", "torchmigrate_observer", f"--junitxml={report}"]
+        options += ["-o", f"cache_dir={self.space.directory / 'pytest_cache'}"]
+        variables["PYTEST_ADDOPTS"] = f"{given} {shlex.join(options)}".strip()
+        watch = _Watch(outcomes, self.limit)
+        code = run(
+            self.environment.found(self.words),
+            directory=self.space.project,
+            log=self.space.log,
+            clock=self.clock,
+            environment=variables,
+            watch=watch,
+        )
+        lines = list(_lines(outcomes))
+        if watch.ended is not None:
+            lines.append({"kind": "hung", "id": watch.ended})
+        outcomes.unlink(missing_ok=True)
+        return lines, code
+
+    def _read(self, lines: list[Any], found: TestRun, code: int) -> str | None:
+        """Add what one start told; what it ended by, if tests are left that it did not come to."""
+        running: list[str] = []
+        hung: str | None = None
+        finished = False
+        for line in lines:
+            kind, name = line.get("kind"), line.get("id")
+            found.collected = True
+            if kind == "start":
+                running.append(name)
+            elif kind == "end":
+                running = [other for other in running if other != name]
+            elif kind in ("outcome", "unloaded"):
+                outcome = Outcome.ERROR if kind == "unloaded" else Outcome(line["outcome"])
+                before = found.results.get(name)
+                if before is None or not before.outcome.is_bad:
+                    found.results[name] = Result(outcome, line["message"], self._frames(line["frames"]))
+            elif kind == "warning" and _is_of_torch(line):
+                place = self._frames([[line["path"], line["line"]]])[0]
+                found.warnings.append(Warned(line["category"], line["message"], *place))
+            elif kind == "hung":
+                hung = name
+            elif kind == "finished":
+                finished = True
+        if hung is not None and hung in running:
+            found.results[hung] = Result(Outcome.HUNG, f"took longer than {self.limit:g} s")
+            return hung
+        if hung is not None:
+            found.trouble = f"nothing happened for {max(self.limit, _COLLECTING):g} s: the run was ended"
+            return None
+        if running and not finished and found.collected:
+            for name in running:
+                how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+                found.results[name] = Result(Outcome.CRASHED, f"the interpreter ended: {how}")
+            return running[0]
+        return None
+
+    def _frames(self, frames: Sequence[Sequence[Any]]) -> tuple[Frame, ...]:
+        """Frames with paths relative to the tree, where they are in it."""
+        found = []
+        for path, line in frames:
+            place = Path(os.path.normpath(self.space.project / path))
+            inside = place.is_relative_to(self.space.tree)
+            shown = place.relative_to(self.space.tree).as_posix() if inside else str(path)
+            found.append(Frame(shown, int(line or 0)))
+        return tuple(found)
+
+
+class _Watch:
+    """Ends a run in which a test takes too long. ended: that test; "": none was running."""
+
+    def __init__(self, outcomes: Path, limit: float) -> None:
+        self.outcomes = outcomes
+        self.limit = limit
+        self.ended: str | None = None
+        self._read = 0
+        self._running: dict[str, float] = {}
+        self._last = time.monotonic()
+
+    def __call__(self) -> bool:
+        now = time.monotonic()
+        if size_of(self.outcomes) > self._read:
+            self._last = now
+            with self.outcomes.open("rb") as stream:
+                stream.seek(self._read)
+                data = stream.read()
+            whole = data[: data.rfind(b"\n") + 1]
+            self._read += len(whole)
+            for line in _parsed(whole):
+                if line.get("kind") == "start":
+                    self._running[line["id"]] = now
+                elif line.get("kind") == "end":
+                    self._running.pop(line["id"], None)
+                elif line.get("kind") == "finished":
+                    self._running.clear()
+        for name, since in self._running.items():
+            if now - since > self.limit:
+                self.ended = name
+                return False
+        if not self._running and now - self._last > max(self.limit, _COLLECTING):
+            self.ended = ""
+            return False
+        return True
+
+
+def _lines(path: Path) -> Iterator[Any]:
+    try:
+        yield from _parsed(path.read_bytes())
+    except OSError:
+        return
+
+
+def _parsed(data: bytes) -> Iterator[Any]:
+    for line in data.splitlines():
+        try:
+            value = json.loads(line)
+        except ValueError:
+            continue  # the line that was being written when the program ended
+        if isinstance(value, dict):
+            yield value
+
+
+def _is_of_torch(line: dict[str, Any]) -> bool:
+    """Whether a warning is one of torch or its companions, by where it was given or what it says."""
+    parts = Path(str(line["path"])).parts
+    if "site-packages" in parts and parts[parts.index("site-packages") + 1] in _LIBRARIES:
+        return True
+    return any(f"{name}." in line["message"] for name in _LIBRARIES) or "autocast" in line["message"]
+
+
+def _last_line(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[-1][:200] if lines else ""
+
+
+def _dumped(found: TestRun) -> dict[str, Any]:
+    results = {name: [result.outcome.value, *result[1:]] for name, result in found.results.items()}
+    return {**asdict(found), "results": results}
+
+
+def _loaded(value: dict[str, Any]) -> TestRun:
+    results = {
+        name: Result(Outcome(outcome), message, tuple(Frame(*frame) for frame in frames))
+        for name, (outcome, message, frames) in value["results"].items()
+    }
+    warnings = [Warned(*each) for each in value["warnings"]]
+    return TestRun(results, warnings, value["collected"], value["seconds"], value["trouble"])

@@ -1,0 +1,309 @@
+"""The steps of an upgrade, in order. Each can be done again: what is known already is not found out anew."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import NamedTuple
+
+from torchmigrate.report.console import Console
+from torchmigrate.report.summary import plural
+from torchmigrate.upgrade import smoke
+from torchmigrate.upgrade.causes import Places
+from torchmigrate.upgrade.environment import Environment, Options, given, made
+from torchmigrate.upgrade.fixer import Exclusion, Exclusions, Fixer
+from torchmigrate.upgrade.model import (
+    Applied,
+    Group,
+    Hunk,
+    Outcome,
+    Report,
+    TakenBack,
+    TestRun,
+    broken,
+)
+from torchmigrate.upgrade.processes import Clock
+from torchmigrate.upgrade.search import Search
+from torchmigrate.upgrade.suite import COMMAND, Suite
+from torchmigrate.upgrade.tools import tools_of
+from torchmigrate.upgrade.workspace import Workspace
+from torchmigrate.versions.releases import Version, show_version
+
+_ROUNDS = 40  # how often something is taken back before all is
+PYTEST = "pytest -q"
+
+
+class Request(NamedTuple):
+    """What is asked for.
+
+    to: the target. test: the command; None: pytest, where there are tests. environment: one that has the
+    target; None: one is made by `options`. old_environment: one that has what the project ran on.
+    also: other tools. work: the directory to work in; None: beside the project.
+    time_limit, test_timeout: seconds; None: no limit.
+    """
+
+    path: Path
+    to: Version
+    test: str | None = None
+    environment: Path | None = None
+    old_environment: Path | None = None
+    options: Options = Options()
+    unsafe: bool = False
+    also: Sequence[str] = ()
+    work: Path | None = None
+    resume: bool = False
+    jobs: int | None = None
+    time_limit: float | None = None
+    test_timeout: float = 300.0
+
+
+class Upgrade:
+    """One upgrade."""
+
+    def __init__(self, request: Request, console: Console) -> None:
+        self.request = request
+        self.console = console
+        self.clock = Clock(request.time_limit)
+        self.tools = tools_of(request.also)
+        self.space: Workspace
+        self.taken_back: list[TakenBack] = []
+        self.exclusions: Exclusions = {}
+        self.unstable: set[str] = set()
+
+    def run(self) -> Report:
+        """Do it all.
+
+        Raises UpgradeError where it cannot be done, and OutOfTime when the time is over.
+        """
+        request = self.request
+        if request.environment is not None:
+            environment = given(request.environment, request.to)  # before anything is made
+        old = None if request.old_environment is None else given(request.old_environment, None)
+        self.space = Workspace.open(request.path, request.to, request.work, resume=request.resume)
+        self._say(f"works in {self.space.directory} on the branch {self.space.branch}; log: {self.space.log}")
+        for note in self.space.notes:
+            self._say(note)
+        self.fixer = Fixer(
+            *(self.space, request.to, self.console, self.clock),
+            unsafe=request.unsafe,
+            jobs=request.jobs,
+            tools=self.tools,
+        )
+        command, verified = self._tests()
+        if request.environment is None:
+            self._say(f"the environment for torch {show_version(request.to)} is being made")
+            tested = "pytest" in command
+            environment = made(self.space, request.to, request.options, self.clock, tested=tested)
+        self._say(f"torch {environment.torch}, Python {environment.python}")
+        self.suite = self._suite(command, environment, "target")
+        before_old = None
+        if old is not None:
+            self._say(f"the tests as they are, on torch {old.torch}")
+            before_old = self._suite(command, old, "old").run(self.space.base)
+            self._told(before_old)
+        self._say(f"the tests as they are, on torch {environment.torch}")
+        before = self.suite.run(self.space.base)
+        self._told(before)
+        self._restore()
+        steps, after = self._verified(before)
+        return self._report(environment, before, before_old, steps, after, verified)
+
+    # ---- tests -------------------------------------------------------------------------------------------
+
+    def _tests(self) -> tuple[str, str]:
+        """The command that tests, and what it is, in words."""
+        if self.request.test is not None:
+            return self.request.test, f"`{self.request.test}`"
+        files = self.fixer.files()
+        if smoke.has_tests(self.space.project, files):
+            return PYTEST, f"`{PYTEST}`"
+        self._say("there are no tests: modules are imported, and scripts are asked for their help")
+        command, left_out = smoke.command(self.space, files)
+        verified = (
+            "no tests were found: that modules can be imported and scripts give their help is all that was"
+        )
+        verified += " verified"
+        if left_out:
+            verified += f" ({plural(left_out, 'file')} that would do its work at once left out)"
+        return command, verified
+
+    def _suite(self, command: str, environment: Environment, name: str) -> Suite:
+        return Suite(
+            *(command, self.space, environment, self.clock), limit=self.request.test_timeout, name=name
+        )
+
+    def _told(self, run: TestRun) -> None:
+        self._say(f"  {counts(run)} in {run.seconds:.0f} s" + (f"; {run.trouble}" if run.trouble else ""))
+
+    # ---- fixes, and what is taken back ---------------------------------------------------------------------
+
+    def _verified(self, before: TestRun) -> tuple[list[Applied], TestRun]:
+        """Make all groups, and take back what breaks a test, until nothing does."""
+        search = Search(self.space, self.suite, self.exclusions)
+        steps: list[Applied] = []
+        for number in range(_ROUNDS + 1):
+            if number == _ROUNDS:  # never seen: each round leaves out more
+                for step in steps:
+                    self.exclusions.setdefault(step.group.key, Exclusion()).whole = True
+            self._say("fixes are made" if not number else "fixes are made again without what was taken back")
+            steps = self.fixer.make(self.exclusions)
+            if not number:
+                fixes = sum(step.fixes for step in steps)
+                self._say(f"  {plural(fixes, 'fix', 'es')} in {plural(len(steps), 'commit')}")
+            final = steps[-1].commit if steps else self.space.base
+            self._say("the tests with all of them")
+            after = self.suite.run(final)
+            self._told(after)
+            lost = [name for name in broken(before, after) if name not in self.unstable]
+            if lost:
+                lost = self._surely(lost, final)
+            if not lost:
+                break
+            self._say(f"  {plural(len(lost), 'test')} that passed failed: looking for the fix")
+            while lost:
+                taken = search.take_back(steps, lost)
+                self.taken_back.append(taken)
+                self._remember()
+                self._say(f"  taken back: {taken.group.title}" + _places(taken))
+                lost = [name for name in lost if name not in taken.tests]
+                if taken.whole:
+                    break
+        return steps, after
+
+    def _surely(self, lost: Sequence[str], final: str) -> list[str]:
+        """Those that pass when they are run again before the fixes, and fail again with them."""
+        if COMMAND in lost:
+            return list(lost)
+        first, again = self.suite.run(self.space.base, lost), self.suite.run(final, lost)
+        sure = []
+        for name in lost:
+            was, now = first.results.get(name), again.results.get(name)
+            stays = was is not None and was.outcome is Outcome.PASSED
+            if not stays or (now is not None and now.outcome is Outcome.PASSED):
+                self.unstable.add(name)
+            else:
+                sure.append(name)
+        return sure
+
+    def _remember(self) -> None:
+        value = {
+            "exclusions": {key: _dumped(each) for key, each in self.exclusions.items()},
+            "taken_back": [asdict(each) for each in self.taken_back],
+        }
+        self.space.note("taken_back", value)
+
+    def _restore(self) -> None:
+        """What an earlier run took back."""
+        known = self.space.record("taken_back")
+        if known is None:
+            return
+        self.exclusions.update({key: _loaded(each) for key, each in known["exclusions"].items()})
+        for each in known["taken_back"]:
+            group = Group(*each["group"])
+            places = tuple((path, line) for path, line in each["places"])
+            self.taken_back.append(
+                TakenBack(
+                    group._replace(codes=tuple(group.codes)),
+                    places,
+                    tuple(each["tests"]),
+                    each["message"],
+                    each["advice"],
+                    each["whole"],
+                )
+            )
+
+    # ---- the end -----------------------------------------------------------------------------------------
+
+    def _report(
+        self,
+        environment: Environment,
+        before: TestRun,
+        before_old: TestRun | None,
+        steps: list[Applied],
+        after: TestRun,
+        verified: str,
+    ) -> Report:
+        final = steps[-1].commit if steps else self.space.base
+        self.space.finish(final)
+        looked = self.fixer.look()
+        places = Places(self.space.tree, looked.findings)
+        for taken in self.taken_back:
+            taken.advice = self.fixer.advice(taken.group)
+        notes = [*self.space.notes, *environment.notes]
+        notes += [
+            f"{problem.path.relative_to(self.space.tree)}: {problem.reason}" for problem in looked.problems
+        ]
+        return Report(
+            project=self.request.path.resolve().name,
+            target=self.request.to,
+            python=environment.python,
+            torch=environment.torch,
+            branch=self.space.branch,
+            tree=str(self.space.tree),
+            log=str(self.space.log),
+            before=before,
+            after=after,
+            verified=verified,
+            before_old=before_old,
+            applied=steps,
+            taken_back=self.taken_back,
+            failing=places.failing(after),
+            by_hand=places.by_hand(after),
+            unstable=sorted(self.unstable),
+            left_out=environment.left_out,
+            notes=notes,
+            runs_from=self.fixer.runs_from(),
+            diffs={step.commit: self.space.git.run("show", "--format=", step.commit) for step in steps},
+            seconds=self.clock.elapsed,
+        )
+
+    def _say(self, text: str) -> None:
+        left = self.clock.left
+        time = f"[{_minutes(self.clock.elapsed)}" + ("]" if left is None else f", {_minutes(left)} left]")
+        self.console.note(f"{self.console.error_style.dim(time)} {text}")
+
+
+def _minutes(seconds: float) -> str:
+    return f"{int(seconds) // 60}:{int(seconds) % 60:02}"
+
+
+def counts(run: TestRun) -> str:
+    """ "118 passed, 3 failed"."""
+    found = [f"{run.count(outcome)} {outcome.value}" for outcome in Outcome if run.count(outcome)]
+    return ", ".join(found) or "no test was run"
+
+
+def _places(taken: TakenBack) -> str:
+    if taken.whole:
+        return " (all of it)"
+    return ": " + ", ".join(f"{path}:{line}" if line else path for path, line in taken.places[:5])
+
+
+def _dumped(exclusion: Exclusion) -> dict[str, object]:
+    hunks = {
+        path: [
+            [
+                hunk.start,
+                [line.decode("latin-1") for line in hunk.old],
+                [line.decode("latin-1") for line in hunk.new],
+            ]
+            for hunk in some
+        ]
+        for path, some in exclusion.hunks.items()
+    }
+    return {"whole": exclusion.whole, "paths": sorted(exclusion.paths), "hunks": hunks}
+
+
+def _loaded(value: dict[str, object]) -> Exclusion:
+    found: dict[str, list[Hunk]] = {}
+    hunks = value["hunks"]
+    assert isinstance(hunks, dict)
+    for path, some in hunks.items():
+        found[path] = [
+            Hunk(path, start, *(tuple(line.encode("latin-1") for line in lines) for lines in (old, new)))
+            for start, old, new in some
+        ]
+    paths = value["paths"]
+    assert isinstance(paths, list)
+    return Exclusion(bool(value["whole"]), set(paths), found)

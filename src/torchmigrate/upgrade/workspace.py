@@ -1,0 +1,256 @@
+"""Where an upgrade works: a directory beside the project, with a tree, an environment, records and a log.
+
+The tree is a work tree of the project's repository, or a copy with a repository of its own. Nothing of the
+user's checkout is changed: neither files, index and stash, nor the branch that is checked out.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from torchmigrate.upgrade.git import Git
+from torchmigrate.upgrade.model import UpgradeError
+from torchmigrate.versions.releases import Version, show_version
+
+_STATE = "state.json"
+_NOT_COPIED = ("__pycache__", ".venv", "venv", ".tox", ".nox", ".mypy_cache", ".pytest_cache", "node_modules")
+
+
+class Workspace:
+    """One upgrade of one project.
+
+    Attributes:
+        directory: all that is made is in it.
+        tree: the work tree or the copy.
+        project: what is upgraded: the tree, or a directory in it.
+        base: the commit that it starts from.
+        branch: what the result is committed to.
+        is_copy: the project is in no repository.
+        notes: what the user should know, in lines.
+    """
+
+    def __init__(self, directory: Path, start: Path, base: str, branch: str, *, is_copy: bool) -> None:
+        self.directory = directory
+        self.tree = directory / "tree"
+        self.project = self.tree / start
+        self.base = base
+        self.branch = branch
+        self.is_copy = is_copy
+        self.git = Git(self.tree)
+        self.notes: list[str] = []
+        self._kept: set[str] = set()
+
+    # ---- how it begins -----------------------------------------------------------------------------------
+
+    @classmethod
+    def open(cls, path: Path, to: Version, work: Path | None, *, resume: bool) -> Workspace:
+        """Make one for a project, or take the one that an earlier run left.
+
+        work: the directory; None: beside the project.
+        Raises UpgradeError where that is not possible.
+        """
+        origin, start = cls._origin(path)
+        directory = cls._directory(origin, to, work)
+        state = _read_state(directory)
+        if resume:
+            if state is None:
+                raise UpgradeError(f"{directory}: there is no upgrade to go on with; leave out --resume")
+            if state["origin"] != str(origin) or state["start"] != start.as_posix():
+                raise UpgradeError(f"{directory} is the upgrade of another project: {state['origin']}")
+            space = cls(directory, start, state["base"], state["branch"], is_copy=state["copy"])
+            space._kept = set(state.get("kept", ()))
+            if not space.tree.is_dir():
+                raise UpgradeError(f"{space.tree} is gone: remove {directory} and start anew")
+            return space
+        if directory.exists():
+            how = "--resume goes on with it" if state else "name another one with --work"
+            raise UpgradeError(f"{directory} exists: {how}{_removal(directory, origin) if state else ''}")
+        return cls._made(origin, cls._unmade(origin, start, directory, to))
+
+    @classmethod
+    def planned(cls, path: Path, to: Version, work: Path | None) -> Workspace:
+        """One that is not made: its tree is the checkout, and nothing of it may be changed.
+
+        Raises UpgradeError where it could not be made.
+        """
+        origin, start = cls._origin(path)
+        directory = cls._directory(origin, to, work)
+        space = cls._unmade(origin, start, directory, to)
+        space.tree, space.project, space.git = origin, origin / start, Git(origin)
+        return space
+
+    @classmethod
+    def _origin(cls, path: Path) -> tuple[Path, Path]:
+        """The repository or directory that a project is in, and where in it."""
+        path = path.resolve()
+        if not path.is_dir():
+            raise UpgradeError(f"{path}: not a directory; an upgrade is of a whole project")
+        top = Git(path).top
+        return (path, Path()) if top is None else (top.resolve(), path.relative_to(top.resolve()))
+
+    @classmethod
+    def _directory(cls, origin: Path, to: Version, work: Path | None) -> Path:
+        directory = work.absolute() if work else origin.parent / f"{origin.name}-upgrade-{show_version(to)}"
+        if directory == origin or directory.is_relative_to(origin):
+            raise UpgradeError(f"{directory} is in the project: name a directory outside of it with --work")
+        return directory
+
+    @classmethod
+    def _unmade(cls, origin: Path, start: Path, directory: Path, to: Version) -> Workspace:
+        """What `_made` makes, if that is possible."""
+        git = Git(origin)
+        branch = f"torchmigrate/upgrade-{show_version(to)}"
+        is_copy = git.top is None
+        if not is_copy and git.head is None:
+            raise UpgradeError(f"{origin}: the repository has no commit yet; an upgrade starts from one")
+        if not is_copy and git.has_branch(branch):
+            raise UpgradeError(
+                f"the branch {branch} exists: rename it, or delete it by `git branch -D {branch}`"
+            )
+        space = cls(directory, start, git.head or "", branch, is_copy=is_copy)
+        if is_copy:
+            space.notes.append(f"{origin} is in no git repository: what is upgraded is a copy, {space.tree}")
+        elif git.is_dirty:
+            space.notes.append("changes that are not committed are not part of the upgrade")
+        return space
+
+    @classmethod
+    def _made(cls, origin: Path, space: Workspace) -> Workspace:
+        git = Git(origin)
+        try:
+            space.directory.mkdir(parents=True)
+        except OSError as error:
+            raise UpgradeError(f"{space.directory}: cannot be made: {error.strerror}") from None
+        try:
+            if space.is_copy:
+                space._copy(origin)
+            else:
+                git.run("worktree", "prune")
+                git.run("worktree", "add", "--quiet", "--detach", str(space.tree), space.base)
+                space._fill_submodules(git)
+            space._write_state(origin)
+        except BaseException:
+            shutil.rmtree(space.directory, ignore_errors=True)
+            if not space.is_copy:
+                git.says("worktree", "prune")
+            raise
+        return space
+
+    def _copy(self, origin: Path) -> None:
+        try:
+            shutil.copytree(
+                origin, self.tree, symlinks=True, ignore=shutil.ignore_patterns(*_NOT_COPIED, ".git")
+            )
+        except (OSError, shutil.Error) as error:
+            raise UpgradeError(f"{origin} cannot be copied: {_first(error)}") from None
+        self.git.run("init", "--quiet")
+        self.git.run("add", "--all")
+        self.base = self.git.commit("As it was")
+
+    def _fill_submodules(self, origin: Git) -> None:
+        """What submodules hold is taken from the checkout, where it is; it is not upgraded."""
+        for path in self.git.submodules():
+            source = origin.directory / path
+            wanted = self.git.run("rev-parse", f":{path}")
+            target = self.tree / path
+            if (
+                Git(source).says("cat-file", "-e", f"{wanted}^{{commit}}") is None
+                or not (source / ".git").exists()
+            ):
+                self.notes.append(f"the submodule {path} is not checked out: it is empty in the upgrade")
+                continue
+            Git(self.tree).run("clone", "--quiet", "--shared", "--no-checkout", str(source), str(target))
+            Git(target).run("checkout", "--quiet", "--detach", wanted)
+            self.notes.append(f"the submodule {path} is used as it is, and is not upgraded")
+
+    # ---- states of the tree ------------------------------------------------------------------------------
+
+    def keep_untracked(self) -> None:
+        """What is in the tree now beside what git has belongs to every state: builds of extensions."""
+        self._kept = self.git.untracked()
+        state = _read_state(self.directory) or {}
+        self._write(_STATE, json.dumps({**state, "kept": sorted(self._kept)}, indent=1))
+
+    def go_to(self, commit: str) -> None:
+        """Make the tree what a commit holds: what tests or an interrupted step left is gone."""
+        self.git.run("checkout", "--quiet", "--force", "--detach", commit)
+        for name in self.git.untracked() - self._kept:
+            place = self.tree / name
+            if name.endswith("/"):  # a repository of its own
+                shutil.rmtree(place, ignore_errors=True)
+            else:
+                place.unlink(missing_ok=True)
+
+    def finish(self, commit: str) -> None:
+        """The result: the branch is at a commit, and checked out in the tree."""
+        self.go_to(commit)
+        self.git.run("branch", "--force", self.branch, commit)
+        self.git.run("checkout", "--quiet", self.branch)
+
+    @contextmanager
+    def changed_for_a_while(self, commit: str) -> Iterator[None]:
+        """The tree at a commit, to be changed; afterwards it is at the commit again."""
+        self.go_to(commit)
+        try:
+            yield
+        finally:
+            self.go_to(commit)
+
+    # ---- records -----------------------------------------------------------------------------------------
+
+    @property
+    def log(self) -> Path:
+        return self.directory / "log.txt"
+
+    def record(self, name: str) -> Any:
+        """What was noted under a name; None: nothing."""
+        try:
+            return json.loads((self.directory / "records" / f"{name}.json").read_bytes())
+        except (OSError, ValueError):
+            return None
+
+    def note(self, name: str, value: object) -> None:
+        """Note something that JSON can hold, so that a later run need not find it out again."""
+        self._write(f"records/{name}.json", json.dumps(value, indent=1))
+
+    def _write(self, name: str, text: str) -> None:
+        """Write a file of the workspace, whole or not at all."""
+        path = self.directory / name
+        path.parent.mkdir(exist_ok=True)
+        part = path.with_name(path.name + ".part")
+        part.write_text(text, encoding="utf-8", errors="surrogateescape")
+        os.replace(part, path)  # noqa: PTH105
+
+    def _write_state(self, origin: Path) -> None:
+        start = self.project.relative_to(self.tree).as_posix()
+        state = {"origin": str(origin), "start": start, "base": self.base, "branch": self.branch}
+        self._write(_STATE, json.dumps({**state, "copy": self.is_copy}, indent=1))
+
+
+def _read_state(directory: Path) -> dict[str, Any] | None:
+    try:
+        state = json.loads((directory / _STATE).read_bytes())
+    except (OSError, ValueError):
+        return None
+    return state if isinstance(state, dict) and "origin" in state else None
+
+
+def _removal(directory: Path, origin: Path) -> str:
+    if Git(origin).top is None:
+        return f"; to start anew, remove it: rm -r {directory}"
+    return (
+        f"; to start anew: git -C {origin} worktree remove --force {directory / 'tree'} && rm -r {directory}"
+    )
+
+
+def _first(error: OSError | shutil.Error) -> str:
+    """One line of what may be a list."""
+    if isinstance(error, shutil.Error) and error.args and error.args[0]:
+        return str(error.args[0][0][-1])
+    return getattr(error, "strerror", None) or str(error)
