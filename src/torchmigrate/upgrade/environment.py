@@ -197,7 +197,6 @@ class _Maker:
         self.constraints.write_text("\n".join(pinned) + "\n", encoding="utf-8")
         stated = self._install_project()
         needed = wanted([*stated, *lists], python[:2])
-        needed.pop("pip", None)
         for name, text in imported(self.space.project).items():
             if needed.setdefault(name, text) is text:
                 self.environment.notes.append(f"{name} is imported, and not asked for: it is installed")

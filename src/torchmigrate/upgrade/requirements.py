@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 from torchmigrate.files.reading import UnreadableError, read
@@ -16,6 +17,11 @@ _LISTS = ("*req*.txt", "requirements/*.txt")
 _NOT_LISTS = re.compile(r"docs?\b|lint|mypy|style|black|flake8|release|publish", re.IGNORECASE)
 _INCLUDED = re.compile(r"^(?:-r|--requirement|-c|--constraint)[ =]*(?P<path>\S+)")
 _TESTS = frozenset(["test", "tests", "testing", "dev"])
+# What no test runs.
+_CHECKS = frozenset(
+    "autopep8 bandit black build codecov flake8 isort mypy pip pre-commit pycodestyle pydocstyle pyflakes pylint"
+    " pyroma ruff setuptools sphinx sphinx-rtd-theme tox twine wheel yapf".split()
+)
 _MOST_BYTES = 1_000_000
 _DEEPEST = 5  # lists that include lists
 _IMPORTED = rb"^[ \t]*(?:import|from)[ \t]+%s\b"
@@ -66,9 +72,9 @@ def asked_by(project: Path) -> list[str]:
 
 
 def wanted(texts: Iterable[str], python: Version) -> dict[str, str]:
-    """The requirements that hold for a Python, by name; those of tests, too. Torch's own are left out.
+    """The requirements that hold for a Python, by name; those of tests, too, but not of checks.
 
-    The first one of a name counts; what cannot be read as a requirement is its own name.
+    Torch and its companions are left out, and pytest and its plugins lose their versions. The first one of a name counts; what cannot be read as a requirement is its own name.
     """
     found: dict[str, str] = {}
     for text in texts:
@@ -82,6 +88,10 @@ def wanted(texts: Iterable[str], python: Version) -> dict[str, str]:
         if name in COMPANIONS or name == "torch" or not _holds(requirement, python):
             continue
         requirement.marker = None
+        if name in _CHECKS:
+            continue
+        if name == "pytest" or name.startswith("pytest-"):
+            requirement.specifier = SpecifierSet()  # those of the time fail on a new Python
         found.setdefault(name, str(requirement))
     return found
 

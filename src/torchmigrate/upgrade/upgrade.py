@@ -155,9 +155,9 @@ class Upgrade:
             self._say("the tests with all of them")
             after = self.suite.run(final)
             self._told(after)
-            lost = [name for name in broken(before, after) if name not in self.unstable]
+            lost = broken(before, after)
             if lost:
-                lost = self._surely(lost, final)
+                lost = self._surely(lost, after, final)
             if not lost:
                 break
             self._say(f"  {plural(len(lost), 'test')} that passed failed: looking for the fix")
@@ -171,8 +171,11 @@ class Upgrade:
                     break
         return steps, after
 
-    def _surely(self, lost: Sequence[str], final: str) -> list[str]:
-        """Those that pass when they are run again before the fixes, and fail again with them."""
+    def _surely(self, lost: Sequence[str], after: TestRun, final: str) -> list[str]:
+        """Those that pass when they are run again before the fixes, and fail again with them.
+
+        Of the others, what they gave last is taken for what they give.
+        """
         if COMMAND in lost:
             return list(lost)
         first, again = self.suite.run(self.space.base, lost), self.suite.run(final, lost)
@@ -182,6 +185,8 @@ class Upgrade:
             stays = was is not None and was.outcome is Outcome.PASSED
             if not stays or (now is not None and now.outcome is Outcome.PASSED):
                 self.unstable.add(name)
+                if now is not None:
+                    after.results[name] = now
             else:
                 sure.append(name)
         return sure
@@ -270,8 +275,12 @@ def _minutes(seconds: float) -> str:
 
 def counts(run: TestRun) -> str:
     """ "118 passed, 3 failed"."""
-    found = [f"{run.count(outcome)} {outcome.value}" for outcome in Outcome if run.count(outcome)]
+    found = [_counted(run.count(outcome), outcome) for outcome in Outcome if run.count(outcome)]
     return ", ".join(found) or "no test was run"
+
+
+def _counted(number: int, outcome: Outcome) -> str:
+    return plural(number, "error") if outcome is Outcome.ERROR else f"{number} {outcome.value}"
 
 
 def _places(taken: TakenBack) -> str:
