@@ -13,7 +13,7 @@ from torchmigrate.source.kinds import read_source
 from torchmigrate.source.text import Source, SourceError
 from torchmigrate.upgrade.model import ByHand, Frame, Result, StillFailing, TestRun
 
-_ADDRESS = re.compile(r"0x[0-9a-fA-F]+|\d+\.\d+(?:e[+-]?\d+)?|/tmp/\S+")
+_VARYING = re.compile(r"0x[0-9a-fA-F]+|\d+(?:\.\d+)?(?:e[+-]?\d+)?|/tmp/\S+")
 _TORCH = re.compile(r"\btorch(?:vision|audio|text|data)?\b|\b[Tt]ensors?\b")
 _NO_MODULE = re.compile(r"No module named '([\w.]+)'")
 _NUMPY = re.compile(
@@ -61,7 +61,7 @@ class Places:
             known = self.at(result.frames)
             own = [frame for frame in result.frames if not Path(frame.path).is_absolute()]
             place = known[0] if known else (own[-1] if own else None)
-            key = (_ADDRESS.sub("…", result.message)[:160], place, known[1].code if known else None)
+            key = (_VARYING.sub("…", result.message)[:160], place, known[1].code if known else None)
             groups[key].append(name)
             first.setdefault(key, result)
         found = []

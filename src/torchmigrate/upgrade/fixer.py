@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -36,6 +37,7 @@ _PINS = "pins"
 _NOTEBOOKS = "notebooks"
 _SMALL = "small"  # the folder of codemods that are no migration of their own
 _MOST_LINES = 20_000  # of a file of which single lines are taken back
+_MOST_WHY = 300  # characters of what a commit says of a rule
 _WIDTH = 72  # of the first line of a commit's message
 
 
@@ -150,7 +152,7 @@ class Fixer:
         for code in listed:
             rule = self._catalogue.find(code)
             if rule is not None and rule.why and key not in (_PINS, _NOTEBOOKS):
-                why.append(f"{rule.why.strip()} ({code})")
+                why.append(f"{_first_sentences(rule.why)} ({code})")
         if key == _PINS:
             title = f"Raise torch and what goes with it to {self.target}"
         elif key == _NOTEBOOKS:
@@ -338,6 +340,16 @@ def with_hunks(old: bytes, hunks: Iterable[Hunk]) -> bytes:
     for hunk in sorted(hunks, key=lambda each: each.start, reverse=True):
         lines[hunk.start : hunk.start + len(hunk.old)] = hunk.new
     return b"".join(lines)
+
+
+def _first_sentences(text: str) -> str:
+    """What fits into the message of a commit."""
+    kept = ""
+    for sentence in re.split(r"(?<=\.)\s+", text.strip()):
+        if kept and len(kept) + len(sentence) > _MOST_WHY:
+            break
+        kept = f"{kept} {sentence}".strip()
+    return kept
 
 
 def _wrapped(text: str) -> str:

@@ -19,8 +19,8 @@ _INCLUDED = re.compile(r"^(?:-r|--requirement|-c|--constraint)[ =]*(?P<path>\S+)
 _TESTS = frozenset(["test", "tests", "testing", "dev"])
 # What no test runs.
 _CHECKS = frozenset(
-    "autopep8 bandit black build codecov flake8 isort mypy pip pre-commit pycodestyle pydocstyle pyflakes pylint"
-    " pyroma ruff setuptools sphinx sphinx-rtd-theme tox twine wheel yapf".split()
+    "autopep8 bandit black build codecov flake8 isort mypy pip pre-commit pycodestyle pydocstyle pyflakes"
+    " pylint pyroma ruff setuptools sphinx sphinx-rtd-theme tox twine wheel yapf".split()
 )
 _MOST_BYTES = 1_000_000
 _DEEPEST = 5  # lists that include lists
@@ -74,7 +74,8 @@ def asked_by(project: Path) -> list[str]:
 def wanted(texts: Iterable[str], python: Version) -> dict[str, str]:
     """The requirements that hold for a Python, by name; those of tests, too, but not of checks.
 
-    Torch and its companions are left out, and pytest and its plugins lose their versions. The first one of a name counts; what cannot be read as a requirement is its own name.
+    Torch and its companions are left out, and pytest and its plugins lose their versions. The first one of
+    a name counts; what cannot be read as a requirement is its own name.
     """
     found: dict[str, str] = {}
     for text in texts:

@@ -181,7 +181,7 @@ class Suite:
         for path, line in frames:
             place = Path(os.path.normpath(self.space.project / path))
             inside = place.is_relative_to(self.space.tree)
-            shown = place.relative_to(self.space.tree).as_posix() if inside else str(path)
+            shown = place.relative_to(self.space.tree).as_posix() if inside else str(place)
             found.append(Frame(shown, int(line or 0)))
         return tuple(found)
 

@@ -22,6 +22,7 @@ from torchmigrate.upgrade.model import (
     TakenBack,
     TestRun,
     broken,
+    mended,
 )
 from torchmigrate.upgrade.processes import Clock
 from torchmigrate.upgrade.search import Search
@@ -155,6 +156,7 @@ class Upgrade:
             self._say("the tests with all of them")
             after = self.suite.run(final)
             self._told(after)
+            self._check_mended(before, after)
             lost = broken(before, after)
             if lost:
                 lost = self._surely(lost, after, final)
@@ -170,6 +172,16 @@ class Upgrade:
                 if taken.whole:
                     break
         return steps, after
+
+    def _check_mended(self, before: TestRun, after: TestRun) -> None:
+        """A test that passes before the fixes when it is run again was not mended by them."""
+        failed = [name for name in mended(before, after) if name in before.results and name != COMMAND]
+        if failed:
+            again = self.suite.run(self.space.base, failed)
+            for name in failed:
+                if name in again.results and again.results[name].outcome is Outcome.PASSED:
+                    self.unstable.add(name)
+                    before.results[name] = again.results[name]
 
     def _surely(self, lost: Sequence[str], after: TestRun, final: str) -> list[str]:
         """Those that pass when they are run again before the fixes, and fail again with them.

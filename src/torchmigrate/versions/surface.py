@@ -178,7 +178,11 @@ class Surface:
         if not owner:
             return Status.UNKNOWN  # another library
         found = self._resolve(owner, number)
-        return found if isinstance(found, Status) else self._member(*found, last, number)
+        if isinstance(found, Status):
+            return found
+        if found[1].kind is EntryKind.FUNCTION and last in self._members(owner):
+            return Status.ABSENT  # what is a module in another release: `torch.fft` before 1.7
+        return self._member(*found, last, number)
 
     def _member(self, name: str, entry: Entry, last: str, number: int) -> _Found | Status:
         """A member of what is defined as `name`."""

@@ -1,0 +1,340 @@
+"""Whole upgrades of small projects, with real git, real pytest and the torch that is installed here."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+from harness.project import environment
+from harness.repository import Repository
+
+assert torch.__version__.startswith("2.13"), "the target of these upgrades"
+
+MODEL = """\
+import torch
+
+
+def outer(a, b):
+    return torch.ger(a, b)
+
+
+def twice(a, b):
+    return torch.ger(a, b) * 2
+
+
+def decomposed(a):
+    return torch.symeig(a, eigenvectors=True)
+"""
+TESTS = """\
+import inspect
+
+import torch
+
+import model
+
+
+def test_outer():
+    assert model.outer(torch.ones(2), torch.ones(3)).shape == (2, 3)
+
+
+def test_twice_is_what_it_was():
+    assert "torch.ger(" in inspect.getsource(model.twice)
+
+
+def test_decomposed():
+    values, _ = model.decomposed(torch.eye(2))
+    assert values.tolist() == [1, 1]
+"""
+PROJECT = {"model.py": MODEL, "test_model.py": TESTS, "requirements.txt": "torch==1.4.0\n"}
+
+
+def test_what_breaks_a_test_is_taken_back_and_the_rest_is_committed(tmp_path: Path) -> None:
+    repository = Repository(tmp_path, PROJECT)
+    done = repository.upgrade()
+    assert done.stdout.startswith("project on torch 2.13: 3 passed (2 before), 1 mended, none failing.")
+    assert repository.result("model.py") == MODEL.replace(
+        "return torch.ger(a, b)\n", "return torch.outer(a, b)\n"
+    ).replace("torch.symeig(a, eigenvectors=True)", "torch.linalg.eigh(a, UPLO='U')").replace(
+        "UPLO='U'", 'UPLO="U"'
+    )
+    assert repository.result("requirements.txt") == "torch==2.13.0\n"
+    report = repository.report
+    assert report["before"]["tests"] == {
+        "test_model.py::test_outer": "passed",
+        "test_model.py::test_twice_is_what_it_was": "passed",
+        "test_model.py::test_decomposed": "failed",
+    }
+    assert set(report["after"]["tests"].values()) == {"passed"}
+    assert report["mended"] == ["test_model.py::test_decomposed"] and report["broken"] == []
+    [taken] = report["taken_back"]
+    assert taken["codes"] == ["TM110"]
+    assert taken["places"] == [{"path": "model.py", "line": 9}]
+    assert taken["tests"] == ["test_model.py::test_twice_is_what_it_was"]
+    # A commit for each group, on a branch of its own that follows from what was there.
+    log = repository.git("log", "--format=%s", "main..torchmigrate/upgrade-2.13").splitlines()
+    assert log == [step["title"] for step in reversed(report["applied"])]
+    assert len(log) == 3 and log[-1] == "Raise torch and what goes with it to 2.13"
+    for name in ("report.md", "report.html"):
+        text = (repository.work / name).read_text(encoding="utf-8")
+        assert "model.py:9" in text and "test_twice_is_what_it_was" in text
+
+
+def test_a_test_that_fails_is_explained_by_the_line_that_it_fails_at(tmp_path: Path) -> None:
+    repository = Repository(
+        tmp_path,
+        {
+            "model.py": (
+                "import numpy as np\nimport torch\n\n\ndef solved(a, b):\n    return torch.gels(b, a)\n\n\n"
+                "def whole(a):\n    return np.float(a)\n"
+            ),
+            "test_model.py": (
+                "import torch\nimport model\n\n\ndef test_solved():\n    model.solved(torch.eye(2), torch.eye(2))\n\n\n"
+                "def test_whole():\n    assert model.whole(1) == 1.0\n\n\ndef test_other():\n    assert 1 == 2\n"
+            ),
+        },
+    )
+    repository.upgrade(code=1)
+    failing = {each["tests"][0].rpartition("::")[2]: each for each in repository.report["failing"]}
+    solved = failing["test_solved"]
+    assert (solved["path"], solved["line"], solved["about_torch"]) == ("model.py", 6, True)
+    assert solved["code"] and solved["cause"].startswith(solved["code"])
+    assert "--also numpy" in failing["test_whole"]["cause"] and not failing["test_whole"]["about_torch"]
+    assert failing["test_other"]["cause"].startswith("not about torch")
+    [hand] = [each for each in repository.report["by_hand"] if each["tests"]]
+    assert (hand["path"], hand["line"], hand["tests"]) == ("model.py", 6, 1)
+
+
+def test_a_test_that_hangs_and_one_that_crashes_do_not_keep_the_others_from_running(tmp_path: Path) -> None:
+    repository = Repository(
+        tmp_path,
+        {
+            "test_some.py": (
+                "import os, time\n\n\ndef test_first():\n    pass\n\n\ndef test_hangs():\n    time.sleep(600)\n\n\n"
+                "def test_crashes():\n    os.abort()\n\n\ndef test_last():\n    pass\n"
+            )
+        },
+    )
+    repository.upgrade("--test-timeout", "2", code=1)
+    assert {name.rpartition("::")[2]: how for name, how in repository.report["before"]["tests"].items()} == {
+        "test_first": "passed",
+        "test_hangs": "hung",
+        "test_crashes": "crashed",
+        "test_last": "passed",
+    }
+
+
+def test_a_test_that_changes_by_itself_does_not_count(tmp_path: Path) -> None:
+    counter = tmp_path / "counter"
+    repository = Repository(
+        tmp_path,
+        {
+            "model.py": MODEL,
+            "test_some.py": (
+                f"import pathlib\n\n\ndef test_changes():\n    path = pathlib.Path({str(counter)!r})\n"
+                "    path.write_text(path.read_text() + 'x' if path.exists() else 'x')\n"
+                "    assert len(path.read_text()) != 2\n"
+            ),
+        },
+    )
+    repository.upgrade()
+    assert repository.report["unstable"] == ["test_some.py::test_changes"]
+    assert repository.report["taken_back"] == [] and repository.report["mended"] == []
+
+
+def test_what_tests_write_into_the_tree_is_no_part_of_it(tmp_path: Path) -> None:
+    repository = Repository(
+        tmp_path,
+        {
+            "model.py": MODEL,
+            "test_some.py": (
+                "import pathlib\n\n\ndef test_writes():\n    pathlib.Path('new.txt').write_text('x')\n"
+                "    pathlib.Path('model.py').write_text('broken')\n"
+            ),
+        },
+    )
+    repository.upgrade()
+    assert "torch.outer" in repository.result("model.py")
+    assert not (repository.work / "tree" / "new.txt").exists()
+    changed = repository.git("diff", "--name-only", "main..torchmigrate/upgrade-2.13")
+    assert changed == "model.py"
+
+
+def test_a_command_that_is_no_pytest_counts_as_one_test(tmp_path: Path) -> None:
+    check = "import torch\nimport model\n\nassert model.decomposed(torch.eye(2))[0].sum() == 2\n"
+    repository = Repository(tmp_path, {"model.py": MODEL, "check.py": check})
+    repository.upgrade("--test", "python check.py")
+    report = repository.report
+    assert report["before"]["tests"] == {"the test command": "failed"}
+    assert report["after"]["tests"] == {"the test command": "passed"}
+
+
+def test_without_tests_modules_are_imported_and_scripts_give_their_help(tmp_path: Path) -> None:
+    repository = Repository(
+        tmp_path,
+        {
+            "package/__init__.py": "",
+            "package/layers.py": "from torch._six import string_classes\n\nnames = string_classes\n",
+            "train.py": (
+                "import argparse\n\nfrom package import layers\n\nif __name__ == '__main__':\n"
+                "    argparse.ArgumentParser().parse_args()\n    open('trained', 'w')\n"
+            ),
+            "work.py": "print('hard work')\nopen('worked', 'w')\n",
+        },
+    )
+    done = repository.upgrade()
+    assert repository.report["before"]["tests"] == {
+        "import package": "passed",
+        "import package.layers": "failed",
+        "help train.py": "failed",
+        "import train": "failed",
+    }
+    assert set(repository.report["after"]["tests"].values()) == {"passed"}
+    assert (
+        "no tests were found" in done.stdout
+        and "1 file that would do its work at once left out" in done.stdout
+    )
+    assert not (repository.work / "tree" / "worked").exists()
+
+
+def test_an_upgrade_that_was_killed_goes_on_where_it_was(tmp_path: Path) -> None:
+    tests = TESTS + "\n\ndef test_slow():\n    import time\n    time.sleep(3)\n"
+    repository = Repository(tmp_path, {**PROJECT, "test_model.py": tests})
+    before = repository.state
+    log = repository.work / "log.txt"
+    process = subprocess.Popen(repository.arguments(), env=environment(), stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 120
+    while not (log.exists() and b"pytest" in log.read_bytes()):
+        assert time.monotonic() < deadline and process.poll() is None
+        time.sleep(0.1)
+    process.kill()
+    process.wait()
+    assert repository.state == before
+    again = repository.upgrade(code=2)
+    assert "--resume goes on with it" in again.stderr
+    repository.upgrade("--resume")
+    runs = log.read_bytes().count(b"pytest -q")
+    assert set(repository.report["after"]["tests"].values()) == {"passed"}
+    # What is known is not found out anew.
+    repository.upgrade("--resume")
+    assert log.read_bytes().count(b"pytest -q") == runs
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+def test_control_c_and_the_end_of_the_time_leave_what_was_done(tmp_path: Path) -> None:
+    slow = "import time\n\n\ndef test_slow():\n    time.sleep(30)\n"
+    repository = Repository(tmp_path, {"model.py": MODEL, "test_slow.py": slow})
+    before = repository.state
+    done = repository.upgrade("--time-limit", "0.1", code=2)
+    assert done.stderr.splitlines()[-1] == (
+        f"error: the time is over; what was done is kept in {repository.work}: the same command with --resume goes on"
+    )
+    process = subprocess.Popen(
+        repository.arguments("--resume"),
+        env=environment(),
+        stderr=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    time.sleep(6)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130 and b"--resume goes on" in said and b"Traceback" not in said
+    assert repository.state == before
+    left = subprocess.run(
+        ["pgrep", "-f", str(repository.work)], capture_output=True, text=True
+    ).stdout.split()
+    assert not left
+
+
+def test_a_dry_run_says_what_would_be_done_and_makes_nothing(tmp_path: Path) -> None:
+    repository = Repository(tmp_path, PROJECT)
+    repository.write("notes.txt", "not committed\n")
+    done = repository.upgrade("--dry-run")
+    assert not repository.work.exists()
+    assert repository.git("branch", "--list", "torchmigrate/*") == ""
+    assert "changes that are not committed are not part of the upgrade" in done.stdout
+    assert "Tests: `pytest -q`." in done.stdout and "(TM110): 1 file" in done.stdout
+
+
+def test_a_project_without_git_is_copied(tmp_path: Path) -> None:
+    repository = Repository(tmp_path, PROJECT, git=False)
+    done = repository.upgrade()
+    assert "is in no git repository: what is upgraded is a copy" in done.stderr
+    assert (repository.path / "model.py").read_text() == MODEL
+    assert not (repository.path / ".git").exists()
+    assert "torch.linalg.eigh" in repository.result("model.py")
+
+
+def test_a_part_of_a_repository_is_upgraded_alone(tmp_path: Path) -> None:
+    repository = Repository(
+        tmp_path, {f"part/{name}": text for name, text in PROJECT.items()} | {"other.py": MODEL}
+    )
+    arguments = [
+        argument.replace(str(repository.path), str(repository.path / "part"))
+        for argument in repository.arguments()
+    ]
+    subprocess.run(arguments, env=environment(), check=True, capture_output=True)
+    assert "torch.linalg.eigh" in repository.result("part/model.py")
+    assert repository.result("other.py") == MODEL
+
+
+def test_submodules_are_used_and_not_upgraded(tmp_path: Path) -> None:
+    library = Repository(tmp_path / "library", {"helper.py": MODEL})
+    repository = Repository(
+        tmp_path, {"test_some.py": "from deps.helper import outer\n\n\ndef test_some():\n    pass\n"}
+    )
+    repository.git(
+        "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(library.path), "deps"
+    )
+    repository.commit()
+    done = repository.upgrade()
+    assert "the submodule deps is used as it is, and is not upgraded" in done.stderr
+    assert repository.report["before"]["tests"] == {"test_some.py::test_some": "passed"}
+    assert repository.result("deps/helper.py") == MODEL
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--test", "no-such-program"], "`no-such-program` cannot be run: "),
+        (["--test", "'"], "the test command `'` cannot be understood: "),
+        (["--also", "perl"], "--also: `perl` is not known; there are python2, numpy"),
+        (["--work", "{path}/inside"], "is in the project: name a directory outside of it with --work"),
+        (["--resume"], "there is no upgrade to go on with; leave out --resume"),
+        (["--to", "2.9"], "it has torch 2.13.0"),
+        (["--env", "{path}"], "not a virtual environment"),
+    ],
+)
+def test_bad_options_get_one_line(tmp_path: Path, options: list[str], says: str) -> None:
+    repository = Repository(tmp_path, PROJECT)
+    done = repository.upgrade(*(each.format(path=repository.path) for each in options), code=2)
+    errors = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+    assert len(errors) == 1 and says in errors[0], done.stderr
+
+
+def test_bad_places_get_one_line(tmp_path: Path) -> None:
+    empty = Repository(tmp_path, {}, git=False)
+    empty.git("init", "--quiet")
+    done = subprocess.run(empty.arguments(), env=environment(), capture_output=True, text=True)
+    assert done.returncode == 2 and "the repository has no commit yet" in done.stderr
+    (tmp_path / "file").write_text("")
+    arguments = [argument.replace(str(empty.path), str(tmp_path / "file")) for argument in empty.arguments()]
+    done = subprocess.run(arguments, env=environment(), capture_output=True, text=True)
+    assert done.returncode == 2 and "not a directory" in done.stderr
+    empty.commit()
+    empty.git("branch", "torchmigrate/upgrade-2.13")
+    assert "the branch torchmigrate/upgrade-2.13 exists" in empty.upgrade(code=2).stderr
+
+
+def test_the_json_has_what_the_program_knows(tmp_path: Path) -> None:
+    repository = Repository(tmp_path, {**PROJECT, "pytest.ini": "[pytest]\nfilterwarnings = default\n"})
+    done = repository.upgrade("--output-format", "json")
+    assert json.loads(done.stdout) == repository.report
+    assert repository.report["branch"] == "torchmigrate/upgrade-2.13"
+    assert repository.report["runs_from"] == "1.8"
+    assert Path(repository.report["tree"]) == repository.work / "tree"
