@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from torchmigrate.findings import Finding, Severity
 from torchmigrate.report.reasons import said_of
 from torchmigrate.source.kinds import read_source
 from torchmigrate.source.text import Source, SourceError
+from torchmigrate.source.trees import walk
 from torchmigrate.upgrade.model import ByHand, Frame, Result, StillFailing, TestRun
 
 _VARYING = re.compile(r"0x[0-9a-fA-F]+|\d+(?:\.\d+)?(?:e[+-]?\d+)?|/tmp/\S+")
@@ -30,6 +33,7 @@ class Places:
     def __init__(self, tree: Path, found: Mapping[str, Sequence[Finding]]) -> None:
         self.tree = tree
         self._by_line: dict[tuple[str, int], Finding] = {}
+        self._functions: dict[str, list[tuple[int, int]]] = {}
         self._found: list[tuple[str, int, Finding, Finding]] = []  # as it is, and as it is said
         for path, findings in found.items():
             try:
@@ -52,6 +56,33 @@ class Places:
                 return frame, finding
         return None
 
+    def near(self, frames: Sequence[Frame]) -> Finding | None:
+        """A change of behaviour in a function that the traceback goes through, from its inner end."""
+        for frame in reversed(frames):
+            around = self._around(frame)
+            if around is None:
+                continue
+            for (path, row), finding in self._by_line.items():
+                changed = finding.timeline is not None and finding.timeline.changed is not None
+                if path == frame.path and around[0] <= row <= around[1] and changed:
+                    return finding
+        return None
+
+    def _around(self, frame: Frame) -> tuple[int, int] | None:
+        """First and last line of the smallest function that a frame is in; None: it is in none."""
+        if frame.path not in self._functions:
+            tree = None
+            if frame.path.endswith(".py") and not Path(frame.path).is_absolute():
+                with suppress(SourceError):
+                    tree = read_source(self.tree / frame.path).parse()
+            self._functions[frame.path] = [
+                (node.lineno, node.end_lineno or node.lineno)
+                for node in (walk(tree) if tree is not None else ())
+                if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+            ]
+        around = [each for each in self._functions[frame.path] if each[0] <= frame.line <= each[1]]
+        return min(around, key=lambda each: each[1] - each[0], default=None)
+
     def failing(self, run: TestRun) -> list[StillFailing]:
         """The tests that fail, by what they have in common; those most hang on first."""
         groups: defaultdict[tuple[str, Frame | None, str | None], list[str]] = defaultdict(list)
@@ -68,7 +99,7 @@ class Places:
         for key, tests in sorted(groups.items(), key=lambda item: -len(item[1])):
             result = first[key]
             known = self.at(result.frames)
-            cause, about = _cause(result, known[1] if known else None)
+            cause, about = _cause(result, known[1] if known else None, self.near(result.frames))
             message = next(iter(result.message.splitlines()), "")
             found.append(StillFailing(tuple(tests), message, key[1], key[2], cause, about))
         return found
@@ -88,8 +119,11 @@ class Places:
         return sorted(left, key=lambda each: (-each.tests, each.path, each.line, each.code))
 
 
-def _cause(result: Result, finding: Finding | None) -> tuple[str, bool]:
-    """Why a test fails, in a sentence, and whether that is about torch."""
+def _cause(result: Result, finding: Finding | None, near: Finding | None) -> tuple[str, bool]:
+    """Why a test fails, in a sentence, and whether that is about torch.
+
+    near: what changes its behaviour in a function of the traceback.
+    """
     if finding is not None:
         return f"{finding.code}: {finding.message}", True
     missing = _NO_MODULE.search(result.message)
@@ -99,7 +133,14 @@ def _cause(result: Result, finding: Finding | None) -> tuple[str, bool]:
         return "not about torch: NumPy removed what is used; `--also numpy` mends most of it", False
     if _PYTHON2.search(result.message):
         return "not about torch: this is Python 2; `--also python2` mends most of it", False
+    if near is not None:
+        return f"perhaps {near.code}, in the same function: {near.message}", True
     inner = result.frames[-1].path if result.frames else ""
     if "/site-packages/torch" in inner or _TORCH.search(result.message):
         return "perhaps about torch: no rule names a line of the traceback", True
+    if result.message.startswith(("assert", "AssertionError", "Failed: DID NOT RAISE")):
+        return (
+            "a result is another one than the test expects: nothing says whether that is about torch",
+            False,
+        )
     return "not about torch, as far as the traceback says", False

@@ -92,9 +92,12 @@ class Fixer:
 
     # ---- looking -----------------------------------------------------------------------------------------
 
-    def look(self) -> Looked:
-        """What is found in the tree as it is, with the fixes that would be made."""
-        configurations = self._configurations(None, fix=False)
+    def look(self, *, guessing: bool = False) -> Looked:
+        """What is found in the tree as it is, with the fixes that would be made.
+
+        guessing: with the rules that only guess whether a place is affected.
+        """
+        configurations = self._configurations(None, fix=False, guessing=guessing)
         results = self._run(configurations, None)
         found = {self._shown(result.path): result.findings for result in results if result.findings}
         return Looked(found, [problem for result in results for problem in result.problems])
@@ -266,8 +269,10 @@ class Fixer:
         """The files of the project that are checked."""
         return discover_for([self.space.project], self._configurations(None, fix=False).settings_in).files
 
-    def _configurations(self, codes: Sequence[str] | None, *, fix: bool) -> Configurations:
-        return Configurations(self._layer(codes), fix=fix, start=self.space.project)
+    def _configurations(
+        self, codes: Sequence[str] | None, *, fix: bool, guessing: bool = False
+    ) -> Configurations:
+        return Configurations(self._layer(codes), fix=fix, start=self.space.project, guessing=guessing)
 
     def _layer(self, codes: Sequence[str] | None) -> Layer:
         return Layer(

@@ -245,6 +245,7 @@ class Upgrade:
         self.space.finish(final)
         looked = self.fixer.look()
         places = Places(self.space.tree, looked.findings)
+        all_places = Places(self.space.tree, self.fixer.look(guessing=True).findings)
         for taken in self.taken_back:
             taken.advice = self.fixer.advice(taken.group)
         notes = [*self.space.notes, *environment.notes]
@@ -265,7 +266,7 @@ class Upgrade:
             before_old=before_old,
             applied=steps,
             taken_back=self.taken_back,
-            failing=places.failing(after),
+            failing=all_places.failing(after),
             by_hand=places.by_hand(after),
             unstable=sorted(self.unstable),
             left_out=environment.left_out,

@@ -38,6 +38,7 @@ from torchmigrate.versions.range import applicability
 CODES = frozenset(["TM149", "TM150", "TM151", "TM152", "TM153"])
 _PLAN = "fft"
 _MOST_ROUNDS = 50
+_OTHER_CLASS = because("the object may be of another class")
 _WHY_COMPLEX = (
     "complex tensors take the place of pairs: rounding, and gradients where a number is zero, may differ"
 )
@@ -206,6 +207,8 @@ class Plan:
                 for hit in group.hits
             ]
             level, held_by = min(cases, key=lambda item: item[0])
+        if level >= Applicability.UNSAFE and any(map(_may_be, group.hits)):
+            level, held_by = Applicability.UNSAFE, (*held_by, *_OTHER_CLASS)
         title = "Write `torch.view_as_complex` and `torch.view_as_real` around the transform"
         group.plain = Rewriting(direct, level, held_by, title)
         if complex_edits is None or set(complex_edits) == set(direct) or arguments is None:
@@ -216,7 +219,7 @@ class Plan:
             group.whole = Rewriting(complex_edits, Applicability.UNSAFE, why, "Compute with complex tensors")
 
     def _read(self, hit: RuleMatch) -> Transform:
-        if not self.file.fixes.may_fix(hit):
+        if not self.file.fixes.may_fix(hit) and not _may_be(hit):
             raise Unclear("it is not certain what is called")
         return read(hit, self.file.source)
 
@@ -355,6 +358,11 @@ def _scope(scope: Scope) -> Scope:
     while not isinstance(scope.node, _Body) and scope.parent is not None:
         scope = scope.parent
     return scope
+
+
+def _may_be(hit: RuleMatch) -> bool:
+    """Whether it is a method of an object that is called as only a tensor's is, and may be of another class."""
+    return hit.use.method and not hit.use.sure
 
 
 def _surely_real(transforms: dict[int, Transform]) -> bool:
