@@ -361,7 +361,7 @@ def _scope(scope: Scope) -> Scope:
 
 
 def _may_be(hit: RuleMatch) -> bool:
-    """Whether it is a method that is called as only a tensor's is, of an object that may be something else."""
+    """Whether it is a method called as only a tensor's is, of an object that may be something else."""
     return hit.use.method and not hit.use.sure
 
 
