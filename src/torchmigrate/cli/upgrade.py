@@ -34,6 +34,9 @@ def run_upgrade(request: Request, console: Console, output_format: str) -> int:
         raise click.ClickException(str(error)) from None
     except OutOfTime:
         raise click.ClickException(f"the time is over; {_how_to_go_on(upgrade)}") from None
+    except OSError as error:  # the disk is full, or something was removed meanwhile
+        what = f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error)
+        raise click.ClickException(f"{what}; {_how_to_go_on(upgrade)}") from None
     except KeyboardInterrupt:
         console.note(_how_to_go_on(upgrade))
         raise

@@ -97,7 +97,8 @@ class Environment:
     def variables(self, project: Path, first: Sequence[Path] = ()) -> dict[str, str]:
         """The variables of a program that runs in it. The project's files come before what is installed."""
         kept = {key: value for key, value in os.environ.items() if key not in ("PYTHONHOME", "PYTHONPATH")}
-        places = [*first, project, *(place for place in [project / "src"] if place.is_dir())]
+        own = [place for place in (project, project / "src") if place.is_dir() and not _hides_python(place)]
+        places = [*first, *own]
         return {
             **kept,
             "VIRTUAL_ENV": str(self.directory),
@@ -329,6 +330,16 @@ class _Maker:
             clock=self.clock,
             environment=environment,
         )
+
+
+def _hides_python(directory: Path) -> bool:
+    """Whether what is in a directory has the name of a module of Python: on the path, it would hide that."""
+    names = {
+        entry.stem
+        for entry in directory.iterdir()
+        if entry.suffix == ".py" or (entry / "__init__.py").exists()
+    }
+    return not names.isdisjoint(sys.stdlib_module_names - {"test"})
 
 
 def _of_pyenv(release: str) -> str | None:
