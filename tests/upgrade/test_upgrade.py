@@ -302,6 +302,10 @@ def test_submodules_are_used_and_not_upgraded(tmp_path: Path) -> None:
     ("options", "says"),
     [
         (["--test", "no-such-program"], "`no-such-program` cannot be run: "),
+        (
+            ["--test", "pytest -k nothing"],
+            "`pytest -k nothing` runs no test: name a command that does with --test",
+        ),
         (["--test", "'"], "the test command `'` cannot be understood: "),
         (["--also", "perl"], "--also: `perl` is not known; there are python2, numpy"),
         (["--work", "{path}/inside"], "is in the project: name a directory outside of it with --work"),

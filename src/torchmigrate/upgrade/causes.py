@@ -16,6 +16,7 @@ from torchmigrate.source.text import Source, SourceError
 from torchmigrate.source.trees import walk
 from torchmigrate.upgrade.model import ByHand, Frame, Result, StillFailing, TestRun
 
+_MOST = 300  # characters of a message
 _VARYING = re.compile(r"0x[0-9a-fA-F]+|\d+(?:\.\d+)?(?:e[+-]?\d+)?|/tmp/\S+")
 _TORCH = re.compile(r"\btorch(?:vision|audio|text|data)?\b|\b[Tt]ensors?\b")
 _NO_MODULE = re.compile(r"No module named '([\w.]+)'")
@@ -100,7 +101,7 @@ class Places:
             result = first[key]
             known = self.at(result.frames)
             cause, about = _cause(result, known[1] if known else None, self.near(result.frames))
-            message = next(iter(result.message.splitlines()), "")
+            message = " ".join(result.message.split())[:_MOST]
             found.append(StillFailing(tuple(tests), message, key[1], key[2], cause, about))
         return found
 

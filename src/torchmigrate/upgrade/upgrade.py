@@ -21,6 +21,7 @@ from torchmigrate.upgrade.model import (
     Report,
     TakenBack,
     TestRun,
+    UpgradeError,
     broken,
     mended,
 )
@@ -106,6 +107,8 @@ class Upgrade:
         self._say(f"the tests as they are, on torch {environment.torch}")
         before = self.suite.run(self.space.base)
         self._told(before)
+        if not before.results:
+            raise UpgradeError(f"`{command}` runs no test: name a command that does with --test")
         self._restore()
         steps, after = self._verified(before)
         return self._report(environment, before, before_old, steps, after, verified)

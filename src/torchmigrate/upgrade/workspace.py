@@ -244,9 +244,8 @@ def _read_state(directory: Path) -> dict[str, Any] | None:
 def _removal(directory: Path, origin: Path) -> str:
     if Git(origin).top is None:
         return f"; to start anew, remove it: rm -r {directory}"
-    return (
-        f"; to start anew: git -C {origin} worktree remove --force {directory / 'tree'} && rm -r {directory}"
-    )
+    remove = f"worktree remove --force {directory / 'tree'}"
+    return f"; to start anew: git -C {origin} {remove} && rm -r {directory}, and delete the branch"
 
 
 def _first(error: OSError | shutil.Error) -> str:
