@@ -187,11 +187,13 @@ class FileResult:
 
     fixed: code -> how many fixes were applied. new_text: set when fixes were applied, as is old_text.
     old, new: what has these texts, set with them. history: set where the engine keeps it.
+    examples: what is found in the documents within the file, by their number, where that is wanted.
     requires: the releases that the fixes need which were applied: "torch 2.3". needs: the first torch, as
         numbers, on which the new text may run; None: any, as far as is known.
     """
 
     __slots__ = (
+        "examples",
         "findings",
         "fixed",
         "history",
@@ -216,6 +218,7 @@ class FileResult:
         self.path = path
         self.findings = findings or []
         self.problems = problems or []
+        self.examples: dict[int, list[Finding]] = {}
         self.fixed: dict[str, int] = {}
         self.requires: set[str] = set()
         self.needs: tuple[int, ...] | None = None
