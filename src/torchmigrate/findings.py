@@ -118,7 +118,7 @@ class Timeline(NamedTuple):
     """The releases of `library` from which on what was found is outdated, warns, behaves otherwise, is gone.
 
     Versions are text such as "1.8"; None: not (yet). added: the release that first has it, where a finding
-    is about that.
+    is about that. excluded: the first one of those that what is asked for keeps from being installed.
     """
 
     library: str
@@ -127,6 +127,7 @@ class Timeline(NamedTuple):
     changed: str | None = None
     removed: str | None = None
     added: str | None = None
+    excluded: str | None = None
 
 
 class Finding(NamedTuple):

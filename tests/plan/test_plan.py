@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from harness.project import Project, environment
@@ -351,6 +352,7 @@ def test_json(project: Project) -> None:
         "raises": None,
         "breaks_on_import": "2.0",
         "needs": None,
+        "pinned": None,
     }
     assert found[SCALER]["fix"]["needs"] == "2.3" and found[SCALER]["effort"] == "unsafe"
     assert found[RFFT]["path"] == f"src/{UGLY}" and found[RFFT]["location"] == {"row": 3, "column": 5}
@@ -538,3 +540,85 @@ def test_the_example_is_worth_a_look(monkeypatch: pytest.MonkeyPatch) -> None:
     for effect in ("RAISES WHEN REACHED", "WARNS", "OUTDATED"):
         assert f"\n{effect}\n" in done.stdout
     assert "torch 2.0 breaks 1 place" in done.stdout
+
+
+# ---- pins, and what is not Python ---------------------------------------------------------------------
+
+
+@pytest.fixture
+def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    return Project(tmp_path, monkeypatch)
+
+
+def planned(project: Project, *options: str) -> dict[str, Any]:
+    done = project.run("plan", "--output-format", "json", *options, code=0)
+    made: dict[str, Any] = json.loads(done.stdout)
+    return made
+
+
+def test_pins_are_counted_apart_with_the_first_release_that_they_exclude(empty: Project) -> None:
+    empty.write("a.py", "import torch\n")
+    empty.write("requirements.txt", "torch>=1.4,<2.2\ntorchvision==0.16.0\n")
+    empty.write("ci/Dockerfile", "FROM python:3.11\nRUN pip install torch==1.12.1 torchvision==0.12\n")
+    made = planned(empty)
+    found = {(each["code"], each["path"]): each for each in made["places"]}
+    below, wheels = found["TM984", "requirements.txt"], found["TM985", "ci/Dockerfile"]
+    assert (below["effect"], below["since"]["pinned"], below["effort"]) == ("pinned", "2.2", "unsafe")
+    assert below["rows"] == [2]  # raised together
+    assert "`torch>=1.4,<2.2` excludes torch 2.15" in below["message"]
+    assert (wheels["effect"], wheels["since"]["pinned"]) == ("pinned", "1.0")
+    assert ("TM983", "ci/Dockerfile") in found and ("TM984", "ci/Dockerfile") in found
+    assert made["pinned"] == 4 and made["effort"] == {"safe": 0, "unsafe": 0, "by_hand": 0}
+    assert made["runs"]["last"] == "2.15" and made["headline"].startswith("Runs on torch 1.4 to 2.15")
+    assert planned(empty, "--to", "2.1")["pinned"] == 3  # the range of requirements.txt has it
+
+
+@pytest.mark.parametrize("version", ["1.4.0", "2.1.0"])
+def test_a_pin_is_said_to_exclude_the_release_that_is_moved_to(empty: Project, version: str) -> None:
+    empty.write("requirements.txt", f"torch=={version}\n")
+    (place,) = planned(empty, "--to", "2.6")["places"]
+    assert place["message"] == f"`torch=={version}` excludes torch 2.6, to which this project moves"
+
+
+def test_pins_in_all_formats(empty: Project) -> None:
+    empty.write("a.py", "import torch\n")
+    empty.write("requirements.txt", "torch==1.4.0\n")
+    empty.write("other/requirements.txt", "torch==1.4.0 --hash=sha256:0\n")
+    line = "2 pins keep torch 2.6 from being installed: 1 raised by `--fix-pins`, 1 by hand."
+    table = empty.run("plan", "--to", "2.6", code=0).stdout
+    assert (
+        line in table
+        and "\nPINNED\nTM984 pinned-below-target (since 1.5): 1 unsafe fix, 1 by hand\n" in table
+    )
+    assert line in empty.run("plan", code=0).stdout.replace("2.15", "2.6")
+    text = empty.run("plan", "--to", "2.6", "--output-format", "markdown", code=0).stdout
+    assert line in text and "### Pinned\n" in text
+    page = empty.run("plan", "--to", "2.6", "--output-format", "html", code=0).stdout
+    assert "2 pins keep torch 2.6 from being installed" in page and 'data-effect="pinned"' in page
+    # `--fix-pins` does what the plan says.
+    empty.run("check", "--fix-pins", "--target", "2.6")
+    assert planned(empty, "--to", "2.6")["pinned"] == 1
+
+
+def test_a_project_may_leave_pins_out(empty: Project) -> None:
+    empty.write("requirements.txt", "torch==1.4.0\n")
+    empty.write("torchmigrate.toml", 'ignore = ["TM984"]\n')
+    assert planned(empty)["places"] == []
+
+
+def test_what_is_not_python_is_in_the_classes(empty: Project) -> None:
+    empty.write("run.sh", "export AOT_DYNAMIC_SHAPES=1\npython -m torch.utils.bottleneck a.py\n")
+    empty.write("Makefile", "t:\n\tpython -m torch.distributed.launch --use_env a.py\n")
+    empty.write("a.cu", "#include <torch/extension.h>\n#include <THC/THC.h>\nvoid f() { AT_CHECK(true); }\n")
+    empty.write("a.py", "import torch\n")
+    found = {
+        each["code"]: (each["effect"], each["since"][each["effect"]]) for each in planned(empty)["places"]
+    }
+    assert found == {
+        "TM970": ("warns", "1.9"),
+        "TM972": ("changes", "2.1"),
+        "TM973": ("raises", "2.10"),
+        "TM975": ("raises", "1.5"),
+        "TM980": ("raises", "1.11"),
+    }
+    assert planned(empty, "--to", "2.6")["runs"]["last"] == "1.4"

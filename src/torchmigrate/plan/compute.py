@@ -41,6 +41,7 @@ def since(timeline: Timeline, nature: Nature = _USUAL) -> Since:
         "outdated": torch(timeline.outdated),
         "warns": torch(timeline.deprecated),
         "needs": torch(timeline.added),
+        "pinned": torch(timeline.excluded),
     }
     removed, changed = torch(timeline.removed), torch(timeline.changed)
     says = nature.raises if timeline.removed is not None else None
@@ -126,7 +127,7 @@ def _first(places: Sequence[Place], releases: Sequence[Version], minimum: Versio
     needs = [place.since.needs for place in places if place.since.needs is not None]
     if needs:
         return min(releases[-1], max(needs))
-    judged = [place for place in places if place.since.may_differ is None]
+    judged = [place for place in places if place.since.may_differ is None and place.since.pinned is None]
     known = [version for place in judged for version in place.since.known if version <= releases[-1]]
     return _before(min(known, default=releases[-1]), releases) or releases[0]
 
@@ -141,6 +142,7 @@ def _row(places: Sequence[Place], release: Version, releases: Sequence[Version])
         release,
         lacking=sum(place.since.lacks(release) for place in places),
         may_differ=sum(place.since.effect(release) is Effect.MAY_DIFFER for place in places),
+        pinned=sum(place.since.effect(release) is Effect.PINNED for place in places),
     )
     before = _before(release, releases)
     for place in places:

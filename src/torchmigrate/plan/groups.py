@@ -72,6 +72,18 @@ def guess_line(plan: Plan) -> str:
     return f"{plural(number, 'more place')} may behave differently; whether {that} is a guess."
 
 
+def pinned_line(plan: Plan) -> str:
+    """How many pins keep the target from being installed; empty if none."""
+    pins = plan.affected(Effect.PINNED)
+    if not pins:
+        return ""
+    raised = sum(place.effort_in(plan.target) is not Effort.BY_HAND for place in pins)
+    how = [f"{raised} raised by `--fix-pins`"] if raised else []
+    how += [f"{len(pins) - raised} by hand"] if raised < len(pins) else []
+    keep = "pin keeps" if len(pins) == 1 else "pins keep"
+    return f"{len(pins)} {keep} torch {show_version(plan.target)} from being installed: {', '.join(how)}."
+
+
 def unread_lines(plan: Plan) -> list[str]:
     """Each kind of what was not read: "3 notebooks (they mention torch): a.ipynb, b.ipynb, ..."."""
     return [

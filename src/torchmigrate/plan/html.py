@@ -18,6 +18,7 @@ from torchmigrate.plan.groups import (
     guess_line,
     lacking_line,
     minimum_hint,
+    pinned_line,
     total_line,
     unread_lines,
 )
@@ -79,6 +80,7 @@ def as_html(plan: Plan, links: Links) -> str:
         efforts=list(Effort),
         total=total_line(plan),
         guesses=guess_line(plan),
+        pins=pinned_line(plan),
         unread=unread_lines(plan),
         lacking=LACKING,
         lacking_line=lacking_line(plan) if plan.lacking else "",

@@ -14,6 +14,7 @@ from torchmigrate.texts.pins import Group, Pin
 from torchmigrate.versions.releases import (
     ABSENT,
     PATCH_RELEASES,
+    RELEASES,
     Version,
     companion,
     parse_version,
@@ -45,13 +46,22 @@ def find(rule: Rule, file: TextFile) -> Iterator[Finding | None]:
                 fix=fix,
                 values=values,
                 blocked_by=because(why) if why else (),
+                excluded=_first_excluded(pin, target),
             )
     if file.kind == DOCKER:
         for found in _IMAGE.finditer(file.source.text):
             if parse_version(found[2]) < target:
                 values = {"name": found[1], "new": _wanted("torch", target)}
                 why = "its tag names the releases of CUDA and cuDNN as well"
-                yield file.finding(rule, found[1], found.span(1), values=values, blocked_by=because(why))
+                after = next(each for each in RELEASES if each > parse_version(found[2])[:2])
+                yield file.finding(
+                    rule,
+                    found[1],
+                    found.span(1),
+                    values=values,
+                    blocked_by=because(why),
+                    excluded=show_version(after),
+                )
 
 
 def _allows(pin: Pin, target: Version) -> bool:
@@ -59,6 +69,16 @@ def _allows(pin: Pin, target: Version) -> bool:
         return True
     wanted = companion(pin.library, target)
     return wanted == ABSENT or pin.allows_minor(wanted)
+
+
+def _first_excluded(pin: Pin, target: Version) -> str:
+    """The first release of torch after all those that a requirement allows."""
+    first = target
+    for release in reversed([each for each in RELEASES if each <= target]):
+        if _allows(pin, release):
+            break
+        first = release
+    return show_version(first)
 
 
 def _wanted(library: str, target: Version) -> str:
