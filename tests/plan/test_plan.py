@@ -622,3 +622,69 @@ def test_what_is_not_python_is_in_the_classes(empty: Project) -> None:
         "TM980": ("raises", "1.11"),
     }
     assert planned(empty, "--to", "2.6")["runs"]["last"] == "1.4"
+
+
+# ---- files that cannot be imported since others cannot ------------------------------------------------
+
+BREAKS = "from torch._six import string_classes\n"
+PROJECT = {
+    "pyproject.toml": "[project]\nname = 'a'\n",
+    "pkg/__init__.py": "",
+    "pkg/compat.py": BREAKS,
+    "pkg/first.py": "from . import compat\n",
+    "pkg/second.py": "import os\nfrom pkg.first import x\n\n\nclass A:\n    pass\n",
+    "pkg/in_class.py": "class A:\n    from .first import x\n",
+    "pkg/deep/__init__.py": BREAKS,
+    "pkg/deep/inside.py": "import os\n",
+    "train.py": "import pkg.second as s\n",
+    "tests/test_a.py": "from pkg import first\n",
+    # what does not break, or not for sure
+    "guarded.py": "try:\n    import pkg.first\nexcept Exception:\n    pass\n",
+    "later.py": "def f():\n    import pkg.first\n",
+    "conditional.py": "import sys\nif sys.argv:\n    import pkg.first\n",
+    "checked.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from pkg import compat\n",
+    "named.py": "first = 'pkg.first'\nimport pkg\n",
+    "other.py": "import compat\nfrom elsewhere import first\n",
+}
+THROUGH = {
+    "pkg/compat.py": None,
+    "pkg/deep/__init__.py": None,
+    "pkg/deep/inside.py": "pkg/deep/__init__.py",
+    "pkg/first.py": "pkg/compat.py",
+    "pkg/in_class.py": "pkg/compat.py",
+    "pkg/second.py": "pkg/compat.py",
+    "tests/test_a.py": "pkg/compat.py",
+    "train.py": "pkg/compat.py",
+}
+
+
+def test_what_imports_a_file_that_breaks_breaks_too(empty: Project) -> None:
+    for name, text in PROJECT.items():
+        empty.write(name, text)
+    made = planned(empty)
+    assert {each["path"]: each["through"] for each in made["cannot_be_imported"]} == THROUGH
+    assert {each["since"] for each in made["cannot_be_imported"]} == {"2.0"}
+    assert planned(empty, "--to", "1.13")["cannot_be_imported"] == []
+    line = (
+        "6 more files cannot be imported on torch 2.15: through pkg/compat.py (5), pkg/deep/__init__.py (1)."
+    )
+    assert line in empty.run("plan", code=0).stdout
+    assert line in empty.run("plan", "--output-format", "html", code=0).stdout
+    text = empty.run("plan", "--output-format", "markdown", code=0).stdout
+    assert line in text.replace("\\_", "_")
+
+
+def test_files_that_were_not_looked_at_are_not_told_of(empty: Project) -> None:
+    for name, text in PROJECT.items():
+        empty.write(name, text)
+    made = planned(empty, "pkg/compat.py", "pkg/first.py")
+    assert [each["path"] for each in made["cannot_be_imported"]] == ["pkg/compat.py", "pkg/first.py"]
+
+
+def test_the_first_release_counts(empty: Project) -> None:
+    empty.write("a.py", "from torch import rfft\n")
+    empty.write("b.py", BREAKS)
+    empty.write("c.py", "import a\nimport b\n")
+    empty.write("d.py", "import c\nimport d\n")
+    found = {each["path"]: (each["since"], each["through"]) for each in planned(empty)["cannot_be_imported"]}
+    assert found["c.py"] == found["d.py"] == ("1.8", "a.py")

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from torchmigrate.findings import Timeline
-from torchmigrate.plan.model import Effect, Place, Plan, Row, Since, Unread
+from torchmigrate.plan.model import Effect, Place, Plan, Row, Since, Unimportable, Unread
 from torchmigrate.plan.reach import Reach
 from torchmigrate.report.summary import plural
 from torchmigrate.versions.releases import RELEASES, Version, parse_version, show_version, torch_release
@@ -93,6 +93,7 @@ def make_plan(
     files: int = 0,
     concerned: int | None = None,
     unread: Iterable[Unread] = (),
+    unimportable: Iterable[Unimportable] = (),
 ) -> Plan:
     """The plan of a project for every release from its minimum to the target.
 
@@ -117,6 +118,7 @@ def make_plan(
         files,
         files if concerned is None else concerned,
         tuple(unread),
+        tuple(unimportable),
     )
 
 

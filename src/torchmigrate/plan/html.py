@@ -16,6 +16,7 @@ from torchmigrate.plan.compute import headline
 from torchmigrate.plan.groups import (
     efforts_line,
     guess_line,
+    imports_line,
     lacking_line,
     minimum_hint,
     pinned_line,
@@ -81,6 +82,7 @@ def as_html(plan: Plan, links: Links) -> str:
         total=total_line(plan),
         guesses=guess_line(plan),
         pins=pinned_line(plan),
+        imports=imports_line(plan),
         unread=unread_lines(plan),
         lacking=LACKING,
         lacking_line=lacking_line(plan) if plan.lacking else "",

@@ -29,6 +29,10 @@ def as_json(plan: Plan, links: Links) -> str:
         "effort": {effort.name.lower(): plan.last.of(effort) for effort in Effort},
         "may_differ": plan.last.may_differ,
         "pinned": plan.last.pinned,
+        "cannot_be_imported": [
+            {"path": each.path, "since": _shown(each.since), "through": each.through}
+            for each in plan.unimportable
+        ],
         "releases": [_span(span) for span in plan.spans],
         "places": [_place(place, plan, links) for place in plan.listed],
     }

@@ -296,6 +296,19 @@ class Unread:
 
 
 @dataclass(frozen=True, slots=True)
+class Unimportable:
+    """A file that cannot be imported from some release on.
+
+    through: the file that breaks, where it is another one, which this one imports. Both are as messages
+    have them.
+    """
+
+    path: str
+    since: Version
+    through: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """The plan of one project.
 
@@ -304,6 +317,7 @@ class Plan:
     one None if only the last is known; None: no release does.
     places: in order of path and place.
     files: that were looked at; concerned: those of them that mention one of the libraries.
+    unimportable: the files that cannot be imported on the target, as far as that is sure.
     """
 
     project: str
@@ -315,6 +329,7 @@ class Plan:
     files: int = 0
     concerned: int = 0
     unread: tuple[Unread, ...] = ()
+    unimportable: tuple[Unimportable, ...] = ()
 
     @property
     def first(self) -> Version:
