@@ -85,7 +85,7 @@ class Checker:
         if len(found.files) > 1:
             engines.load()
         with self.console.progress() as progress:
-            for result in run(found.files, engines.check, self.output.jobs, progress):
+            for result in run(found.files, engines.check, self.output.jobs, progress, engines.share):
                 if result.new_text is not None and not self.output.diff:
                     result = self._write(result, engines)
                 self._add(result, engines.scopes[result.path].settings)

@@ -125,7 +125,7 @@ def _look(session: Session, paths: Sequence[Path], jobs: int | None, here: Path,
         console.note("warning: no Python files found under the given paths")
     search = Search(configurations, scopes, here, root)
     with console.progress() as progress:
-        for result in run(found.files, search.check, jobs, progress):
+        for result in run(found.files, search.check, jobs, progress, search.engines.share):
             seen.problems += result.problems
             if isinstance(result, Looked):
                 seen.places += result.places

@@ -6,6 +6,7 @@ import ast
 import functools
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -54,6 +55,7 @@ NOTEBOOK = ".ipynb"
 # Of a project that is searched; in a bigger one nothing is known, and every name stays.
 MOST_FILES = 10_000
 MOST_BYTES = 100_000_000
+WORTH_SHARING = 200  # files of a project in a run
 STEPS = 4  # from module to module on the way to what a name means
 _PROJECT_FILES = frozenset(["pyproject.toml", "setup.py", "setup.cfg", "torchmigrate.toml"])
 _WORD = re.compile(r"\w+")
@@ -122,6 +124,16 @@ class ProjectIndex:
     def qualified(self, name: Name, path: Path) -> set[str]:
         """The names of a library that a name in a file may mean, also through modules of the project."""
         return self._project(path).qualified(name, self._real(path))
+
+    def load(self, paths: Iterable[Path]) -> None:
+        """Read the big projects of some files now, so that the processes that are forked share that."""
+        directories = Counter(path.parent for path in paths)
+        sizes: Counter[_Project] = Counter()
+        for directory, files in directories.items():
+            sizes[self._project(directory / "_")] += files
+        for project, size in sizes.items():
+            if size >= WORTH_SHARING:
+                project.load()
 
     def importers(self, path: Path) -> list[Path]:
         """The files of the project that cannot be imported if the module at `path` cannot, by real paths.
@@ -205,6 +217,10 @@ class _Project:
         self._plain: dict[str, dict[Path, bool | None]] = {}
         self._values: dict[Path, Callable[[ast.expr], Value] | None] = {}
         self._imported_at_import: dict[Path, list[Taken]] = {}
+
+    def load(self) -> None:
+        """Read the files, and look through them for what most runs ask."""
+        _ = self.contents, self._with_calls, self._assigning, self.modules  # each is kept
 
     @property
     def contents(self) -> Contents:
