@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from torchmigrate.catalogue.codes import NEEDS_NEWER
-from torchmigrate.findings import Edit, FileResult, Finding, Fix, Trouble, because
+from torchmigrate.findings import FileResult, Finding, Trouble, because
+from torchmigrate.rewrite.imports.borrowed import own_fix
 from torchmigrate.semantics.libraries import mentions_library
 from torchmigrate.source.document import Document
 from torchmigrate.source.embedded import embedded_in, with_embedded
@@ -103,38 +104,10 @@ def own_findings(found: list[Finding], document: Document) -> Iterator[Finding]:
         if finding.start < first or finding.code == NEEDS_NEWER:
             continue
         if finding.fix is not None and first:
-            fix = _own(finding.fix, document)
+            fix = own_fix(finding.fix, document)
             if fix is None:
                 finding = finding._replace(fix=None, blocked_by=(*finding.blocked_by, *_BORROWED))
             elif fix is not finding.fix:
                 finding = finding._replace(fix=fix)
         places = tuple(place for place in finding.places if place[0] >= first)
         yield finding if len(places) == len(finding.places) else finding._replace(places=places)
-
-
-def _own(fix: Fix, document: Document) -> Fix | None:
-    """A fix whose new imports come first in the document; None: it changes what is borrowed."""
-    unsafe = None if fix.unsafe is None else _own(fix.unsafe, document)
-    edits = [_own_edit(edit, document) for edit in fix.edits]
-    kept = tuple(edit for edit in edits if edit is not None)
-    if len(kept) < len(edits):
-        return unsafe
-    same = kept == fix.edits and unsafe == fix.unsafe
-    return fix if same else fix._replace(edits=tuple(dict.fromkeys(kept)), unsafe=unsafe)
-
-
-def _own_edit(edit: Edit, document: Document) -> Edit | None:
-    first = document.own_start
-    if edit.start >= first:
-        return edit
-    if edit.start < edit.end or not edit.mergeable:
-        return None
-    text = edit.text.strip()
-    if not text.startswith(("import ", "from ")):  # one more name of an import
-        line = document.line_text(document.position(edit.start)[0])
-        head, _, _ = line.rpartition(" import ")
-        name = text.strip(" ,")
-        if not line.startswith("from ") or not name.isidentifier():
-            return None
-        text = f"{head} import {name}"
-    return Edit(first, first, f"{text}\n", True)
