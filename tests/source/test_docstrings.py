@@ -260,3 +260,18 @@ def test_a_plan_counts_examples_where_that_is_asked_for_and_as_nothing_that_brea
         ("embedded/a.py", 6, "outdated"),
     ]
     assert embedded["runs"]["last"] == plain["runs"]["last"] == "2.15"
+
+
+def test_the_lines_of_the_file_are_shown(project: Project) -> None:
+    project.write("a.py", MODULE)
+    done = project.run("check", *SELECTED, "--embedded", code=1)
+    shown = [
+        "a.py:6:13: TM110 [*] `torch.ger` is deprecated; use `torch.outer`",
+        "  |",
+        "5 |     >>> import torch",
+        "6 |     >>> y = torch.ger(",
+        "  |             ^^^^^^^^^ info",
+        "7 |     ...     a,",
+        "  |",
+    ]
+    assert done.stdout.splitlines()[: len(shown)] == shown

@@ -147,6 +147,9 @@ class Document(PiecesSource):
     def shown_row(self, row: int) -> int:
         return self._at(row)[0]
 
+    def lead(self, row: int) -> str:
+        return self._at(row)[1]
+
     def said_row(self, row: int) -> str:
         return f"line {self.shown_row(row)}"
 

@@ -289,6 +289,10 @@ class Source:
         """A 1-based line, as it is in the file, without its newline."""
         return self.line_text(row)
 
+    def lead(self, row: int) -> str:
+        """What stands in the file before a line of the text, such as the prompt of an example."""
+        return ""
+
     def is_hidden(self, code: str, name: str, row: int) -> bool:
         """Whether a comment around the text hides a rule in a row of it."""
         return False
