@@ -600,6 +600,12 @@ def test_pins_in_all_formats(empty: Project) -> None:
     assert planned(empty, "--to", "2.6")["pinned"] == 1
 
 
+def test_instructions_keep_nothing_from_being_installed(empty: Project) -> None:
+    empty.write("README.md", "```\npip install torch==1.4.0 torchvision==0.6.0\n```\n")
+    assert planned(empty)["places"] == []
+    assert "README.md:2:" in empty.run("check", "--select", "TM983,TM984", code=1).stdout
+
+
 def test_a_project_may_leave_pins_out(empty: Project) -> None:
     empty.write("requirements.txt", "torch==1.4.0\n")
     empty.write("torchmigrate.toml", 'ignore = ["TM984"]\n')

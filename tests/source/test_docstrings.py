@@ -222,7 +222,8 @@ def test_docstrings_are_read_in_linear_time() -> None:
         text = f'def f():\n    """torch\n{inside}    """\n'
         embedded_in(Source.from_text(text, Path("a.py")))
     many = 'def f():\n    """\n    >>> torch.x\n    """\n' * 1_000
-    assert len(embedded_in(Source.from_text(many, Path("a.py")))) == 1_000
+    imports = "".join(f"import torch.a{number} as b{number}\n" for number in range(5_000))
+    assert len(embedded_in(Source.from_text(imports + many, Path("a.py")))) == 1_000
 
 
 def test_markdown_is_read_for_commands_and_for_python(project: Project) -> None:

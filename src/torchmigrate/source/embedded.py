@@ -85,7 +85,7 @@ def _docstrings(source: Source) -> Iterator[Document]:
     """The docstrings with examples, of which none begins or ends in the line of the quotes."""
     tree = source.parse()
     texts = [text for text in map(_docstring, walk(tree)) if text is not None]
-    imports = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
+    imports = _imports(tree)
     for text in sorted(texts, key=lambda each: each.lineno):
         first, last = text.lineno + 1, text.end_lineno or text.lineno
         if first >= last or not any(mark in str(text.value) for mark in _MARKS):
@@ -114,30 +114,37 @@ def _docstrings(source: Source) -> Iterator[Document]:
         yield _knowing(imports, document)
 
 
-def _knowing(imports: list[ast.Import | ast.ImportFrom], document: Document) -> Document:
+def _imports(tree: ast.Module) -> dict[str, str]:
+    """What a module imports at its level, in order: the name that it gets, and the import of that alone."""
+    found: dict[str, str] = {}
+    for node in tree.body:
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                one = ast.Import([alias])
+                found[alias.asname or alias.name.partition(".")[0]] = ast.unparse(one)
+        elif isinstance(node, ast.ImportFrom) and not node.level and node.module != "__future__":
+            for alias in node.names:
+                found[alias.asname or alias.name] = ast.unparse(ast.ImportFrom(node.module, [alias], 0))
+    found.pop("*", None)
+    return found
+
+
+def _knowing(imports: dict[str, str], document: Document) -> Document:
     """A document with those imports of its module, of what it names, that it does not make itself."""
     if not document.pieces:
         return document
-    words = set(_WORD.findall(document.text))
+    words = imports.keys() & set(_WORD.findall(document.text))
+    if not words:
+        return document
+    try:
+        tree = document.parse()
+    except SourceError:  # blocks that do not fit together: whoever checks it says so
+        return document
     own = {
         alias.asname or alias.name.partition(".")[0]
-        for node in walk(document.parse())
+        for node in walk(tree)
         if isinstance(node, ast.Import | ast.ImportFrom)
         for alias in node.names
     }
-    lines: list[str] = []
-    names: list[str] = []
-    for node in imports:
-        if isinstance(node, ast.ImportFrom) and (node.level or node.module == "__future__"):
-            continue
-        for alias in node.names:
-            name = alias.asname or alias.name.partition(".")[0]
-            if name in words and name not in own:
-                one = (
-                    ast.Import([alias])
-                    if isinstance(node, ast.Import)
-                    else ast.ImportFrom(node.module, [alias], 0)
-                )
-                lines.append(ast.unparse(one))
-                names.append(name)
-    return document.borrowing("\n".join(lines), names) if lines else document
+    names = sorted(words - own)
+    return document.borrowing("\n".join(imports[name] for name in names), names) if names else document

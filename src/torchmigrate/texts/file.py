@@ -12,7 +12,7 @@ from torchmigrate.config.settings import Settings
 from torchmigrate.files.paths import project_of
 from torchmigrate.files.reading import UnreadableError, is_below, read
 from torchmigrate.findings import Applicability, Edit, Finding, Fix, Obstacle, Reason, Severity, Timeline
-from torchmigrate.source.other import SETUP, OtherSource
+from torchmigrate.source.other import MARKDOWN, SETUP, OtherSource
 from torchmigrate.source.text import Source
 from torchmigrate.texts.commands import Command, commands_of
 from torchmigrate.texts.cpp import Code
@@ -121,7 +121,8 @@ class TextFile:
             symbol=variables["name"],
             timeline=timeline(own, self.versions)
             if own.level is None
-            else Timeline(own.library, excluded=excluded),
+            # Instructions for people keep nothing from being installed.
+            else Timeline(own.library, excluded=None if self.kind == MARKDOWN else excluded),
         )
 
     def fix(
