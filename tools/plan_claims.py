@@ -7,6 +7,7 @@ module of it is imported in a process of its own, and its tests run with pytest,
 watched. What the project needs besides torch must be installed. Printed are:
 
 - places that the plan says break on import: whether the import of their module raises at one of their lines;
+- files that the plan says cannot be imported since others break: whether that is so;
 - imports that raise in torch, or for what torch lacks, at lines of which the plan says nothing;
 - places that the plan says raise when they are reached, may raise or change their results: how many tests
   come there, and of these, how many raise there, fail elsewhere, and pass;
@@ -56,14 +57,17 @@ class Claim:
         return f"{self.path}:{min(self.rows)} {self.code} {self.message}"
 
 
-def claims_of(project: Path, release: str) -> list[Claim]:
-    """What the plan says of a project."""
+def claims_of(project: Path, release: str) -> tuple[list[Claim], dict[str, str]]:
+    """What the plan says of a project: of places, and which files cannot be imported through which others."""
     command = [sys.executable, "-m", "torchmigrate", "plan", ".", "--to", release, "--output-format", "json"]
     made = subprocess.run(command, cwd=project, capture_output=True, text=True, check=False)
     if not made.stdout:
         raise click.ClickException(made.stderr.strip())
     plan = json.loads(made.stdout)
     print(plan["headline"])
+    through = {
+        each["path"]: each["through"] for each in plan["cannot_be_imported"] if each["through"] is not None
+    }
     return [
         Claim(
             place["path"],
@@ -74,7 +78,7 @@ def claims_of(project: Path, release: str) -> list[Claim]:
         )
         for place in plan["places"]
         if place["effect"] is not None
-    ]
+    ], through
 
 
 def modules_of(project: Path, skipped: tuple[str, ...]) -> Iterator[tuple[str, Path]]:
@@ -123,7 +127,9 @@ def seen(command: str, project: Path, *arguments: str) -> list[dict[str, Any]]:
         return [json.loads(line) for line in out.read_text("utf-8").splitlines()]
 
 
-def imports(project: Path, claims: list[Claim], skipped: tuple[str, ...]) -> list[str]:
+def imports(
+    project: Path, claims: list[Claim], through: dict[str, str], skipped: tuple[str, ...]
+) -> list[str]:
     """Compares the imports; the lines that nobody spoke of."""
     modules = list(modules_of(project, skipped))
     names = json.dumps([[name, str(path)] for name, path in modules])
@@ -158,6 +164,10 @@ def imports(project: Path, claims: list[Claim], skipped: tuple[str, ...]) -> lis
         elif not found:
             wrong.append(f"false: {claim}")
         print(f"  breaks on import, {why}: {claim}")
+    imported = {result["path"] for result in results if not result["error"]}
+    false = sorted(imported.intersection(through))
+    print(f"  cannot be imported through others: {len(through)}, of which {len(false)} can")
+    wrong += [f"false: {path} can be imported, also with {through[path]}" for path in false]
     known = {(claim.path, row) for claim in mine for row in claim.rows}
     # Of a chain of imports, the last line in the project is where it raises.
     last = {
@@ -243,9 +253,9 @@ def main(
     import importlib.metadata
 
     release = ".".join(importlib.metadata.version("torch").split(".")[:2])
-    claims = claims_of(project, release)
+    claims, through = claims_of(project, release)
     print(f"plan: {dict(Counter(claim.effect for claim in claims))}")
-    wrong = imports(project, claims, skip)
+    wrong = imports(project, claims, through, skip)
     if test_paths:
         wrong += tests(project, claims, test_paths, option)
     print(f"\n{len(wrong)} that do not agree")

@@ -118,7 +118,7 @@ class Timeline(NamedTuple):
     """The releases of `library` from which on what was found is outdated, warns, behaves otherwise, is gone.
 
     Versions are text such as "1.8"; None: not (yet). added: the release that first has it, where a finding
-    is about that.
+    is about that. excluded: the first one of those that what is asked for keeps from being installed.
     """
 
     library: str
@@ -127,6 +127,7 @@ class Timeline(NamedTuple):
     changed: str | None = None
     removed: str | None = None
     added: str | None = None
+    excluded: str | None = None
 
 
 class Finding(NamedTuple):
@@ -187,11 +188,13 @@ class FileResult:
 
     fixed: code -> how many fixes were applied. new_text: set when fixes were applied, as is old_text.
     old, new: what has these texts, set with them. history: set where the engine keeps it.
+    examples: what is found in the documents within the file, by their number, where that is wanted.
     requires: the releases that the fixes need which were applied: "torch 2.3". needs: the first torch, as
         numbers, on which the new text may run; None: any, as far as is known.
     """
 
     __slots__ = (
+        "examples",
         "findings",
         "fixed",
         "history",
@@ -216,6 +219,7 @@ class FileResult:
         self.path = path
         self.findings = findings or []
         self.problems = problems or []
+        self.examples: dict[int, list[Finding]] = {}
         self.fixed: dict[str, int] = {}
         self.requires: set[str] = set()
         self.needs: tuple[int, ...] | None = None

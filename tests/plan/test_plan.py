@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from harness.project import Project, environment
@@ -351,6 +352,7 @@ def test_json(project: Project) -> None:
         "raises": None,
         "breaks_on_import": "2.0",
         "needs": None,
+        "pinned": None,
     }
     assert found[SCALER]["fix"]["needs"] == "2.3" and found[SCALER]["effort"] == "unsafe"
     assert found[RFFT]["path"] == f"src/{UGLY}" and found[RFFT]["location"] == {"row": 3, "column": 5}
@@ -538,3 +540,157 @@ def test_the_example_is_worth_a_look(monkeypatch: pytest.MonkeyPatch) -> None:
     for effect in ("RAISES WHEN REACHED", "WARNS", "OUTDATED"):
         assert f"\n{effect}\n" in done.stdout
     assert "torch 2.0 breaks 1 place" in done.stdout
+
+
+# ---- pins, and what is not Python ---------------------------------------------------------------------
+
+
+@pytest.fixture
+def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    return Project(tmp_path, monkeypatch)
+
+
+def planned(project: Project, *options: str) -> dict[str, Any]:
+    done = project.run("plan", "--output-format", "json", *options, code=0)
+    made: dict[str, Any] = json.loads(done.stdout)
+    return made
+
+
+def test_pins_are_counted_apart_with_the_first_release_that_they_exclude(empty: Project) -> None:
+    empty.write("a.py", "import torch\n")
+    empty.write("requirements.txt", "torch>=1.4,<2.2\ntorchvision==0.16.0\n")
+    empty.write("ci/Dockerfile", "FROM python:3.11\nRUN pip install torch==1.12.1 torchvision==0.12\n")
+    made = planned(empty)
+    found = {(each["code"], each["path"]): each for each in made["places"]}
+    below, wheels = found["TM984", "requirements.txt"], found["TM985", "ci/Dockerfile"]
+    assert (below["effect"], below["since"]["pinned"], below["effort"]) == ("pinned", "2.2", "unsafe")
+    assert below["rows"] == [2]  # raised together
+    assert "`torch>=1.4,<2.2` excludes torch 2.15" in below["message"]
+    assert (wheels["effect"], wheels["since"]["pinned"]) == ("pinned", "1.0")
+    assert ("TM983", "ci/Dockerfile") in found and ("TM984", "ci/Dockerfile") in found
+    assert made["pinned"] == 4 and made["effort"] == {"safe": 0, "unsafe": 0, "by_hand": 0}
+    assert made["runs"]["last"] == "2.15" and made["headline"].startswith("Runs on torch 1.4 to 2.15")
+    assert planned(empty, "--to", "2.1")["pinned"] == 3  # the range of requirements.txt has it
+
+
+@pytest.mark.parametrize("version", ["1.4.0", "2.1.0"])
+def test_a_pin_is_said_to_exclude_the_release_that_is_moved_to(empty: Project, version: str) -> None:
+    empty.write("requirements.txt", f"torch=={version}\n")
+    (place,) = planned(empty, "--to", "2.6")["places"]
+    assert place["message"] == f"`torch=={version}` excludes torch 2.6, to which this project moves"
+
+
+def test_pins_in_all_formats(empty: Project) -> None:
+    empty.write("a.py", "import torch\n")
+    empty.write("requirements.txt", "torch==1.4.0\n")
+    empty.write("other/requirements.txt", "torch==1.4.0 --hash=sha256:0\n")
+    line = "2 pins keep torch 2.6 from being installed: 1 raised by `--fix-pins`, 1 by hand."
+    table = empty.run("plan", "--to", "2.6", code=0).stdout
+    assert (
+        line in table
+        and "\nPINNED\nTM984 pinned-below-target (since 1.5): 1 unsafe fix, 1 by hand\n" in table
+    )
+    assert line in empty.run("plan", code=0).stdout.replace("2.15", "2.6")
+    text = empty.run("plan", "--to", "2.6", "--output-format", "markdown", code=0).stdout
+    assert line in text and "### Pinned\n" in text
+    page = empty.run("plan", "--to", "2.6", "--output-format", "html", code=0).stdout
+    assert "2 pins keep torch 2.6 from being installed" in page and 'data-effect="pinned"' in page
+    # `--fix-pins` does what the plan says.
+    empty.run("check", "--fix-pins", "--target", "2.6")
+    assert planned(empty, "--to", "2.6")["pinned"] == 1
+
+
+def test_instructions_keep_nothing_from_being_installed(empty: Project) -> None:
+    empty.write("README.md", "```\npip install torch==1.4.0 torchvision==0.6.0\n```\n")
+    assert planned(empty)["places"] == []
+    assert "README.md:2:" in empty.run("check", "--select", "TM983,TM984", code=1).stdout
+
+
+def test_a_project_may_leave_pins_out(empty: Project) -> None:
+    empty.write("requirements.txt", "torch==1.4.0\n")
+    empty.write("torchmigrate.toml", 'ignore = ["TM984"]\n')
+    assert planned(empty)["places"] == []
+
+
+def test_what_is_not_python_is_in_the_classes(empty: Project) -> None:
+    empty.write("run.sh", "export AOT_DYNAMIC_SHAPES=1\npython -m torch.utils.bottleneck a.py\n")
+    empty.write("Makefile", "t:\n\tpython -m torch.distributed.launch --use_env a.py\n")
+    empty.write("a.cu", "#include <torch/extension.h>\n#include <THC/THC.h>\nvoid f() { AT_CHECK(true); }\n")
+    empty.write("a.py", "import torch\n")
+    found = {
+        each["code"]: (each["effect"], each["since"][each["effect"]]) for each in planned(empty)["places"]
+    }
+    assert found == {
+        "TM970": ("warns", "1.9"),
+        "TM972": ("changes", "2.1"),
+        "TM973": ("raises", "2.10"),
+        "TM975": ("raises", "1.5"),
+        "TM980": ("raises", "1.11"),
+    }
+    assert planned(empty, "--to", "2.6")["runs"]["last"] == "1.4"
+
+
+# ---- files that cannot be imported since others cannot ------------------------------------------------
+
+BREAKS = "from torch._six import string_classes\n"
+PROJECT = {
+    "pyproject.toml": "[project]\nname = 'a'\n",
+    "pkg/__init__.py": "",
+    "pkg/compat.py": BREAKS,
+    "pkg/first.py": "from . import compat\n",
+    "pkg/second.py": "import os\nfrom pkg.first import x\n\n\nclass A:\n    pass\n",
+    "pkg/in_class.py": "class A:\n    from .first import x\n",
+    "pkg/deep/__init__.py": BREAKS,
+    "pkg/deep/inside.py": "import os\n",
+    "train.py": "import pkg.second as s\n",
+    "tests/test_a.py": "from pkg import first\n",
+    # what does not break, or not for sure
+    "guarded.py": "try:\n    import pkg.first\nexcept Exception:\n    pass\n",
+    "later.py": "def f():\n    import pkg.first\n",
+    "conditional.py": "import sys\nif sys.argv:\n    import pkg.first\n",
+    "checked.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from pkg import compat\n",
+    "named.py": "first = 'pkg.first'\nimport pkg\n",
+    "other.py": "import compat\nfrom elsewhere import first\n",
+}
+THROUGH = {
+    "pkg/compat.py": None,
+    "pkg/deep/__init__.py": None,
+    "pkg/deep/inside.py": "pkg/deep/__init__.py",
+    "pkg/first.py": "pkg/compat.py",
+    "pkg/in_class.py": "pkg/compat.py",
+    "pkg/second.py": "pkg/compat.py",
+    "tests/test_a.py": "pkg/compat.py",
+    "train.py": "pkg/compat.py",
+}
+
+
+def test_what_imports_a_file_that_breaks_breaks_too(empty: Project) -> None:
+    for name, text in PROJECT.items():
+        empty.write(name, text)
+    made = planned(empty)
+    assert {each["path"]: each["through"] for each in made["cannot_be_imported"]} == THROUGH
+    assert {each["since"] for each in made["cannot_be_imported"]} == {"2.0"}
+    assert planned(empty, "--to", "1.13")["cannot_be_imported"] == []
+    line = (
+        "6 more files cannot be imported on torch 2.15: through pkg/compat.py (5), pkg/deep/__init__.py (1)."
+    )
+    assert line in empty.run("plan", code=0).stdout
+    assert line in empty.run("plan", "--output-format", "html", code=0).stdout
+    text = empty.run("plan", "--output-format", "markdown", code=0).stdout
+    assert line in text.replace("\\_", "_")
+
+
+def test_files_that_were_not_looked_at_are_not_told_of(empty: Project) -> None:
+    for name, text in PROJECT.items():
+        empty.write(name, text)
+    made = planned(empty, "pkg/compat.py", "pkg/first.py")
+    assert [each["path"] for each in made["cannot_be_imported"]] == ["pkg/compat.py", "pkg/first.py"]
+
+
+def test_the_first_release_counts(empty: Project) -> None:
+    empty.write("a.py", "from torch import rfft\n")
+    empty.write("b.py", BREAKS)
+    empty.write("c.py", "import a\nimport b\n")
+    empty.write("d.py", "import c\nimport d\n")
+    found = {each["path"]: (each["since"], each["through"]) for each in planned(empty)["cannot_be_imported"]}
+    assert found["c.py"] == found["d.py"] == ("1.8", "a.py")

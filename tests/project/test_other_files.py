@@ -618,3 +618,16 @@ def test_a_name_that_is_called_in_another_way_now_is_no_alias(project: Project) 
         .replace("with autocast()", 'with torch.amp.autocast("cuda")')
     )
     assert project.read("train.py") == train
+
+
+def test_many_processes_share_what_one_has_read(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = {
+        f"a{number}.py": "import torch\nfrom layers import ger\ny = torch.ger(a, b)\n"
+        for number in range(250)
+    }
+    project.write({"pyproject.toml": "", "layers.py": "from torch import ger\n", **files})
+    one = project.run("check", "--isolated", "--jobs", "1", "--output-format", "concise", ".")
+    assert project.run("check", "--isolated", "--jobs", "4", "--output-format", "concise", ".") == one
+    project.run("check", "--isolated", "--fix", "--jobs", "4", ".")
+    assert project.read("a7.py") == "import torch\nfrom layers import ger\ny = torch.outer(a, b)\n"
+    assert project.read("layers.py") == "from torch import outer as ger\n"

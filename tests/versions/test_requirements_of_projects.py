@@ -153,3 +153,77 @@ def test_a_setup_that_is_meant_to_take_long(project: Project) -> None:
     started = time.monotonic()
     assert minimum(project) is None
     assert time.monotonic() - started < 20
+
+
+RECIPE = """\
+{{% set version = "0.5.3" %}}
+{{% set oldest = "1.10" %}}
+{{# a comment
+  - pytorch >=1.1
+#}}
+package:
+  name: ignite
+  version: {{{{ version }}}}
+source:
+  url: https://example.com/{{{{ version[0] }}}}/ignite-{{{{ version }}}}.tar.gz
+build:
+  script: a  # [win]
+  script: "{{{{ PYTHON }}}} -m pip install ."  # [not win]
+requirements:
+  host:
+    - pytorch >=1.4
+    - {{{{ pin_compatible("numpy") }}}}
+  run:
+    - python >=3.9,<=3.13
+    {{% if cuda %}}
+    - {0}
+    {{% endif %}}
+    - {{{{ compiler("cxx") }}}}
+test:
+  requires:
+    - pytorch >=1.2
+"""
+
+
+@pytest.mark.parametrize(
+    ("item", "expected"),
+    [
+        ("pytorch >=1.13,<3", "1.13"),
+        ("pytorch >={{ oldest }}", "1.10"),
+        ("pytorch 1.13.*", "1.13"),
+        ("conda-forge::pytorch=2.0  # [linux]", "2.0"),
+        ("torchvision >=0.14", "1.13"),
+        ("pytorch {{ pinned }}", None),
+        ("pytorch", None),
+    ],
+)
+@pytest.mark.parametrize("directory", ["", "conda.recipe/", ".conda/", "conda/recipe/"])
+def test_recipes_of_conda(project: Project, directory: str, item: str, expected: str | None) -> None:
+    project.write(f"{directory}meta.yaml", RECIPE.format(item))
+    assert minimum(project) == expected
+
+
+def test_recipes_with_outputs(project: Project) -> None:
+    outputs = "outputs:\n  - name: a\n    requirements:\n      run_constrained: [pytorch >=2.1]\n"
+    project.write("conda.recipe/meta.yaml", outputs)
+    assert minimum(project) == "2.1"
+
+
+def test_what_pip_installs_says_it_before_a_recipe(project: Project) -> None:
+    project.write("conda.recipe/meta.yaml", RECIPE.format("pytorch >=2.0"))
+    project.write("setup.py", SETUP_FILE.format("", "['torch>=1.8']"))
+    assert minimum(project) == "1.8"
+
+
+def test_a_recipe_that_is_no_yaml_is_passed_over(project: Project) -> None:
+    project.write("meta.yaml", "requirements:\n  run:\n{{ torch }}\n - pytorch >=2.0\n  x: [\n")
+    done = project.run("check", "package", code=1)
+    assert "meta.yaml" not in done.stderr
+
+
+def test_a_recipe_takes_linear_time(project: Project) -> None:
+    started = time.monotonic()
+    for text in ("{%" * 300_000, "{#" * 300_000, "{{" * 300_000, "{% set a" * 100_000, "- pytorch " * 90_000):
+        project.write("meta.yaml", text)
+        project.run("check", "package", code=1)
+    assert time.monotonic() - started < 20

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -84,7 +85,7 @@ class Checker:
         if len(found.files) > 1:
             engines.load()
         with self.console.progress() as progress:
-            for result in run(found.files, engines.check, self.output.jobs, progress):
+            for result in run(found.files, engines.check, self.output.jobs, progress, engines.share):
                 if result.new_text is not None and not self.output.diff:
                     result = self._write(result, engines)
                 self._add(result, engines.scopes[result.path].settings)
@@ -183,12 +184,15 @@ class Checker:
         try:
             if self.output.diff:
                 self.tally.add(result.findings, settings.least)
+                for findings in result.examples.values():
+                    self.tally.add(findings, settings.least)
                 if result.old is not None and result.new is not None:
                     self.diffs.append((str(result.path), self._diff(result.old, result.new, shown)))
-            elif result.findings:
+            elif result.findings or result.examples:
                 source = result.new or source or read_source(result.path, embedded=settings.embedded)
-                found = [said_of(finding, source) for finding in _sorted(result.findings)]
-                self._render(FileFindings(result.path, shown, source, found, settings.least))
+                for text, findings in _in_order(result, source):
+                    found = [said_of(finding, text) for finding in findings]
+                    self._render(FileFindings(result.path, shown, text, found, settings.least))
         except SourceError as error:  # it was there a moment ago
             self.problems.append(Problem(result.path, error.reason, error.line, error.kind))
 
@@ -255,6 +259,26 @@ class Checker:
         if tally.found or (tally.fixes and output.exit_non_zero_on_fix):
             return FOUND
         return CLEAN
+
+
+def _in_order(result: FileResult, source: Source) -> Iterator[tuple[Source, list[Finding]]]:
+    """The findings of a file in order of place, those in a row that are in one text with that."""
+    texts = [(source, result.findings)]
+    if result.examples:
+        from torchmigrate.source.embedded import embedded_in
+
+        documents = embedded_in(source)
+        texts += ((documents[number], found) for number, found in result.examples.items())
+    every = [
+        (text.place(finding.start), finding.end, finding.code, text, finding)
+        for text, found in texts
+        for finding in _sorted(found)
+    ]
+    if len(texts) > 1:
+        every.sort(key=lambda each: ((each[0].cell or 0, *each[0][1:]), *each[1:3]))
+    for _, group in groupby(every, key=lambda each: id(each[3])):
+        some = list(group)
+        yield some[0][3], [each[4] for each in some]
 
 
 def _sorted(findings: Iterable[Finding]) -> list[Finding]:

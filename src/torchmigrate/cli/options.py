@@ -149,7 +149,7 @@ file_options: Callable[[Any], Any] = _all(
         "--embedded/--no-embedded",
         default=None,
         group=FILES,
-        help="Check Python in Markdown and reStructuredText, too.",
+        help="Check examples in docstrings, Markdown and reStructuredText, too.",
     ),
 )
 config_options: Callable[[Any], Any] = _all(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,9 +17,11 @@ from torchmigrate.files.signals import held
 from torchmigrate.findings import Problem
 from torchmigrate.plan.collect import Looked, Search
 from torchmigrate.plan.compute import make_plan
+from torchmigrate.plan.imports import broken_since, unimportable
 from torchmigrate.plan.links import Links
 from torchmigrate.plan.model import Place, Plan
 from torchmigrate.plan.unread import not_read
+from torchmigrate.report.base import shown_path
 from torchmigrate.report.style import Style, printable
 from torchmigrate.report.summary import plural
 from torchmigrate.run.engines import scopes_of
@@ -58,6 +60,7 @@ def run_plan(session: Session, paths: Sequence[Path], request: Request) -> int:
     root = repository or session.configurations.start
     links = _links(request, root, here)
     seen = _look(session, paths, request.jobs, here, root)
+    shown = {Path(os.path.realpath(path)): shown_path(path, here) for path in seen.files}
     problems = seen.problems
     plan = make_plan(
         printable(request.title or (repository or start).name or "project"),
@@ -67,6 +70,7 @@ def run_plan(session: Session, paths: Sequence[Path], request: Request) -> int:
         files=len(set(seen.files) - {problem.path for problem in problems}),
         concerned=seen.concerned,
         unread=not_read(paths, session.settings, seen.files, problems, here),
+        unimportable=unimportable(seen.broken, seen.importers, shown) if seen.broken else (),
     )
     text = _render(plan, request, links, session)
     if request.output is None:
@@ -89,6 +93,8 @@ class _Seen:
 
     files: that were looked at, whether or not that could be done. concerned: how many mention a library.
     target: of the plan. minimum: the oldest of all files; None if it is not known for one of them.
+    broken: the files (real paths) with what breaks on import, with the first release of which it does.
+    importers: gives the files that import one as soon as they are imported.
     """
 
     files: list[Path]
@@ -97,6 +103,8 @@ class _Seen:
     places: list[Place] = field(default_factory=list)
     concerned: int = 0
     minimum: Version | None = None
+    broken: dict[Path, Version] = field(default_factory=dict)
+    importers: Callable[[Path], list[Path]] = lambda path: []
 
 
 def _look(session: Session, paths: Sequence[Path], jobs: int | None, here: Path, root: Path) -> _Seen:
@@ -117,11 +125,15 @@ def _look(session: Session, paths: Sequence[Path], jobs: int | None, here: Path,
         console.note("warning: no Python files found under the given paths")
     search = Search(configurations, scopes, here, root)
     with console.progress() as progress:
-        for result in run(found.files, search.check, jobs, progress):
+        for result in run(found.files, search.check, jobs, progress, search.engines.share):
             seen.problems += result.problems
             if isinstance(result, Looked):
                 seen.places += result.places
+                if (since := broken_since(result.places, target)) is not None:
+                    seen.broken[Path(os.path.realpath(result.path))] = since
                 seen.concerned += result.concerned
+    if seen.broken:
+        seen.importers = search.engines.of(found.files[0]).project.importers
     console.detail(f"checked {plural(len(found.files), 'file')} in {time.monotonic() - started:.2f} s")
     minimums = {scope.settings.minimum for scope in scopes.values()}
     known = [parse_version(minimum) for minimum in minimums if minimum is not None]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -206,26 +206,63 @@ class Engine:
         if kind_of(path, embedded=embedded) is OtherSource:
             from torchmigrate.engine.others import read_other
 
-            return read_other(path)
+            return read_other(path, embedded=embedded)
         return read_source(path, embedded=embedded)
 
     def check_source(self, source: Source, path: Path, like: FileContext | None = None) -> FileResult:
         """Check (and fix in memory) a source; the result's `new_text` is set when fixes were applied.
 
+        Where that is wanted, the examples in it are checked as well.
         like: what is known of the same source, if it is.
         """
+        if not self.settings.embedded or not self.settings.fix or source.in_pieces:
+            return self.check_text(source, path, like)
+        return self._roomy(lambda: self._check_with_examples(source, path), path)
+
+    def check_text(self, source: Source, path: Path, like: FileContext | None = None) -> FileResult:
+        """The same without fixes in the examples."""
+        return self._roomy(lambda: self._check_text(source, path, like), path)
+
+    def _roomy(self, check: Callable[[], FileResult], path: Path) -> FileResult:
         try:
-            return self._check_source(source, path, like)
+            return check()
         except RecursionError:
             pass
         from torchmigrate.source.depth import with_room
 
         try:
-            return with_room(lambda: self._check_source(source, path, like))
+            return with_room(check)
         except RecursionError:
             return FileResult(path, problems=[Problem(path, TOO_DEEP)])
 
-    def _check_source(self, source: Source, path: Path, like: FileContext | None) -> FileResult:
+    def _check_with_examples(self, source: Source, path: Path) -> FileResult:
+        """First the examples are fixed, each by itself, then what is around them."""
+        from torchmigrate.engine.embedded import with_fixed_examples
+
+        first = FileResult(path)
+        try:
+            after = with_fixed_examples(source, path, self, self.hiding(source), first)
+        except SourceError:
+            after = source  # which is said of it below
+        result = self._check_text(after, path, None)
+        result.add(first.problems)
+        if after is not source:
+            result.fixed = dict(Counter(first.fixed) + Counter(result.fixed))
+            result.requires |= first.requires
+            result.old, result.old_text = source, source.text
+            result.new = result.new or after
+            result.new_text = result.new.text
+        return result
+
+    def hiding(self, source: Source) -> Suppressions | None:
+        """The comments of a file that hide findings."""
+        if isinstance(source, OtherSource):
+            from torchmigrate.engine.other_comments import suppressions_of
+
+            return suppressions_of(source)
+        return Suppressions.of(source)
+
+    def _check_text(self, source: Source, path: Path, like: FileContext | None) -> FileResult:
         result = FileResult(path)
         if isinstance(source, OtherSource):
             from torchmigrate.engine.others import check_other
@@ -285,12 +322,22 @@ class Engine:
                 source.check()  # without a name that is looked for; Python 2 and half a file are not clean
             if self.settings.selects(ASYNC_ARGUMENT):
                 found += async_argument.findings(source.async_arguments)
-            if path.name == "setup.py":
+            if path.name == "setup.py" and not source.in_pieces:
                 failures = Failures(source, path)
                 found += self.texts.findings(source, path, failures)
                 result.add(failures.problems)
         elif len(source.text) <= UNRELATED:
             source.check()
+        if source.is_documentation:
+            from torchmigrate.engine.embedded import own_findings
+            from torchmigrate.source.document import Document
+
+            if isinstance(source, Document):
+                found = list(own_findings(found, source))
+        elif self.settings.embedded and not source.in_pieces:
+            from torchmigrate.engine.embedded import found_in_examples
+
+            result.examples = found_in_examples(source, path, self, suppressions, result)
         ignored = self.settings.ignored_in(path)
         found = [item for item in found if item.code not in ignored]
         known = self.settings.known

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Set as Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from torchmigrate.failures import Failures
 from torchmigrate.files.reading import SOURCE, UnreadableError, read, too_large
 from torchmigrate.findings import FileResult, Finding, History
 from torchmigrate.rewrite import apply as editing
-from torchmigrate.source.other import OtherSource
+from torchmigrate.source.other import MARKDOWN, OtherSource, other_kind
 from torchmigrate.source.text import SourceError
 from torchmigrate.texts.find import may_hold
 
@@ -49,9 +50,10 @@ def check_other(source: OtherSource, path: Path, engine: Engine) -> FileResult:
     return result
 
 
-def read_other(path: Path) -> OtherSource | None:
+def read_other(path: Path, *, embedded: bool = False) -> OtherSource | None:
     """The text of a file that is not Python; None: it holds nothing for the rules.
 
+    embedded: whether the examples in Markdown are checked.
     Raises SourceError if it is missing or cannot be read. What is larger than what people write, or no text,
     is none of ours.
     """
@@ -61,7 +63,7 @@ def read_other(path: Path) -> OtherSource | None:
         if error.reason == too_large(SOURCE).reason:
             return None
         raise SourceError(error.reason) from None
-    if b"\0" in data or not may_hold(data):
+    if b"\0" in data or not (may_hold(data) or (embedded and other_kind(path) == MARKDOWN)):
         return None
     return OtherSource.from_bytes(data, path)
 
@@ -73,8 +75,14 @@ def _found(source: OtherSource, path: Path, engine: Engine, result: FileResult) 
     ignored = engine.settings.ignored_in(path)
     found = [finding for finding in found if finding.code not in ignored]
     suppressions = suppressions_of(source)
+    enabled: Collection[str] = engine.enabled_elsewhere
+    if engine.settings.embedded and source.kind == MARKDOWN:
+        from torchmigrate.engine.embedded import found_in_examples
+
+        result.examples = found_in_examples(source, path, engine, suppressions, result)
+        enabled = engine.enabled | enabled
     if suppressions is not None:
-        found = suppressions.filter(found, engine.enabled_elsewhere - ignored, engine.settings.known)
+        found = suppressions.filter(found, enabled - ignored, engine.settings.known)
     if len(found) > 1:
         found = decided_once(found, engine.rule, source)
     return sorted(found, key=lambda finding: (finding.start, finding.end, finding.code))

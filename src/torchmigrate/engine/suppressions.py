@@ -95,11 +95,12 @@ class Suppressions:
 
     def hides(self, code: str, name: str, row: int) -> bool:
         """Whether a finding of this rule that begins in this row is suppressed; marks what does it."""
+        around = self.source.is_hidden(code, name, row)
         if not self._may_hide(row) or not self._read():
-            return False
+            return around
         index = bisect_right(self._rows, row) - 1
         of_line = self._is_hidden(code, name, self._rows[index], row) if index >= 0 else False
-        return self._is_hidden(code, name, 0, row) or of_line
+        return self._is_hidden(code, name, 0, row) or of_line or around
 
     def _may_hide(self, row: int) -> bool:
         """Whether what looks like a directive stands where it could hide findings of a row.

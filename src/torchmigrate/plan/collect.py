@@ -11,10 +11,10 @@ from torchmigrate.catalogue.codes import ASYNC_ARGUMENT, NEEDS_NEWER
 from torchmigrate.config.settings import Settings
 from torchmigrate.engine.api_rules.api import Point
 from torchmigrate.engine.engine import Engine
-from torchmigrate.findings import Applicability, FileResult, Finding, Obstacle, Problem
+from torchmigrate.findings import Applicability, FileResult, Finding, Obstacle, Problem, Timeline
 from torchmigrate.plan.compute import Nature, since
 from torchmigrate.plan.decisions import Decided, decisions
-from torchmigrate.plan.model import Effort, Line, Place
+from torchmigrate.plan.model import Effort, Line, Place, Since
 from torchmigrate.plan.reach import Places, Reach
 from torchmigrate.plan.trial import Back, left_of
 from torchmigrate.report.base import shown_path
@@ -93,19 +93,30 @@ class Search:
             return looked
         is_code = not isinstance(source, OtherSource) or source.kind == CPP
         looked.concerned = is_code and mentions_library(source.text)
-        result = engine.check_source(source, path)
-        looked.problems = result.problems
+        looked.places = self._places_in(source, looked, engine)
+        if engine.settings.embedded:
+            from torchmigrate.engine.embedded import examples_of
+
+            for document in examples_of(source, engine):
+                looked.places += self._places_in(document, looked, engine)
+        return looked
+
+    def _places_in(self, source: Source, looked: Looked, engine: Engine) -> list[Place]:
+        """The places in one text of a file; what cannot be done is added to the problems."""
+        path = looked.path
+        result = engine.check_text(source, path)
+        looked.add(result.problems)
         if result.history is None:
-            return looked
+            return []
         found = [each for each in result.history.found if each.code != NEEDS_NEWER]
         mended = self._tried(found, result, source)
-        if engine.settings.selects(NEEDS_NEWER) and looked.concerned:
+        if engine.settings.selects(NEEDS_NEWER) and looked.concerned and not source.is_documentation:
             needs = self.engines.needing(path).findings(source, path, result.history.file)
             mended += ((finding, Effort.BY_HAND) for finding in needs)
-        looked.places = list(self._places(mended, source, path, engine))
+        places = list(self._places(mended, source, path, engine))
         if result.history.file is not None:
             result.history.file.close()
-        return looked
+        return places
 
     # ---- what is left --------------------------------------------------------------------------------
 
@@ -122,7 +133,7 @@ class Search:
         unmended, _ = left_of(found, left, back)
         if any(self._is_fixable(finding) for finding in left):
             text = result.new or source
-            more = self._unsafe_engine(result.path).check_source(text, result.path, result.history.file)
+            more = self._unsafe_engine(result.path).check_text(text, result.path, result.history.file)
             if more.history is not None:
                 if more.history.file is not None:
                     more.history.file.close()
@@ -159,13 +170,14 @@ class Search:
         if not dated:
             return
         try:
-            around = Places(source.parse(), source, importable=path.suffix in _MODULES)
+            importable = path.suffix in _MODULES and not source.is_documentation
+            around = Places(source.parse(), source, importable=importable)
         except SourceError:  # no Python: nothing is known of when it runs
             around = Places(ast.Module([], []), source, importable=False)
         decided = [
             Decided(
                 finding,
-                since(finding.timeline, self._nature(finding, reach, engine)),
+                self._since(finding.timeline, self._nature(finding, reach, engine), source),
                 effort,
                 reach,
             )
@@ -177,6 +189,11 @@ class Search:
         shown, file = shown_path(path, self.here), inside(path, self.root)
         for group in decisions(decided, around, engine.whole.find):
             yield _place(group, source, shown, file)
+
+    def _since(self, timeline: Timeline, nature: Nature, source: Source) -> Since:
+        found = since(timeline, nature)
+        # Of an example, nobody runs that when the project runs.
+        return Since(outdated=min(found.known, default=None)) if source.is_documentation else found
 
     def _nature(self, finding: Finding, reach: Reach, engine: Engine) -> Nature:
         if finding.code == ASYNC_ARGUMENT:  # no Python of today compiles the file

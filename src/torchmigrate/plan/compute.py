@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from torchmigrate.findings import Timeline
-from torchmigrate.plan.model import Effect, Place, Plan, Row, Since, Unread
+from torchmigrate.plan.model import Effect, Place, Plan, Row, Since, Unimportable, Unread
 from torchmigrate.plan.reach import Reach
 from torchmigrate.report.summary import plural
 from torchmigrate.versions.releases import RELEASES, Version, parse_version, show_version, torch_release
@@ -41,6 +41,7 @@ def since(timeline: Timeline, nature: Nature = _USUAL) -> Since:
         "outdated": torch(timeline.outdated),
         "warns": torch(timeline.deprecated),
         "needs": torch(timeline.added),
+        "pinned": torch(timeline.excluded),
     }
     removed, changed = torch(timeline.removed), torch(timeline.changed)
     says = nature.raises if timeline.removed is not None else None
@@ -92,6 +93,7 @@ def make_plan(
     files: int = 0,
     concerned: int | None = None,
     unread: Iterable[Unread] = (),
+    unimportable: Iterable[Unimportable] = (),
 ) -> Plan:
     """The plan of a project for every release from its minimum to the target.
 
@@ -116,6 +118,7 @@ def make_plan(
         files,
         files if concerned is None else concerned,
         tuple(unread),
+        tuple(unimportable),
     )
 
 
@@ -126,7 +129,7 @@ def _first(places: Sequence[Place], releases: Sequence[Version], minimum: Versio
     needs = [place.since.needs for place in places if place.since.needs is not None]
     if needs:
         return min(releases[-1], max(needs))
-    judged = [place for place in places if place.since.may_differ is None]
+    judged = [place for place in places if place.since.may_differ is None and place.since.pinned is None]
     known = [version for place in judged for version in place.since.known if version <= releases[-1]]
     return _before(min(known, default=releases[-1]), releases) or releases[0]
 
@@ -141,6 +144,7 @@ def _row(places: Sequence[Place], release: Version, releases: Sequence[Version])
         release,
         lacking=sum(place.since.lacks(release) for place in places),
         may_differ=sum(place.since.effect(release) is Effect.MAY_DIFFER for place in places),
+        pinned=sum(place.since.effect(release) is Effect.PINNED for place in places),
     )
     before = _before(release, releases)
     for place in places:

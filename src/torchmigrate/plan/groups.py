@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from torchmigrate.plan.model import EFFECTS, Effect, Effort, Place, Plan, Row, Tally
 from torchmigrate.report.summary import plural
 from torchmigrate.versions.releases import show_version
+
+MOST_NAMED = 5  # files through which others cannot be imported
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +73,32 @@ def guess_line(plan: Plan) -> str:
         return ""
     that = "it depends on that" if number == 1 else "they depend on that"
     return f"{plural(number, 'more place')} may behave differently; whether {that} is a guess."
+
+
+def pinned_line(plan: Plan) -> str:
+    """How many pins keep the target from being installed; empty if none."""
+    pins = plan.affected(Effect.PINNED)
+    if not pins:
+        return ""
+    raised = sum(place.effort_in(plan.target) is not Effort.BY_HAND for place in pins)
+    how = [f"{raised} raised by `--fix-pins`"] if raised else []
+    how += [f"{len(pins) - raised} by hand"] if raised < len(pins) else []
+    keep = "pin keeps" if len(pins) == 1 else "pins keep"
+    return f"{len(pins)} {keep} torch {show_version(plan.target)} from being installed: {', '.join(how)}."
+
+
+def imports_line(plan: Plan) -> str:
+    """How many files cannot be imported since others break on import, and which those are; empty if none."""
+    through = Counter(each.through for each in plan.unimportable if each.through is not None)
+    number = sum(through.values())
+    if not number:
+        return ""
+    named = [f"{path} ({count})" for path, count in through.most_common(MOST_NAMED)]
+    rest = f" and {plural(len(through) - MOST_NAMED, 'other')}" if len(through) > MOST_NAMED else ""
+    files = plural(number, "more file")
+    return (
+        f"{files} cannot be imported on torch {show_version(plan.target)}: through {', '.join(named)}{rest}."
+    )
 
 
 def unread_lines(plan: Plan) -> list[str]:

@@ -16,8 +16,10 @@ from torchmigrate.plan.compute import headline
 from torchmigrate.plan.groups import (
     efforts_line,
     guess_line,
+    imports_line,
     lacking_line,
     minimum_hint,
+    pinned_line,
     total_line,
     unread_lines,
 )
@@ -79,6 +81,8 @@ def as_html(plan: Plan, links: Links) -> str:
         efforts=list(Effort),
         total=total_line(plan),
         guesses=guess_line(plan),
+        pins=pinned_line(plan),
+        imports=imports_line(plan),
         unread=unread_lines(plan),
         lacking=LACKING,
         lacking_line=lacking_line(plan) if plan.lacking else "",

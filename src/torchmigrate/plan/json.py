@@ -28,6 +28,11 @@ def as_json(plan: Plan, links: Links) -> str:
         "is_whole": plan.is_whole,
         "effort": {effort.name.lower(): plan.last.of(effort) for effort in Effort},
         "may_differ": plan.last.may_differ,
+        "pinned": plan.last.pinned,
+        "cannot_be_imported": [
+            {"path": each.path, "since": _shown(each.since), "through": each.through}
+            for each in plan.unimportable
+        ],
         "releases": [_span(span) for span in plan.spans],
         "places": [_place(place, plan, links) for place in plan.listed],
     }

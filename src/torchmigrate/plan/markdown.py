@@ -12,8 +12,10 @@ from torchmigrate.plan.groups import (
     by_rule,
     counts,
     guess_line,
+    imports_line,
     lacking_line,
     minimum_hint,
+    pinned_line,
     total_line,
     unread_lines,
 )
@@ -28,7 +30,8 @@ def as_markdown(plan: Plan, links: Links, *, step: bool) -> str:
     """What no fix mends, and the releases as a table; with `step`, all that there is to do for the target."""
     lines = [f"# Upgrade plan: {escape(plan.project)}", "", escape(headline(plan)), ""]
     total = f"To torch {show_version(plan.target)}: {total_line(plan)}."
-    lines += [" ".join(filter(None, (total, minimum_hint(plan), guess_line(plan)))), ""]
+    notes = (escape(imports_line(plan)), minimum_hint(plan), guess_line(plan), pinned_line(plan))
+    lines += [" ".join(filter(None, (total, *notes))), ""]
     if plan.by_hand:
         lines += ["## By hand", ""]
         lines += (_by_hand(place, plan, links) for place in plan.by_hand)

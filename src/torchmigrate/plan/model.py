@@ -14,12 +14,13 @@ class Effect(enum.IntEnum):
     """What a release does to a place, mildest first."""
 
     OUTDATED = 1  # works without a warning; there is a newer way
-    MAY_DIFFER = 2  # a default or a result changed; whether this code depends on it is a guess
-    WARNS = 3
-    CHANGES = 4  # other results or another default, without a word
-    MAY_RAISE = 5  # for some inputs, or where something else is missing
-    RAISES = 6  # when it is reached
-    BREAKS_ON_IMPORT = 7  # the import of the module raises
+    PINNED = 2  # what the project asks for keeps the release from being installed
+    MAY_DIFFER = 3  # a default or a result changed; whether this code depends on it is a guess
+    WARNS = 4
+    CHANGES = 5  # other results or another default, without a word
+    MAY_RAISE = 6  # for some inputs, or where something else is missing
+    RAISES = 7  # when it is reached
+    BREAKS_ON_IMPORT = 8  # the import of the module raises
 
     @property
     def label(self) -> str:
@@ -45,11 +46,12 @@ _WORDS = {
     Effect.CHANGES: "Changes results silently",
     Effect.WARNS: "Warns",
     Effect.MAY_DIFFER: "May behave differently",
+    Effect.PINNED: "Pinned",
     Effect.OUTDATED: "Outdated",
 }
 MOST_ROWS = 10  # of one decision are named
-# Those that the releases are judged by, worst first. What is only outdated needs no upgrade, and what may
-# behave differently is counted apart.
+# Those that the releases are judged by, worst first. What is only outdated needs no upgrade; what may behave
+# differently and what is pinned, which is no code, are counted apart.
 EFFECTS = (Effect.BREAKS_ON_IMPORT, Effect.RAISES, Effect.MAY_RAISE, Effect.CHANGES, Effect.WARNS)
 BREAKING = (Effect.BREAKS_ON_IMPORT, Effect.RAISES)
 WORST_FIRST = tuple(sorted(Effect, reverse=True))
@@ -78,6 +80,7 @@ class Since:
     raises: Version | None = None
     breaks_on_import: Version | None = None
     needs: Version | None = None
+    pinned: Version | None = None
 
     def effect(self, release: Version) -> Effect | None:
         """The worst that happens there in a release; None: nothing."""
@@ -218,6 +221,7 @@ class Row:
 
     effects: to all places, those that older releases affected included. begins: to places with which an
     older release did something else, or nothing. lacking: how many places need a newer release.
+    pinned: how many keep it from being installed.
     """
 
     release: Version
@@ -225,6 +229,7 @@ class Row:
     begins: Mapping[Effect, Tally] = field(default_factory=_tallies)
     lacking: int = 0
     may_differ: int = 0
+    pinned: int = 0
 
     @property
     def runs(self) -> bool:
@@ -291,6 +296,19 @@ class Unread:
 
 
 @dataclass(frozen=True, slots=True)
+class Unimportable:
+    """A file that cannot be imported from some release on.
+
+    through: the file that breaks, where it is another one, which this one imports. Both are as messages
+    have them.
+    """
+
+    path: str
+    since: Version
+    through: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """The plan of one project.
 
@@ -299,6 +317,7 @@ class Plan:
     one None if only the last is known; None: no release does.
     places: in order of path and place.
     files: that were looked at; concerned: those of them that mention one of the libraries.
+    unimportable: the files that cannot be imported on the target, as far as that is sure.
     """
 
     project: str
@@ -310,6 +329,7 @@ class Plan:
     files: int = 0
     concerned: int = 0
     unread: tuple[Unread, ...] = ()
+    unimportable: tuple[Unimportable, ...] = ()
 
     @property
     def first(self) -> Version:

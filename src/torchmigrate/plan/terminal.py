@@ -12,8 +12,10 @@ from torchmigrate.plan.groups import (
     counts,
     efforts_line,
     guess_line,
+    imports_line,
     lacking_line,
     minimum_hint,
+    pinned_line,
     total_line,
     unread_lines,
 )
@@ -36,7 +38,8 @@ def as_table(plan: Plan, style: Style, *, step: bool) -> str:
     """What no fix mends, and the releases as a table; with `step`, all that there is to do for the target."""
     lines = [f"{style.bold(plan.project)}: {headline(plan)}", ""]
     lines.append(style.heading(f"To torch {show_version(plan.target)}: ") + total_line(plan))
-    lines += filter(None, (minimum_hint(plan), guess_line(plan)))
+    more = (imports_line(plan), minimum_hint(plan), guess_line(plan), pinned_line(plan))
+    lines += map(printable, filter(None, more))
     lines += _by_hand(plan, style)
     if plan.concerned:
         lines.append("")

@@ -6,6 +6,7 @@ import ast
 import functools
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -25,6 +26,7 @@ from torchmigrate.project.checkpoints import (
 )
 from torchmigrate.project.contents import Contents
 from torchmigrate.project.discover import SettingsIn, discover_real
+from torchmigrate.project.importers import Taken, imported_at_import, is_reached
 from torchmigrate.project.mentions import Mentions, Name
 from torchmigrate.project.own_packages import own_packages
 from torchmigrate.project.screening import (
@@ -53,6 +55,7 @@ NOTEBOOK = ".ipynb"
 # Of a project that is searched; in a bigger one nothing is known, and every name stays.
 MOST_FILES = 10_000
 MOST_BYTES = 100_000_000
+WORTH_SHARING = 200  # files of a project in a run
 STEPS = 4  # from module to module on the way to what a name means
 _PROJECT_FILES = frozenset(["pyproject.toml", "setup.py", "setup.cfg", "torchmigrate.toml"])
 _WORD = re.compile(r"\w+")
@@ -121,6 +124,24 @@ class ProjectIndex:
     def qualified(self, name: Name, path: Path) -> set[str]:
         """The names of a library that a name in a file may mean, also through modules of the project."""
         return self._project(path).qualified(name, self._real(path))
+
+    def load(self, paths: Iterable[Path]) -> None:
+        """Read the big projects of some files now, so that the processes that are forked share that."""
+        directories = Counter(path.parent for path in paths)
+        sizes: Counter[_Project] = Counter()
+        for directory, files in directories.items():
+            sizes[self._project(directory / "_")] += files
+        for project, size in sizes.items():
+            if size >= WORTH_SHARING:
+                project.load()
+
+    def importers(self, path: Path) -> list[Path]:
+        """The files of the project that cannot be imported if the module at `path` cannot, by real paths.
+
+        Those that import it as soon as they are imported; and of a package, its modules. Not all of them:
+        what is caught, or depends on anything, is not among them.
+        """
+        return self._project(path).importers(self._real(path))
 
     def said(self, path: Path, names: SemanticModel, *, promising: bool = False) -> dict[str, Value]:
         """What other files say of names that tests in a file ask, by what they are called there.
@@ -195,6 +216,11 @@ class _Project:
         self._with_settings: dict[Path, bool] = {}
         self._plain: dict[str, dict[Path, bool | None]] = {}
         self._values: dict[Path, Callable[[ast.expr], Value] | None] = {}
+        self._imported_at_import: dict[Path, list[Taken]] = {}
+
+    def load(self) -> None:
+        """Read the files, and look through them for what most runs ask."""
+        _ = self.contents, self._with_calls, self._assigning, self.modules  # each is kept
 
     @property
     def contents(self) -> Contents:
@@ -603,6 +629,45 @@ class _Project:
                 except (SourceError, RecursionError):
                     pass
         return self._values[path]
+
+    # ---- imports -------------------------------------------------------------------------------------
+
+    def importers(self, path: Path) -> list[Path]:
+        module = module_parts(path)[-1]
+        found = {
+            other
+            for other in self.mentioning(module)
+            if other != path
+            and other.suffix == ".py"
+            and (module in self._imports_of(other).words)
+            and any(self._imports(taken, other, path) for taken in self._at_import(other))
+        }
+        if path.name == "__init__.py":
+            inside = (other for other in self.contents.paths if path.parent in other.parents)
+            found.update(other for other in inside if other != path and other.suffix == ".py")
+        return sorted(found)
+
+    def _at_import(self, path: Path) -> list[Taken]:
+        if path not in self._imported_at_import:
+            try:
+                tree = Source.from_bytes(self.contents[path], path).parse()
+                self._imported_at_import[path] = imported_at_import(tree, path.parent.parts)
+            except (SourceError, RecursionError):
+                self._imported_at_import[path] = []
+        return self._imported_at_import[path]
+
+    def _imports(self, taken: Taken, other: Path, path: Path) -> bool:
+        """Whether what is taken in a file is surely the module at `path`."""
+        name = taken.name
+        if self._only(name, other) != path:
+            return False
+        if name.base is None and not is_reached(Path(*module_parts(path)), name.parts, other, self.root):
+            return False
+        if not taken.member:
+            return True
+        # What the package binds is taken from there.
+        package = self.contents.get(Path(*module_parts(path)).parent / "__init__.py")
+        return package is None or not _has_word(package, name.parts[-1])
 
     def _is(self, name: Name, other: Path, path: Path) -> bool:
         """Whether a name in `other` may be the module at `path`."""

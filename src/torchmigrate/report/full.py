@@ -56,12 +56,15 @@ class FullReporter:
             line = rows.get(row)
             if line is None:
                 line = rows[row] = file.source.shown_line(row)
+            lead = file.source.lead(row)
             marked = first <= row <= last
             left = start - 1 if row == first else len(line) - len(line.lstrip())
             right = end - 1 if row == last else len(line.rstrip())
-            if not marked:
+            if marked:
+                left, right = left + len(lead), right + len(lead)
+            else:
                 left = right = 0
-            shown, before, width = excerpt(line, left, right)
+            shown, before, width = excerpt(lead + line, left, right)
             yield f"{style.gutter(f'{file.source.shown_row(row):{gutter}} |')} {shown}".rstrip()
             if marked and (width or row == first):
                 label = f" {finding.severity.label}" if row == last else ""

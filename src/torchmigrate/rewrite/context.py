@@ -110,9 +110,11 @@ class FileContext:
         """Which names others take from the file."""
 
         def elsewhere(name: str, starred: bool) -> bool:
-            return name in self.source.taken or self.project.needed_elsewhere(
-                self.path, name, starred=starred
-            )
+            if name in self.source.taken:
+                return True
+            if self.source.is_documentation:
+                return False
+            return self.project.needed_elsewhere(self.path, name, starred=starred)
 
         is_init = self.path.name in ("__init__.py", "__init__.pyi")
         return Exports(self.names, is_init=is_init, elsewhere=elsewhere)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from torchmigrate.catalogue.codes import PINNED_BELOW_TARGET
 from torchmigrate.config.selection import Selectable
 from torchmigrate.config.settings import (
     CONFIG_NAMES,
@@ -165,10 +166,10 @@ def guesses(catalogue: Catalogue) -> frozenset[str]:
 
 
 def _with_guesses(known: Sequence[Selectable], catalogue: Catalogue) -> list[Selectable]:
-    """The rules as if those that guess were not off unless selected."""
+    """The rules as if those that guess, and the one on what is pinned, were not off unless selected."""
     from torchmigrate.catalogue.compiled_file import RuleName
 
-    codes = guesses(catalogue)
+    codes = guesses(catalogue) | {PINNED_BELOW_TARGET}
     return [RuleName(rule.code, rule.name, False) if rule.code in codes else rule for rule in known]
 
 

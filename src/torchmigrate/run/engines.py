@@ -85,6 +85,11 @@ class Engines:
         for number in range(len(self._different)):
             self._engine(number).load()
 
+    def share(self) -> None:
+        """Read the projects of the files now, so that the processes that are forked share them."""
+        if self.scopes:
+            self._engine(0).project.load(self.scopes)
+
     def check(self, path: Path) -> FileResult:
         """`Engine.check`, and what the file needs if it was fixed."""
         return self._with_needs(self.of(path).check(path))

@@ -63,7 +63,7 @@ class NeedsNewer:
     def _engine_for(self, minimum: Version) -> Engine:
         if minimum not in self._engines:
             settings = self.engine.settings._replace(
-                codes=frozenset([NEEDS_NEWER]), minimum=show_version(minimum), fix=False
+                codes=frozenset([NEEDS_NEWER]), minimum=show_version(minimum), fix=False, embedded=False
             )
             self._engines[minimum] = self.engine.sibling(settings, everywhere=True)
             self._engines[minimum].keeps_history = False

@@ -33,6 +33,7 @@ WORTH_A_SPAWN = 2_000_000
 # A chunk is what a process takes at once: small, so that all finish at the same time.
 CHUNK_FILES = 16
 CHUNKS_PER_JOB = 16
+MANY = 4  # processes: what each would do, one does before they are forked
 PATIENCE = 1.0  # seconds for all processes to finish their files when the run is given up
 
 
@@ -49,7 +50,11 @@ def processors() -> int:
 
 
 def run(
-    files: Sequence[Path], job: FileJob, jobs: int | None = None, progress: Progress | None = None
+    files: Sequence[Path],
+    job: FileJob,
+    jobs: int | None = None,
+    progress: Progress | None = None,
+    share: Callable[[], None] = lambda: None,
 ) -> Iterator[FileResult]:
     """Run `job` on every file; results come in the order of `files`, as soon as they can.
 
@@ -58,6 +63,7 @@ def run(
         processes have finished their files.
     jobs: number of processes; 1 is this one, None is `default_jobs`.
     progress: called after every file, in the order in which they are finished.
+    share: works out before many processes are forked what each of them would.
     """
     files = list(dict.fromkeys(files))
     sizes = _sizes(files) if jobs is None or jobs > 1 else {}
@@ -69,6 +75,9 @@ def run(
         if jobs <= 1 or len(files) <= 1:
             results = _run_here(files, job)
         else:
+            if jobs >= MANY and _forks():
+                with suppress(Exception):  # those that need it say what is wrong
+                    share()
             results = _Pool(files, job, jobs, sizes).run()
         # Results may come in any order; each is held until those before it have come.
         waiting: dict[Path, FileResult] = {}

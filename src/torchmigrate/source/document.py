@@ -1,13 +1,13 @@
 """Python in documentation: fenced blocks of Markdown, code blocks of reStructuredText, and doctests.
 
 The blocks of a document are one program, as a reader takes them: what one imports, the next ones know.
-A block that does not parse (an elision, a template) is left out.
+A block that does not parse (an elision, a template) is left out. A docstring is a document of its own.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -39,57 +39,104 @@ class _Line(NamedTuple):
     code: str
 
 
-class Document(PiecesSource):
-    """A file of Markdown or reStructuredText; never changes.
+class Whole(NamedTuple):
+    """Where a document is in the file around it.
 
-    file: its lines, with their ends. lines: those of each block, as they were read.
+    span: of its lines, as offsets in the text of that file. row: how many lines are before them.
+    hides: whether a comment there hides a rule (code and name) in a row of that file.
     """
 
-    __slots__ = ("_written", "file", "lines")
+    span: tuple[int, int]
+    row: int
+    hides: Callable[[str, str, int], bool] = lambda code, name, row: False
+
+
+class Document(PiecesSource):
+    """A file of Markdown or reStructuredText, or what is such within another file; never changes.
+
+    file: its lines, with their ends. lines: those of each block, as they were read.
+    whole: where it is in another file; None: it is a file.
+    borrowed: how many of the pieces, the first ones, are what the file around it imports.
+    """
+
+    is_documentation = True
+
+    __slots__ = ("_written", "borrowed", "file", "lines", "whole")
 
     file: list[str]
     lines: tuple[tuple[_Line, ...], ...]
+    whole: Whole | None
+    borrowed: int
     _written: tuple[list[str], list[list[tuple[int, str]]]] | None
 
     @classmethod
     def from_bytes(cls, data: bytes, path: Path) -> Source:
         bom, text = cls.decoded(data, "not UTF-8 text")
-        file = re.findall(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z", text)
-        found = [line.rstrip("\r\n") for line in file]
-        is_rest = path.suffix == ".rst"
-        blocks: list[tuple[tuple[_Line, ...], Piece]] = []
+        file = lines_of(text)
+        find = rest_blocks if path.suffix == ".rst" else markdown_blocks
+        return cls.of(path, file, find(without_ends(file)), data=data, bom=bom)
+
+    @classmethod
+    def of(
+        cls,
+        path: Path,
+        file: list[str],
+        blocks: Iterable[Block],
+        *,
+        data: bytes = b"",
+        bom: bool = False,
+        whole: Whole | None = None,
+        may_be: Callable[[str], bool] = lambda code: True,
+    ) -> Document:
+        """The document with these lines, of which some blocks are Python.
+
+        may_be: whether code, as it is written, may be taken for what it says.
+        """
+        pieces: list[Piece] = []
+        places: list[tuple[_Line, ...]] = []
         taken: set[str] = set()
-        for block in _rest_blocks(found) if is_rest else _markdown_blocks(found):
+        for block in blocks:
             for lines in _programs(block):
                 code = "\n".join(line.code for line in lines)
-                masked = magics.masked(code)
+                masked = magics.masked(code) if may_be(code) else None
                 if masked is None or not _parses(masked.text, path):
                     taken.update(_WORD.findall(code))
                     continue
                 taken.update(masked.taken)
-                blocks.append((lines, Piece(len(blocks) + 1, masked.text, code, masked.spans)))
-        pieces = [piece for _, piece in blocks]
-        return cls._made(path, pieces, data, bom, frozenset(taken), file, tuple(lines for lines, _ in blocks))
-
-    @classmethod
-    def _made(
-        cls,
-        path: Path,
-        pieces: Sequence[Piece],
-        data: bytes,
-        bom: bool,
-        taken: frozenset[str],
-        file: list[str],
-        lines: tuple[tuple[_Line, ...], ...],
-    ) -> Document:
-        made = cls(path, pieces, data, bom=bom, taken=taken)
-        made.file = file
-        made.lines = lines
-        made._written = None
+                pieces.append(Piece(len(pieces) + 1, masked.text, code, masked.spans))
+                places.append(lines)
+        made = cls(path, pieces, data, bom=bom, taken=frozenset(taken))
+        made.file, made.lines, made.whole, made.borrowed, made._written = file, tuple(places), whole, 0, None
         return made
 
     def with_pieces(self, pieces: Sequence[Piece]) -> Document:
-        return self._made(self.path, pieces, self.data, self.bom, self.taken, self.file, self.lines)
+        return self._like(pieces, self.taken, self.whole)
+
+    def borrowing(self, code: str, names: Iterable[str]) -> Document:
+        """The same document after imports of the file around it, which give some names."""
+        piece = Piece(0, code, code)
+        made = self._like([piece, *self.pieces], self.taken.union(names), self.whole)
+        made.borrowed = 1
+        return made
+
+    def hidden_by(self, hides: Callable[[str, str, int], bool]) -> Document:
+        """The same document in a file of which comments hide rules, see `Whole`."""
+        assert self.whole is not None, "it is within a file"
+        return self._like(self.pieces, self.taken, self.whole._replace(hides=hides))
+
+    def _like(self, pieces: Sequence[Piece], taken: frozenset[str], whole: Whole | None) -> Document:
+        made = type(self)(self.path, pieces, self.data, bom=self.bom, taken=taken)
+        made.file, made.lines, made.whole = self.file, self.lines, whole
+        made.borrowed, made._written = self.borrowed, None
+        return made
+
+    @property
+    def own_start(self) -> int:
+        """Where its own text begins, behind what is borrowed."""
+        return self.starts[self.borrowed] if self.borrowed else 0
+
+    def is_hidden(self, code: str, name: str, row: int) -> bool:
+        return self.whole is not None and self.whole.hides(code, name, self.shown_row(row))
 
     # ---- places -------------------------------------------------------------------------------------
 
@@ -99,6 +146,9 @@ class Document(PiecesSource):
 
     def shown_row(self, row: int) -> int:
         return self._at(row)[0]
+
+    def lead(self, row: int) -> str:
+        return self._at(row)[1]
 
     def said_row(self, row: int) -> str:
         return f"line {self.shown_row(row)}"
@@ -115,7 +165,8 @@ class Document(PiecesSource):
             return 1, ""
         index = self._index(row)
         rows = self._changed()[1][index]
-        return rows[min(row - self._first_rows()[index], len(rows) - 1)]
+        at, prefix = rows[min(row - self._first_rows()[index], len(rows) - 1)]
+        return at + (self.whole.row if self.whole is not None else 0), prefix
 
     # ---- the file -----------------------------------------------------------------------------------
 
@@ -133,13 +184,16 @@ class Document(PiecesSource):
 
     def _write(self) -> tuple[list[str], list[list[tuple[int, str]]]]:
         out: list[str] = []
-        where: list[list[tuple[int, str]]] = []
+        where: list[list[tuple[int, str]]] = [[] for _ in range(self.borrowed)]
         done = 0  # lines of the file
-        for lines, piece in zip(self.lines, self.pieces, strict=True):
+        for lines, piece in zip(self.lines, self.pieces[self.borrowed :], strict=True):
             rows: list[tuple[int, str]] = []
             where.append(rows)
             old, new = [line.code for line in lines], piece.original.split("\n")
             for same, i1, i2, j1, j2 in _ranges(old, new):
+                if i1 == i2 < len(lines) and j1 < j2:  # before a line, and after what is printed before it
+                    out += self.file[done : lines[i2].row - 1]
+                    done = lines[i2].row - 1
                 for index in range(j1, max(j2, j1 + i2 - i1)):
                     number = i1 + index - j1
                     line = lines[number] if number < i2 else None
@@ -190,10 +244,21 @@ def _parses(text: str, path: Path) -> bool:
 
 # ---- blocks -----------------------------------------------------------------------------------------
 
-_Block = list[tuple[int, str, str]]  # 1-based row, indentation, the rest
+
+def lines_of(text: str) -> list[str]:
+    """The lines of a text, with their ends."""
+    return re.findall(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z", text)
 
 
-def _markdown_blocks(file: list[str]) -> Iterator[_Block]:
+def without_ends(lines: Iterable[str]) -> list[str]:
+    """Lines without their ends."""
+    return [line.rstrip("\r\n") for line in lines]
+
+
+Block = list[tuple[int, str, str]]  # of each line the 1-based row, indentation, the rest
+
+
+def markdown_blocks(file: list[str]) -> Iterator[Block]:
     """The fenced blocks of Python; those without a language, if they begin with a prompt."""
     number = 0
     while number < len(file):
@@ -217,8 +282,8 @@ def _markdown_blocks(file: list[str]) -> Iterator[_Block]:
             yield block
 
 
-def _dedented(file: list[str], first: int, last: int, indent: int) -> _Block:
-    block: _Block = []
+def _dedented(file: list[str], first: int, last: int, indent: int) -> Block:
+    block: Block = []
     for number in range(first, last):
         line = file[number]
         size = min(len(line) - len(line.lstrip(" \t")), indent)
@@ -226,7 +291,7 @@ def _dedented(file: list[str], first: int, last: int, indent: int) -> _Block:
     return block
 
 
-def _rest_blocks(file: list[str]) -> Iterator[_Block]:
+def rest_blocks(file: list[str]) -> Iterator[Block]:
     """The blocks under directives for Python, and doctests, which need none."""
     number = 0
     while number < len(file):
@@ -255,7 +320,7 @@ def _indent(line: str) -> int:
     return len(line) - len(line.lstrip(" \t"))
 
 
-def _programs(block: _Block) -> Iterator[tuple[_Line, ...]]:
+def _programs(block: Block) -> Iterator[tuple[_Line, ...]]:
     """The lines of code of a block; of one with prompts, what is behind them, without what is printed."""
     while block and not block[-1][2].strip():
         block = block[:-1]

@@ -27,12 +27,9 @@ def _document() -> type[Source]:
 
 # Suffix -> what its text is. Files of other names are read, as plain Python, where a person names them.
 KINDS: dict[str, Callable[[], type[Source]]] = {".py": _python, ".pyi": _python, ".ipynb": _notebook}
-# The same of documentation, which may hold Python: where a person asks for that.
-DOCUMENTS: dict[str, Callable[[], type[Source]]] = {
-    ".md": _document,
-    ".markdown": _document,
-    ".rst": _document,
-}
+# The same of documentation that is nothing but that: where a person asks for it. What Markdown and Python
+# hold of it beside what they are is found by `source.embedded`.
+DOCUMENTS: dict[str, Callable[[], type[Source]]] = {".rst": _document}
 
 
 def kind_of(path: Path, *, embedded: bool = False) -> type[Source]:

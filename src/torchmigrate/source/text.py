@@ -92,6 +92,7 @@ class Source:
     taken: frozenset[str] = frozenset()
     broken: tuple[SourceError, ...] = ()
     in_pieces = False  # whether the file has Python in several pieces
+    is_documentation = False  # whether it is examples for a reader, which nothing imports
 
     most: ClassVar[int] = SOURCE  # bytes of a file that is read
 
@@ -287,6 +288,14 @@ class Source:
     def shown_line(self, row: int) -> str:
         """A 1-based line, as it is in the file, without its newline."""
         return self.line_text(row)
+
+    def lead(self, row: int) -> str:
+        """What stands in the file before a line of the text, such as the prompt of an example."""
+        return ""
+
+    def is_hidden(self, code: str, name: str, row: int) -> bool:
+        """Whether a comment around the text hides a rule in a row of it."""
+        return False
 
     def span(self, node: Positioned) -> tuple[int, int]:
         """Offsets of the first character of a node and of the one after its last."""

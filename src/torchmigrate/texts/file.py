@@ -11,8 +11,8 @@ from torchmigrate.catalogue.variants import rule_for_symbol
 from torchmigrate.config.settings import Settings
 from torchmigrate.files.paths import project_of
 from torchmigrate.files.reading import UnreadableError, is_below, read
-from torchmigrate.findings import Applicability, Edit, Finding, Fix, Obstacle, Reason, Severity
-from torchmigrate.source.other import SETUP, OtherSource
+from torchmigrate.findings import Applicability, Edit, Finding, Fix, Obstacle, Reason, Severity, Timeline
+from torchmigrate.source.other import MARKDOWN, SETUP, OtherSource
 from torchmigrate.source.text import Source
 from torchmigrate.texts.commands import Command, commands_of
 from torchmigrate.texts.cpp import Code
@@ -89,10 +89,12 @@ class TextFile:
         values: Mapping[str, str] | None = None,
         blocked_by: tuple[Reason, ...] = (),
         advice: str | None = None,
+        excluded: str | None = None,
     ) -> Finding | None:
         """What a rule says of a part of the text; None: nothing, in this range of releases.
 
         symbol: which of those of the rule it is, and its `{name}`. values: more variables of its texts.
+        excluded: as in `Timeline`, of what asks for releases.
         """
         own = rule_for_symbol(rule, symbol)
         level = severity(own, self.versions) if own.level is None else Severity[own.level.upper()]
@@ -100,8 +102,8 @@ class TextFile:
             return None
         variables = {
             "name": symbol,
-            "target": self.versions.target,
             **rule.symbols.get(symbol, {}),
+            "target": self.versions.target,
             **(values or {}),
         }
         advice = advice or own.advice
@@ -117,7 +119,10 @@ class TextFile:
             fix=fix,
             url=rule.references[0] if rule.references else None,
             symbol=variables["name"],
-            timeline=timeline(own, self.versions) if own.level is None else None,
+            timeline=timeline(own, self.versions)
+            if own.level is None
+            # Instructions for people keep nothing from being installed.
+            else Timeline(own.library, excluded=None if self.kind == MARKDOWN else excluded),
         )
 
     def fix(

@@ -28,6 +28,12 @@ _REQUIREMENT = re.compile(
 )
 _LINE = re.compile(r"^[ \t]*", re.MULTILINE)
 _ITEM = re.compile(r"^[ \t]*-[ \t]+[\"']?(?:[\w-]+::)?", re.MULTILINE)
+# As conda writes it, too: the version behind a blank.
+_CONDA_ITEM = re.compile(
+    r"^[ \t]*-[ \t]+(?:[\w-]+::)?(?P<name>pytorch|torchvision|torchaudio)[ \t]+"
+    r"(?P<spec>\d+(?:\.\d+)*(?:\.?\*)?)(?=[ \t]*(?:\#[^\r\n]*)?\r?$)",
+    re.MULTILINE,
+)
 _QUOTE = re.compile(r"[\"']")
 _POETRY = re.compile(
     r"^(?P<name>torch|torchvision|torchaudio|torchtext|torchdata)[ \t]*=[ \t]*"
@@ -107,7 +113,7 @@ def _specifiers(spec: str, conda: bool) -> SpecifierSet | None:
     if caret is not None:
         top = f"<{int(caret[1]) + 1}" if int(caret[1]) else f"<0.{int(caret[2] or 0) + 1}"
         text = f">={text[1:].strip()},{top}"
-    elif re.fullmatch(r"[ \t]*\d[\w.]*", text):
+    elif re.fullmatch(r"[ \t]*\d[\w.*]*", text):
         text = f"=={text}"
     elif re.fullmatch(r"~[ \t]*\d[\d.]*", text):
         text = f"~={text[1:]}"
@@ -136,9 +142,9 @@ def groups_of(text: str, kind: str, commands: Iterable[Command]) -> Iterator[Gro
         if kind == TOML and ("poetry" in text or "[packages]" in text):
             found += _of_poetry(text)
         yield _whole(found)
-    elif kind == YAML and "dependencies" in text:
+    elif kind == YAML and ("dependencies" in text or "requirements:" in text):
         python = _PYTHON_ITEM.search(text)
-        found = []
+        found = [_pin(bare)._replace(conda=True) for bare in _CONDA_ITEM.finditer(text)]
         for pin in _found(text, _ITEM):
             equals = pin.spec.lstrip().startswith("=") and not pin.spec.startswith("==")
             written = text[pin.first : pin.start].lower()

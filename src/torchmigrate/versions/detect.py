@@ -8,7 +8,7 @@ import itertools
 import os
 import re
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -43,8 +43,14 @@ _NAMES = (
     "cog",
     "pixi.toml",
     "Pipfile",
+    "meta.yaml",
+    "recipe",
+    ".conda",
 )
 _YAML = (".yml", ".yaml")
+# Where projects have the recipe of their conda package.
+_TEMPLATE = "__template__"  # what stands in one for what nobody knows
+_RECIPES = ("", "conda.recipe", "conda-recipe", "recipe", ".conda", "conda", "conda/recipe")
 MOST_OTHERS = 50  # files at the top that may be an environment
 MOST_INCLUDED = 100  # files that a requirements file may include
 MOST_STEPS = 200_000  # in working out the strings of a setup.py
@@ -99,9 +105,9 @@ class Requirements:
     the nearest of pyproject.toml, setup.cfg and setup.py that names a Python counts.
 
     In one directory the first of pyproject.toml, setup.cfg, setup.py, requirements files, pixi.toml, Pipfile,
-    conda environments and cog.yaml that states a lower bound counts; requirements for development and tests
-    come last, those for documentation and checks not at all. Nothing is executed, and nothing is read that is
-    not in the project (`project_of`).
+    recipes of conda, conda environments and cog.yaml that states a lower bound counts; requirements for
+    development and tests come last, those for documentation and checks not at all. Nothing is executed, and
+    nothing is read that is not in the project (`project_of`).
 
     Args:
         note: is told, in a line, what was not understood.
@@ -265,9 +271,15 @@ def _candidates(directory: Path) -> Iterator[tuple[Reader, list[Path]]]:
     for name, reader in (("pixi.toml", _pixi_toml), ("Pipfile", _pipfile)):
         if name in names:
             yield reader, [directory / name]
+    yield (
+        _recipe,
+        [place for place in (directory / name / "meta.yaml" for name in _recipes(held)) if is_file(place)],
+    )
     yield _environment, conda
     if environments := [
-        directory / name for name in names if name.endswith(_YAML) and directory / name not in conda
+        directory / name
+        for name in names
+        if name.endswith(_YAML) and directory / name not in conda and name != "meta.yaml"
     ]:
         yield _other_environment, environments[:MOST_OTHERS]
     if "cog.yaml" in names:
@@ -755,6 +767,40 @@ def _other_environment(file: _File, data: bytes) -> Iterable[Bound | None]:
         return [*_environment(file._replace(note=silent), data)]
     except FormatError:
         return ()
+
+
+def _recipes(held: Collection[str]) -> Iterator[str]:
+    """The directories in which a recipe may be, by what is in the one around them."""
+    for name in _RECIPES:
+        if (name.partition("/")[0] or "meta.yaml") in held:
+            yield name
+
+
+def _recipe(file: _File, data: bytes) -> Iterable[Bound | None]:
+    """What the package of a recipe needs when it runs. Its templates are not run: of an `if`, all counts."""
+    from torchmigrate.versions.bounds import of_conda
+
+    text = _decode(data)
+    values: dict[str, str] = dict(
+        re.findall(r"\{%-?\s*set\s+(\w+)\s*=\s*[\"']([^\"'\n]*)[\"']\s*-?%\}", text)
+    )
+    text = re.sub(r"\{%(?:(?!\{%).)*?%\}|\{#(?:(?!\{#).)*?#\}", "", text, flags=re.DOTALL)
+
+    def value(found: re.Match[str]) -> str:
+        return values.get(found[1].strip(), _TEMPLATE)
+
+    text = re.sub(r"\{\{([^{}\n]*)\}\}", value, text)
+    try:
+        content = _yaml(text.encode())
+    except FormatError:
+        return ()  # by its templates
+    parts = [content, *(part for part in _items(content.get("outputs")) if isinstance(part, dict))]
+    items: list[object] = []
+    for part in parts:
+        requirements = _table(part, "requirements")
+        for key in ("run", "run_constrained"):
+            items += [item for item in _items(requirements.get(key)) if _TEMPLATE not in str(item)]
+    return _each(of_conda, items, file)
 
 
 def _cog(file: _File, data: bytes) -> Iterable[Bound | None]:

@@ -14,6 +14,7 @@ _VERSION = r"v?(\d+)\.(\d+)(?:\.\d+)*(?:[-_.]?(?:a|b|rc|post|dev|alpha|beta|nigh
 
 RELEASES: tuple[Version, ...] = (*((1, minor) for minor in range(14)), *((2, minor) for minor in range(16)))
 NEWEST = "2.15"
+FIRST = "1.0"
 
 # The last patch release of each, where there is one: the wheels on PyPI.
 _LAST_PATCH: dict[Version, int] = {

@@ -10,7 +10,7 @@
     filter[name] = document.getElementById(`filter-${name}`);
   }
   const body = table.tBodies[0];
-  const worst = ["breaks_on_import", "raises", "may_raise", "changes", "warns", "may_differ", "outdated"];
+  const worst = ["breaks_on_import", "raises", "may_raise", "changes", "warns", "may_differ", "pinned", "outdated"];
   const efforts = ["safe", "unsafe", "by_hand"];
   const effects = new Map([...filter.effect.options].map((option) => [option.value, option.text]));
   const releases = [...filter.release.options].slice(1).map((option) => option.text);

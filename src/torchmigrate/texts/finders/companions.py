@@ -8,7 +8,7 @@ from torchmigrate.catalogue.model import Rule
 from torchmigrate.findings import Finding
 from torchmigrate.texts.file import TextFile
 from torchmigrate.texts.pins import fitting, needed_torch, torches
-from torchmigrate.versions.releases import companion, show_version
+from torchmigrate.versions.releases import FIRST, companion, show_version
 
 
 def find(rule: Rule, file: TextFile) -> Iterator[Finding | None]:
@@ -30,4 +30,4 @@ def find(rule: Rule, file: TextFile) -> Iterator[Finding | None]:
                 "new": f"{pin.library} {show_version(right)}" if len(right) > 1 else "no release of it",
                 "release": show_version(releases[-1][:2]),
             }
-            yield file.finding(rule, values["name"], (pin.first, pin.end), values=values)
+            yield file.finding(rule, values["name"], (pin.first, pin.end), values=values, excluded=FIRST)

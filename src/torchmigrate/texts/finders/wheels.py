@@ -8,7 +8,7 @@ from torchmigrate.catalogue.model import Rule
 from torchmigrate.findings import Finding
 from torchmigrate.texts.file import TextFile
 from torchmigrate.texts.pins import torches
-from torchmigrate.versions.releases import PYTHONS, show_version
+from torchmigrate.versions.releases import FIRST, PYTHONS, show_version
 
 
 def find(rule: Rule, file: TextFile) -> Iterator[Finding | None]:
@@ -25,4 +25,4 @@ def find(rule: Rule, file: TextFile) -> Iterator[Finding | None]:
                     "python": show_version(group.python),
                     "new": show_version(first),
                 }
-                yield file.finding(rule, values["name"], (pin.first, pin.end), values=values)
+                yield file.finding(rule, values["name"], (pin.first, pin.end), values=values, excluded=FIRST)
