@@ -20,7 +20,8 @@ _TESTS = frozenset(["test", "tests", "testing", "dev"])
 # What no test runs.
 _CHECKS = frozenset(
     "autopep8 bandit black build codecov flake8 isort mypy pip pre-commit pycodestyle pydocstyle pyflakes"
-    " pylint pyroma ruff setuptools sphinx sphinx-rtd-theme tox twine wheel yapf".split()
+    " pylint pyroma pytest-black pytest-flake8 pytest-isort pytest-mypy pytest-pep8 pytest-pycodestyle"
+    " pytest-pydocstyle pytest-pylint ruff setuptools sphinx sphinx-rtd-theme tox twine wheel yapf".split()
 )
 _MOST_BYTES = 1_000_000
 _DEEPEST = 5  # lists that include lists
@@ -30,6 +31,7 @@ _IMPORT = re.compile(rb"^[ \t]*(?:import|from)[ \t]+(\w+)", re.MULTILINE)
 _PACKAGES = {
     "PIL": "pillow",
     "bs4": "beautifulsoup4",
+    "pkg_resources": "setuptools<81",  # the last one that has it
     "cv2": "opencv-python-headless",
     "dateutil": "python-dateutil",
     "skimage": "scikit-image",
@@ -138,7 +140,8 @@ def imported(project: Path) -> dict[str, str]:
             names.update(name.decode() for name in _IMPORT.findall(read(path, _MOST_BYTES)))
         except UnreadableError:
             continue
-    return {_PACKAGES[name]: _PACKAGES[name] for name in sorted(names & set(_PACKAGES))}
+    found = [_PACKAGES[name] for name in sorted(names & set(_PACKAGES))]
+    return {canonicalize_name(re.split("[<=]", text)[0]): text for text in found}
 
 
 def loosened(requirement: str) -> str:
