@@ -58,6 +58,8 @@ _PROJECT_FILES = frozenset(["pyproject.toml", "setup.py", "setup.cfg", "torchmig
 _WORD = re.compile(r"\w+")
 _FILE = re.compile(r"[/\\.]")
 _PICTURE = re.compile(rb'"image/[a-z]+":\s*"[^"]*"')  # most of what is in a notebook
+# `%run layers.ipynb`, and the libraries that import notebooks.
+_TAKES_NOTEBOOKS = re.compile(rb"%run|import_?ipynb|nbimport|importnb|ipynb\.fs")
 _NOTHING = Contents([])
 _NO_TREE = ast.Module([], [])
 # For the whole process, as soon as the file is imported. (torch/serialization.py)
@@ -446,6 +448,11 @@ class _Project:
         starred = starred and not name.startswith("_")
         if self.too_big:
             return True
+        if path.suffix == NOTEBOOK:  # which `import` does not find
+            held = [*self.loading(module), *(self.contents[other] for other in self.mentioning(module))]
+            return self.notebooks is None or any(
+                _has_word(data, name) and _TAKES_NOTEBOOKS.search(data) for data in held
+            )
         return (
             any(
                 other != path

@@ -155,7 +155,9 @@ def _mask_at(text: str, start: int) -> _Mask | None:
     if "?" in line and _HELP.fullmatch(line.rstrip()) is not None:
         return _Mask(start, start + len(line), _underscores(line))
     assigned = _ASSIGNED.match(line)
-    if assigned is not None and _parses(assigned[0] + "_"):  # not in a string or a call: `print("n = %d" % n)`
+    if assigned is not None and _parses(
+        assigned[0] + "_"
+    ):  # not in a string or a call: `print("n = %d" % n)`
         return _command(text, start + assigned.end())
     word = _FIRST_WORD.match(line)
     if (
