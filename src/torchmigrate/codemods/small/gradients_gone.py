@@ -1,7 +1,7 @@
 """TM438: what `zero_grad()` left is used as a tensor.
 
 Reported is what follows in the same block, before anything that is called could compute gradients again, and
-only of what surely was zeroed: `model.zero_grad()` leaves the gradient of its input alone, which attacks read.
+only of what surely was zeroed: `model.zero_grad()` leaves the gradient of its input alone.
 """
 
 from __future__ import annotations
