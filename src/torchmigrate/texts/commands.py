@@ -33,7 +33,8 @@ _QUOTED = re.compile(r"""'[^']*'|"(?:\\.|[^"\\])*\"""", re.DOTALL)
 _BLOCK_ITEM = re.compile(r"^(?P<indent>[ ]*)-[ ]+(?P<value>[^\r\n]*?)[ \t]*\r?$", re.MULTILINE)
 _GOES_ON = re.compile(r"\r?\n[ \t]+(?=--?[A-Za-z])")  # a line of options in YAML
 _FENCE = re.compile(
-    r"^(?P<indent>[ \t>]*(?:[-*+] +)?)(?P<fence>`{3,}|~{3,})[ \t]*(?P<info>[^\r\n`]*)", re.MULTILINE
+    r"^(?P<indent>[ \t>]*(?:(?:[-*+]|\d+[.)]) +)?)(?P<fence>`{3,}|~{3,})[ \t]*(?P<info>[^\r\n`]*)(?=\r?$)",
+    re.MULTILINE,
 )
 _SHELLS = frozenset(
     ["", "sh", "bash", "shell", "zsh", "console", "shell-session", "shellsession", "terminal", "cmd", "bat"]
