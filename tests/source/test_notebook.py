@@ -141,6 +141,12 @@ def test_an_import_goes_where_the_one_is_that_it_replaces() -> None:
     assert json.loads(new)["cells"][1]["source"] == ["import os\n", "from torch.linalg import eigh"]
 
 
+def test_a_cell_of_which_an_import_is_all_is_emptied() -> None:
+    before = notebook("import torch", "from torch.autograd import Variable", "x = Variable(torch.ones(3))")
+    cells = json.loads(fixed(before, "--fix", "--unsafe-fixes"))["cells"]
+    assert [cell["source"] for cell in cells] == [["import torch"], [], ["x = torch.ones(3)"]]
+
+
 def test_nothing_comes_before_the_magic_of_a_cell() -> None:
     text = notebook("%%time\nfrom torch.svd import x\n", "x = __import__('torch').ger(a, b)\n")
     assert json.loads(fixed(text))["cells"][0]["source"][0] == "%%time\n"
