@@ -516,6 +516,8 @@ USES_F = "from user import F\n"
         ({".git/HEAD": "", "b.ipynb": '{"cells": [{"source": ["from user import *\\n", "F.relu(x)"]}]}'}, True),
         ({".git/HEAD": "", "b.ipynb": '{"cells": [{"source": "import user\\nF.relu(x)"}]}'}, True),
         ({".git/HEAD": "", "b.ipynb": '{"cells": [{"source": "# as a user\\nF.relu(x)"}]}'}, False),
+        ({".git/HEAD": "", "b.ipynb": '{"cells": [{"source": "from user import f\\nF.relu(x)"}]}'}, False),
+        ({".git/HEAD": "", "b.ipynb": '{"cells": [{"source": "from user import (f,\\n  F)\\nF.relu(x)"}]}'}, True),
         ({".git/HEAD": "", "b.ipynb": '{"cells": [{"source": "%run user.py\\nF.relu(x)"}]}'}, True),
         ({".git/HEAD": "", "b.pyi": USES_F}, True),
         ({".git/HEAD": "", "b.py": "from user import F\nprint F.x\n"}, True),  # Python 2
