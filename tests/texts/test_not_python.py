@@ -276,6 +276,7 @@ def test_commands_in_files_of_every_kind(project: Project) -> None:
 def test_fences_in_lists_and_code_in_a_line_of_markdown(project: Project) -> None:
     command = LAUNCH.strip()
     text = f"* ```python make.py``` makes the data\n\n1. ```bash\n   {command}\n   ```\n\n  ```\n  {command}\n  ```\n"
+    text += f"\n```{command}```\n\n- `{command}`\n"
     project.write("data.md", text)
     project.run("check", "--select", "TM970", "--fix", code=0)
     assert (project.path / "data.md").read_text() == text.replace(command, RUN.strip())
