@@ -155,13 +155,13 @@ def test_releases_that_nobody_knows_yet() -> None:
         (
             [place(breaks="1.8"), place(needs="2.0")],
             (1, 7),
-            "No release of torch up to 2.6 runs these 3 files as they stand:"
+            "No release of torch from 1.0 to 2.6 runs these 3 files as they stand:"
             " 1 place needs torch 2.0 or newer and 1 place breaks from 1.8 on.",
         ),
         (
             [place(breaks="0.4")],
             (1, 8),
-            "No release of torch up to 2.6 runs these 3 files as they stand: 1 place breaks from 0.4 on.",
+            "No release of torch from 1.0 to 2.6 runs these 3 files as they stand: 1 place breaks from 0.4 on.",
         ),
     ],
 )
@@ -476,7 +476,7 @@ def test_what_the_code_needs_is_found_without_a_minimum(project: Project) -> Non
     old = json.loads(project.run(*arguments, "--to", "1.12", code=0).stdout)
     assert old["runs"] is None and [item["since"]["needs"] for item in old["places"]] == ["2.0"]
     assert old["headline"].startswith(
-        "No release of torch up to 1.12 runs this file as it stands: 1 place needs"
+        "No release of torch from 1.0 to 1.12 runs this file as it stands: 1 place needs"
     )
 
 

@@ -516,6 +516,8 @@ USES_F = "from user import F\n"
         ({".git/HEAD": "", "b.ipynb": '{"cells": [{"source": ["from user import *\\n", "F.relu(x)"]}]}'}, True),
         ({".git/HEAD": "", "b.ipynb": '{"cells": [{"source": "import user\\nF.relu(x)"}]}'}, True),
         ({".git/HEAD": "", "b.ipynb": '{"cells": [{"source": "# as a user\\nF.relu(x)"}]}'}, False),
+        ({".git/HEAD": "", "b.ipynb": '{"cells": [{"source": "from user import f\\nF.relu(x)"}]}'}, False),
+        ({".git/HEAD": "", "b.ipynb": '{"cells": [{"source": "from user import (f,\\n  F)\\nF.relu(x)"}]}'}, True),
         ({".git/HEAD": "", "b.ipynb": '{"cells": [{"source": "%run user.py\\nF.relu(x)"}]}'}, True),
         ({".git/HEAD": "", "b.pyi": USES_F}, True),
         ({".git/HEAD": "", "b.py": "from user import F\nprint F.x\n"}, True),  # Python 2
@@ -549,6 +551,30 @@ def test_files_that_count(
     (text,) = results
     assert ("import torch.nn.functional as F" in text) is stays
     assert "torch.sigmoid(x)" in text
+
+
+NOTEBOOK = (
+    '{"cells": [{"cell_type": "code", "metadata": {}, "source": ["import torch.nn.functional as F\\n", '
+    '"y = F.sigmoid(x)"]}], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}\n'
+)
+
+
+@pytest.mark.parametrize(
+    ("files", "stays"),
+    [
+        ({"b.py": "from user import F\n"}, False),  # which is a user.py that is elsewhere
+        ({"b.ipynb": '{"cells": [{"source": "from user import F\\nF.relu(x)"}]}'}, False),
+        ({"b.ipynb": '{"cells": [{"source": "%run user.ipynb\\nF.relu(x)"}]}'}, True),
+        ({"b.ipynb": '{"cells": [{"source": "%run user.ipynb\\nrelu(x)"}]}'}, False),
+        ({"b.py": "import import_ipynb\nfrom user import F\n"}, True),
+    ],
+)
+def test_what_takes_names_from_a_notebook(files: dict[str, str], stays: bool, project: Project) -> None:
+    project.write({".git/HEAD": "", "user.ipynb": NOTEBOOK, **files})
+    project.run("check", "--fix", "--isolated", "user.ipynb")
+    text = project.read("user.ipynb")
+    assert "torch.sigmoid(x)" in text
+    assert ("functional as F" in text) is stays
 
 
 # ---- every rule that renames --------------------------------------------------------------------------------

@@ -477,6 +477,8 @@ def test_at_least_1_8(code: str) -> None:
         ("TORCH_VERSION_HIGHER_THAN_1_7_0", (1, 7), None),
         ("TORCH_VERSION >= 2.12", (2, 15), None),
         ('int(torch.__version__.split(".")[1]) >= 8', (2, 6), False),
+        ('float(torch.__version__.split(".")[1]) >= 8.0', (2, 6), False),
+        ('float(torch.__version__.split(".")[1]) < 7.5', (2, 6), None),
         ('torch.__version__.split(".")[1] == "15"', (2, 15), True),
         ('torch.__version__[2] == "1"', (2, 15), True),
         ('torch.__version__[0] == "2"', (2, 15), True),

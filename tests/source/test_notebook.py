@@ -67,6 +67,12 @@ def places(data: str | bytes, *options: str) -> list[str]:
         ("if x:\n    !ls -l\n", "if x:\n    ______\n"),
         ("files = !ls *.py", "files = ________"),
         ("a, b = %magic x", "a, b = ________"),
+        ("row['a'] = !ls", "row['a'] = ___"),
+        ('print("n = %d" % n)', 'print("n = %d" % n)'),
+        ("log(f'a = {a}', 'b = %s' % b)", "log(f'a = {a}', 'b = %s' % b)"),
+        ("ls -al output/", "______________"),
+        ("cd ../data", "__________"),
+        ("more - (a\n)", "more - (a\n)"),
         ("torch.load?", "___________"),
         ("torch.load??\nx", "____________\nx"),
         ("?torch.load", "___________"),
@@ -133,6 +139,12 @@ def test_an_import_goes_where_the_one_is_that_it_replaces() -> None:
     )
     new = fixed(text, *FIX_ALL)
     assert json.loads(new)["cells"][1]["source"] == ["import os\n", "from torch.linalg import eigh"]
+
+
+def test_a_cell_of_which_an_import_is_all_is_emptied() -> None:
+    before = notebook("import torch", "from torch.autograd import Variable", "x = Variable(torch.ones(3))")
+    cells = json.loads(fixed(before, "--fix", "--unsafe-fixes"))["cells"]
+    assert [cell["source"] for cell in cells] == [["import torch"], [], ["x = torch.ones(3)"]]
 
 
 def test_nothing_comes_before_the_magic_of_a_cell() -> None:

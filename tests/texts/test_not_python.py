@@ -273,6 +273,15 @@ def test_commands_in_files_of_every_kind(project: Project) -> None:
     assert not any("launch" in text for text in texts)
 
 
+def test_fences_in_lists_and_code_in_a_line_of_markdown(project: Project) -> None:
+    command = LAUNCH.strip()
+    text = f"* ```python make.py``` makes the data\n\n1. ```bash\n   {command}\n   ```\n\n  ```\n  {command}\n  ```\n"
+    text += f"\n```{command}```\n\n- `{command}`\n"
+    project.write("data.md", text)
+    project.run("check", "--select", "TM970", "--fix", code=0)
+    assert (project.path / "data.md").read_text() == text.replace(command, RUN.strip())
+
+
 def test_variables_are_those_that_python_code_is_told_of() -> None:
     rules = {rule.name: rule for rule in default_catalogue().of_other_files}
     renamed = {name: values.get("new") for name, values in rules["nccl-variables"].symbols.items()}
@@ -319,6 +328,11 @@ def test_what_has_nothing_to_do_with_torch_is_left_alone(project: Project) -> No
         "other.cpp", '#include "matrix.h"\nfloat *f(M x) { AT_CHECK(x); return x.data<float>(); }\n'
     )
     assert concise(project, code=0) == []
+
+
+def test_headers_of_torch_may_come_by_another_header(project: Project) -> None:
+    project.write("kernel.cpp", '#include "kernel.h"\nfloat *f(at::Tensor x) { return x.data<float>(); }\n')
+    assert concise(project) == [["kernel.cpp:2:35:", "TM978"]]
 
 
 # ---- pins ---------------------------------------------------------------------------------------------

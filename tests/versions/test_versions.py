@@ -442,6 +442,8 @@ def minimum(directory: Path) -> tuple[str, str] | None:
         ("requirements-dev.txt", "-e .\n--extra-index-url https://x/torch\ntorch >= 1.8\n", "1.8"),
         ("requirements.txt", "torch>=2.0\ntorchvision>=0.8\n", "2.0"),
         ("requirements.txt", "torch==1.13.1\ntorchvision==0.9.1\n", "1.8"),  # they do not fit
+        ("requirements.txt", "torch==1.7.0\ntorchvision==0.2.1\n", "1.7"),  # goes with every torch
+        ("requirements.txt", "torchvision==0.2.1\n", "1.0"),
         ("requirements.txt", "torch\ntorchaudio==0.10.0\n", "1.10"),
         ("requirements.txt", "Python: 3.7\nPytorch: 1.7\nTorchvision: 0.8.1\n", "1.7"),
         ("pyproject.toml", '[tool.poetry.dependencies]\ntorchvision = "^0.14"\n', "1.13"),

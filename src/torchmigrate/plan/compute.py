@@ -206,7 +206,8 @@ def _headline(plan: Plan) -> str:
         files = (
             "this file as it stands" if plan.concerned == 1 else f"these {plan.concerned} files as they stand"
         )
-        return f"No release of torch up to {target} runs {files}: {_why_not(plan)}."
+        known = f"from {show_version(RELEASES[0])} to {target}"  # older ones may run it
+        return f"No release of torch {known} runs {files}: {_why_not(plan)}."
     low, high = plan.runs
     if high < plan.first:
         gone = plan.rows[0].broken

@@ -40,7 +40,8 @@ from torchmigrate.project.screening import (
     may_patch,
     may_take,
     may_tell,
-    notebook_words,
+    notebook_imports,
+    notebook_takes,
 )
 from torchmigrate.project.tested import tested_names
 from torchmigrate.semantics.guards.functions import may_answer
@@ -61,6 +62,9 @@ _PROJECT_FILES = frozenset(["pyproject.toml", "setup.py", "setup.cfg", "torchmig
 _WORD = re.compile(r"\w+")
 _FILE = re.compile(r"[/\\.]")
 _PICTURE = re.compile(rb'"image/[a-z]+":\s*"[^"]*"')  # most of what is in a notebook
+_RUN = b"%run"
+# `%run layers.ipynb`, and the libraries that import notebooks.
+_TAKES_NOTEBOOKS = re.compile(rb"%run|import_?ipynb|nbimport|importnb|ipynb\.fs")
 _NOTHING = Contents([])
 _NO_TREE = ast.Module([], [])
 # For the whole process, as soon as the file is imported. (torch/serialization.py)
@@ -208,8 +212,8 @@ class _Project:
         self._mentioning: dict[str, list[Path]] = {}
         self._replacing: dict[str, list[Path]] = {}
         self._imported: dict[Path, Imports] = {}
-        self._loading: dict[str, list[bytes]] = {}
-        self._imported_by: dict[Path, frozenset[str]] = {}
+        self._loading: dict[str, list[tuple[bytes, Imports]]] = {}
+        self._imported_by: dict[Path, Imports] = {}
         self._saved_by: dict[Path, Saved | None] = {}
         self._objects_for: dict[Path, bool] = {}
         self._numeric: dict[str, bool] = {}
@@ -416,21 +420,21 @@ class _Project:
             self._mentioning[module] = found
         return self._mentioning[module]
 
-    def loading(self, module: str) -> list[bytes]:
-        """What the notebooks hold that may import or run a module."""
+    def loading(self, module: str) -> list[tuple[bytes, Imports]]:
+        """What the notebooks hold that may import or run a module, and their imports."""
         if module not in self._loading:
             notebooks = self.notebooks or _NOTHING
             held = ((path, notebooks[path]) for path in notebooks.holding(os.fsencode(module)))
             self._loading[module] = [
-                data
+                (data, self._imports_in(path, data))
                 for path, data in held
-                if _has_word(data, module) and (b"%run" in data or module in self._words(path, data))
+                if _has_word(data, module) and (_RUN in data or module in self._imports_in(path, data).words)
             ]
         return self._loading[module]
 
-    def _words(self, notebook: Path, data: bytes) -> frozenset[str]:
+    def _imports_in(self, notebook: Path, data: bytes) -> Imports:
         if notebook not in self._imported_by:
-            self._imported_by[notebook] = notebook_words(data)
+            self._imported_by[notebook] = notebook_imports(data)
         return self._imported_by[notebook]
 
     @functools.cached_property
@@ -472,6 +476,12 @@ class _Project:
         starred = starred and not name.startswith("_")
         if self.too_big:
             return True
+        if path.suffix == NOTEBOOK:  # which `import` does not find
+            held = [data for data, _ in self.loading(module)]
+            held += [self.contents[other] for other in self.mentioning(module)]
+            return self.notebooks is None or any(
+                _has_word(data, name) and _TAKES_NOTEBOOKS.search(data) for data in held
+            )
         return (
             any(
                 other != path
@@ -480,7 +490,10 @@ class _Project:
                 for other in self.mentioning(module)
             )
             or self.notebooks is None
-            or any(_has_word(data, name) for data in self.loading(module))
+            or any(
+                _has_word(data, name) and (_RUN in data or notebook_takes(imports, module, name))
+                for data, imports in self.loading(module)
+            )
         )
 
     def _may_take(self, other: Path, path: Path, name: str, starred: bool) -> bool:

@@ -139,9 +139,17 @@ def _start(data: bytes, end: int) -> int:
     return max(start, least)
 
 
-def notebook_words(data: bytes) -> frozenset[str]:
-    """The parts of what the imports in a notebook name."""
-    return Imports(lambda: data.replace(b"\\n", b"\n").replace(b'"', b"\n"), ()).words
+def notebook_imports(data: bytes) -> Imports:
+    """What the imports in a notebook name."""
+    return Imports(lambda: data.replace(b"\\n", b"\n").replace(b'"', b"\n"), ())
+
+
+def notebook_takes(imports: Imports, module: str, name: str) -> bool:
+    """Whether a notebook that imports a module may take a name of it, which is a word in it."""
+    return any(module in item.parts for item in imports.whole) or any(
+        module in names or (module in owner.parts and not names.isdisjoint((name, "*")))
+        for owner, names in imports.taken
+    )
 
 
 def may_take(

@@ -32,8 +32,10 @@ _AUTOMAGIC = frozenset(
 )
 _MAY_BE_COMMAND = re.compile(rf"^[ \t]*(?:[/,;]|(?:{'|'.join(sorted(_AUTOMAGIC))})[ \t])", re.MULTILINE)
 _FIRST_WORD = re.compile(r"([^\W\d]\w*)(?:[ \t]+([^\s]*))?")
+# As IPython has it: `ls -l` and `cd ../data` are commands.
 _OPERATOR = re.compile(
-    r"(?:[-+*/%&|^@<>=!:]|//|\*\*|<<|>>)?=|[-+*/%&|^@<>.,:]|and\b|or\b|in\b|is\b|if\b|not\b"
+    r"(?:[-+*/%&|^@<>=!:]|//|\*\*|<<|>>)?=|-(?![A-Za-z-])|\.(?!\.|/)|[+*/%&|^@<>,:]"
+    r"|and\b|or\b|in\b|is\b|if\b|not\b"
 )
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 _INDENT = re.compile(r"[ \t\f]*")
@@ -153,7 +155,9 @@ def _mask_at(text: str, start: int) -> _Mask | None:
     if "?" in line and _HELP.fullmatch(line.rstrip()) is not None:
         return _Mask(start, start + len(line), _underscores(line))
     assigned = _ASSIGNED.match(line)
-    if assigned is not None:
+    if assigned is not None and _parses(
+        assigned[0] + "_"
+    ):  # not in a string or a call: `print("n = %d" % n)`
         return _command(text, start + assigned.end())
     word = _FIRST_WORD.match(line)
     if (

@@ -168,6 +168,11 @@ class PiecesSource(Source):
         for edit in edits:
             index = max(0, bisect_right(self.starts, edit.start) - 1)
             after = self.starts[index + 1] if index + 1 < len(self.starts) else len(self.text)
+            if after < edit.end and edit.start >= after - len(_BETWEEN):
+                # It takes what is between them with it: a cell of which an import is all.
+                edit = edit._replace(start=after)
+                index += 1
+                after = self.starts[index + 1] if index + 1 < len(self.starts) else len(self.text)
             if edit.end > after:
                 if self.text[after : edit.end].strip():
                     raise SourceError("a fix would join cells")

@@ -32,8 +32,12 @@ _STRING = re.compile(_ITEM)
 _QUOTED = re.compile(r"""'[^']*'|"(?:\\.|[^"\\])*\"""", re.DOTALL)
 _BLOCK_ITEM = re.compile(r"^(?P<indent>[ ]*)-[ ]+(?P<value>[^\r\n]*?)[ \t]*\r?$", re.MULTILINE)
 _GOES_ON = re.compile(r"\r?\n[ \t]+(?=--?[A-Za-z])")  # a line of options in YAML
+# The beginning of a block, or a line of which code is all: "```python train.py```".
 _FENCE = re.compile(
-    r"^(?P<indent>[ \t>]*(?:[-*+] +)?)(?P<fence>`{3,}|~{3,})[ \t]*(?P<info>[^\r\n`]*)", re.MULTILINE
+    r"^[ \t>]*(?:(?:[-*+]|\d+[.)]) +)?"
+    r"(?:(?P<fence>`{3,}|~{3,})[ \t]*(?P<info>[^\r\n`]*)"
+    r"|(?P<ticks>`+)(?P<code>[^\r\n`]+)(?P=ticks)[ \t]*)(?=\r?$)",
+    re.MULTILINE,
 )
 _SHELLS = frozenset(
     ["", "sh", "bash", "shell", "zsh", "console", "shell-session", "shellsession", "terminal", "cmd", "bat"]
@@ -103,6 +107,11 @@ def fences(text: str, languages: frozenset[str]) -> Iterator[tuple[int, int, str
     position = 0
     while (opening := _FENCE.search(text, position)) is not None:
         fence = opening["fence"]
+        if fence is None:
+            position = opening.end()
+            if "" in languages:
+                yield *opening.span("code"), ""
+            continue
         start = opening.end()
         closing = _closing(fence[0], len(fence)).search(text, start)
         end = len(text) if closing is None else closing.start()

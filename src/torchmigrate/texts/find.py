@@ -18,7 +18,10 @@ from torchmigrate.texts.file import Read, TextFile
 from torchmigrate.versions.range import VersionRange
 
 # Whatever rules are about: a file without one of these holds nothing.
-_WORDS = (b"torch", b"NCCL_", b"TORCH", b"TH", b"AT_", b"AOT_", b"_SPMD", b"TVM_", b"ENABLE_", b"ONNXRT_")
+_WORDS = (
+    *(b"torch", b"NCCL_", b"TORCH", b"TH", b"AT_", b"AOT_", b"_SPMD", b"TVM_", b"ENABLE_", b"ONNXRT_"),
+    b"at::",  # C++ that has its headers from another one
+)
 
 
 def may_hold(data: bytes) -> bool:

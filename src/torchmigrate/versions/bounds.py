@@ -35,6 +35,8 @@ _LIBRARIES = {
 # Of the releases of torchvision and torchaudio only the first two numbers are known; 0.22.1 was the last
 # that had a third one above 2.
 _PATCHES = range(4)
+# torchvision 0.2 was Python alone, and asks for any torch: beside a bound of torch it says nothing.
+_LAST_WITH_LOOSE_COMPANIONS = (1, 0)
 _PYTHON_PATCHES = range(40)  # more than any Python 3 has had
 _LOWER = frozenset([">=", ">", "==", "===", "~="])
 _LOCAL = re.compile(r"\+[\w.]+")
@@ -187,7 +189,11 @@ def lowest(bounds: Sequence[Bound]) -> tuple[Version | None, Bound | None]:
     own = [(bound.oldest, bound) for bound in bounds if bound.newest is None]
     others = [bound for bound in bounds if bound.newest is not None]
     if own:
-        own += [(bound.newest, bound) for bound in others if bound.newest is not None]
+        own += [
+            (bound.newest, bound)
+            for bound in others
+            if bound.newest is not None and bound.newest > _LAST_WITH_LOOSE_COMPANIONS
+        ]
     else:
         own = [(bound.oldest, bound) for bound in others]
     return min(own, key=lambda item: item[0], default=(None, None))

@@ -1,6 +1,7 @@
 """TM438: what `zero_grad()` left is used as a tensor.
 
-Reported is what follows in the same block, before anything that is called could compute gradients again.
+Reported is what follows in the same block, before anything that is called could compute gradients again, and
+only of what surely was zeroed: `model.zero_grad()` leaves the gradient of its input alone.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ _HARMLESS = frozenset(
     numpy clone detach cpu equal allclose assertEqual assertTrue assertFalse assert_close assert_allclose
     """.split()
 )
+_PARAMETERS = frozenset(["parameters", "named_parameters", "param_groups"])
 _COMPOUND = ast.If | ast.While | ast.Try | ast.With | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
@@ -40,7 +42,7 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
         if not isinstance(statement, ast.Expr) or outer is None:
             continue
         node = _used(_following(statement, outer))
-        if node is not None:
+        if node is not None and _was_zeroed(node.value, call.func.value, file):
             span = file.source.span(node)
             yield finding_at(rule, file, span, symbol="torch.optim.Optimizer.zero_grad", fix=None)
 
@@ -52,6 +54,48 @@ def _following(statement: ast.stmt, outer: ast.AST) -> list[ast.stmt]:
         if isinstance(block, list) and statement in block:
             return block[block.index(statement) + 1 :]
     return []
+
+
+def _was_zeroed(gradient: ast.expr, owner: ast.expr, file: FileContext) -> bool:
+    """Whether a `.grad` is surely of a parameter of what was told `zero_grad()`."""
+    held = gradient.value if isinstance(gradient, ast.Attribute) else gradient
+    if isinstance(held, ast.Name):
+        return _is_parameter(held.id, gradient, file) or _is_given(held.id, owner, file)
+    text, whole = ast.unparse(held), ast.unparse(owner)
+    if text.startswith((f"{whole}.", f"{whole}[")):  # `model.weight`, `model[0].weight`
+        return True
+    # The weights of a model, where it is an optimizer that was told.
+    return text.endswith((".weight", ".bias")) and "optim" in whole.lower()
+
+
+def _is_parameter(name: str, inside: ast.AST, file: FileContext) -> bool:
+    """Whether a name goes over parameters in a loop around a place."""
+    node: ast.AST | None = inside
+    while (node := file.names.parents.get(node) if node is not None else None) is not None:
+        if isinstance(node, ast.For):
+            loops: list[ast.For | ast.comprehension] = [node]
+        else:
+            loops = list(getattr(node, "generators", ()))
+        for loop in loops:
+            if any(isinstance(target, ast.Name) and target.id == name for target in walk(loop.target)):
+                return any(
+                    isinstance(part, ast.Attribute) and part.attr in _PARAMETERS for part in walk(loop.iter)
+                )
+    return False
+
+
+def _is_given(name: str, owner: ast.expr, file: FileContext) -> bool:
+    """Whether an optimizer is made of what a name holds: `optimizer = SGD([x], lr=1)`."""
+    text = ast.unparse(owner)
+    for node in file.names.nodes(ast.Assign):
+        if not isinstance(node.value, ast.Call) or text not in map(ast.unparse, node.targets):
+            continue
+        given = node.value.args[0] if node.value.args else None
+        if isinstance(given, ast.List | ast.Tuple) and any(
+            isinstance(item, ast.Name) and item.id == name for item in given.elts
+        ):
+            return True
+    return False
 
 
 def _used(statements: list[ast.stmt]) -> ast.Attribute | None:

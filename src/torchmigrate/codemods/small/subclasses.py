@@ -27,6 +27,7 @@ _NEEDS_CONSTRUCTOR = {
     "state_dict": "_optimizer_state_dict_pre_hooks",
     "load_state_dict": "_optimizer_load_state_dict_pre_hooks",
 }
+_STEPS = ("step", "zero_grad")
 _NEEDS_ANYWAY = "param_groups"  # without this, they have never worked
 _LOOKUPS = ("__getattr__", "__getattribute__")  # that may find it in another object
 _PARTS = ("_call", "_inverse", "log_abs_det_jacobian")  # of a transform
@@ -51,6 +52,8 @@ def _constructor(item: Subclass, file: FileContext) -> Iterator[Span]:
     method = item.method(_INIT)
     if method is None or not item.sole or any(map(item.method, _LOOKUPS)):
         return
+    if all(map(_does_nothing, map(item.method, _STEPS))):  # a stand-in where nothing is trained
+        return
     own, inside = self_of(method), walk(method)
     if any(_hands_on(node, own, item) for node in inside):
         return
@@ -69,6 +72,14 @@ def _hands_on(node: ast.AST, own: str | None, item: Subclass) -> bool:
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
         return any(isinstance(value, ast.Name) and value.id == own for value in node.args)
     return isinstance(node, ast.Raise) and node in _last(item.method(_INIT))
+
+
+def _does_nothing(method: Method | None) -> bool:
+    """Whether a method is there, and consists of constants and `pass`."""
+    return method is not None and all(
+        isinstance(node, ast.Pass) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
+        for node in method.body
+    )
 
 
 def _last(method: Method | None) -> list[ast.stmt]:

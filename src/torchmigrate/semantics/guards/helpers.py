@@ -29,8 +29,11 @@ def against(version: VersionOf, op: str, written: VersionLiteral | None) -> Form
     part = _compared_part(version.part, written.kind, op) if written else None
     if written is None or part is None:
         return UNKNOWN
-    if part in ("major", "minor", "micro", "digit") and len(written.release) != 1:
-        return UNKNOWN
+    if part in ("major", "minor", "micro", "digit"):
+        if written.kind == "number" and written.release[1:] == (0,):  # `float(v.split(".")[1]) < 7.0`
+            written = VersionLiteral(written.release[:1], "number")
+        if len(written.release) != 1:
+            return UNKNOWN
     if part == "number" and written.release[0] >= 100:  # versions packed into one number, such as 10800
         return UNKNOWN
     if written.pre:

@@ -1,0 +1,88 @@
+"""TM416: softmax without `dim`, where the code shows that the input has one or three dimensions.
+
+There the first dimension was normalized, and the rewrite of the others, `dim=1`, would be wrong.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from typing import TypeGuard
+
+from torchmigrate.catalogue.model import Rule
+from torchmigrate.codemods.base.dimensions import plain_rank, sizes_given
+from torchmigrate.findings import Finding
+from torchmigrate.match.rule_matches import RuleMatch
+from torchmigrate.rewrite.context import FileContext
+from torchmigrate.source.trees import walk
+
+_FIRST = (0, 1, 3)  # numbers of dimensions with which dimension 0 is normalized
+_METHODS = frozenset(["dim", "ndimension"])
+_SIZES = frozenset(["shape", "size"])
+
+
+def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
+    """The findings, without a fix where dimension 0 was meant."""
+    yield from file.fixes.findings([hit for hit in hits if not _takes_first(hit, file)])
+    for hit in hits:
+        if _takes_first(hit, file):
+            yield file.fixes.finding(hit, None)
+
+
+def _takes_first(hit: RuleMatch, file: FileContext) -> bool:
+    """Whether the input of a function has one or three dimensions, as its making or a test around it says."""
+    call = hit.use.call
+    if call is None or not hit.symbol.startswith("torch.nn.functional."):
+        return False
+    given = call.args[0] if call.args else None
+    given = given or next((item.value for item in call.keywords if item.arg == "input"), None)
+    if given is None:
+        return False
+    if _is_shaped(given):
+        return sizes_given(given) in _FIRST
+    if plain_rank(given, hit.use.scope, file.around) in _FIRST:
+        return True
+    names = {node.id for node in walk(given) if isinstance(node, ast.Name)}
+    node: ast.AST = call
+    while (outer := file.names.parents.get(node)) is not None:
+        if isinstance(outer, ast.If | ast.IfExp) and node is not outer.test and not _is_else(outer, node):
+            asked = _asked(outer.test)
+            if asked is not None and asked[0] in names and asked[1] in _FIRST:
+                return True
+        if isinstance(outer, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            return False
+        node = outer
+    return False
+
+
+def _is_shaped(node: ast.expr) -> TypeGuard[ast.Call]:
+    """Whether it is `x.view(...)`; what softmax takes is a tensor."""
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in ("view", "reshape")
+        and not node.keywords
+    )
+
+
+def _is_else(outer: ast.If | ast.IfExp, node: ast.AST) -> bool:
+    return node in outer.orelse if isinstance(outer, ast.If) else node is outer.orelse
+
+
+def _asked(test: ast.expr) -> tuple[str, object] | None:
+    """The name and the number in `x.dim() == 3`, `x.ndim == 3` or `len(x.shape) == 3`."""
+    if not (isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.Eq)):
+        return None
+    node, number = test.left, test.comparators[0]
+    if not isinstance(number, ast.Constant):
+        return None
+    wanted: frozenset[str] = _METHODS
+    if isinstance(node, ast.Attribute) and node.attr == "ndim":
+        wanted = frozenset(["ndim"])
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "len":
+        node, wanted = node.args[0] if node.args else node, _SIZES
+    if isinstance(node, ast.Call):
+        node = node.func
+    if isinstance(node, ast.Attribute) and node.attr in wanted and isinstance(node.value, ast.Name):
+        return node.value.id, number.value
+    return None
