@@ -1,0 +1,32 @@
+"""Starts the recorder in every Python that the recorded command runs, then goes on to the own `sitecustomize`.
+
+This directory is on PYTHONPATH for such a command, so that Python finds this file first. Python 3.7 or newer.
+"""
+
+import os
+import sys
+
+
+def _start():
+    here = os.path.dirname(os.path.abspath(__file__))
+    try:
+        import torchmigrate_recorder
+
+        torchmigrate_recorder.start_from_environment()
+    except Exception as error:  # the program runs all the same
+        sys.stderr.write("torchmigrate: nothing is recorded: %s\n" % (error,))
+    # The program finds its modules where it would without this directory.
+    sys.path[:] = [path for path in sys.path if os.path.abspath(path or ".") != here]
+    mine = sys.modules.pop("sitecustomize", None)
+    sys.path_importer_cache.pop(here, None)
+    try:
+        import sitecustomize  # noqa: F401
+    except ImportError as error:
+        if error.name != "sitecustomize":
+            raise
+    finally:
+        if mine is not None:
+            sys.modules.setdefault("sitecustomize", mine)
+
+
+_start()
