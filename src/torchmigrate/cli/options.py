@@ -144,6 +144,11 @@ file_options: Callable[[Any], Any] = _all(
         help="Check Python in Markdown and reStructuredText, too.",
     ),
 )
+evidence_option: Callable[[Any], Any] = option(
+    "--evidence/--no-evidence",
+    default=None,
+    help="Use what `torchmigrate record` has seen of the project. [default: where it is there]",
+)
 config_options: Callable[[Any], Any] = _all(
     option(
         "--config",
@@ -209,4 +214,5 @@ def layer(options: Mapping[str, Any]) -> Layer:
         force_exclude=options["force_exclude"],
         respect_gitignore=options["respect_gitignore"],
         embedded=options["embedded"],
+        evidence=options.get("evidence"),
     )
