@@ -34,17 +34,16 @@ def begin_recording(session: Session, root: Path | None = None) -> Recording:
         raise click.ClickException(f"{root}: {error.reason}") from None
 
 
-def end_recording(session: Session, recording: Recording) -> None:
-    """Keep what was seen, and say so. Raises click.ClickException where it cannot be kept."""
+def end_recording(recording: Recording) -> str:
+    """Keep what was seen; what to say of it. Raises click.ClickException where it cannot be kept."""
     try:
         count = recording.end()
     except UnreadableError as error:
         raise click.ClickException(f"{recording.evidence}: {error.reason}") from None
+    if not count:
+        return "torchmigrate: no place that a rule may be about has run: nothing is kept."
     shown = shown_path(recording.evidence, Path.cwd())
-    if count:
-        session.console.note(f"torchmigrate: {shown} knows {plural(count, 'place')} that ran.")
-    else:
-        session.console.note("torchmigrate: no place that a rule may be about has run: nothing is kept.")
+    return f"torchmigrate: {shown} knows {plural(count, 'place')} that ran."
 
 
 def run_recorded(session: Session, command: Sequence[str], root: Path | None) -> int:
@@ -58,7 +57,7 @@ def run_recorded(session: Session, command: Sequence[str], root: Path | None) ->
     except OSError as error:
         raise click.ClickException(f"{command[0]}: {explain_os_error(error)}") from None
     code = _wait(process)
-    end_recording(session, recording)
+    session.console.note(end_recording(recording))
     return 128 - code if code < 0 else code
 
 

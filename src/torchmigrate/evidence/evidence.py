@@ -1,7 +1,7 @@
 """Evidence: what a recording says of the places of a project's files, as long as these are as they were.
 
-It is asked for by place: the line and the column (of bytes, as in `ast`) at which the name of an attribute or a
-function stands that is looked up or called there.
+It is asked for by place: the line and the column (of bytes, as in `ast`) at which the name of an attribute or
+of a function stands that is looked up or called there.
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ class SeenPlaces:
 
     def at(self, node: ast.expr) -> Slots | None:
         """What was seen at an attribute or a name; None: nothing."""
-        if node.__class__ is ast.Attribute:
-            name: str = node.attr  # type: ignore[attr-defined]
+        if isinstance(node, ast.Attribute):
+            name = node.attr
             line, end = node.end_lineno, node.end_col_offset
             assert line is not None and end is not None, "parsed"
             return self._places.get((line, end - len(name.encode()), name))
-        if node.__class__ is ast.Name:
-            return self._places.get((node.lineno, node.col_offset, node.id))  # type: ignore[attr-defined]
+        if isinstance(node, ast.Name):
+            return self._places.get((node.lineno, node.col_offset, node.id))
         return None
 
 
@@ -107,7 +107,12 @@ class EvidenceOfFiles:
         return seen
 
     def follow(
-        self, path: Path, before: Source, after: Source, moved: Callable[[int], int], changed: Sequence[tuple[int, int]]
+        self,
+        path: Path,
+        before: Source,
+        after: Source,
+        moved: Callable[[int], int],
+        changed: Sequence[tuple[int, int]],
     ) -> None:
         """A text became another one.
 

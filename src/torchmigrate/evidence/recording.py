@@ -43,15 +43,26 @@ class Recording(NamedTuple):
         paths = [str(INJECTED), *filter(None, [around.get("PYTHONPATH")])]
         return {**around, "PYTHONPATH": os.pathsep.join(paths), recorder.SETTINGS: str(self.settings)}
 
+    def start(self) -> None:
+        """Record in this process, and in those that it starts from here on."""
+        os.environ.update(self.environment(os.environ))
+        recorder.start(str(self.settings))
+
     def end(self) -> int:
         """Put what all processes saw to what was known; how many places are known now.
 
         Raises UnreadableError where it cannot be written.
         """
+        recorder.finish()  # where this process was recorded itself
         try:
             return recorder.merge(str(self.root))
         except OSError as error:
             raise UnreadableError(f"cannot write: {explain_os_error(error)}") from None
+
+
+def is_under_way() -> bool:
+    """Whether this process is recorded already, as a part of what somebody else began."""
+    return recorder.SETTINGS in os.environ
 
 
 def begin(root: Path, names: Iterable[str]) -> Recording:
@@ -87,7 +98,7 @@ def recorded_command(command: Sequence[str]) -> list[str]:
     """
     found = list(command)
     name = Path(found[0]).name.removesuffix(".exe") if found else ""
-    if not name.rstrip("0123456789.") == "python":
+    if name.rstrip("0123456789.") != "python":
         return found
     number = 1
     while number < len(found) and found[number].startswith("-"):

@@ -151,7 +151,7 @@ def scopes_of(
 
 
 def _problems_with_evidence(files: Iterable[Path], configurations: Configurations) -> list[Problem]:
-    """What is wrong with the evidence of the projects of some files: each is read once, where there is one."""
+    """What is wrong with the evidence of the projects of some files; it is read once, where it is there."""
     from torchmigrate.evidence.evidence import find, problem_with
 
     asked = (

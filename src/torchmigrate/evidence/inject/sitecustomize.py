@@ -1,4 +1,4 @@
-"""Starts the recorder in every Python that the recorded command runs, then goes on to the own `sitecustomize`.
+"""Starts the recorder in every Python that the recorded command runs; then the own `sitecustomize` runs.
 
 This directory is on PYTHONPATH for such a command, so that Python finds this file first. Python 3.7 or newer.
 """
@@ -7,10 +7,10 @@ import os
 import sys
 
 
-def _start():
+def _start() -> None:
     here = os.path.dirname(os.path.abspath(__file__))
     try:
-        import torchmigrate_recorder
+        import torchmigrate_recorder  # type: ignore[import-not-found]
 
         torchmigrate_recorder.start_from_environment()
     except Exception as error:  # the program runs all the same
@@ -20,7 +20,7 @@ def _start():
     mine = sys.modules.pop("sitecustomize", None)
     sys.path_importer_cache.pop(here, None)
     try:
-        import sitecustomize  # noqa: F401
+        import sitecustomize  # type: ignore[import-not-found]  # noqa: F401
     except ImportError as error:
         if error.name != "sitecustomize":
             raise

@@ -1,4 +1,4 @@
-"""Chains of a file that was recorded: an object whose kind the text does not tell is what it was in every run.
+"""Chains of a file that was recorded: an object of which the text does not tell is what it was in every run.
 
 A walk without evidence has nothing of this.
 """
