@@ -19,6 +19,7 @@ from torchmigrate.evidence.kinds import Seen, parse
 from torchmigrate.files.paths import entries, shared_directories
 from torchmigrate.files.reading import MEGABYTE, UnreadableError, read
 from torchmigrate.source.text import Source, SourceError
+from torchmigrate.source.trees import walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -114,31 +115,56 @@ class EvidenceOfFiles:
         moved: Callable[[int], int],
         changed: Sequence[tuple[int, int]],
     ) -> None:
-        """A text became another one.
+        """A text became another one by fixes.
 
-        moved: where an offset of the old text is in the new one. changed: start and end of what was replaced,
-        of which nothing is known any more.
+        What an object is that something is looked up on stays; arguments of a statement that was changed may
+        be others now.
+
+        moved: where an offset of the old text is in the new one. changed: start and end of what was replaced.
         """
         seen = self.of(path, before)
         if seen is None:
             return
+        rows = _rows_of_statements(before, changed)
         places: dict[tuple[int, int, str], Slots] = {}
-        starts = [(start, end) for start, end in changed if start < end]
         for (line, column, name), slots in seen.of_names.items():
             if not before.line_text(line)[column - 1 :].startswith(name):
                 continue
             start = before.line_start(line) + column - 1
-            if any(start < end and begin < start + len(name) for begin, end in starts):
+            if any(begin < start + len(name) and start < end for begin, end in changed):
                 continue
-            row, place = after.position(moved(start))
-            places[row, place, name] = slots
+            if line in rows:
+                slots = {RECEIVER: slots[RECEIVER]} if RECEIVER in slots else {}
+            if slots:
+                row, place = after.position(moved(start))
+                places[row, place, name] = slots
         self._latest = after.text, SeenPlaces(after, places)
 
 
-@functools.lru_cache(maxsize=4096)
+def _rows_of_statements(source: Source, spans: Sequence[tuple[int, int]]) -> set[int]:
+    """The lines of the statements, of their headers if they have a body, in which something of a text is."""
+    wanted: set[int] = set()
+    for start, end in spans:
+        wanted.update(range(source.position(start)[0], source.position(max(start, end - 1))[0] + 1))
+    rows = set(wanted)
+    for node in walk(source.parse()):
+        if not isinstance(node, ast.stmt):
+            continue
+        body = getattr(node, "body", None)
+        last = body[0].lineno if isinstance(body, list) and body else node.end_lineno or node.lineno
+        lines = range(node.lineno, last + 1)
+        if not wanted.isdisjoint(lines):
+            rows.update(lines)
+    return rows
+
+
 def find(directory: Path) -> Path | None:
     """The evidence that is about the files of a directory: the nearest at or above it."""
-    real = Path(os.path.realpath(directory))
+    return _nearest(Path(os.path.realpath(directory)))
+
+
+@functools.lru_cache(maxsize=4096)
+def _nearest(real: Path) -> Path | None:
     for place in (real, *real.parents):
         if DIRECTORY in entries(place) and place not in shared_directories():
             path = place / DIRECTORY / FILE

@@ -151,13 +151,16 @@ def holds(
 def _is(node: ast.expr, condition: Condition, place: MatchContext, *, once: bool) -> bool:
     """Whether an expression is of a kind by what the file says, or else by what was seen.
 
-    once: it is enough that it was so in one run.
+    once: it is asked for a finding, for which one run is enough.
     """
     if not place.kinds(node).isdisjoint(condition.values):
         return True
     if place.seen(node, once).isdisjoint(condition.values):
         return False
-    place.use.seen = True
+    if once:
+        place.use.seen = True
+    else:
+        place.use.seen_for_fix = True
     return True
 
 

@@ -222,16 +222,17 @@ class FixMaker:
         rule = hit.rule
         level = severity(rule, self.versions)
         assert level is not None, "rules that say nothing at the target are not looked up"
-        if hit.use.stated or hit.use.seen:
+        seen = hit.use.seen or hit.use.seen_for_fix
+        if hit.use.stated or seen:
             cls, _, member = hit.use.candidates[0].rpartition(".")
             if member not in DISTINCTIVE_METHODS and not hit.use.seen:
                 level = min(level, Severity.WARNING)
             if fix is not None:
-                kind = Obstacle.EVIDENCE if hit.use.seen else Obstacle.ANNOTATION
+                kind = Obstacle.EVIDENCE if seen else Obstacle.ANNOTATION
                 about = "of what class the object is"
                 if cls == TENSOR and hit.use.stated:
                     about = "that it is a tensor"
-                elif hit.use.seen:
+                elif seen:
                     about = "of what kind the objects are"
                 self._stated[id(fix)] = Reason(kind, about)
         start, end = hit.match.start, hit.match.end

@@ -255,7 +255,8 @@ class Use:
     via: Via = VIA_IMPORT
     stated: bool = False  # not sure, since only an annotation says of what class the object is
     told: bool = False  # of an object that may be anything: only objects of that class take such a call
-    seen: bool = False  # only what was seen while the code ran says of what kind an object is
+    seen: bool = False  # only what was seen while the code ran says that a rule may be about it
+    seen_for_fix: bool = False  # or which case of the rule fits
     # Of a candidate that assignments put there, if all of them are known: the uses that they took it from.
     taken: dict[str, tuple[Use, ...]] = field(default_factory=dict)
 
