@@ -453,4 +453,5 @@ _READERS: dict[str, Callable[[object], object]] = {
     "respect-gitignore": _read_flag,
     "force-exclude": _read_flag,
     "embedded": _read_flag,
+    "evidence": _read_flag,
 }

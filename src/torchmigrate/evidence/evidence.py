@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import ast
 import functools
-import hashlib
-import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torchmigrate.evidence.kinds import Seen, parse
-from torchmigrate.files.paths import entries, shared_directories
+from torchmigrate.evidence.location import find
 from torchmigrate.files.reading import MEGABYTE, UnreadableError, read
 from torchmigrate.source.text import Source, SourceError
 from torchmigrate.source.trees import walk
@@ -24,7 +22,7 @@ from torchmigrate.source.trees import walk
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-DIRECTORY, FILE, VERSION = ".torchmigrate", "evidence.json", 1
+VERSION = 1
 MOST = 16 * MEGABYTE  # bytes of a file with evidence
 RECEIVER = "receiver"
 _ANY = "*"  # so many kinds that nothing is known
@@ -76,6 +74,8 @@ class Evidence:
         entry = self.files.get(real[len(root) :].replace(os.sep, "/")) if real.startswith(root) else None
         if entry is None:
             return None
+        import hashlib  # as `json` below: not for a run without evidence
+
         try:
             text = hashlib.sha256(source.content()).hexdigest()
         except SourceError:
@@ -158,21 +158,6 @@ def _rows_of_statements(source: Source, spans: Sequence[tuple[int, int]]) -> set
     return rows
 
 
-def find(directory: Path) -> Path | None:
-    """The evidence that is about the files of a directory: the nearest at or above it."""
-    return _nearest(Path(os.path.realpath(directory)))
-
-
-@functools.lru_cache(maxsize=4096)
-def _nearest(real: Path) -> Path | None:
-    for place in (real, *real.parents):
-        if DIRECTORY in entries(place) and place not in shared_directories():
-            path = place / DIRECTORY / FILE
-            if os.path.lexists(path):
-                return path
-    return None
-
-
 def problem_with(path: Path) -> str | None:
     """Why evidence cannot be used, in one line; None: it can."""
     return _loaded(path)[1]
@@ -189,6 +174,8 @@ def _loaded(path: Path) -> tuple[Evidence | None, str | None]:
 
 def _parsed(data: bytes) -> dict[str, FileEvidence]:
     """The files of evidence. Raises UnreadableError for what is none."""
+    import json
+
     try:
         content: Any = json.loads(data)
     except (ValueError, RecursionError):

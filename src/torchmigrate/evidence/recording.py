@@ -14,8 +14,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from torchmigrate.evidence.evidence import DIRECTORY, FILE
 from torchmigrate.evidence.inject import torchmigrate_recorder as recorder
+from torchmigrate.evidence.location import DIRECTORY, FILE
 from torchmigrate.files.reading import UnreadableError, explain_os_error
 
 INJECTED = Path(recorder.__file__).parent

@@ -152,15 +152,20 @@ def scopes_of(
 
 def _problems_with_evidence(files: Iterable[Path], configurations: Configurations) -> list[Problem]:
     """What is wrong with the evidence of the projects of some files; it is read once, where it is there."""
-    from torchmigrate.evidence.evidence import find, problem_with
+    from torchmigrate.evidence.location import find
 
-    asked = (
-        place
-        for place in {path.parent for path in files}
-        if configurations.of(directory_of(place / "-")).settings.evidence
-    )
-    found = sorted({path for path in map(find, asked) if path is not None})
-    problems = [(path, problem_with(path)) for path in found]
+    asked = set() if configurations.isolated else {path.parent for path in files}
+    found = {
+        path
+        for place in asked
+        if (path := find(place)) is not None
+        and configurations.of(directory_of(place / "-")).settings.evidence
+    }
+    if not found:
+        return []
+    from torchmigrate.evidence.evidence import problem_with
+
+    problems = [(path, problem_with(path)) for path in sorted(found)]
     return [Problem(path, reason, None, Trouble.UNREADABLE) for path, reason in problems if reason]
 
 
