@@ -320,13 +320,16 @@ class Recorder:
         known, special, slowly = self.known, self.special, self._new
 
         def seen(place: int, value: Any) -> Any:
-            kind = type(value)
-            key: Any = kind
-            if kind in special:
-                key = special[kind](value)
-            if key in known[place]:
-                return value
-            slowly(place, value, key)
+            try:
+                kind = type(value)
+                key: Any = kind
+                if kind in special:
+                    key = special[kind](value)
+                if key in known[place]:
+                    return value
+                slowly(place, value, key)
+            except Exception:  # whatever an object of the program does when it is looked at
+                pass
             return value
 
         if is_compiling is None:
@@ -341,26 +344,23 @@ class Recorder:
 
     def _new(self, place: int, value: Any, key: Any) -> None:
         """Something that was not seen at a place before."""
-        try:
-            with self.lock:
-                kind = type(value)
-                if kind is key and kind not in self.special:
-                    tell = self._what_tells(kind)
-                    if tell is not None:
-                        self.special[kind] = tell
-                        key = tell(value)
-                if len(self.known[place]) <= 4 * MOST_KINDS:
-                    self.known[place].add(key)
-                self.kinds[place].add(_described(value, kind))
-                if len(self.kinds[place]) > MOST_KINDS:
-                    self.kinds[place] = {ANY}
-                if self.numbers[place][4] == "receiver" and _is_gone(value, self.numbers[place][3]):
-                    self.gone.add(place)
-                self.changed = True
-                if time.time() - self.written > _EVERY:
-                    self.write()
-        except Exception:  # whatever an object of the program does when it is looked at
-            pass
+        with self.lock:
+            kind = type(value)
+            if kind is key and kind not in self.special:
+                tell = self._what_tells(kind)
+                if tell is not None:
+                    self.special[kind] = tell
+                    key = tell(value)
+            if len(self.known[place]) <= 4 * MOST_KINDS:
+                self.known[place].add(key)
+            self.kinds[place].add(_described(value, kind))
+            if len(self.kinds[place]) > MOST_KINDS:
+                self.kinds[place] = {ANY}
+            if self.numbers[place][4] == "receiver" and _is_gone(value, self.numbers[place][3]):
+                self.gone.add(place)
+            self.changed = True
+            if time.time() - self.written > _EVERY:
+                self.write()
 
     def _what_tells(self, kind: type) -> Callable[[Any], Any] | None:
         """What tells the objects of a class apart; None: they are all the same to us."""
@@ -732,10 +732,8 @@ def _open_pytest(recorder: Recorder) -> None:
         return asserts(mod, *args, **kwargs)
 
     def read_pyc(source: Any, pyc: Any, *args: Any, **kwargs: Any) -> Any:
-        if recorder.is_ours(str(source)) is None:
-            return read(source, pyc, *args, **kwargs)
-        changed.path = str(source)
-        return None
+        changed.path = None if recorder.is_ours(str(source)) is None else str(source)
+        return read(source, pyc, *args, **kwargs) if changed.path is None else None
 
     def write_pyc(state: Any, co: CodeType, *args: Any, **kwargs: Any) -> Any:
         if recorder.is_ours(co.co_filename) is None:
