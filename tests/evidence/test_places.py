@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from pathlib import Path
 from textwrap import dedent
 
 import pytest
@@ -57,7 +56,7 @@ def test_columns_without_ends_of_expressions() -> None:
     assert places(CODE, by_tokens=True) == found
 
 
-@pytest.mark.parametrize("name", ["sitecustomize.py", "torchmigrate_recorder.py"])
+@pytest.mark.parametrize("name", ["sitecustomize.py", "run_script.py", "torchmigrate_recorder.py"])
 def test_old_pythons_can_read_it(name: str) -> None:
     ast.parse((INJECTED / name).read_text(encoding="utf-8"), feature_version=(3, 7))
 
@@ -90,7 +89,7 @@ def test_annotations_and_patterns_stay_as_they_are() -> None:
     ],
 )
 def test_which_script_a_command_runs(command: list[str], number: int | None) -> None:
-    own = str(Path(recorder.__file__))
+    own = str(INJECTED / "run_script.py")
     assert recorded_command(command) == (
         command if number is None else [*command[:number], own, *command[number:]]
     )

@@ -107,5 +107,5 @@ def recorded_command(command: Sequence[str]) -> list[str]:
             return found
         number += 2 if option in _OPTIONS_WITH_VALUE else 1
     if number < len(found) and found[number].endswith(".py"):
-        found.insert(number, str(INJECTED / "torchmigrate_recorder.py"))
+        found.insert(number, str(INJECTED / "run_script.py"))
     return found

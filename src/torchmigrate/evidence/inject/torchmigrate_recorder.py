@@ -795,9 +795,3 @@ def main(arguments: list[str]) -> None:
         error.__traceback__ = trace.tb_next  # without this function
         sys.excepthook(kind, error, error.__traceback__)
         sys.exit(1)
-
-
-if __name__ == "__main__":
-    import torchmigrate_recorder  # type: ignore[import-not-found]  # this file once more, as the module that started with Python
-
-    torchmigrate_recorder.main(sys.argv[1:])
