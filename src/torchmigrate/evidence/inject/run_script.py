@@ -1,4 +1,4 @@
-"""Runs a script as `python SCRIPT ...` does, and records it. Any Python can read this; old ones only run it."""
+"""Runs a script as `python SCRIPT ...` does, and records it. Any Python can read it; old ones only run it."""
 
 import os
 import sys
