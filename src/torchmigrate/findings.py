@@ -68,6 +68,7 @@ class Obstacle(enum.Enum):
     MINIMUM = "minimum"  # the new code needs `needs`, and the project supports `has`
     COMMENT = "comment"  # a comment would be lost
     ANNOTATION = "annotation"  # only an annotation, or a name, says what an object is: `text`
+    EVIDENCE = "evidence"  # only what was seen while the code ran says what an object is: `text`
     CONFIGURATION = "configuration"  # the configuration calls fixes of the rule unsafe
     PATCH = "patch"  # `path`, or the file itself, puts something else in the place of `name`
     REPLACED = "replaced"  # another file puts something else in the place of `name` of this one
@@ -147,6 +148,7 @@ class Finding(NamedTuple):
     timeline: Timeline | None = None  # None: about the file, not about a release
     places: tuple[tuple[int, int], ...] = ()  # start and end of others that the same decision is about
     lacking: Reason | None = None  # which supported release lacks what was found: TARGET or MINIMUM, `has`
+    seen: bool = False  # only what was seen while the code ran says that it is what the finding is about
 
 
 class Trouble(enum.Enum):

@@ -126,6 +126,7 @@ def test_all_keys(tmp_path: Path) -> None:
         respect-gitignore = false
         force-exclude = true
         embedded = true
+        evidence = false
         [tool.torchmigrate.per-file-ignores]
         "tests/*" = ["TM1"]
         """,
@@ -142,6 +143,7 @@ def test_all_keys(tmp_path: Path) -> None:
     assert settings.demotes("TM200") and not settings.demotes("TM100")
     assert (settings.fix, settings.unsafe_fixes) == (True, True)
     assert (settings.respect_gitignore, settings.force_exclude, settings.embedded) == (False, True, True)
+    assert not settings.evidence
     assert settings.known["symeig"] == settings.known["TM100"] == "TM100"
     assert pickle.loads(pickle.dumps(settings)) == settings
 
@@ -156,9 +158,9 @@ def test_every_key_is_a_field_and_every_field_a_key() -> None:
     [
         (
             "extend_select = []",
-            "extend_select: unknown key; did you mean `extend-select`? Allowed are embedded, exclude, ",
+            "extend_select: unknown key; did you mean `extend-select`? Allowed are embedded, evidence, exclude, ",
         ),
-        ("nonsense = 1", "nonsense: unknown key. Allowed are embedded, exclude, extend, "),
+        ("nonsense = 1", "nonsense: unknown key. Allowed are embedded, evidence, exclude, extend, "),
         ("target = 2.1", 'target: must be quoted, such as "2.1" (unquoted, 1.10 would be the number 1.1)'),
         ("target = true", 'target: must be a release of torch such as "2.13", not True'),
         ('target = "newest"', 'target: must be a release of torch such as "2.13" or "1.8.1", not \'newest\''),

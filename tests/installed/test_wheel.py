@@ -133,3 +133,19 @@ def test_installed_program(scripts: Path, tmp_path: Path) -> None:
     assert {"TM202", "TM300", "TM010"} <= {finding["code"] for finding in json.loads(checked.stdout)}
     page = run(scripts / "torchmigrate", "plan", "--output-format", "html", cwd=tmp_path).stdout
     assert page.startswith("<!DOCTYPE html>") and "TM202" in page
+
+
+def test_installed_recorder(scripts: Path, tmp_path: Path) -> None:
+    """The command, and the option that pytest has by itself."""
+    (tmp_path / "test_names.py").write_text(
+        "import torch\n\n\ndef test_names():\n    x = torch.Rows()\n    assert x.symeig() == 1\n    y = x.symeig()\n"
+    )
+    # What the recorder needs to know of torch: nothing.
+    (tmp_path / "torch.py").write_text("class Rows:\n    def symeig(self):\n        return 1\n")
+    evidence = tmp_path / ".torchmigrate" / "evidence.json"
+    tests = (scripts / "python", "-m", "pytest", "-p", "no:cacheprovider", "-q")
+    for command in ((scripts / "torchmigrate", "record", "--", *tests), (*tests, "--torchmigrate-record")):
+        run(*command, cwd=tmp_path)
+        found = json.loads(evidence.read_text())["files"]["test_names.py"]["places"]
+        assert found == {"7:11 symeig": {"receiver": ["object:torch.Rows:torch.Rows"]}}
+        evidence.unlink()

@@ -20,6 +20,7 @@ from torchmigrate.cli.options import (
     Command,
     colour_option,
     config_options,
+    evidence_option,
     file_options,
     jobs_option,
     listed,
@@ -64,6 +65,7 @@ def commands() -> None:
 @option("-e", "--exit-zero", is_flag=True, help="Exit with 0 even if there are findings.")
 @option("--exit-non-zero-on-fix", is_flag=True, help="Exit with 1 if anything was fixed.")
 @jobs_option
+@evidence_option
 @selection_options
 @target_option
 @minimum_option
@@ -136,6 +138,7 @@ def check(
 @commands.command(cls=Command, short_help="Say what every release of torch would break.")
 @paths_argument
 @jobs_option
+@evidence_option
 @version_option(
     "--to",
     "--target",
@@ -322,6 +325,42 @@ def upgrade(path: Path, output_format: str, **options: Any) -> int:
     if options["dry_run"]:
         return dry_run(request, console)
     return run_upgrade(request, console, output_format)
+
+
+@commands.command(
+    cls=Command,
+    short_help="Run a command, and record what it shows of outdated places.",
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+)
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
+@option(
+    "--root",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="DIRECTORY",
+    help="The project whose files are recorded. [default: the repository, or the current directory]",
+)
+@quiet_option
+@colour_option
+@config_options
+def record(
+    command: tuple[str, ...], root: Path | None, quiet: bool, colour: str, config: Path | None, isolated: bool
+) -> int:
+    """Run COMMAND, such as `pytest`, and record what runs at places that rules may be about.
+
+    Of every such place of the project that runs, what the objects are is kept in .torchmigrate/evidence.json:
+    their classes, and of tensors dtype, number of dimensions and layout; no values. `check` and `plan` use it
+    for files that have not changed since. More runs add to it. The command runs in its own Python, from 3.7
+    on, and needs no torchmigrate there.
+
+    Exit code: that of the command, 2 if it cannot be run or nothing can be kept.
+    """
+    from torchmigrate.cli.record import run_recorded
+    from torchmigrate.cli.session import Session
+
+    session = Session.open(
+        [Path()], config=config, isolated=isolated, detect=False, colour=colour, quiet=quiet
+    )
+    return run_recorded(session, command, root)
 
 
 @commands.command(cls=Command, short_help="Say all about one rule.")

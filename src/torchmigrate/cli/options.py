@@ -152,6 +152,11 @@ file_options: Callable[[Any], Any] = _all(
         help="Check examples in docstrings, Markdown and reStructuredText, too.",
     ),
 )
+evidence_option: Callable[[Any], Any] = option(
+    "--evidence/--no-evidence",
+    default=None,
+    help="Use what `torchmigrate record` has seen of the project. [default: where it is there]",
+)
 config_options: Callable[[Any], Any] = _all(
     option(
         "--config",
@@ -217,4 +222,5 @@ def layer(options: Mapping[str, Any]) -> Layer:
         force_exclude=options["force_exclude"],
         respect_gitignore=options["respect_gitignore"],
         embedded=options["embedded"],
+        evidence=options.get("evidence"),
     )

@@ -73,6 +73,7 @@ class Layer(NamedTuple):
     respect_gitignore: bool | None = None
     force_exclude: bool | None = None
     embedded: bool | None = None
+    evidence: bool | None = None
 
     def fail(self, key: str, what: str) -> ConfigError:
         """The error to raise about one of the keys."""
@@ -112,6 +113,7 @@ class Settings(NamedTuple):
     respect_gitignore: bool = True
     force_exclude: bool = False
     embedded: bool = False  # whether documentation that holds Python is looked for
+    evidence: bool = True  # whether what `record` has seen counts
 
     @property
     def least(self) -> Applicability:
@@ -178,6 +180,7 @@ def combine(
                 "respect_gitignore",
                 "force_exclude",
                 "embedded",
+                "evidence",
             )
             if (value := getattr(layer, key)) is not None
         }
@@ -450,4 +453,5 @@ _READERS: dict[str, Callable[[object], object]] = {
     "respect-gitignore": _read_flag,
     "force-exclude": _read_flag,
     "embedded": _read_flag,
+    "evidence": _read_flag,
 }

@@ -19,6 +19,7 @@ from torchmigrate.engine.api_rules.api import Api
 from torchmigrate.engine.api_rules.finder import ApiFinder
 from torchmigrate.engine.held_back import held_back
 from torchmigrate.engine.suppressions import Suppressions
+from torchmigrate.evidence.evidence import EvidenceOfFiles
 from torchmigrate.failures import Failures
 from torchmigrate.findings import Applicability, DroppedUse, Edit, Finding, Fix, Obstacle
 from torchmigrate.match.rule_matches import RuleMatch, RuleMatcher
@@ -57,6 +58,7 @@ class Analyser:
         self.versions = versions
         self.project = project or ProjectIndex(None)
         self.settings = settings
+        self.evidence = EvidenceOfFiles(wanted=settings.evidence)
         api = Api(versions)
         self.exists = api.target.exists
         self.finder = RuleMatcher(catalogue, versions, self.exists)
@@ -92,6 +94,7 @@ class Analyser:
             hides=hides,
             like=like,
             given=given,
+            seen=self.evidence.of(path, source),
         )
 
     def findings(self, file: FileContext) -> list[Finding]:

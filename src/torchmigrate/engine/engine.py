@@ -439,6 +439,7 @@ class Engine:
             unused |= released(known, done.applied)
             made_edits.append(done.edits)
             left_out = {(code, editing.map_offset(done.edits, start)) for code, start in left_out}
+            self._follow(path, source, after, done.edits)
             source = after
             found, known = self._again(source, path, result, known)
         if unused:
@@ -447,6 +448,7 @@ class Engine:
             text = editing.splice(source.text, removals)
             left = self._edited(source, text, removals, original) if removals else None
             if left is not None:
+                self._follow(path, source, left, removals)
                 source = left
                 made_edits.append(removals)
                 found, known = self._again(source, path, result, known)
@@ -459,6 +461,16 @@ class Engine:
             if result.history is not None:
                 result.history.rounds.extend(made_edits)
         return found
+
+    def _follow(self, path: Path, before: Source, after: Source, edits: Sequence[Edit]) -> None:
+        """Let what was seen in a text be known of what fixes make of it, but for what they replace."""
+        from torchmigrate.rewrite.apply import map_offset
+
+        def moved(offset: int) -> int:
+            return map_offset(edits, offset)
+
+        changed = [(edit.start, edit.end) for edit in edits]
+        self.analyser.evidence.follow(path, before, after, moved, changed)
 
     def _context(self, source: Source, path: Path) -> FileContext:
         return self.analyser.context(source, path, Suppressions.of(source))

@@ -78,7 +78,7 @@ def all_hold(
     leaves out only what surely is `v`.
     """
     return all(
-        holds(condition, name, given, place)
+        holds(condition, name, given, place, finding=finding)
         or (finding and condition.kind in ("not-value", "not-prefix") and _is_unknown(name, given, place))
         for name, condition in conditions.items()
     )
@@ -89,8 +89,13 @@ def _is_unknown(name: str, given: Given, place: MatchContext) -> bool:
     return node is not None and place.value(node) is NOT_CONSTANT
 
 
-def holds(condition: Condition, name: str, given: Given, place: MatchContext) -> bool:
-    """Whether a condition on one parameter surely holds. The default counts for an absent argument."""
+def holds(
+    condition: Condition, name: str, given: Given, place: MatchContext, *, finding: bool = False
+) -> bool:
+    """Whether a condition on one parameter surely holds. The default counts for an absent argument.
+
+    finding: it is asked for a finding, for which one run of those that were recorded is enough.
+    """
     if condition.kind == "any":
         return True
     state = given.state(name)
@@ -117,7 +122,7 @@ def holds(condition: Condition, name: str, given: Given, place: MatchContext) ->
         called = place.qualified(node.func)
         return called is not None and called in condition.values
     if condition.kind == "is":
-        return state == "given" and not place.kinds(node).isdisjoint(condition.values)
+        return state == "given" and _is(node, condition, place, once=finding)
     if condition.kind == "keys":
         return not _keys(node).isdisjoint(condition.values)
     if condition.kind == "takes":
@@ -141,6 +146,22 @@ def holds(condition: Condition, name: str, given: Given, place: MatchContext) ->
     if condition.kind == "not-prefix":
         return not (isinstance(value, str) and value.startswith(tuple(map(str, condition.values))))
     raise ValueError(f"unknown kind of condition: {condition.kind}")
+
+
+def _is(node: ast.expr, condition: Condition, place: MatchContext, *, once: bool) -> bool:
+    """Whether an expression is of a kind by what the file says, or else by what was seen.
+
+    once: it is asked for a finding, for which one run is enough.
+    """
+    if not place.kinds(node).isdisjoint(condition.values):
+        return True
+    if place.seen(node, once).isdisjoint(condition.values):
+        return False
+    if once:
+        place.use.seen = True
+    else:
+        place.use.seen_for_fix = True
+    return True
 
 
 def _keys(node: ast.expr) -> set[object]:

@@ -35,6 +35,7 @@ class MatchContext:
     parents: the node around a node within the statement; None for the statement.
     unused: whether nothing reads what is assigned to this target.
     kinds: what an expression surely is: "tensor", a dtype, "number" and so on, see `kinds.KINDS`.
+    seen: the same by what was seen in every run, or in one of them.
     """
 
     use: Use
@@ -46,6 +47,7 @@ class MatchContext:
     parents: Callable[[ast.AST], ast.AST | None]
     unused: Callable[[ast.Name], bool]
     kinds: Callable[[ast.expr], frozenset[str]]
+    seen: Callable[[ast.expr, bool], frozenset[str]] = lambda node, once: frozenset()
 
     def span(self, node: ast.AST) -> tuple[int, int]:
         """Offsets of an expression, keyword argument or statement; parentheses around it left out."""

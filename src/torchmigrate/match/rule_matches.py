@@ -68,9 +68,17 @@ def _is_likely(use: Use) -> bool:
     member = use.candidates[0].rpartition(".")[2]
     return (
         member in distinctive.DISTINCTIVE_METHODS
-        or (use.stated and member not in distinctive.OF_STAND_INS)
+        or (use.stated and (use.seen or member not in distinctive.OF_STAND_INS))
         or use.told
     )
+
+
+def _never_was(use: Use, names: SemanticModel) -> bool:
+    """Whether a method is of a tensor, and the object was seen, but never as one."""
+    if not isinstance(use.node, ast.Attribute) or not use.candidates[0].startswith(f"{TENSOR}."):
+        return False
+    seen = names.seen.get(id(use.node.value), ())
+    return bool(seen) and not any(each.what == "tensor" or each.is_none for each in seen)
 
 
 def cannot_spell(_: str) -> str | None:
@@ -143,6 +151,8 @@ class RuleMatcher:
         hits: list[RuleMatch] = []
         for use in names.uses:
             if use.method and not use.sure and not _is_likely(use):
+                continue
+            if use.method and names.seen and _never_was(use, names):
                 continue
             seen: set[str] = set()
             for name in use.candidates:
@@ -500,4 +510,5 @@ def make_place(
         parents=lambda node: around.parent(node, use.statement),
         unused=lambda target: around.unused(target, use.scope),
         kinds=lambda node: kinds.of(node, use.scope),
+        seen=lambda node, once: kinds.seen(node, once=once),
     )

@@ -14,6 +14,7 @@ _SENTENCES = {
     Obstacle.MINIMUM: "needs {needs}, and the project supports {has}",
     Obstacle.COMMENT: "a comment would be lost",
     Obstacle.ANNOTATION: "only an annotation or a name says {text}",
+    Obstacle.EVIDENCE: "only what was seen at run time says {text}",
     Obstacle.CONFIGURATION: "made unsafe by the configuration",
     Obstacle.REPLACED: "another file puts something else in the place of `{name}` of this one",
     Obstacle.UNSAFE: "`--unsafe-fixes` {text}",
@@ -34,10 +35,11 @@ def reason_of(fix: Fix) -> str | None:
 def message_of(finding: Finding) -> str:
     """What was found."""
     lacking = finding.lacking
+    message = f"{finding.message} (seen at run time)" if finding.seen else finding.message
     if lacking is None:
-        return finding.message
+        return message
     who = "the project supports" if lacking.kind is Obstacle.MINIMUM else "the target is"
-    return f"{finding.message}, and {who} {lacking.has}"
+    return f"{message}, and {who} {lacking.has}"
 
 
 def help_of(finding: Finding) -> str | None:

@@ -23,6 +23,7 @@ from torchmigrate.source.text import Source
 from torchmigrate.versions.range import VersionRange
 
 if TYPE_CHECKING:
+    from torchmigrate.evidence.evidence import SeenPlaces
     from torchmigrate.match.rule_matches import RuleMatch
     from torchmigrate.rewrite.fix_maker import FixMaker
     from torchmigrate.rewrite.statements import Rewriting
@@ -42,6 +43,7 @@ class FileContext:
         exists: whether the target has a name, None where nobody knows.
         hides: whether a rule (code and name) is suppressed at an offset.
         given: what names are that the file has from others (`said_elsewhere`); None: that was not asked.
+        seen: what was seen while the text ran.
         like: another one of the same text, which stays open: what every name means is taken from it.
     """
 
@@ -57,6 +59,7 @@ class FileContext:
         hides: Callable[[str, str, int], bool] = lambda code, name, offset: False,
         given: Mapping[str, Value] | None = None,
         like: FileContext | None = None,
+        seen: SeenPlaces | None = None,
     ) -> None:
         self.source = source
         self.path = path
@@ -71,6 +74,7 @@ class FileContext:
         self.halved: Collection[str] = ()  # what rules say by `together`, of which findings are suppressed
         self._made: dict[Hashable, object] = {}
         self._like = like
+        self._seen = seen
 
     @property
     def tree(self) -> ast.Module:
@@ -88,7 +92,7 @@ class FileContext:
         if self._like is not None:
             return self._like.names
         roots = LIBRARY_ROOTS - own_packages(self.path)
-        return resolve(self.tree, self.source, roots=roots, given=self.given)
+        return resolve(self.tree, self.source, roots=roots, given=self.given, seen=self._seen)
 
     def said_elsewhere(self, *, promising: bool = False) -> dict[str, Value]:
         """What other files say of the names in the tests of this one, of versions and of what there is.

@@ -96,9 +96,8 @@ class FixMaker:
         self.moves = Moves(file.versions)
         self._compared: set[str] = set()  # symbols of which uses are compared with something
         self._forbidden: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
-        self._stated: dict[
-            int, str
-        ] = {}  # id() of fixes that rest on annotations alone -> what they are about
+        # id() of fixes that rest on annotations, or on what was seen, alone -> what is to be said of that
+        self._stated: dict[int, Reason] = {}
         # id() of a hit -> the hit, which keeps its id, and what becomes of it.
         self._made: dict[int, tuple[RuleMatch, _Rewritten | None]] = {}
         self._suites = Suites(file.tree, file.source)
@@ -154,11 +153,10 @@ class FixMaker:
         """
         made = {id(item.fix): item.fix for item in found if item.fix is not None}
         settled: dict[int, Fix | None] = {}
-        for key, about in self._stated.items():
+        for key, reason in self._stated.items():
             fix = made.get(key)
             if fix is None or fix.applicability is not Applicability.SAFE or self.settings.promotes(fix.code):
                 continue
-            reason = Reason(Obstacle.ANNOTATION, about)
             settled[key] = fix._replace(applicability=Applicability.UNSAFE, held_by=(reason,))
         forbidden = {code: Ranges(spans) for code, spans in self._forbidden.items()}
         for item in found:
@@ -224,14 +222,19 @@ class FixMaker:
         rule = hit.rule
         level = severity(rule, self.versions)
         assert level is not None, "rules that say nothing at the target are not looked up"
-        if hit.use.stated:
+        seen = hit.use.seen or hit.use.seen_for_fix
+        if hit.use.stated or seen:
             cls, _, member = hit.use.candidates[0].rpartition(".")
-            if member not in DISTINCTIVE_METHODS:
+            if member not in DISTINCTIVE_METHODS and not hit.use.seen:
                 level = min(level, Severity.WARNING)
             if fix is not None:
-                self._stated[id(fix)] = (
-                    "that it is a tensor" if cls == TENSOR else "of what class the object is"
-                )
+                kind = Obstacle.EVIDENCE if seen else Obstacle.ANNOTATION
+                about = "of what class the object is"
+                if cls == TENSOR and hit.use.stated:
+                    about = "that it is a tensor"
+                elif seen:
+                    about = "of what kind the objects are"
+                self._stated[id(fix)] = Reason(kind, about)
         start, end = hit.match.start, hit.match.end
         values = {**variables(hit), **({"argument": hit.match.parameter} if hit.match.parameter else {})}
         return Finding(
@@ -246,6 +249,7 @@ class FixMaker:
             url=rule.references[0] if rule.references else None,
             symbol=hit.name,
             timeline=timeline(rule, self.versions),
+            seen=hit.use.seen,
         )
 
     # ---- one use -------------------------------------------------------------------------------------

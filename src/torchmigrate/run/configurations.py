@@ -151,7 +151,7 @@ class Configurations:
         catalogue, known = self._own if not any(layer.rules for layer in layers) else load_rules(layers)
         rules = _with_guesses(known, catalogue) if self.guessing else known
         settings = combine([*layers, self.command_line], rules, root=root, fix=self.fix)
-        settings = settings._replace(detect=self.detect)
+        settings = settings._replace(detect=self.detect, evidence=settings.evidence and not self.isolated)
         of_each = self.detect and settings.minimum is None  # said when the files are known
         minimum = "" if of_each else f"; minimum: {settings.minimum or 'unknown'}"
         if origin:

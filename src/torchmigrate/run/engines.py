@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -134,6 +134,7 @@ def scopes_of(
     found: dict[Path, Scope] = {}
     counts: Counter[tuple[Required, Version]] = Counter()
     counted = frozenset(with_code(files))
+    problems += _problems_with_evidence(counted, configurations)
     for path in files:
         scope = configurations.of(directory_of(path))
         if scope.settings.detect:
@@ -152,6 +153,25 @@ def scopes_of(
     for (required, target), count in sorted(counts.items(), key=lambda item: str(item[0][0].path or "")):
         console.detail(_told(required, count, target))
     return found, problems
+
+
+def _problems_with_evidence(files: Iterable[Path], configurations: Configurations) -> list[Problem]:
+    """What is wrong with the evidence of the projects of some files; it is read once, where it is there."""
+    from torchmigrate.evidence.location import find
+
+    asked = set() if configurations.isolated else {path.parent for path in files}
+    found = {
+        path
+        for place in asked
+        if (path := find(place)) is not None
+        and configurations.of(directory_of(place / "-")).settings.evidence
+    }
+    if not found:
+        return []
+    from torchmigrate.evidence.evidence import problem_with
+
+    problems = [(path, problem_with(path)) for path in sorted(found)]
+    return [Problem(path, reason, None, Trouble.UNREADABLE) for path, reason in problems if reason]
 
 
 def directory_of(path: Path) -> Path:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchmigrate.source.trees import Node, Nodes
 
 if TYPE_CHECKING:
+    from torchmigrate.evidence.kinds import Seen
     from torchmigrate.semantics.guards.formulas import Formula
 
 
@@ -254,6 +255,8 @@ class Use:
     via: Via = VIA_IMPORT
     stated: bool = False  # not sure, since only an annotation says of what class the object is
     told: bool = False  # of an object that may be anything: only objects of that class take such a call
+    seen: bool = False  # only what was seen while the code ran says that a rule may be about it
+    seen_for_fix: bool = False  # or which case of the rule fits
     # Of a candidate that assignments put there, if all of them are known: the uses that they took it from.
     taken: dict[str, tuple[Use, ...]] = field(default_factory=dict)
 
@@ -337,6 +340,8 @@ class SemanticModel:
     tests: dict[int, Formula] = field(default_factory=dict)
     # Every test and decorator, and what is assigned that may be one.
     asked: list[ast.expr] = field(default_factory=list)
+    # id of an expression -> what it was while the code ran, where that was recorded.
+    seen: dict[int, tuple[Seen, ...]] = field(default_factory=dict)
     _nodes: Nodes | None = None
     _imports: list[Binding] | None = None
 
@@ -376,4 +381,5 @@ class SemanticModel:
         self.asked.clear()
         self.tested.clear()
         self.tests.clear()
+        self.seen = {}
         self._nodes = self._imports = None

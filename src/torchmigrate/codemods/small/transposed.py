@@ -1,7 +1,7 @@
 """TM054: `x.T`, `x.mT`, `x.H` and `x.mH` of tensors that, as the file tells, are no matrices.
 
 Most `.T` are on matrices, about which there is nothing to say. The number of dimensions is read from the call
-that makes the tensor; where it is not plain, nothing is found.
+that makes the tensor, or from what was recorded; where it is not plain, nothing is found.
 """
 
 from __future__ import annotations
@@ -29,9 +29,12 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
     around = file.around
     for hit in hits:
         node = hit.use.node
-        if not isinstance(node, ast.Attribute) or not hit.use.sure:
+        if not isinstance(node, ast.Attribute) or not (hit.use.sure or hit.use.seen):
             continue
         rank = plain_rank(node.value, hit.use.scope, around)
+        if rank is None:
+            rank = _seen_rank(node.value, file)
+            hit.use.seen = rank is not None
         if rank is None or rank == 2 or (node.attr in _OF_BATCHES and rank > 2):
             continue
         if node.attr != "T" and rank > 0:  # raises; `mH` is of the last two dimensions, and a vector has none
@@ -50,3 +53,9 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
         if not hit.use.in_fstring and edit is not None:
             fix = fix_by(rule, file, title, edit)
         yield file.fixes.finding(hit, fix)
+
+
+def _seen_rank(node: ast.expr, file: FileContext) -> int | None:
+    """The number of dimensions that a tensor had in every run that was recorded."""
+    found = {seen.dimensions for seen in file.names.seen.get(id(node), ())}
+    return found.pop() if len(found) == 1 else None

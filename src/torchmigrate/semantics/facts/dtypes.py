@@ -7,6 +7,7 @@ comparison, or a name that is bound to nothing but tensors of one dtype.
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
 from torchmigrate.semantics.facts.answers import Answers
 from torchmigrate.semantics.facts.file_facts import FileFacts
@@ -15,6 +16,9 @@ from torchmigrate.semantics.model import BindingKind, Const, Scope, SemanticMode
 from torchmigrate.semantics.values.slots import UNKNOWN, stated
 from torchmigrate.semantics.values.types import A_NUMBER, SURE, is_number, level
 from torchmigrate.source.trees import walk
+
+if TYPE_CHECKING:
+    from torchmigrate.evidence.kinds import Seen
 
 TENSOR, NUMBER, INTEGER, SPARSE = "tensor", "number", "integer", "sparse"
 INTEGERS = frozenset(["uint8", "int8", "int16", "int32", "int64"])
@@ -76,9 +80,22 @@ class ValueFacts:
                 found.add(INTEGER)
             if dtype == "bfloat16":
                 found.add("floating")
-        if is_sparse(node, scope, self.around, self._sparse):
+        if is_sparse(node, scope, self.around, self._sparse) or self._was_sparse(node):
             found.add(SPARSE)
         return frozenset(found)
+
+    def seen(self, node: ast.expr, *, once: bool = False) -> frozenset[str]:
+        """All that an expression was in every run that was recorded, of `KINDS`; nothing without such.
+
+        once: in at least one of them.
+        """
+        runs = [_kinds_of(seen) for seen in self.names.seen.get(id(node), ()) if not seen.is_none]
+        if not runs:
+            return frozenset()
+        return frozenset().union(*runs) if once else frozenset.intersection(*runs)
+
+    def _was_sparse(self, node: ast.expr) -> bool:
+        return any(SPARSE in _kinds_of(seen) for seen in self.names.seen.get(id(node), ()))
 
     def is_tensor(self, node: ast.expr) -> bool:
         return level(self.names.values.get(id(node), UNKNOWN)) == SURE
@@ -227,6 +244,25 @@ class ValueFacts:
         if isinstance(_constant(unknown), bool) or known != "bool":
             return known
         return "int64"  # promoted by the number
+
+
+def _kinds_of(seen: Seen) -> frozenset[str]:
+    """The kinds of something that was seen."""
+    if seen.is_number:
+        return frozenset([NUMBER])
+    if seen.what != TENSOR:
+        return frozenset()
+    found = {TENSOR}
+    dtype = _DTYPES.get(seen.dtype)
+    if dtype is not None:
+        found.add(dtype)
+        if dtype in INTEGERS:
+            found.add(INTEGER)
+        if dtype == "bfloat16":
+            found.add("floating")
+    if seen.layout.startswith(SPARSE):
+        found.add(SPARSE)
+    return frozenset(found)
 
 
 def _is_truth(value: Value) -> bool:

@@ -11,6 +11,7 @@ import ast
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from torchmigrate.semantics.libraries import LIBRARY_ROOTS
 from torchmigrate.semantics.model import Scope, SemanticModel, Value
@@ -33,6 +34,9 @@ from torchmigrate.semantics.walk.statements import Statements
 from torchmigrate.semantics.walk.tests import Tests
 from torchmigrate.semantics.walk.uses import Uses
 
+if TYPE_CHECKING:
+    from torchmigrate.evidence.evidence import SeenPlaces
+
 _MOST_SEARCHES = 20
 
 
@@ -42,6 +46,7 @@ def resolve(
     *,
     roots: frozenset[str] = LIBRARY_ROOTS,
     given: Mapping[str, Value] | None = None,
+    seen: SeenPlaces | None = None,
 ) -> SemanticModel:
     """Resolve every library name in a file.
 
@@ -50,12 +55,13 @@ def resolve(
         source: its text and the way from `ast` places to offsets.
         roots: top-level packages whose names are recorded.
         given: what names are that are imported from other files of the project, as far as that is known.
+        seen: what was seen while this text ran.
 
     Raises:
         RecursionError: for expressions nested deeper than the interpreter can walk.
     """
     state = State(source, roots, given)
-    _put_together(state)
+    _put_together(state, seen)
     try:
         return _walk(tree, state)
     finally:
@@ -83,13 +89,18 @@ def module_values(
     return lookups.peek
 
 
-def _put_together(state: State) -> Lookups:
+def _put_together(state: State, seen: SeenPlaces | None = None) -> Lookups:
     """Make the parts of a walk, the lower ones first, and the ways back up."""
     uses, lookups, bindings = Uses(state), Lookups(state), Bindings(state)
     annotations = Annotations(state, lookups)
     results = Results(state, lookups, annotations)
     members = Members(state, uses, results)
     chains = Chains(state, uses, lookups, members)
+    if seen is not None:
+        from torchmigrate.semantics.walk.seen import SeenChains
+
+        chains = SeenChains(state, uses, lookups, members, seen)
+        state.seen = chains.expressions
     calls = Calls(state, annotations, results)
     tests = Tests(state, lookups, annotations)
     expressions = Expressions(state, uses, lookups, bindings, tests, chains, calls)
@@ -140,6 +151,7 @@ def _walk(tree: ast.Module, state: State) -> SemanticModel:
         state.tested,
         state.tests,
         state.asked,
+        state.seen,
     )
 
 

@@ -22,6 +22,7 @@ from torchmigrate.semantics.model import (
 from torchmigrate.semantics.values.slots import Deferred, Frame
 
 if TYPE_CHECKING:
+    from torchmigrate.evidence.kinds import Seen
     from torchmigrate.semantics.guards.formulas import Formula
     from torchmigrate.semantics.values.classes import ClassInfo
 
@@ -82,6 +83,7 @@ class State:
         "role",
         "roots",
         "scopes",
+        "seen",
         "setups",
         "source",
         "stars",
@@ -119,6 +121,7 @@ class State:
         self.asked: list[ast.expr] = []  # tests, decorators, and what is assigned and may be one of them
         self.tests: dict[int, Formula] = {}  # of `if`s, by the id of their expressions
         self.tested: list[tuple[ast.stmt, ast.stmt, Formula]] = []
+        self.seen: dict[int, tuple[Seen, ...]] = {}  # of expressions, where the file was recorded
         self.stars: list[tuple[str, int]] = []  # star-imported modules of the file, and where
         self.unknown_star = False
         self.other_star = False  # of a module that is no library's

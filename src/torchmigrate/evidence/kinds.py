@@ -1,0 +1,57 @@
+"""Of which kind an object was, as the recorder writes it: `tensor:float32:2:strided`."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+TENSOR, ARRAY, OBJECT = "tensor", "array", "object"
+_NUMBERS = frozenset(["int", "float", "complex"])
+_NONE = "NoneType"
+
+
+class Seen(NamedTuple):
+    """One kind of object that was seen at a place.
+
+    what: "tensor", "array" (of NumPy), "import" (a module), "class" or "object".
+    dtype: of a tensor, such as "float32"; "" where it is not known, as of subclasses.
+    dimensions: how many a tensor has; None: not known.
+    layout: of a tensor, such as "strided".
+    name: the class of an object, what is imported, the class itself; of a tensor that of a subclass.
+    base: the class of a library that the class of an object is, or is derived from.
+    """
+
+    what: str
+    dtype: str = ""
+    dimensions: int | None = None
+    layout: str = ""
+    name: str = ""
+    base: str = ""
+
+    @property
+    def is_none(self) -> bool:
+        return self.what == OBJECT and self.name == _NONE
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it is a number of Python; a truth value is none."""
+        return self.what == OBJECT and self.name in _NUMBERS
+
+
+def parse(text: str) -> Seen | None:
+    """A kind as it is written; None for what is none of them."""
+    what, _, rest = text.partition(":")
+    parts = rest.split(":")
+    if what == TENSOR and len(parts) in (3, 4):
+        dtype, dimensions, layout = parts[:3]
+        if not (dimensions.isdecimal() or dimensions == "") or len(dimensions) > 3:
+            return None
+        return Seen(
+            what, dtype, int(dimensions) if dimensions else None, layout, parts[3] if len(parts) > 3 else ""
+        )
+    if what == ARRAY and len(parts) == 2:
+        return Seen(what, parts[0])
+    if what in ("import", "class") and len(parts) == 1:
+        return Seen(what, name=rest)
+    if what == OBJECT and len(parts) in (1, 2):
+        return Seen(what, name=parts[0], base=parts[1] if len(parts) > 1 else "")
+    return None

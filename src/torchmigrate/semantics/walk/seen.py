@@ -1,0 +1,99 @@
+"""Chains of a file that was recorded: an object of which the text does not tell is what it was in every run.
+
+A walk without evidence has nothing of this.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from torchmigrate.evidence.evidence import RECEIVER, SeenPlaces, Slots
+from torchmigrate.evidence.kinds import OBJECT, TENSOR, Seen
+from torchmigrate.semantics.model import REFERENCE, Instance, Role, Value
+from torchmigrate.semantics.public_names import public_name
+from torchmigrate.semantics.values import objects, types
+from torchmigrate.semantics.values.slots import UNKNOWN
+from torchmigrate.semantics.walk.chains import Chains
+from torchmigrate.semantics.walk.lookups import Lookups
+from torchmigrate.semantics.walk.members import Members
+from torchmigrate.semantics.walk.state import State
+from torchmigrate.semantics.walk.uses import Uses
+
+
+class SeenChains(Chains):
+    """Follows chains, and asks what was seen where their names are looked up."""
+
+    __slots__ = ("expressions", "seen")
+
+    def __init__(
+        self, state: State, uses: Uses, lookups: Lookups, members: Members, seen: SeenPlaces
+    ) -> None:
+        super().__init__(state, uses, lookups, members)
+        self.seen = seen
+        self.expressions: dict[int, tuple[Seen, ...]] = {}  # by the id of each: what it was
+
+    def chain(
+        self,
+        node: ast.expr,
+        role: Role = REFERENCE,
+        call: ast.Call | None = None,
+        decorates: ast.AST | None = None,
+    ) -> Value:
+        """The value of a chain, as `Chains.chain`; what only runs say of an object is not sure."""
+        slots = self.seen.at(node) if self.state.string_base is None else None
+        if slots is None:
+            return super().chain(node, role, call, decorates)
+        self._note(node, slots, call)
+        held = _class_of(slots)
+        if held is None or not isinstance(node, ast.Attribute):
+            return super().chain(node, role, call, decorates)
+        # The object is a chain, or another expression, of its own.
+        before, self.state.role = self.state.role, REFERENCE
+        value = self.state.eval(node.value)
+        self.state.role = before
+        told = types.level(value) >= types.STATED if held == objects.TENSOR else value is not UNKNOWN
+        if not told:
+            value = (Instance(held, False, stated=True),)
+        first = len(self.state.uses)
+        result = self.chain_of(node, node.value, value, (), [node.attr], role, call, decorates)
+        for use in self.state.uses[first:]:
+            if use.node is node and not use.sure:
+                use.seen = True
+        return result
+
+    def _note(self, node: ast.expr, slots: Slots, call: ast.Call | None) -> None:
+        """Remember what was seen of the receiver and the arguments of a place."""
+        known = self.expressions
+        if isinstance(node, ast.Attribute) and slots.get(RECEIVER):
+            known[id(node.value)] = slots[RECEIVER]
+        if call is None:
+            return
+        for number, argument in enumerate(call.args):
+            if isinstance(argument, ast.Starred):
+                break
+            if str(number) in slots:
+                known[id(argument)] = slots[str(number)]
+        for keyword in call.keywords:
+            if keyword.arg is not None and keyword.arg in slots:
+                known[id(keyword.value)] = slots[keyword.arg]
+
+
+def _class_of(slots: Slots) -> str | None:
+    """The class of which an object was in every run, under its public name."""
+    found: str | None = None
+    for seen in slots.get(RECEIVER, ()):
+        if seen.is_none:
+            continue  # which has no such attribute
+        name = _class_name(seen)
+        if name is None:
+            return None
+        found = name if found is None else objects.common_class(found, name)
+        if found is None:
+            return None
+    return found
+
+
+def _class_name(seen: Seen) -> str | None:
+    if seen.what == TENSOR:
+        return objects.TENSOR
+    return public_name(seen.base) if seen.what == OBJECT and seen.base else None

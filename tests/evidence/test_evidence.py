@@ -1,0 +1,281 @@
+"""What `check` and `plan` make of evidence, as `torchmigrate record` writes it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+from harness.project import Project
+
+MATRIX = "tensor:float32:2:strided"
+MASK = "tensor:uint8:1:strided"
+ROWS = "object:lib.Rows"
+POWER, SYMEIG, UINT8_MASK, T_OF_NO_MATRIX = "TM058", "TM100", "TM029", "TM054"
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    (tmp_path / ".git").mkdir()
+    return Project(tmp_path, monkeypatch)
+
+
+def write_evidence(project: Project, name: str, places: dict[str, dict[str, list[str]]]) -> None:
+    """Evidence of one file as it is now; places: "LINE:COLUMN NAME" -> slot -> kinds."""
+    digest = hashlib.sha256((project.path / name).read_bytes()).hexdigest()
+    content = {"version": 1, "files": {name: {"sha256": digest, "places": places}}}
+    project.write(".torchmigrate/evidence.json", json.dumps(content))
+
+
+def found(project: Project, *options: str) -> list[tuple[str, str]]:
+    """Code and message of every finding."""
+    done = project.run("check", "--output-format", "json", "--quiet", *options)
+    assert done.stderr == ""
+    return [(item["code"], item["message"]) for item in json.loads(done.stdout)]
+
+
+def seen(project: Project, text: str, **places: dict[str, list[str]]) -> None:
+    """A file `lib.py`, and what was seen at the first place of some names."""
+    text = dedent(text)
+    project.write("lib.py", text)
+    at = {}
+    for name, slots in places.items():
+        row = next(
+            number for number, line in enumerate(text.splitlines(), 1) if re.search(rf"\.{name}\b", line)
+        )
+        column = text.splitlines()[row - 1].rindex(f".{name}") + 2
+        at[f"{row}:{column} {name}"] = slots
+    write_evidence(project, "lib.py", at)
+
+
+UNKNOWN = """\
+    import torch
+
+    def f(rows):
+        return rows.matrix_power(2)
+    """
+
+
+def test_an_object_of_unknown_kind_is_what_it_was_in_every_run(project: Project) -> None:
+    seen(project, UNKNOWN, matrix_power={"receiver": [MATRIX, "tensor:float64:3:strided"]})
+    assert found(project, "--no-evidence") == []
+    [(code, message)] = found(project)
+    assert code == POWER and message.endswith("(seen at run time)")
+
+
+def test_what_was_a_tensor_in_some_runs_only_is_none(project: Project) -> None:
+    seen(project, UNKNOWN, matrix_power={"receiver": [MATRIX, "array:f:2"]})
+    assert found(project) == []
+
+
+def test_so_many_kinds_say_nothing(project: Project) -> None:
+    seen(project, UNKNOWN, matrix_power={"receiver": ["*"]})
+    assert found(project) == []
+
+
+def test_the_fix_is_not_safe(project: Project) -> None:
+    seen(project, UNKNOWN, matrix_power={"receiver": [MATRIX]})
+    project.run("check", "--fix", code=1)
+    assert "rows.matrix_power(2)" in (project.path / "lib.py").read_text()
+    done = project.run("check", code=1)
+    assert "(only what was seen at run time says that it is a tensor)" in done.stdout
+    project.run("check", "--fix", "--unsafe-fixes", code=0)
+    assert "torch.linalg.matrix_power(rows, 2)" in (project.path / "lib.py").read_text()
+
+
+def test_the_configuration_can_make_it_safe(project: Project) -> None:
+    seen(project, UNKNOWN, matrix_power={"receiver": [MATRIX]})
+    project.write("torchmigrate.toml", 'extend-safe-fixes = ["TM058"]\n')
+    project.run("check", "--fix", code=0)
+    assert "torch.linalg.matrix_power(rows, 2)" in (project.path / "lib.py").read_text()
+
+
+def test_what_the_text_tells_stays_safe(project: Project) -> None:
+    text = """\
+        import torch
+
+        A = torch.ones(3, 3)
+        L = A.matrix_power(2)
+        """
+    seen(project, text, matrix_power={"receiver": [MATRIX]})
+    [(_, message)] = found(project)
+    assert "seen at run time" not in message
+    project.run("check", "--fix", code=0)
+    assert "torch.linalg.matrix_power(A, 2)" in (project.path / "lib.py").read_text()
+
+
+MAYBE = """\
+    import torch
+
+    def f(rows):
+        return rows.symeig(eigenvectors=True)
+    """
+
+
+def test_a_maybe_that_never_was_is_silent(project: Project) -> None:
+    seen(project, MAYBE, symeig={"receiver": [ROWS]})
+    assert [code for code, _ in found(project, "--no-evidence")] == [SYMEIG]
+    assert found(project) == []
+    assert found(project, "--isolated") == found(project, "--no-evidence")
+
+
+def test_a_maybe_that_sometimes_was_stays_one(project: Project) -> None:
+    seen(project, MAYBE, symeig={"receiver": [ROWS, MATRIX]})
+    assert found(project) == found(project, "--no-evidence")
+
+
+def test_none_says_nothing(project: Project) -> None:
+    seen(project, MAYBE, symeig={"receiver": ["object:NoneType"]})
+    assert found(project) == found(project, "--no-evidence")
+
+
+def test_conditions_on_the_dtype_of_an_argument(project: Project) -> None:
+    text = """\
+        import torch
+
+        def f(mask):
+            x = torch.zeros(3)
+            return x.masked_fill(mask, 1.0)
+        """
+    seen(project, text, masked_fill={"receiver": ["tensor:float32:1:strided"], "0": [MASK]})
+    assert found(project, "--no-evidence") == []
+    [(code, message)] = found(project)
+    assert code == UINT8_MASK and message.endswith("(seen at run time)")
+    project.run("check", "--fix", "--unsafe-fixes", code=0)
+    assert "x.masked_fill(mask.bool(), 1.0)" in (project.path / "lib.py").read_text()
+
+
+def test_bool_masks_are_none_of_uint8(project: Project) -> None:
+    text = """\
+        import torch
+
+        def f(mask):
+            return torch.zeros(3).masked_fill(mask, 1.0)
+        """
+    seen(project, text, masked_fill={"0": ["tensor:bool:1:strided"]})
+    assert found(project) == []
+
+
+def test_the_number_of_dimensions(project: Project) -> None:
+    text = """\
+        import torch
+
+        def f(x: "torch.Tensor"):
+            return x.T
+        """
+    seen(project, text, T={"receiver": ["tensor:float32:3:strided"]})
+    assert found(project, "--no-evidence") == []
+    assert [code for code, _ in found(project)] == [T_OF_NO_MATRIX]
+    project.run("check", "--fix", "--unsafe-fixes", code=0)
+    assert "x.permute(2, 1, 0)" in (project.path / "lib.py").read_text()
+
+
+def test_matrices_may_be_transposed(project: Project) -> None:
+    text = """\
+        import torch
+
+        def f(x: "torch.Tensor"):
+            return x.T
+        """
+    seen(project, text, T={"receiver": [MATRIX, "tensor:float32:3:strided"]})
+    assert found(project) == []
+
+
+def test_methods_of_modules_and_optimizers(project: Project) -> None:
+    text = """\
+        import torch
+
+        def f(net, hook):
+            net.encoder.register_backward_hook(hook)
+        """
+    base = "object:lib.Net:torch.nn.modules.module.Module"
+    seen(project, text, register_backward_hook={"receiver": [base]})
+    assert any("seen at run time" in message for _, message in found(project))
+
+
+def test_a_file_that_has_changed_is_not_spoken_of(project: Project) -> None:
+    seen(project, UNKNOWN, matrix_power={"receiver": [MATRIX]})
+    path = project.path / "lib.py"
+    path.write_text(path.read_text() + "\n")
+    assert found(project) == []
+
+
+def test_later_rounds_of_fixes_know_what_was_seen_before(project: Project) -> None:
+    """The fix of what is inside waits for that of what is around it, which moves it."""
+    line = "    return a.matrix_power(b.matrix_power(2).size(0))"
+    project.write("lib.py", f"import torch\n\ndef f(a, b):\n{line}\n")
+    columns = line.index("matrix_power") + 1, line.rindex("matrix_power") + 1
+    write_evidence(
+        project, "lib.py", {f"4:{column} matrix_power": {"receiver": [MATRIX]} for column in columns}
+    )
+    project.run("check", "--fix", "--unsafe-fixes", code=0)
+    new = "torch.linalg.matrix_power"
+    assert f"return {new}(a, {new}(b, 2).size(0))" in (project.path / "lib.py").read_text()
+
+
+def test_columns_count_characters(project: Project) -> None:
+    text = 'import torch\n\ndef f(a):\n    name = "äöü"; b = a.matrix_power(2)\n'
+    project.write("lib.py", text)
+    column = text.splitlines()[3].index("matrix_power") + 1
+    write_evidence(project, "lib.py", {f"4:{column} matrix_power": {"receiver": [MATRIX]}})
+    assert [code for code, _ in found(project)] == [POWER]
+
+
+def test_a_plan_counts_what_was_seen(project: Project) -> None:
+    seen(project, MAYBE, symeig={"receiver": [ROWS]})
+    rows = [
+        json.loads(project.run("plan", "--output-format", "json", *options, code=0).stdout)["effort"]
+        for options in ([], ["--no-evidence"])
+    ]
+    assert [row["unsafe"] for row in rows] == [0, 1]
+
+
+def test_the_nearest_evidence_above_a_file_counts(project: Project) -> None:
+    seen(project, UNKNOWN, matrix_power={"receiver": [MATRIX]})
+    inside = project.path / "lib.py"
+    (project.path / "pkg").mkdir()
+    inside.replace(project.path / "pkg" / "lib.py")
+    write_evidence(project, "pkg/lib.py", {"4:17 matrix_power": {"receiver": [MATRIX]}})
+    assert [code for code, _ in found(project, "pkg")] == [POWER]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("{", "is not JSON: record it again"),
+        ("[" * 100_000, "is not JSON: record it again"),
+        ("[]", "is not evidence as `torchmigrate record` writes it: record it again"),
+        ('{"version": 99, "files": {}}', "is evidence of another version: record it again"),
+        ('{"version": 1, "files": {"lib.py": {"sha256": "", "places": {"x": {}}}}}', "is not evidence"),
+        ('{"version": 1, "files": {"lib.py": []}}', "is not evidence"),
+        (" " * (17 << 20), "is larger than 16 MB: not read"),
+    ],
+)
+def test_evidence_that_cannot_be_used(project: Project, text: str, reason: str) -> None:
+    project.write("lib.py", dedent(MAYBE))
+    project.write("other.py", dedent(MAYBE))
+    project.write(".torchmigrate/evidence.json", text)
+    done = project.run("check", "--output-format", "concise", code=2)
+    assert done.stderr.count(reason) == 1
+    assert done.stderr.startswith("error: .torchmigrate/evidence.json: ")
+    assert done.stdout.count(SYMEIG) == 2
+    project.run("check", "--no-evidence", code=1)
+
+
+def test_evidence_elsewhere_is_not_read(project: Project, tmp_path_factory: pytest.TempPathFactory) -> None:
+    project.write("lib.py", dedent(MAYBE))
+    outside = tmp_path_factory.mktemp("outside") / "evidence.json"
+    outside.write_text('{"version": 1, "files": {}}')
+    (project.path / ".torchmigrate").mkdir()
+    (project.path / ".torchmigrate" / "evidence.json").symlink_to(outside)
+    done = project.run("check", code=2)
+    assert ".torchmigrate/evidence.json: leads out of the project: not read" in done.stderr
+
+
+def test_places_that_are_not_there(project: Project) -> None:
+    project.write("lib.py", dedent(MAYBE))
+    write_evidence(project, "lib.py", {"999:9 symeig": {"receiver": [ROWS]}, "1:999 symeig": {}})
+    assert found(project) == found(project, "--no-evidence")
