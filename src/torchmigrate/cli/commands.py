@@ -223,6 +223,11 @@ def plan(
     callback=listed,
     help="numpy (ruff), python2 (fissix): mend these, too.",
 )
+@option(
+    "--evidence/--no-evidence",
+    default=True,
+    help="Record what tests call outdated places with: fixes know more. [default: record]",
+)
 @option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
 @option("--resume", is_flag=True, help="Go on where an upgrade was interrupted.")
 @option(
@@ -315,6 +320,7 @@ def upgrade(path: Path, output_format: str, **options: Any) -> int:
             options["python"], options["index_url"], options["extra_index_url"], options["install_option"]
         ),
         unsafe=options["unsafe_fixes"],
+        evidence=options["evidence"],
         also=options["also"],
         work=options["work"],
         resume=options["resume"],

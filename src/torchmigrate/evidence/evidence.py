@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from torchmigrate.evidence import location
 from torchmigrate.evidence.kinds import Seen, parse
 from torchmigrate.evidence.location import find
 from torchmigrate.files.reading import MEGABYTE, UnreadableError, read
@@ -161,6 +162,12 @@ def _rows_of_statements(source: Source, spans: Sequence[tuple[int, int]]) -> set
 def problem_with(path: Path) -> str | None:
     """Why evidence cannot be used, in one line; None: it can."""
     return _loaded(path)[1]
+
+
+def forget() -> None:
+    """Look for evidence anew: what was read may have been written since."""
+    _loaded.cache_clear()
+    location.forget()
 
 
 @functools.lru_cache(maxsize=64)

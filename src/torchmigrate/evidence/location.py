@@ -16,6 +16,11 @@ def find(directory: Path) -> Path | None:
     return _nearest(Path(os.path.realpath(directory)))
 
 
+def forget() -> None:
+    """Look anew: there may be some now."""
+    _nearest.cache_clear()
+
+
 @functools.lru_cache(maxsize=4096)
 def _nearest(real: Path) -> Path | None:
     for place in (real, *real.parents):

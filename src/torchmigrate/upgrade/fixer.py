@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from torchmigrate.catalogue.codes import PINNED_BELOW_TARGET
+from torchmigrate.catalogue.recorded import recorded_names
 from torchmigrate.config.settings import Layer
+from torchmigrate.evidence.carried import carry
 from torchmigrate.findings import FileResult, Finding, Problem
 from torchmigrate.project.discover import discover_for
 from torchmigrate.report.console import Console
@@ -91,6 +93,11 @@ class Fixer:
         self._exclude = tuple(f"/{name}/" for name in space.git.submodules())
 
     # ---- looking -----------------------------------------------------------------------------------------
+
+    @property
+    def names(self) -> frozenset[str]:
+        """What a recording looks for: the names that the rules are about."""
+        return recorded_names(self._configurations(None, fix=False).of(self.space.project).catalogue)
 
     def look(self, *, guessing: bool = False) -> Looked:
         """What is found in the tree as it is, with the fixes that would be made.
@@ -181,7 +188,8 @@ class Fixer:
 
         Raises OutOfTime, and UpgradeError where git fails.
         """
-        key = f"made-{_digest(exclusions)}"
+        evidence = self.space.restore_evidence()
+        key = f"made-{_digest(exclusions, evidence)}"
         known = self.space.record(key)
         if known is not None and all(
             self.space.git.says("cat-file", "-e", each["commit"]) is not None for each in known
@@ -190,6 +198,7 @@ class Fixer:
             self.space.go_to(made[-1].commit if made else self.space.base)
             return made
         self.space.go_to(self.space.base)
+        self.space.restore_evidence()
         made = self._made(exclusions)
         self.space.note(key, [asdict(each) for each in made])
         return made
@@ -261,6 +270,8 @@ class Fixer:
         if group.why:
             message += f"\n{_wrapped(group.why)}\n"
         commit = self.space.git.commit(message)
+        root = self.space.tree
+        carry(root, {path: (before[path], (root / path).read_bytes()) for path in changed})
         return [Applied(group, commit, sum(fixes[path] for path in changed), tuple(sorted(changed)))]
 
     # ---- running -----------------------------------------------------------------------------------------
@@ -363,7 +374,7 @@ def _wrapped(text: str) -> str:
     return "\n\n".join(textwrap.fill(" ".join(part.split()), _WIDTH) for part in text.split("\n\n"))
 
 
-def _digest(exclusions: Exclusions) -> str:
+def _digest(exclusions: Exclusions, evidence: bytes) -> str:
     value = {
         key: [
             each.whole,
@@ -372,7 +383,7 @@ def _digest(exclusions: Exclusions) -> str:
         ]
         for key, each in sorted(exclusions.items())
     }
-    return hashlib.sha256(json.dumps(value).encode()).hexdigest()[:24]
+    return hashlib.sha256(json.dumps(value).encode() + evidence).hexdigest()[:24]
 
 
 def _applied(value: dict[str, object]) -> Applied:

@@ -13,11 +13,13 @@ import os
 import shlex
 import signal
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from torchmigrate.evidence.recording import Recording, begin
+from torchmigrate.files.reading import UnreadableError
 from torchmigrate.upgrade.environment import Environment
 from torchmigrate.upgrade.model import Frame, Outcome, Result, TestRun, UpgradeError, Warned
 from torchmigrate.upgrade.processes import Clock, run, size_of, tail
@@ -55,6 +57,7 @@ class Suite:
         self.limit = limit
         self.name = name
         self.runs = 0
+        self._recording: Recording | None = None
         try:
             self.words = shlex.split(command)
         except ValueError as error:
@@ -81,6 +84,29 @@ class Suite:
     def _key(self, commit: str, only: Collection[str] | None) -> str:
         parts = [self.space.git.tree_of(commit), *self.words, *(["*"] if only is None else sorted(only))]
         return f"run-{self.name}-{hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:24]}"
+
+    def record(self, commit: str, names: Iterable[str]) -> TestRun:
+        """All tests at a commit, with what their run shows of outdated places.
+
+        The evidence is kept in the tree, and in the workspace for those that come back to this commit.
+        names: what is looked for.
+        """
+        key = f"{self._key(commit, None)}-recorded"
+        known = self.space.record(key)
+        if known is not None:
+            return _loaded(known)
+        self.space.go_to(commit)
+        try:
+            self._recording = begin(self.space.tree, names)
+            found = self.run_here()
+            self._recording.end()
+        except UnreadableError as error:
+            raise UpgradeError(f"{self.space.tree}: {error.reason}") from None
+        finally:
+            self._recording = None
+        self.space.keep_evidence()
+        self.space.note(key, _dumped(found))
+        return found
 
     def run_here(self, only: Collection[str] | None = None) -> TestRun:
         """The tests of the tree as it is."""
@@ -123,6 +149,8 @@ class Suite:
         options = ["-p", "torchmigrate_observer", f"--junitxml={report}"]
         options += ["-o", f"cache_dir={self.space.directory / 'pytest_cache'}"]
         variables["PYTEST_ADDOPTS"] = f"{given} {shlex.join(options)}".strip()
+        if self._recording is not None:
+            variables = self._recording.environment(variables)
         watch = _Watch(outcomes, self.limit)
         code = run(
             self.environment.found(self.words),

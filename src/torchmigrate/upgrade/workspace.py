@@ -14,6 +14,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from torchmigrate.evidence.evidence import forget
+from torchmigrate.evidence.location import DIRECTORY as EVIDENCE_DIRECTORY
+from torchmigrate.evidence.location import FILE as EVIDENCE
 from torchmigrate.upgrade.git import Git
 from torchmigrate.upgrade.model import UpgradeError
 from torchmigrate.versions.releases import Version, show_version
@@ -186,6 +189,24 @@ class Workspace:
                 shutil.rmtree(place, ignore_errors=True)
             else:
                 place.unlink(missing_ok=True)
+
+    def keep_evidence(self) -> None:
+        """What was recorded of the base, for `restore_evidence`."""
+        place = self.tree / EVIDENCE_DIRECTORY / EVIDENCE
+        if place.is_file():
+            shutil.copyfile(place, self.directory / EVIDENCE)
+
+    def restore_evidence(self) -> bytes:
+        """Put what was recorded of the base into the tree, which is at the base; its content."""
+        kept, place = self.directory / EVIDENCE, self.tree / EVIDENCE_DIRECTORY / EVIDENCE
+        shutil.rmtree(place.parent, ignore_errors=True)
+        if not kept.is_file():
+            return b""
+        place.parent.mkdir()
+        (place.parent / ".gitignore").write_text("*\n")
+        shutil.copyfile(kept, place)
+        forget()
+        return kept.read_bytes()
 
     def finish(self, commit: str) -> None:
         """The result: the branch is at a commit, and checked out in the tree."""
