@@ -304,7 +304,7 @@ def test_submodules_are_used_and_not_upgraded(tmp_path: Path) -> None:
         (["--test", "no-such-program"], "`no-such-program` cannot be run: "),
         (
             ["--test", "pytest -k nothing"],
-            "`pytest -k nothing` runs no test: name a command that does with --test",
+            "`pytest -k nothing` runs no test (3 deselected",
         ),
         (["--test", "'"], "the test command `'` cannot be understood: "),
         (["--also", "perl"], "--also: `perl` is not known; there are python2, numpy"),

@@ -18,6 +18,7 @@ def find(directory: Path) -> Path | None:
 
 def forget() -> None:
     """Look anew: there may be some now."""
+    entries.cache_clear()
     _nearest.cache_clear()
 
 

@@ -127,6 +127,8 @@ class Suite:
                 "" if code == 0 else f"exit code {code}: {_last_line(tail(self.space.log, self._log_start))}"
             )
             found.results = {COMMAND: Result(outcome, said)}
+        elif not found.results:
+            found.trouble = _last_line(tail(self.space.log, self._log_start))
         found.seconds = time.monotonic() - started
         return found
 

@@ -109,7 +109,8 @@ class Upgrade:
         before = self.suite.run(self.space.base)
         self._told(before)
         if not before.results:
-            raise UpgradeError(f"`{command}` runs no test: name a command that does with --test")
+            why = f" ({before.trouble})" if before.trouble else ""
+            raise UpgradeError(f"`{command}` runs no test{why}: name a command that does with --test")
         if request.evidence and before.collected:
             self._say("the tests once more, to see what outdated places are called with")
             self._compare(before, self.suite.record(self.space.base, self.fixer.names))
