@@ -279,7 +279,7 @@ def _is_of_torch(line: dict[str, Any]) -> bool:
 
 
 def _last_line(text: str) -> str:
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    lines = [line.strip(" =") for line in text.splitlines() if line.strip(" =")]
     return lines[-1][:200] if lines else ""
 
 
