@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -14,11 +14,12 @@ from torchmigrate.report.reasons import said_of
 from torchmigrate.source.kinds import read_source
 from torchmigrate.source.text import Source, SourceError
 from torchmigrate.source.trees import walk
-from torchmigrate.upgrade.model import ByHand, Frame, Result, StillFailing, TestRun
+from torchmigrate.upgrade.model import ByHand, Frame, Group, Result, StillFailing, TestRun
 
 _MOST = 300  # characters of a message
 _VARYING = re.compile(r"0x[0-9a-fA-F]+|\d+(?:\.\d+)?(?:e[+-]?\d+)?|/tmp/\S+")
 _TORCH = re.compile(r"\btorch(?:vision|audio|text|data)?\b|\b[Tt]ensors?\b")
+_IN_TORCH = re.compile(r"/site-packages/(?:torch(?:vision|audio|text|data)?|functorch)/")
 _NO_MODULE = re.compile(r"No module named '([\w.]+)'")
 _NUMPY = re.compile(
     r"module 'numpy' has no attribute|`np\.\w+` was removed|\bnumpy\b.*\b(?:removed|deprecated)"
@@ -29,10 +30,19 @@ _PYTHON2 = re.compile(
 
 
 class Places:
-    """Findings of a tree by the lines that they are about."""
+    """Findings of a tree by the lines that they are about.
 
-    def __init__(self, tree: Path, found: Mapping[str, Sequence[Finding]]) -> None:
+    written_by: the group of fixes that wrote a line; None: none did.
+    """
+
+    def __init__(
+        self,
+        tree: Path,
+        found: Mapping[str, Sequence[Finding]],
+        written_by: Callable[[Frame], Group | None] = lambda frame: None,
+    ) -> None:
         self.tree = tree
+        self.written_by = written_by
         self._by_line: dict[tuple[str, int], Finding] = {}
         self._functions: dict[str, list[tuple[int, int]]] = {}
         self._found: list[tuple[str, int, Finding, Finding]] = []  # as it is, and as it is said
@@ -100,7 +110,9 @@ class Places:
         for key, tests in sorted(groups.items(), key=lambda item: -len(item[1])):
             result = first[key]
             known = self.at(result.frames)
-            cause, about = _cause(result, known[1] if known else None, self.near(result.frames))
+            written = None if known or key[1] is None else self.written_by(key[1])
+            near = self.near(result.frames)
+            cause, about = _cause(result, known[1] if known else None, written, near)
             message = " ".join(result.message.split())[:_MOST]
             found.append(StillFailing(tuple(tests), message, key[1], key[2], cause, about))
         return found
@@ -120,13 +132,17 @@ class Places:
         return sorted(left, key=lambda each: (-each.tests, each.path, each.line, each.code))
 
 
-def _cause(result: Result, finding: Finding | None, near: Finding | None) -> tuple[str, bool]:
+def _cause(
+    result: Result, finding: Finding | None, written: Group | None, near: Finding | None
+) -> tuple[str, bool]:
     """Why a test fails, in a sentence, and whether that is about torch.
 
-    near: what changes its behaviour in a function of the traceback.
+    written: the fixes that wrote the line. near: what changes its behaviour in a function of the traceback.
     """
     if finding is not None:
         return f"{finding.code}: {finding.message}", True
+    if written is not None:
+        return f"perhaps about torch: the line was fixed, and does not do what it did: {written.title}", True
     missing = _NO_MODULE.search(result.message)
     if missing is not None and not _TORCH.match(missing[1]):
         return f"not about torch: the package {missing[1].partition('.')[0]} is not there", False
@@ -137,7 +153,7 @@ def _cause(result: Result, finding: Finding | None, near: Finding | None) -> tup
     if near is not None:
         return f"perhaps {near.code}, in the same function: {near.message}", True
     inner = result.frames[-1].path if result.frames else ""
-    if "/site-packages/torch" in inner or _TORCH.search(result.message):
+    if _IN_TORCH.search(inner) or _TORCH.search(result.message):
         return "perhaps about torch: no rule names a line of the traceback", True
     if result.message.startswith(("assert", "AssertionError", "Failed: DID NOT RAISE")):
         return (

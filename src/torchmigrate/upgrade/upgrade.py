@@ -15,6 +15,7 @@ from torchmigrate.upgrade.environment import Environment, Options, given, made
 from torchmigrate.upgrade.fixer import Exclusion, Exclusions, Fixer
 from torchmigrate.upgrade.model import (
     Applied,
+    Frame,
     Group,
     Hunk,
     Outcome,
@@ -260,7 +261,8 @@ class Upgrade:
         self.space.finish(final)
         looked = self.fixer.look()
         places = Places(self.space.tree, looked.findings)
-        all_places = Places(self.space.tree, self.fixer.look(guessing=True).findings)
+        guessed = self.fixer.look(guessing=True).findings
+        all_places = Places(self.space.tree, guessed, lambda frame: self._written_by(frame, steps))
         for taken in self.taken_back:
             taken.advice = self.fixer.advice(taken.group)
         notes = [*self.space.notes, *environment.notes]
@@ -290,6 +292,13 @@ class Upgrade:
             diffs={step.commit: self.space.git.run("show", "--format=", step.commit) for step in steps},
             seconds=self.clock.elapsed,
         )
+
+    def _written_by(self, frame: Frame, steps: Sequence[Applied]) -> Group | None:
+        """The group of which a commit wrote a line."""
+        lines = f"{frame.line},{frame.line}"
+        said = self.space.git.says("blame", "--porcelain", "-L", lines, "--", frame.path)
+        commit = (said or "").partition(" ")[0]
+        return next((step.group for step in steps if step.commit == commit), None)
 
     def _say(self, text: str) -> None:
         left = self.clock.left
