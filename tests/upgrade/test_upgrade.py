@@ -91,13 +91,11 @@ def test_a_test_that_fails_is_explained_by_the_line_that_it_fails_at(tmp_path: P
         {
             "model.py": (
                 "import numpy as np\nimport torch\n\n\ndef solved(a, b):\n    return torch.gels(b, a)\n\n\n"
-                "def whole(a):\n    return np.float(a)\n\n\n"
-                "def compared(a, b):\n    torch.testing.assert_allclose(a, b)\n"
+                "def whole(a):\n    return np.float(a)\n"
             ),
             "test_model.py": (
                 "import torch\nimport model\n\n\ndef test_solved():\n    model.solved(torch.eye(2), torch.eye(2))\n\n\n"
-                "def test_whole():\n    assert model.whole(1) == 1.0\n\n\ndef test_other():\n    assert 1 == 2\n\n\n"
-                "def test_compared():\n    model.compared(torch.ones(1, 2), torch.ones(2))\n"
+                "def test_whole():\n    assert model.whole(1) == 1.0\n\n\ndef test_other():\n    assert 1 == 2\n"
             ),
         },
     )
@@ -107,12 +105,21 @@ def test_a_test_that_fails_is_explained_by_the_line_that_it_fails_at(tmp_path: P
     assert (solved["path"], solved["line"], solved["about_torch"]) == ("model.py", 6, True)
     assert solved["code"] and solved["cause"].startswith(solved["code"])
     assert "--also numpy" in failing["test_whole"]["cause"] and not failing["test_whole"]["about_torch"]
-    assert failing["test_compared"]["cause"].startswith(
-        "perhaps about torch: the line was fixed, and does not do"
-    )
     assert failing["test_other"]["cause"].endswith("nothing says whether that is about torch")
     [hand] = [each for each in repository.report["by_hand"] if each["tests"]]
     assert (hand["path"], hand["line"], hand["tests"]) == ("model.py", 6, 1)
+
+
+def test_a_line_that_was_fixed_and_fails_as_before_is_named_with_its_fix(tmp_path: Path) -> None:
+    test = "import torch\n\n\ndef test_some():\n    torch.testing.assert_allclose(torch.ones(1, 2), torch.ones(2))\n"
+    repository = Repository(tmp_path, {"test_some.py": test})
+    repository.upgrade("--unsafe-fixes", code=1)
+    assert "assert_close" in repository.result("test_some.py")
+    [failing] = repository.report["failing"]
+    assert failing["cause"].startswith(
+        "perhaps about torch: the line was fixed, and does not do what it did: "
+    )
+    assert (failing["path"], failing["line"]) == ("test_some.py", 5)
 
 
 def test_a_test_that_hangs_and_one_that_crashes_do_not_keep_the_others_from_running(tmp_path: Path) -> None:
