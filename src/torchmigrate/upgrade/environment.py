@@ -260,8 +260,8 @@ class _Maker:
                 self._try(name, [torch[name]])
             return
         said = tail(self.space.log, start)
-        if _OFFLINE.search(said):
-            raise UpgradeError("packages cannot be installed: there is no network, or no such index")
+        if _OFFLINE.search(said) or "(from versions: none)" in said:
+            raise UpgradeError("packages cannot be installed: there is no network, or the index has no torch")
         if _NO_SUCH.search(said):
             raise UpgradeError(
                 f"there is no torch {show_version(self.target)} for Python {show_version(python[:2])} on this"
