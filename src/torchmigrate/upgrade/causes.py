@@ -21,6 +21,11 @@ _VARYING = re.compile(r"0x[0-9a-fA-F]+|\d+(?:\.\d+)?(?:e[+-]?\d+)?|/tmp/\S+")
 _TORCH = re.compile(r"\btorch(?:vision|audio|text|data)?\b|\b[Tt]ensors?\b")
 _IN_TORCH = re.compile(r"/site-packages/(?:torch(?:vision|audio|text|data)?|functorch)/")
 _NO_MODULE = re.compile(r"No module named '([\w.]+)'")
+# torch's own words -> what to do.
+_SAID = {
+    "Weights only load failed": "since torch 2.6 `torch.load` reads tensors and plain containers only: pass"
+    " `weights_only=False` for a file that you trust",
+}
 _NUMPY = re.compile(
     r"module 'numpy' has no attribute|`np\.\w+` was removed|\bnumpy\b.*\b(?:removed|deprecated)"
 )
@@ -143,6 +148,9 @@ def _cause(
         return f"{finding.code}: {finding.message}", True
     if written is not None:
         return f"perhaps about torch: the line was fixed, and does not do what it did: {written.title}", True
+    for words, what in _SAID.items():
+        if words in result.message:
+            return what, True
     missing = _NO_MODULE.search(result.message)
     if missing is not None and not _TORCH.match(missing[1]):
         return f"not about torch: the package {missing[1].partition('.')[0]} is not there", False
