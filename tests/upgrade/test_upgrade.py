@@ -319,7 +319,7 @@ def test_submodules_are_used_and_not_upgraded(tmp_path: Path) -> None:
             "`pytest -k nothing` runs no test (3 deselected",
         ),
         (["--test", "'"], "the test command `'` cannot be understood: "),
-        (["--also", "perl"], "--also: `perl` is not known; there are python2, numpy"),
+        (["--also", "perl"], "--also: `perl` is not known; there are python2, python, numpy"),
         (["--work", "{path}/inside"], "is in the project: name a directory outside of it with --work"),
         (["--resume"], "there is no upgrade to go on with; leave out --resume"),
         (["--to", "2.9"], "it has torch 2.13.0"),
@@ -354,3 +354,19 @@ def test_the_json_has_what_the_program_knows(tmp_path: Path) -> None:
     assert repository.report["branch"] == "torchmigrate/upgrade-2.13"
     assert repository.report["runs_from"] == "1.8"
     assert Path(repository.report["tree"]) == repository.work / "tree"
+
+
+def test_other_tools_mend_what_is_not_about_torch(tmp_path: Path) -> None:
+    repository = Repository(
+        tmp_path,
+        {
+            "old.py": "def say(text):\n    print text\n",
+            "model.py": "from collections import Sequence\n\nimport numpy as np\n\nwhole = np.int\nkind = Sequence\n",
+            "test_some.py": "import model, old\n\n\ndef test_some():\n    assert model.whole is int\n",
+        },
+    )
+    done = repository.upgrade("--also", "python2,numpy,python")
+    assert "print(text)" in repository.result("old.py")
+    assert "from collections.abc import Sequence" in repository.result("model.py")
+    assert [step["title"][:6] for step in repository.report["applied"]] == ["Make P", "Import", "Use wh"]
+    assert "1 passed" in done.stdout

@@ -221,7 +221,7 @@ def plan(
     metavar="TOOLS",
     multiple=True,
     callback=listed,
-    help="numpy (ruff), python2 (fissix): mend these, too.",
+    help="numpy, python (ruff), python2 (fissix): mend what these removed, too.",
 )
 @option(
     "--evidence/--no-evidence",

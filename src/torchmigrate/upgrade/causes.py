@@ -29,6 +29,7 @@ _SAID = {
 _NUMPY = re.compile(
     r"module 'numpy' has no attribute|`np\.\w+` was removed|\bnumpy\b.*\b(?:removed|deprecated)"
 )
+_MOVED = re.compile(r"cannot import name '\w+' from 'collections'|module 'collections' has no attribute")
 _PYTHON2 = re.compile(
     r"Missing parentheses in call to 'print'|name '(?:unicode|xrange|raw_input|basestring)'"
 )
@@ -156,6 +157,8 @@ def _cause(
         return f"not about torch: the package {missing[1].partition('.')[0]} is not there", False
     if _NUMPY.search(result.message):
         return "not about torch: NumPy removed what is used; `--also numpy` mends most of it", False
+    if _MOVED.search(result.message):
+        return "not about torch: Python has moved what is used; `--also python` mends imports of it", False
     if _PYTHON2.search(result.message):
         return "not about torch: this is Python 2; `--also python2` mends most of it", False
     if near is not None:

@@ -8,6 +8,7 @@ import shutil
 import sys
 import sysconfig
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -45,7 +46,7 @@ def _ruff() -> str:
     beside = Path(sysconfig.get_path("scripts")) / "ruff"
     found = str(beside) if beside.exists() else shutil.which("ruff")
     if found is None:
-        raise UpgradeError("--also numpy needs ruff: pip install 'torchmigrate[upgrade]'")
+        raise UpgradeError("--also numpy and --also python need ruff: pip install 'torchmigrate[upgrade]'")
     return found
 
 
@@ -55,11 +56,11 @@ def _fissix() -> str:
     return sys.executable
 
 
-def _numpy(space: Workspace, paths: Sequence[str], clock: Clock) -> None:
-    options = ["check", "--isolated", "--select", "NPY001,NPY003,NPY201", "--fix", "--exit-zero", "--quiet"]
+def _with_ruff(rules: str, space: Workspace, paths: Sequence[str], clock: Clock) -> None:
+    options = ["check", "--isolated", "--select", rules, "--fix", "--exit-zero", "--quiet", "--no-cache"]
     for start in range(0, len(paths), _MOST_AT_ONCE):
         some = paths[start : start + _MOST_AT_ONCE]
-        run([_ruff(), *options, "--no-cache", "--", *some], directory=space.tree, log=space.log, clock=clock)
+        run([_ruff(), *options, "--", *some], directory=space.tree, log=space.log, clock=clock)
 
 
 def _python2(space: Workspace, paths: Sequence[str], clock: Clock) -> None:
@@ -82,6 +83,17 @@ def _parses(path: Path) -> bool:
 
 _TOOLS = {
     "python2": Tool("python2", "Make Python 2 files Python 3 (fissix)", "", _python2),
-    "numpy": Tool("numpy", "Use what NumPy has in the place of what it removed (ruff NPY)", "", _numpy),
+    "python": Tool(
+        "python",
+        "Import from where Python has it now (ruff UP035)",
+        "`from collections import Sequence` and its like are gone since Python 3.10.",
+        partial(_with_ruff, "UP035"),
+    ),
+    "numpy": Tool(
+        "numpy",
+        "Use what NumPy has in the place of what it removed (ruff NPY)",
+        "",
+        partial(_with_ruff, "NPY001,NPY003,NPY201"),
+    ),
 }
-_REQUIRES: dict[str, Callable[[], str]] = {"numpy": _ruff, "python2": _fissix}
+_REQUIRES: dict[str, Callable[[], str]] = {"numpy": _ruff, "python": _ruff, "python2": _fissix}
