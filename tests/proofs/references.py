@@ -2,6 +2,10 @@
 
 Parameters, defaults and result fields are those of the last release that had the function (named in each
 docstring). Arrays in, arrays out; `patches` puts them in the place of the torch functions.
+
+Where a real old release was recorded for an example, that judges it, gradients included, and nothing of this
+is called. These stay for what has no recording: the functions that the tests of the fft codemod generate, and
+ten examples whose old side is a method that is called by another name or on an annotated parameter.
 """
 
 from __future__ import annotations
