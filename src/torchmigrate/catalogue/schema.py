@@ -10,7 +10,7 @@ from typing import Any
 
 from torchmigrate.catalogue.model import ALL_ROLES, RAISES
 from torchmigrate.source.other import OTHER_KINDS
-from torchmigrate.versions.detect import PACKAGES
+from torchmigrate.versions.requirement_lists import PACKAGES
 
 Schema = dict[str, Any]
 

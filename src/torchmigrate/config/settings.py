@@ -87,7 +87,7 @@ class Settings(NamedTuple):
     target, minimum: releases of torch such as "2.15"; minimum None: unknown, only the target matters.
     minimum_from: the option or the file that says it.
     detect: what the project of a file requires counts; `minimum`, where there is one, all the same.
-    packages: those of `versions.detect.PACKAGES` that the project declares.
+    packages: those of `versions.requirement_lists.PACKAGES` that the project declares.
     codes: of the selected rules. known: the code of every rule that exists, by code and by name.
     per_file_ignores: pattern relative to `root` (`!` in front: files that do not match) -> codes.
     root: directory of the configuration, or of the project; patterns are relative to it.

@@ -116,8 +116,9 @@ def scopes_of(
 
     Raises ConfigError where a configuration cannot be used.
     """
-    from torchmigrate.versions.detect import Requirements, silent
+    from torchmigrate.versions.detect import Requirements
     from torchmigrate.versions.releases import parse_version
+    from torchmigrate.versions.requirement_lists import silent
 
     problems: list[Problem] = []
 

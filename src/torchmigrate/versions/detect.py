@@ -7,7 +7,6 @@ import functools
 import itertools
 import os
 import re
-import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -15,7 +14,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torchmigrate.files.formats import FormatError, check_yaml, read_toml
 from torchmigrate.files.paths import entries, is_dir, is_file, project_of, shared_directories, work_tree_of
-from torchmigrate.files.reading import UnreadableError, is_below, read
+from torchmigrate.files.reading import UnreadableError, read
+from torchmigrate.versions.requirement_lists import (
+    LONGEST,
+    MOST_INCLUDED,
+    OTHER_PURPOSE,
+    PACKAGES,
+    Note,
+    StatingFile,
+    Trouble,
+    decode,
+    requirement_lines,
+    silent,
+)
+from torchmigrate.versions.setup_file import SetupFile, read_setup
 
 if TYPE_CHECKING:
     from configparser import ConfigParser
@@ -23,14 +35,6 @@ if TYPE_CHECKING:
     from torchmigrate.versions.bounds import Bound
     from torchmigrate.versions.releases import Version
 
-Note = Callable[[str], None]  # is told, in a line, what was not understood
-# Is told of a file that was not read at all, or (False) that is not what its name says.
-Trouble = Callable[[Path, str, bool], None]
-
-# Patterns are compiled when they are used: in most directories there is nothing to read.
-_OPTION = r"\s--?[A-Za-z].*$"  # `torch==1.7 --hash=...`
-_INCLUDE = r"(?:-r|--requirement|-c|--constraint)[\s=]*(\S+)"
-LONGEST = 10_000  # characters of one requirement
 # How the names of all files begin that state what a project requires.
 _NAMES = (
     "pyproject.toml",
@@ -48,27 +52,13 @@ _NAMES = (
     ".conda",
 )
 _YAML = (".yml", ".yaml")
+_TEMPLATE = "__template__"  # what stands in a recipe for what nobody knows
 # Where projects have the recipe of their conda package.
-_TEMPLATE = "__template__"  # what stands in one for what nobody knows
 _RECIPES = ("", "conda.recipe", "conda-recipe", "recipe", ".conda", "conda", "conda/recipe")
 MOST_OTHERS = 50  # files at the top that may be an environment
-MOST_INCLUDED = 100  # files that a requirements file may include
-MOST_STEPS = 200_000  # in working out the strings of a setup.py
-# What is for documentation, checks and examples is no requirement of the library.
+# What is for documentation and checks is no requirement of the library.
 _OTHER_DIRECTORIES = frozenset(["docs", "doc", "documentation", ".github", ".circleci", ".ci", "ci"])
-_OTHER_PURPOSE = (
-    r"(?i)(?:^|[-_.])(?:docs?|documentation|doctests?|sphinx|rtd|readthedocs|ci|lint(?:ing|ers?)?|typing|mypy|style"
-    r"|fmt|format(?:ting)?|benchmarks?|examples?|tutorials?|notebooks?)(?:[-_.]|$)"
-)
 _DEVELOPMENT = r"(?i)(?:^|[-_.])(?:dev|develop|development|tests?|testing|build)(?:[-_.]|$)"
-
-
-# Packages besides torch that matter: rules may be silent where the project declares one of them.
-PACKAGES = frozenset(["torchcodec"])
-
-
-def silent(*_: object) -> None:
-    """Tell nobody."""
 
 
 class Required(NamedTuple):
@@ -194,9 +184,11 @@ def _read_directory(directory: Path, note: Note, trouble: Trouble) -> _Stated:
         project = project or project_of(directory)
         if of_torch:  # what is wrong with files that do not count for the minimum matters to nobody
             for path in paths:
-                _bounds(reader, _File(path, project, silent, silent, packages), *map(str.encode, PACKAGES))
+                _bounds(
+                    reader, StatingFile(path, project, silent, silent, packages), *map(str.encode, PACKAGES)
+                )
             continue
-        files = [_File(path, project, note, trouble, packages) for path in paths]
+        files = [StatingFile(path, project, note, trouble, packages) for path in paths]
         here = {file.path: held for file in files if (held := _bounds(reader, file, b"torch"))}
         of_torch = any(bound.newest is None for held in here.values() for bound in held)
         if of_torch or not found:
@@ -204,33 +196,7 @@ def _read_directory(directory: Path, note: Note, trouble: Trouble) -> _Stated:
     return _Stated(found, frozenset(packages))
 
 
-class _File(NamedTuple):
-    """A file that may state a bound.
-
-    project: what it may lead to has to be there. packages: those of `PACKAGES` that it names.
-    """
-
-    path: Path
-    project: Path
-    note: Note
-    trouble: Trouble
-    packages: set[str]
-
-    def read(self) -> bytes:
-        return read(self.path, within=self.project)
-
-    def tell(self, text: str) -> None:
-        """Say that something in it is not understood."""
-        self.note(f"{self.path}: {text}")
-
-    def declares(self, texts: Iterable[object]) -> None:
-        """Remember the packages that these requirements are about."""
-        from torchmigrate.versions.bounds import name_of
-
-        self.packages.update(PACKAGES.intersection(name_of(text) for text in texts if isinstance(text, str)))
-
-
-Reader = Callable[[_File, bytes], "Iterable[Bound | None]"]
+Reader = Callable[[StatingFile, bytes], "Iterable[Bound | None]"]
 
 
 def _candidates(directory: Path) -> Iterator[tuple[Reader, list[Path]]]:
@@ -254,7 +220,7 @@ def _candidates(directory: Path) -> Iterator[tuple[Reader, list[Path]]]:
         if name in names and is_dir(directory / name):
             requirements += sorted((directory / name).glob("*.txt"))
             requirements += sorted((directory / name).glob("*/base.txt"))  # of parts of it
-    requirements = [path for path in requirements if not re.search(_OTHER_PURPOSE, path.stem)]
+    requirements = [path for path in requirements if not re.search(OTHER_PURPOSE, path.stem)]
     main = [path for path in requirements if path.name == "requirements.txt" and path.parent == directory]
     others = [path for path in requirements if path not in main]
     development = [path for path in others if re.search(_DEVELOPMENT, path.stem)]
@@ -287,7 +253,7 @@ def _candidates(directory: Path) -> Iterator[tuple[Reader, list[Path]]]:
     yield _requirements, development
 
 
-def _bounds(reader: Reader, file: _File, *words: bytes) -> Sequence[Bound]:
+def _bounds(reader: Reader, file: StatingFile, *words: bytes) -> Sequence[Bound]:
     """The bounds that a file states. words: without one of them, as most files are, it is not parsed."""
     if is_dir(file.path):
         return ()
@@ -305,7 +271,7 @@ def _bounds(reader: Reader, file: _File, *words: bytes) -> Sequence[Bound]:
 
 
 def _each(
-    read: Callable[[str], Bound | None], texts: Iterable[object], file: _File
+    read: Callable[[str], Bound | None], texts: Iterable[object], file: StatingFile
 ) -> Iterator[Bound | None]:
     """The bound of every text; those that are not understood are told."""
     texts = list(texts)
@@ -322,20 +288,10 @@ def _each(
             file.tell(f"not understood: {error}")
 
 
-def _decode(data: bytes) -> str:
-    for mark, encoding in ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"), (b"", "utf-8-sig")):
-        if data.startswith(mark):
-            try:
-                return data.decode(encoding)
-            except UnicodeDecodeError:
-                break
-    return data.decode("latin-1")
-
-
 # ---- pyproject.toml ---------------------------------------------------------------------------------
 
 
-def _pyproject(file: _File, data: bytes) -> Iterable[Bound | None]:
+def _pyproject(file: StatingFile, data: bytes) -> Iterable[Bound | None]:
     from torchmigrate.versions.bounds import of_requirement
 
     content = read_toml(data)
@@ -371,10 +327,10 @@ def _pyproject(file: _File, data: bytes) -> Iterable[Bound | None]:
 
 def _is_beside(name: str) -> bool:
     """Whether an extra or a group of this name is not for the library itself."""
-    return re.search(_OTHER_PURPOSE, name) is not None
+    return re.search(OTHER_PURPOSE, name) is not None
 
 
-def _of_file(file: _File, name: object) -> list[Bound | None]:
+def _of_file(file: StatingFile, name: object) -> list[Bound | None]:
     """The bounds of a requirements file that another file names."""
     if not isinstance(name, str):
         return []
@@ -386,11 +342,11 @@ def _of_file(file: _File, name: object) -> list[Bound | None]:
         return []
 
 
-def _pixi_toml(file: _File, data: bytes) -> Iterable[Bound | None]:
+def _pixi_toml(file: StatingFile, data: bytes) -> Iterable[Bound | None]:
     return _pixi(read_toml(data), file)
 
 
-def _pixi(content: dict[str, Any], file: _File) -> list[Bound | None]:
+def _pixi(content: dict[str, Any], file: StatingFile) -> list[Bound | None]:
     """What an environment of pixi has: packages of conda, and of PyPI."""
     from torchmigrate.versions.bounds import of_conda
 
@@ -402,11 +358,11 @@ def _pixi(content: dict[str, Any], file: _File) -> list[Bound | None]:
     return [*found, *_poetry(_table(content, "pypi-dependencies"), file)]
 
 
-def _pipfile(file: _File, data: bytes) -> Iterable[Bound | None]:
+def _pipfile(file: StatingFile, data: bytes) -> Iterable[Bound | None]:
     return _poetry(_table(read_toml(data), "packages"), file)
 
 
-def _poetry(table: dict[str, Any], file: _File) -> Iterator[Bound | None]:
+def _poetry(table: dict[str, Any], file: StatingFile) -> Iterator[Bound | None]:
     """The bounds of a table's constraints: strings, tables with `version`, or lists of such tables."""
     from torchmigrate.versions.bounds import library_of, of_poetry
 
@@ -437,7 +393,7 @@ def _read_cfg(data: bytes) -> ConfigParser:
 
     parser = configparser.ConfigParser(interpolation=None, strict=False)
     # Its own pattern takes quadratic time for white space within a line.
-    text = re.sub(r"(?<=\S)[^\S\n]{2,}", " ", _decode(data))
+    text = re.sub(r"(?<=\S)[^\S\n]{2,}", " ", decode(data))
     try:
         parser.read_string(text)
     except configparser.Error as error:
@@ -447,7 +403,7 @@ def _read_cfg(data: bytes) -> ConfigParser:
     return parser
 
 
-def _setup_cfg(file: _File, data: bytes) -> Iterable[Bound | None]:
+def _setup_cfg(file: StatingFile, data: bytes) -> Iterable[Bound | None]:
     from torchmigrate.versions.bounds import of_requirement
 
     parser = _read_cfg(data)
@@ -460,69 +416,14 @@ def _setup_cfg(file: _File, data: bytes) -> Iterable[Bound | None]:
     return bounds if any(bound is not None for bound in bounds) else _each(of_requirement, extras, file)
 
 
-class _Setup(NamedTuple):
-    """A setup.py.
-
-    values: what names are bound to. keywords: those of the calls of `setup`. texts: works out its strings.
-    """
-
-    tree: ast.Module
-    values: dict[str, list[ast.expr]]
-    keywords: list[ast.keyword]
-    texts: _Texts
-
-    def strings(self, keyword: str) -> list[str]:
-        """The strings that an argument of `setup` holds."""
-        found = (item.value for item in self.keywords if item.arg == keyword)
-        return [text for value in found for text in _strings(value, self.values, self.texts)]
-
-    def text(self, node: ast.expr) -> str | None:
-        """A string that is put together of others; None: not known."""
-        return self.texts.text(node)
-
-
-def _read_setup(data: bytes) -> _Setup:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(data)
-    except SyntaxError as error:
-        raise FormatError(f"not Python 3 (line {error.lineno})" if error.lineno else "not Python 3") from None
-    except ValueError:
-        raise FormatError("not Python 3") from None
-    except (RecursionError, MemoryError):
-        raise UnreadableError("nested too deeply: not read") from None
-    values: dict[str, list[ast.expr]] = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            held = node.func.value
-            if node.func.attr in ("append", "extend", "update") and isinstance(held, ast.Name) and node.args:
-                values.setdefault(held.id, []).append(node.args[0])
-        if isinstance(node, ast.Assign):
-            targets, value = node.targets, node.value
-        elif isinstance(node, ast.AnnAssign | ast.AugAssign) and node.value is not None:
-            targets, value = [node.target], node.value
-        else:
-            continue
-        for target in targets:
-            if isinstance(target, ast.Name):
-                values.setdefault(target.id, []).append(value)
-            elif isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
-                values.setdefault(target.value.id, []).append(value)  # extras["a"] = [...]
-    calls = [
-        node for node in ast.walk(tree) if isinstance(node, ast.Call) and _last_name(node.func) == "setup"
-    ]
-    return _Setup(tree, values, [keyword for call in calls for keyword in call.keywords], _Texts(values))
-
-
-def _setup_py(file: _File, data: bytes) -> Iterable[Bound | None]:
+def _setup_py(file: StatingFile, data: bytes) -> Iterable[Bound | None]:
     """Reads the call of `setup`, the names that are bound to literal lists, and files that it names.
 
     Else what lists there are, and what it says of a torch that is too old.
     """
     from torchmigrate.versions.bounds import of_requirement, of_specifier
 
-    setup = _read_setup(data)
+    setup = read_setup(data)
     own, extras = setup.strings("install_requires"), setup.strings("extras_require")
     file.declares(extras)
     bounds = [*_each(of_requirement, own, file)]
@@ -554,7 +455,7 @@ def _setup_py(file: _File, data: bytes) -> Iterable[Bound | None]:
 _TOO_OLD = r"(?i)\brequires? (?:at least )?(?:py)?torch *(?:>=|version) *v?(\d+(?:\.\d+)+)"
 
 
-def _named_files(setup: _Setup, directory: Path) -> list[str]:
+def _named_files(setup: SetupFile, directory: Path) -> list[str]:
     """The requirements files beside a setup.py that it names, apart from those for other purposes."""
     texts = (setup.text(node) for node in ast.walk(setup.tree) if isinstance(node, ast.expr))
     names = [
@@ -564,109 +465,9 @@ def _named_files(setup: _Setup, directory: Path) -> list[str]:
         name
         for name in names[:MOST_INCLUDED]
         if "\n" not in name
-        and not re.search(f"{_OTHER_PURPOSE}|{_DEVELOPMENT[4:]}", Path(name).stem)
+        and not re.search(f"{OTHER_PURPOSE}|{_DEVELOPMENT[4:]}", Path(name).stem)
         and is_file(directory / name)
     ]
-
-
-def _last_name(node: ast.expr) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
-
-
-class _Texts:
-    """Works out strings that are put together of others, in a bounded number of steps.
-
-    values: what names are bound to; of a name that is bound several times, the last one counts.
-    """
-
-    def __init__(self, values: Mapping[str, list[ast.expr]]) -> None:
-        self.values = values
-        self.left = MOST_STEPS
-
-    def text(self, node: ast.expr, depth: int = 0) -> str | None:
-        """None: not known, or too long."""
-        self.left -= 1
-        if self.left < 0 or depth > _DEEPEST:
-            return None
-        if isinstance(node, ast.Constant):
-            return node.value if isinstance(node.value, str) else None
-        found: str | None = None
-        if isinstance(node, ast.Name) and node.id in self.values:
-            found = self.text(self.values[node.id][-1], depth + 1)
-        elif isinstance(node, ast.JoinedStr):
-            parts = [part.value if isinstance(part, ast.FormattedValue) else part for part in node.values]
-            # What is not known is no part of what is looked for.
-            found = "".join(self.text(part, depth + 1) or "?" for part in parts)
-        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Div | ast.Mod):
-            found = self._operation(node, depth)
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            found = self._call(node, node.func, depth)
-        elif isinstance(node, ast.Call) and _last_name(node.func) in ("Path", "str") and node.args:
-            found = self.text(node.args[-1], depth + 1)
-        return found if found is not None and len(found) <= LONGEST else None
-
-    def _operation(self, node: ast.BinOp, depth: int) -> str | None:
-        left, right = self.text(node.left, depth + 1), self.text(node.right, depth + 1)
-        if isinstance(node.op, ast.Div):  # a path below one that is not known
-            return right if left is None or right is None else f"{left}/{right}"
-        if left is None or right is None:
-            return None
-        return left + right if isinstance(node.op, ast.Add) else left.replace("%s", right, 1)
-
-    def _call(self, node: ast.Call, function: ast.Attribute, depth: int) -> str | None:
-        """`">=".join([a, b])`, `"torch>={}".format(a)` and `os.path.join(here, a, b)`."""
-        between = self.text(function.value, depth + 1)
-        arguments: Sequence[ast.expr] = node.args
-        if function.attr == "join" and between is not None and len(arguments) == 1:
-            items = arguments[0].elts if isinstance(arguments[0], ast.List | ast.Tuple) else []
-            texts = [self.text(item, depth + 1) for item in items]
-            known = [text for text in texts if text is not None]
-            return between.join(known) if known and len(known) == len(texts) else None
-        if function.attr == "join":
-            parts = [self.text(item, depth + 1) for item in arguments]
-            return "/".join(part for part in parts if part) or None
-        if function.attr == "format" and between is not None and len(arguments) == 1:
-            value = self.text(arguments[0], depth + 1)
-            return None if value is None else re.sub(r"\{0?\}", lambda _: value, between)
-        return None
-
-
-_DEEPEST = 20
-
-
-def _strings(node: ast.expr, values: dict[str, list[ast.expr]], texts: _Texts) -> Iterator[str]:
-    """The strings of a literal list, sum of lists or dict of lists; names are looked up once each."""
-    seen = set()
-    waiting = [node]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            yield from node.value.splitlines()
-        elif isinstance(node, ast.List | ast.Tuple | ast.Set):
-            waiting += node.elts
-        elif isinstance(node, ast.Dict):
-            waiting += node.values
-        elif isinstance(node, ast.BinOp) and (text := texts.text(node)) is not None:
-            yield from text.splitlines()
-        elif isinstance(node, ast.BinOp):
-            waiting += node.left, node.right
-        elif isinstance(node, ast.Starred | ast.Subscript):
-            waiting.append(node.value)
-        elif isinstance(node, ast.IfExp):
-            waiting += node.body, node.orelse
-        elif isinstance(node, ast.JoinedStr):
-            yield texts.text(node) or ""
-        elif isinstance(node, ast.Call):
-            text = texts.text(node)
-            if text is not None:
-                yield text
-            elif isinstance(node.func, ast.Attribute) and node.func.attr in ("split", "splitlines", "strip"):
-                waiting.append(node.func.value)
-            elif _last_name(node.func) in ("list", "sorted", "tuple", "set", "dict"):
-                waiting += [*node.args, *(keyword.value for keyword in node.keywords)]
-        elif isinstance(node, ast.Name) and node.id not in seen:
-            seen.add(node.id)
-            waiting += values.get(node.id, ())
 
 
 # ---- the oldest Python ------------------------------------------------------------------------------
@@ -701,54 +502,20 @@ def _cfg_python(data: bytes) -> object:
 
 def _setup_python(data: bytes) -> object:
     return (
-        next(iter(_read_setup(data).strings("python_requires")), None) if b"python_requires" in data else None
+        next(iter(read_setup(data).strings("python_requires")), None) if b"python_requires" in data else None
     )
 
 
 # ---- requirements files and conda environments ------------------------------------------------------
 
 
-def _requirements(file: _File, data: bytes) -> Iterable[Bound | None]:
+def _requirements(file: StatingFile, data: bytes) -> Iterable[Bound | None]:
     from torchmigrate.versions.bounds import of_requirement
 
-    return _each(of_requirement, _requirement_lines(file, data), file)
+    return _each(of_requirement, requirement_lines(file, data), file)
 
 
-def _requirement_lines(file: _File, data: bytes) -> Iterator[str]:
-    """The requirements of a file and of those that it includes."""
-    seen = {os.path.realpath(file.path)}
-    waiting = [(file, data)]
-    while waiting:
-        here, data = waiting.pop()
-        text = re.sub(r"\\\r?\n", "", _decode(data))
-        for line in text.splitlines():
-            line = re.sub(r"(?:^|\s)#.*", "", line).strip()
-            include = re.fullmatch(_INCLUDE, line)
-            if include is None:
-                if line and not line.startswith("-"):
-                    yield re.sub(_OPTION, "", line).strip()
-                continue
-            if re.match(r"https?://", include[1]):
-                continue
-            other = here._replace(path=here.path.parent / include[1])
-            real = os.path.realpath(other.path)
-            if real in seen:
-                continue
-            seen.add(real)
-            if len(seen) > MOST_INCLUDED:
-                raise UnreadableError("includes too many files: not read")
-            try:
-                waiting.append((other, other.read()))
-            except UnreadableError as error:
-                # One that is gone does not mean harm.
-                missing = not os.path.lexists(other.path) and is_below(real, str(here.project))
-                if missing:
-                    here.tell(f"{include[1]}: {error.reason}")
-                else:
-                    here.trouble(here.path, f"`-r` {error.reason}", True)
-
-
-def _environment(file: _File, data: bytes) -> Iterable[Bound | None]:
+def _environment(file: StatingFile, data: bytes) -> Iterable[Bound | None]:
     from torchmigrate.versions.bounds import of_conda, of_requirement
 
     items = _items(_yaml(data).get("dependencies"))
@@ -759,7 +526,7 @@ def _environment(file: _File, data: bytes) -> Iterable[Bound | None]:
     return bounds
 
 
-def _other_environment(file: _File, data: bytes) -> Iterable[Bound | None]:
+def _other_environment(file: StatingFile, data: bytes) -> Iterable[Bound | None]:
     """The same of a file whose name does not say that it is one."""
     if b"dependencies:" not in data:
         return ()
@@ -776,11 +543,11 @@ def _recipes(held: Collection[str]) -> Iterator[str]:
             yield name
 
 
-def _recipe(file: _File, data: bytes) -> Iterable[Bound | None]:
+def _recipe(file: StatingFile, data: bytes) -> Iterable[Bound | None]:
     """What the package of a recipe needs when it runs. Its templates are not run: of an `if`, all counts."""
     from torchmigrate.versions.bounds import of_conda
 
-    text = _decode(data)
+    text = decode(data)
     values: dict[str, str] = dict(
         re.findall(r"\{%-?\s*set\s+(\w+)\s*=\s*[\"']([^\"'\n]*)[\"']\s*-?%\}", text)
     )
@@ -803,7 +570,7 @@ def _recipe(file: _File, data: bytes) -> Iterable[Bound | None]:
     return _each(of_conda, items, file)
 
 
-def _cog(file: _File, data: bytes) -> Iterable[Bound | None]:
+def _cog(file: StatingFile, data: bytes) -> Iterable[Bound | None]:
     """What a container of Replicate is built with."""
     from torchmigrate.versions.bounds import of_requirement
 
@@ -813,7 +580,7 @@ def _cog(file: _File, data: bytes) -> Iterable[Bound | None]:
 def _yaml(data: bytes) -> dict[str, Any]:
     import yaml
 
-    text = _decode(data)
+    text = decode(data)
     try:
         check_yaml(text, aliases=False)
         content = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))

@@ -1,0 +1,110 @@
+"""Files that state requirements: how they are read, and the lines of lists of requirements."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from torchmigrate.files.reading import UnreadableError, is_below, read
+
+Note = Callable[[str], None]  # is told, in a line, what was not understood
+# Is told of a file that was not read at all, or (False) that is not what its name says.
+Trouble = Callable[[Path, str, bool], None]
+
+# Patterns are compiled when they are used: in most directories there is nothing to read.
+_OPTION = r"\s--?[A-Za-z].*$"  # `torch==1.7 --hash=...`
+_INCLUDE = r"(?:-r|--requirement|-c|--constraint)[\s=]*(\S+)"
+# Of lists for documentation, checks and examples.
+OTHER_PURPOSE = (
+    r"(?i)(?:^|[-_.])(?:docs?|documentation|doctests?|sphinx|rtd|readthedocs|ci|lint(?:ing|ers?)?|typing|mypy|style"
+    r"|fmt|format(?:ting)?|benchmarks?|examples?|tutorials?|notebooks?)(?:[-_.]|$)"
+)
+LONGEST = 10_000  # characters of one requirement
+MOST_INCLUDED = 100  # files that a requirements file may include
+
+# Packages besides torch that matter: rules may be silent where the project declares one of them.
+PACKAGES = frozenset(["torchcodec"])
+
+
+def silent(*_: object) -> None:
+    """Tell nobody."""
+
+
+class StatingFile(NamedTuple):
+    """A file that may state a bound.
+
+    project: what it may lead to has to be there. packages: those of `PACKAGES` that it names.
+    """
+
+    path: Path
+    project: Path
+    note: Note
+    trouble: Trouble
+    packages: set[str]
+
+    def read(self) -> bytes:
+        """What is in it. Raises UnreadableError."""
+        return read(self.path, within=self.project)
+
+    def tell(self, text: str) -> None:
+        """Say that something in it is not understood."""
+        self.note(f"{self.path}: {text}")
+
+    def declares(self, texts: Iterable[object]) -> None:
+        """Remember the packages that these requirements are about."""
+        from torchmigrate.versions.bounds import name_of
+
+        self.packages.update(PACKAGES.intersection(name_of(text) for text in texts if isinstance(text, str)))
+
+
+def decode(data: bytes) -> str:
+    """The text of a file, which is in UTF-8 or UTF-16, or else in anything."""
+    for mark, encoding in ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"), (b"", "utf-8-sig")):
+        if data.startswith(mark):
+            try:
+                return data.decode(encoding)
+            except UnicodeDecodeError:
+                break
+    return data.decode("latin-1")
+
+
+def requirement_lines(file: StatingFile, data: bytes, *, constraints: bool = True) -> Iterator[str]:
+    """The requirements of a file and of those that it includes; options of pip are left out.
+
+    constraints: with what only limits the release of a package, if it is required.
+
+    Raises UnreadableError if it includes too many.
+    """
+    seen = {os.path.realpath(file.path)}
+    waiting = [(file, data)]
+    while waiting:
+        here, data = waiting.pop()
+        text = re.sub(r"\\\r?\n", "", decode(data))
+        for line in text.splitlines():
+            line = re.sub(r"(?:^|\s)#.*", "", line).strip()
+            include = re.fullmatch(_INCLUDE, line)
+            if include is None:
+                if line and not line.startswith("-"):
+                    yield re.sub(_OPTION, "", line).strip()
+                continue
+            if re.match(r"https?://", include[1]) or (line.startswith(("-c", "--c")) and not constraints):
+                continue
+            other = here._replace(path=here.path.parent / include[1])
+            real = os.path.realpath(other.path)
+            if real in seen:
+                continue
+            seen.add(real)
+            if len(seen) > MOST_INCLUDED:
+                raise UnreadableError("includes too many files: not read")
+            try:
+                waiting.append((other, other.read()))
+            except UnreadableError as error:
+                # One that is gone does not mean harm.
+                missing = not os.path.lexists(other.path) and is_below(real, str(here.project))
+                if missing:
+                    here.tell(f"{include[1]}: {error.reason}")
+                else:
+                    here.trouble(here.path, f"`-r` {error.reason}", True)
