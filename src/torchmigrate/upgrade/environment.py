@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from torchmigrate.upgrade.model import UpgradeError
 from torchmigrate.upgrade.processes import Clock, run, size_of, tail
-from torchmigrate.upgrade.requirements import asked_by, imported, loosened, of_torch, wanted
+from torchmigrate.upgrade.requirements import asked_by, imported_by, loosened, of_torch, wanted, well_known
 from torchmigrate.upgrade.workspace import Workspace
 from torchmigrate.versions.releases import PYTHONS, Version, parse_version, show_version
 
@@ -153,10 +153,12 @@ def given(directory: Path, target: Version | None) -> Environment:
     return environment
 
 
-def made(space: Workspace, target: Version, options: Options, clock: Clock, *, tested: bool) -> Environment:
+def made(
+    space: Workspace, files: Sequence[Path], target: Version, options: Options, clock: Clock, *, tested: bool
+) -> Environment:
     """A new environment in the workspace, or the one that an earlier run finished.
 
-    tested: pytest is installed, too, if the project does not ask for it.
+    files: of the project. tested: pytest is installed, too, if the project does not ask for it.
     Raises OutOfTime, and UpgradeError where torch cannot be installed.
     """
     environment = Environment(space.directory / "env")
@@ -165,7 +167,7 @@ def made(space: Workspace, target: Version, options: Options, clock: Clock, *, t
         environment.left_out, environment.notes = known["left_out"], known["notes"]
         return environment
     shutil.rmtree(environment.directory, ignore_errors=True)
-    _Maker(space, target, options, clock, environment).make(tested=tested)
+    _Maker(space, files, target, options, clock, environment).make(tested=tested)
     space.keep_untracked()
     space.note("environment", {"left_out": environment.left_out, "notes": environment.notes})
     return environment
@@ -175,9 +177,16 @@ class _Maker:
     """Makes an environment with uv where it is installed, else with venv and pip."""
 
     def __init__(
-        self, space: Workspace, target: Version, options: Options, clock: Clock, environment: Environment
+        self,
+        space: Workspace,
+        files: Sequence[Path],
+        target: Version,
+        options: Options,
+        clock: Clock,
+        environment: Environment,
     ) -> None:
         self.space = space
+        self.files = files
         self.target = target
         self.options = options
         self.clock = clock
@@ -192,13 +201,13 @@ class _Maker:
         )
         self._check_python(python)
         lists = asked_by(self.space.project)
-        torch = of_torch(lists, self.space.project, self.target)
+        imported = imported_by(self.files)
+        torch = of_torch(lists, imported, self.target)
         self._install_torch(torch, python)
-        pinned = [f"{name}{text.removeprefix(name)}" for name, text in torch.items()]
-        self.constraints.write_text("\n".join(pinned) + "\n", encoding="utf-8")
+        self.constraints.write_text("".join(f"{text}\n" for text in torch.values()), encoding="utf-8")
         stated = self._install_project()
         needed = wanted([*stated, *lists], python[:2])
-        for name, text in imported(self.space.project).items():
+        for name, text in well_known(imported).items():
             if needed.setdefault(name, text) is text:
                 self.environment.notes.append(f"{name} is imported, and not asked for: it is installed")
         if tested:

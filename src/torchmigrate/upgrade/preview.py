@@ -11,7 +11,7 @@ from torchmigrate.upgrade import smoke
 from torchmigrate.upgrade.environment import given
 from torchmigrate.upgrade.fixer import Fixer
 from torchmigrate.upgrade.processes import Clock
-from torchmigrate.upgrade.requirements import asked_by, of_torch
+from torchmigrate.upgrade.requirements import asked_by, imported_by, of_torch
 from torchmigrate.upgrade.tools import tools_of
 from torchmigrate.upgrade.upgrade import PYTEST, Request
 from torchmigrate.upgrade.workspace import Workspace
@@ -30,6 +30,7 @@ def _lines(request: Request, console: Console) -> Iterator[str]:
     tools = tools_of(request.also)
     space = Workspace.planned(request.path, request.to, request.work)
     fixer = Fixer(space, request.to, console, Clock(), unsafe=request.unsafe, jobs=request.jobs)
+    files = fixer.files()
     target = show_version(request.to)
     what = "a copy" if space.is_copy else f"a work tree of {space.base[:9]} on the branch {space.branch}"
     yield f"Would work in {space.directory}, with {what}."
@@ -40,10 +41,10 @@ def _lines(request: Request, console: Console) -> Iterator[str]:
         yield f"Environment: {request.environment}, with {held}."
     else:
         tool = "uv" if shutil.which("uv") else "venv and pip"
-        wanted = ", ".join(of_torch(asked_by(space.project), space.project, request.to).values())
+        asked, imported = asked_by(space.project), imported_by(files)
+        wanted = ", ".join(of_torch(asked, imported, request.to).values())
         yield f"Environment: a new one by {tool}, with {wanted} and what the project asks for."
-    files = fixer.files()
-    if request.test is not None or smoke.has_tests(space.project, files):
+    if request.test is not None or smoke.has_tests(files):
         yield f"Tests: `{request.test or PYTEST}`."
     else:
         yield "Tests: there are none; modules would be imported, and scripts asked for their help."

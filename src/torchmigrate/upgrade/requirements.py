@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
-from torchmigrate.files.reading import UnreadableError, read
+from torchmigrate.files.reading import SOURCE, UnreadableError, read
 from torchmigrate.versions.releases import ABSENT, COMPANIONS, Version, companion, show_version
+from torchmigrate.versions.requirement_lists import OTHER_PURPOSE, StatingFile, requirement_lines, silent
 
 _LISTS = ("*req*.txt", "requirements/*.txt")
-_NOT_LISTS = re.compile(r"docs?\b|lint|mypy|style|black|flake8|release|publish", re.IGNORECASE)
-_INCLUDED = re.compile(r"^(?:-r|--requirement|-c|--constraint)[ =]*(?P<path>\S+)")
 _TESTS = frozenset(["test", "tests", "testing", "dev"])
 # What no test runs.
 _CHECKS = frozenset(
@@ -23,9 +23,6 @@ _CHECKS = frozenset(
     " pylint pyroma pytest-black pytest-flake8 pytest-isort pytest-mypy pytest-pep8 pytest-pycodestyle"
     " pytest-pydocstyle pytest-pylint ruff setuptools sphinx sphinx-rtd-theme tox twine wheel yapf".split()
 )
-_MOST_BYTES = 1_000_000
-_DEEPEST = 5  # lists that include lists
-_IMPORTED = rb"^[ \t]*(?:import|from)[ \t]+%s\b"
 _IMPORT = re.compile(rb"^[ \t]*(?:import|from)[ \t]+(\w+)", re.MULTILINE)
 # Import name -> package.
 _PACKAGES = {
@@ -47,30 +44,17 @@ _PACKAGES = {
 }
 
 
-def lists_of(project: Path) -> list[Path]:
-    """The lists of requirements that are not for documentation or for checks."""
-    found = dict.fromkeys(path for pattern in _LISTS for path in sorted(project.glob(pattern)))
-    return [path for path in found if path.is_file() and not _NOT_LISTS.search(path.name)]
-
-
-def listed_in(path: Path, depth: int = 0) -> Iterator[str]:
-    """The requirements in a list, and in those that it includes; options of pip are left out."""
-    try:
-        text = read(path, _MOST_BYTES).decode("utf-8", "replace")
-    except UnreadableError:
-        return
-    for line in text.replace("\\\r\n", " ").replace("\\\n", " ").splitlines():
-        line = re.sub(r"(?:^|[ \t])#.*", "", line).strip()
-        included = _INCLUDED.match(line)
-        if included is not None and line.startswith(("-r", "--r")) and depth < _DEEPEST:
-            yield from listed_in(path.parent / included["path"], depth + 1)
-        elif line and not line.startswith("-"):
-            yield re.sub(r"[ \t]--hash.*", "", line)
-
-
 def asked_by(project: Path) -> list[str]:
-    """The requirements in all lists of a project."""
-    return [text for path in lists_of(project) for text in listed_in(path)]
+    """The requirements in the lists of a project that are not for documentation or for checks."""
+    found: list[str] = []
+    lists = dict.fromkeys(path for pattern in _LISTS for path in sorted(project.glob(pattern)))
+    for path in lists:
+        if re.search(OTHER_PURPOSE, path.stem):
+            continue
+        file = StatingFile(path, project, silent, silent, set())
+        with suppress(UnreadableError):
+            found += requirement_lines(file, file.read(), constraints=False)
+    return found
 
 
 def wanted(texts: Iterable[str], python: Version) -> dict[str, str]:
@@ -107,40 +91,33 @@ def _holds(requirement: Requirement, python: Version) -> bool:
     return any(requirement.marker.evaluate({**values, "extra": extra}) for extra in ("", *sorted(_TESTS)))
 
 
-def of_torch(texts: Iterable[str], project: Path, target: Version) -> dict[str, str]:
+def of_torch(texts: Iterable[str], imported: Collection[str], target: Version) -> dict[str, str]:
     """torch and those companions that a project asks for or imports, as requirements for a target."""
-    asked: set[str] = set()
-    for text in texts:
-        asked.update(map(canonicalize_name, re.findall(r"^[\w.-]+", text)))
+    asked = {canonicalize_name(name) for text in texts for name in re.findall(r"^[\w.-]+", text)}
     found = {"torch": f"torch=={show_version(target)}.*"}
     for name in COMPANIONS:
         release = companion(name, target)
-        if release != ABSENT and name != "functorch" and (name in asked or _imports(project, name)):
+        if release != ABSENT and name != "functorch" and (name in asked or name in imported):
             found[name] = f"{name}=={show_version(release)}.*"
     return found
 
 
-def _imports(project: Path, name: str) -> bool:
-    pattern = re.compile(_IMPORTED % name.encode(), re.MULTILINE)
-    for path in sorted(project.rglob("*.py")):
-        try:
-            if pattern.search(read(path, _MOST_BYTES)):
-                return True
-        except UnreadableError:
-            continue
-    return False
-
-
-def imported(project: Path) -> dict[str, str]:
-    """The well-known packages that a project imports, as requirements by name: not every project asks for
-    them, and old torch brought NumPy along."""
+def imported_by(files: Iterable[Path]) -> set[str]:
+    """The top-level modules that some files import."""
     names: set[str] = set()
-    for path in sorted(project.rglob("*.py")):
-        try:
-            names.update(name.decode() for name in _IMPORT.findall(read(path, _MOST_BYTES)))
-        except UnreadableError:
-            continue
-    found = [_PACKAGES[name] for name in sorted(names & set(_PACKAGES))]
+    for path in files:
+        if path.suffix == ".py":
+            with suppress(UnreadableError):
+                names.update(name.decode() for name in _IMPORT.findall(read(path, SOURCE)))
+    return names
+
+
+def well_known(imported: Collection[str]) -> dict[str, str]:
+    """What to install for imported modules of which that is known, by name.
+
+    Not every project asks for what it imports, and old torch brought NumPy along.
+    """
+    found = [_PACKAGES[name] for name in sorted(imported) if name in _PACKAGES]
     return {canonicalize_name(re.split("[<=]", text)[0]): text for text in found}
 
 
@@ -148,8 +125,3 @@ def loosened(requirement: str) -> str:
     """A requirement without its versions."""
     match = re.match(r"[\w.-]+(?:\[[\w, -]*\])?", requirement)
     return requirement if match is None or "://" in requirement else match[0]
-
-
-def shown(left_out: Mapping[str, str]) -> str:
-    """What could not be installed, in a line."""
-    return "; ".join(f"{name} ({reason})" for name, reason in left_out.items())
