@@ -16,12 +16,12 @@ _SCRIPT = Path(__file__).with_name("observing") / "torchmigrate_smoke.py"
 _ASKS = re.compile(rb"\b(?:argparse|click|fire|typer|absl|docopt|optparse|ArgumentParser)\b")
 _TESTS = re.compile(r"test_[^/]*\.py|[^/]*_test\.py")
 # What a module may do when it is imported without being a program.
-_QUIET = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assign)
-_QUIET += (ast.AnnAssign, ast.AugAssign, ast.Try, ast.Pass, ast.Delete)  # type: ignore[assignment]
+_DEFINITIONS = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_ASSIGNMENTS = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Delete)
 _SETUP = frozenset(["setup.py", "conf.py", "noxfile.py", "fabfile.py"])
 
 
-def has_tests(project: Path, files: Iterable[Path]) -> bool:
+def has_tests(files: Iterable[Path]) -> bool:
     """Whether there are files that pytest would take, with a test in them."""
     for path in files:
         if path.suffix == ".py" and _TESTS.fullmatch(path.name):
@@ -66,7 +66,7 @@ def _is_quiet(statement: ast.stmt) -> bool:
         return isinstance(statement.value, ast.Constant | ast.Call) and not _works(statement.value)
     if isinstance(statement, ast.If):
         return _is_guard(statement) or all(map(_is_quiet, [*statement.body, *statement.orelse]))
-    return isinstance(statement, _QUIET)
+    return isinstance(statement, (*_DEFINITIONS, *_ASSIGNMENTS, ast.Try, ast.Pass))
 
 
 def _works(node: ast.expr) -> bool:

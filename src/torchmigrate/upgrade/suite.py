@@ -56,7 +56,6 @@ class Suite:
         self.clock = clock
         self.limit = limit
         self.name = name
-        self.runs = 0
         self._recording: Recording | None = None
         try:
             self.words = shlex.split(command)
@@ -82,7 +81,13 @@ class Suite:
         return found
 
     def _key(self, commit: str, only: Collection[str] | None) -> str:
-        parts = [self.space.git.tree_of(commit), *self.words, *(["*"] if only is None else sorted(only))]
+        where = [str(self.environment.directory), self.environment.python, self.environment.torch]
+        parts = [
+            self.space.git.tree_of(commit),
+            *where,
+            *self.words,
+            *sorted(["*"] if only is None else only),
+        ]
         return f"run-{self.name}-{hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:24]}"
 
     def record(self, commit: str, names: Iterable[str]) -> TestRun:
@@ -110,7 +115,6 @@ class Suite:
 
     def run_here(self, only: Collection[str] | None = None) -> TestRun:
         """The tests of the tree as it is."""
-        self.runs += 1
         started = time.monotonic()
         found = TestRun(collected=False)
         wanted = None if only is None or COMMAND in only else sorted(only)

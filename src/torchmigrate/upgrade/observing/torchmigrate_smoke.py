@@ -17,26 +17,25 @@ import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 
-_MOST = 2000
+from torchmigrate_outcomes import FRAMES, MOST, is_left_out, write  # type: ignore[import-not-found]
 
 
 def main() -> None:
     with open(sys.argv[1], encoding="utf-8") as stream:
         items = json.load(stream)
-    only, skip = _listed("TORCHMIGRATE_ONLY"), _listed("TORCHMIGRATE_SKIP") or set()
     with suppress(Exception):  # each item says so itself
         import torch  # noqa: F401 - so that each process need not
-    items = [item for item in items if (only is None or _name(item) in only) and _name(item) not in skip]
-    _write(kind="collected", count=len(items))
+    items = [item for item in items if not is_left_out(_name(item))]
+    write(kind="collected", count=len(items))
     bad = 0
     for item in items:
-        _write(kind="start", id=_name(item))
+        write(kind="start", id=_name(item))
         child = os.fork()
         if not child:
             os._exit(_try(item))
         _, status = os.waitpid(child, 0)
         if os.WIFSIGNALED(status):
-            _write(
+            write(
                 kind="outcome",
                 id=_name(item),
                 outcome="crashed",
@@ -44,8 +43,8 @@ def main() -> None:
                 message="signal %d" % os.WTERMSIG(status),
             )
         bad += bool(status)
-        _write(kind="end", id=_name(item))
-    _write(kind="finished", code=bool(bad))
+        write(kind="end", id=_name(item))
+    write(kind="finished", code=bool(bad))
     sys.exit(1 if bad else 0)
 
 
@@ -77,7 +76,7 @@ def _try(item: Sequence[str]) -> int:
         frames = [[frame.filename, frame.lineno or 0] for frame in traceback.extract_tb(error.__traceback__)]
         if isinstance(error, SyntaxError) and error.filename:
             frames.append([error.filename, error.lineno or 0])
-    _write(kind="outcome", id=_name(item), outcome=outcome, message=message[:_MOST], frames=frames[-40:])
+    write(kind="outcome", id=_name(item), outcome=outcome, message=message[:MOST], frames=frames[-FRAMES:])
     return int(outcome != "passed")
 
 
@@ -89,22 +88,7 @@ def _warned(
     file: object = None,
     line: object = None,
 ) -> None:
-    _write(
-        kind="warning", category=category.__name__, message=str(message)[:_MOST], path=filename, line=lineno
-    )
-
-
-def _write(**line: object) -> None:
-    with open(os.environ["TORCHMIGRATE_OUTCOMES"], "a", encoding="utf-8") as stream:
-        stream.write(json.dumps(line) + "\n")
-
-
-def _listed(variable: str) -> set[str] | None:
-    path = os.environ.get(variable)
-    if not path:
-        return None
-    with open(path, encoding="utf-8") as stream:
-        return set(json.load(stream))
+    write(kind="warning", category=category.__name__, message=str(message)[:MOST], path=filename, line=lineno)
 
 
 if __name__ == "__main__":
