@@ -684,7 +684,7 @@ def _open_imports(recorder: Recorder) -> None:
             _open_pytest(recorder)
         return before(self, fullname) if code is None else code
 
-    SourceFileLoader.get_code = get_code  # type: ignore
+    SourceFileLoader.get_code = get_code  # type: ignore[method-assign, assignment]
 
 
 def _hide_from_compile(recorder: Recorder) -> None:
@@ -727,7 +727,7 @@ def _open_pytest(recorder: Recorder) -> None:
                 if source == data:
                     recorder.instrument(data, path, tree=mod, skips_asserts=True)
                     ast.fix_missing_locations(mod)
-            except Exception:
+            except Exception:  # whatever is odd about a file: its tests run, without being recorded
                 pass
         return asserts(mod, *args, **kwargs)
 
@@ -753,7 +753,7 @@ def _open_warnings(recorder: Recorder) -> None:
     def _showwarnmsg(msg: Any) -> Any:
         try:
             recorder.warned(msg)
-        except Exception:
+        except Exception:  # a warning of the program is shown, whatever it is made of
             pass
         return before(msg)
 
@@ -789,7 +789,7 @@ def main(arguments: list[str]) -> None:
     sys.modules["__main__"] = module
     try:
         exec(compile(data if tree is None else tree, script, "exec", dont_inherit=True), module.__dict__)
-    except Exception:
+    except Exception:  # what the script raised: shown as Python would, without this function
         kind, error, trace = sys.exc_info()
         assert kind is not None and error is not None and trace is not None
         error.__traceback__ = trace.tb_next  # without this function
