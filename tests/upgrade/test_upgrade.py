@@ -150,13 +150,32 @@ def test_a_test_that_changes_by_itself_does_not_count(tmp_path: Path) -> None:
             "test_some.py": (
                 f"import pathlib\n\n\ndef test_changes():\n    path = pathlib.Path({str(counter)!r})\n"
                 "    path.write_text(path.read_text() + 'x' if path.exists() else 'x')\n"
-                "    assert len(path.read_text()) != 2\n"
+                "    assert len(path.read_text()) != 3\n"
             ),
         },
     )
     repository.upgrade()
     assert repository.report["unstable"] == ["test_some.py::test_changes"]
     assert repository.report["taken_back"] == [] and repository.report["mended"] == []
+
+
+def test_a_pytest_that_a_test_runs_is_no_part_of_the_outcome(tmp_path: Path) -> None:
+    repository = Repository(
+        tmp_path,
+        {
+            "test_some.py": (
+                "import os, subprocess, sys\n\n\ndef test_outer(tmp_path):\n"
+                "    (tmp_path / 'test_inner.py').write_text('def test_inner():\\n    assert 0')\n"
+                "    done = subprocess.run([sys.executable, '-m', 'pytest', str(tmp_path)])\n"
+                "    assert done.returncode == 1\n    os.environ.clear()\n\n\ndef test_later():\n    pass\n"
+            )
+        },
+    )
+    repository.upgrade()
+    assert repository.report["after"]["tests"] == {
+        "test_some.py::test_outer": "passed",
+        "test_some.py::test_later": "passed",
+    }
 
 
 def test_what_tests_write_into_the_tree_is_no_part_of_it(tmp_path: Path) -> None:
@@ -208,7 +227,7 @@ def test_without_tests_modules_are_imported_and_scripts_give_their_help(tmp_path
     }
     assert set(repository.report["after"]["tests"].values()) == {"passed"}
     assert (
-        "no tests were found" in done.stdout
+        "no tests were found: all that was verified is" in done.stdout
         and "1 file that would do its work at once left out" in done.stdout
     )
     assert not (repository.work / "tree" / "worked").exists()
@@ -235,6 +254,17 @@ def test_an_upgrade_that_was_killed_goes_on_where_it_was(tmp_path: Path) -> None
     # What is known is not found out anew.
     repository.upgrade("--resume")
     assert log.read_bytes().count(b"pytest -q") == runs
+
+
+def test_an_upgrade_that_goes_on_with_other_options_does_not_take_what_was_made_without(
+    tmp_path: Path,
+) -> None:
+    test = "import torch\n\n\ndef test_some():\n    torch.testing.assert_allclose(torch.ones(2), torch.ones(2))\n"
+    repository = Repository(tmp_path, {"test_some.py": test})
+    repository.upgrade()
+    assert "assert_allclose" in repository.result("test_some.py")
+    repository.upgrade("--resume", "--unsafe-fixes")
+    assert "assert_close" in repository.result("test_some.py")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")

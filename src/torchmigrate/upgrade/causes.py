@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
+import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -17,7 +18,8 @@ from torchmigrate.source.trees import walk
 from torchmigrate.upgrade.model import ByHand, Frame, Group, Result, StillFailing, TestRun
 
 _MOST = 300  # characters of a message
-_VARYING = re.compile(r"0x[0-9a-fA-F]+|\d+(?:\.\d+)?(?:e[+-]?\d+)?|/tmp/\S+")
+# What differs between errors of one cause: addresses, numbers, temporary files.
+_VARYING = re.compile(rf"0x[0-9a-fA-F]+|{re.escape(tempfile.gettempdir())}\S+|\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 _TORCH = re.compile(r"\btorch(?:vision|audio|text|data)?\b|\b[Tt]ensors?\b")
 _IN_TORCH = re.compile(r"/site-packages/(?:torch(?:vision|audio|text|data)?|functorch)/")
 _NO_MODULE = re.compile(r"No module named '([\w.]+)'")
@@ -123,8 +125,11 @@ class Places:
             found.append(StillFailing(tuple(tests), message, key[1], key[2], cause, about))
         return found
 
-    def by_hand(self, run: TestRun) -> list[ByHand]:
-        """What is left that warns, changes or breaks; that on which most failing tests hang first."""
+    def by_hand(self, run: TestRun, guesses: Container[str]) -> list[ByHand]:
+        """What is left that warns, changes or breaks; that on which most failing tests hang first.
+
+        guesses: the codes of rules that only guess that a place is affected.
+        """
         hanging: Counter[int] = Counter()
         for name in run.bad:
             known = self.at(run.results[name].frames)
@@ -133,7 +138,7 @@ class Places:
         left = [
             ByHand(path, row, said.code, said.message, said.help or "", hanging[id(finding)])
             for path, row, finding, said in self._found
-            if finding.severity > Severity.INFO
+            if finding.severity > Severity.INFO and finding.code not in guesses
         ]
         return sorted(left, key=lambda each: (-each.tests, each.path, each.line, each.code))
 

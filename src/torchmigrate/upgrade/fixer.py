@@ -10,18 +10,21 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from torchmigrate import __version__
 from torchmigrate.catalogue.codes import PINNED_BELOW_TARGET
+from torchmigrate.catalogue.index import Catalogue
 from torchmigrate.catalogue.recorded import recorded_names
 from torchmigrate.config.settings import Layer
 from torchmigrate.evidence.carried import carry
-from torchmigrate.findings import FileResult, Finding, Problem
+from torchmigrate.findings import Applicability, FileResult, Finding, Problem
 from torchmigrate.project.discover import discover_for
 from torchmigrate.report.console import Console
 from torchmigrate.rewrite.apply import save
-from torchmigrate.run.configurations import Configurations
+from torchmigrate.run.configurations import Configurations, guesses
 from torchmigrate.run.engines import Engines, scopes_of
 from torchmigrate.run.needs import newest_of
 from torchmigrate.run.runner import run
@@ -50,6 +53,29 @@ class Exclusion:
     whole: bool = False
     paths: set[str] = field(default_factory=set)
     hunks: dict[str, list[Hunk]] = field(default_factory=dict)
+
+    def dumped(self) -> dict[str, Any]:
+        """What JSON can hold; the lines are bytes of any encoding."""
+        hunks = {
+            path: [
+                [hunk.start, *([line.decode("latin-1") for line in lines] for lines in hunk[2:])]
+                for hunk in some
+            ]
+            for path, some in sorted(self.hunks.items())
+        }
+        return {"whole": self.whole, "paths": sorted(self.paths), "hunks": hunks}
+
+    @classmethod
+    def loaded(cls, value: Mapping[str, Any]) -> Exclusion:
+        """One that was kept as JSON."""
+        hunks = {
+            path: [
+                Hunk(path, start, *(tuple(line.encode("latin-1") for line in lines) for lines in both))
+                for start, *both in some
+            ]
+            for path, some in value["hunks"].items()
+        }
+        return cls(value["whole"], set(value["paths"]), hunks)
 
 
 Exclusions = dict[str, Exclusion]
@@ -89,15 +115,23 @@ class Fixer:
         self.unsafe = unsafe
         self.jobs = jobs
         self.tools = tools
-        self.titles: dict[str, str] = {}
         self._exclude = tuple(f"/{name}/" for name in space.git.submodules())
 
     # ---- looking -----------------------------------------------------------------------------------------
 
+    @cached_property
+    def _catalogue(self) -> Catalogue:
+        return self._configurations(None, fix=False).of(self.space.project).catalogue
+
     @property
     def names(self) -> frozenset[str]:
         """What a recording looks for: the names that the rules are about."""
-        return recorded_names(self._configurations(None, fix=False).of(self.space.project).catalogue)
+        return recorded_names(self._catalogue)
+
+    @property
+    def guesses(self) -> frozenset[str]:
+        """The codes of the rules that `look` asks only when it is `guessing`."""
+        return guesses(self._catalogue)
 
     def look(self, *, guessing: bool = False) -> Looked:
         """What is found in the tree as it is, with the fixes that would be made.
@@ -176,9 +210,7 @@ class Fixer:
         return Group(key, title, "\n\n".join(why[:3]), listed)
 
     @property
-    def _least(self) -> int:
-        from torchmigrate.findings import Applicability
-
+    def _least(self) -> Applicability:
         return Applicability.UNSAFE if self.unsafe else Applicability.SAFE
 
     # ---- making ------------------------------------------------------------------------------------------
@@ -189,7 +221,8 @@ class Fixer:
         Raises OutOfTime, and UpgradeError where git fails.
         """
         evidence = self.space.restore_evidence()
-        key = f"made-{_digest(exclusions, evidence)}"
+        asked = [__version__, str(self.unsafe), *(tool.key for tool in self.tools)]
+        key = f"made-{_digest(exclusions, asked, evidence)}"
         known = self.space.record(key)
         if known is not None and all(
             self.space.git.says("cat-file", "-e", each["commit"]) is not None for each in known
@@ -207,7 +240,7 @@ class Fixer:
         made = []
         for tool in self.tools:
             self.clock.check()
-            group = Group(tool.key, tool.title, tool.why, tool=tool.key)
+            group = Group(tool.key, tool.title, tool.why)
             if not exclusions.get(group.key, _NOTHING).whole:
                 made += self._with_tool(tool, group, exclusions.get(group.key, _NOTHING))
         done: set[tuple[str, str]] = set()  # groups and files of which something is left out
@@ -304,7 +337,6 @@ class Fixer:
         if not files:
             return []
         scopes, _ = scopes_of(files, configurations, self.console)
-        self._catalogue = next(iter(scopes.values())).catalogue
         engines = Engines(configurations, scopes)
         if len(files) > 1:
             engines.load()
@@ -374,19 +406,10 @@ def _wrapped(text: str) -> str:
     return "\n\n".join(textwrap.fill(" ".join(part.split()), _WIDTH) for part in text.split("\n\n"))
 
 
-def _digest(exclusions: Exclusions, evidence: bytes) -> str:
-    value = {
-        key: [
-            each.whole,
-            sorted(each.paths),
-            sorted((path, hunk.start, len(hunk.old)) for path, hunks in each.hunks.items() for hunk in hunks),
-        ]
-        for key, each in sorted(exclusions.items())
-    }
-    return hashlib.sha256(json.dumps(value).encode() + evidence).hexdigest()[:24]
+def _digest(exclusions: Exclusions, asked: Sequence[str], evidence: bytes) -> str:
+    value = {key: each.dumped() for key, each in sorted(exclusions.items())}
+    return hashlib.sha256(json.dumps([value, *asked]).encode() + evidence).hexdigest()[:24]
 
 
-def _applied(value: dict[str, object]) -> Applied:
-    group = Group(*value["group"])  # type: ignore[misc]
-    group = group._replace(codes=tuple(group.codes))
-    return Applied(group, str(value["commit"]), int(str(value["fixes"])), tuple(value["paths"]))  # type: ignore[arg-type]
+def _applied(value: dict[str, Any]) -> Applied:
+    return Applied(Group.loaded(value["group"]), value["commit"], value["fixes"], tuple(value["paths"]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from torchmigrate.versions.releases import Version
 
@@ -105,14 +105,19 @@ class Group(NamedTuple):
     """Fixes that are made and taken back together: of a rule, of a migration, of pins, of notebooks.
 
     key: unique, and the same in every run. title: first line of the commit. why: its text.
-    codes: of the rules. tool: of another tool that makes the fixes, in the place of rules.
+    codes: of the rules; none where another tool makes the fixes.
     """
 
     key: str
     title: str
     why: str = ""
     codes: tuple[str, ...] = ()
-    tool: str | None = None
+
+    @classmethod
+    def loaded(cls, value: Sequence[Any]) -> Group:
+        """One that was kept as JSON."""
+        key, title, why, codes = value
+        return cls(key, title, why, tuple(codes))
 
 
 class Hunk(NamedTuple):

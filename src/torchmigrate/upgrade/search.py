@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from typing import TypeVar
 
 from torchmigrate.upgrade.fixer import Exclusion, Exclusions, hunks_of, with_hunks
@@ -85,10 +86,8 @@ class Search:
         for path in files:
             hunks = hunks_of(path, old[path], new[path])
             # The places of one file, with all that is right in the others.
-            wrong = culprits(
-                hunks,
-                lambda some, path=path: fails({**kept, path: with_hunks(old[path], some)}),  # type: ignore[misc]
-            )
+            fails_with = partial(self._fails_with, fails, kept, path, old[path])
+            wrong = culprits(hunks, fails_with)
             if len(wrong) < len(hunks):
                 lines[path] = wrong
                 kept[path] = with_hunks(old[path], [hunk for hunk in hunks if hunk not in wrong])
@@ -103,6 +102,17 @@ class Search:
         return tuple((path, hunk.start + 1) for path, hunks in lines.items() for hunk in hunks) + tuple(
             (path, 0) for path in files if path not in lines
         )
+
+    @staticmethod
+    def _fails_with(
+        fails: Callable[[dict[str, bytes]], bool],
+        kept: dict[str, bytes],
+        path: str,
+        old: bytes,
+        some: Sequence[Hunk],
+    ) -> bool:
+        """Whether it fails with some places of a file, and all that is kept of the others."""
+        return fails({**kept, path: with_hunks(old, some)})
 
     def _commit_of(self, before: str, contents: dict[str, bytes]) -> str:
         """A commit with some files changed, to run tests on; no branch has it."""

@@ -17,7 +17,6 @@ from torchmigrate.upgrade.model import (
     Applied,
     Frame,
     Group,
-    Hunk,
     Outcome,
     Report,
     TakenBack,
@@ -94,11 +93,12 @@ class Upgrade:
             jobs=request.jobs,
             tools=self.tools,
         )
-        command, verified = self._tests()
+        files = self.fixer.files()
+        command, verified = self._tests(files)
         if request.environment is None:
             self._say(f"the environment for torch {show_version(request.to)} is being made")
             tested = "pytest" in command
-            environment = made(self.space, request.to, request.options, self.clock, tested=tested)
+            environment = made(*(self.space, files, request.to, request.options, self.clock), tested=tested)
         self._say(f"torch {environment.torch}, Python {environment.python}")
         self.suite = self._suite(command, environment, "target")
         before_old = None
@@ -114,26 +114,25 @@ class Upgrade:
             raise UpgradeError(f"`{command}` runs no test{why}: name a command that does with --test")
         if request.evidence and before.collected:
             self._say("the tests once more, to see what outdated places are called with")
-            self._compare(before, self.suite.record(self.space.base, self.fixer.names))
+            self.suite.record(self.space.base, self.fixer.names)
         self._restore()
         steps, after = self._verified(before)
         return self._report(environment, before, before_old, steps, after, verified)
 
     # ---- tests -------------------------------------------------------------------------------------------
 
-    def _tests(self) -> tuple[str, str]:
+    def _tests(self, files: Sequence[Path]) -> tuple[str, str]:
         """The command that tests, and what it is, in words."""
         if self.request.test is not None:
             return self.request.test, f"`{self.request.test}`"
-        files = self.fixer.files()
-        if smoke.has_tests(self.space.project, files):
+        if smoke.has_tests(files):
             return PYTEST, f"`{PYTEST}`"
         self._say("there are no tests: modules are imported, and scripts are asked for their help")
         command, left_out = smoke.command(self.space, files)
         verified = (
-            "no tests were found: that modules can be imported and scripts give their help is all that was"
+            "no tests were found: all that was verified is that modules can be imported, and scripts give"
         )
-        verified += " verified"
+        verified += " their help"
         if left_out:
             verified += f" ({plural(left_out, 'file')} that would do its work at once left out)"
         return command, verified
@@ -145,13 +144,6 @@ class Upgrade:
 
     def _told(self, run: TestRun) -> None:
         self._say(f"  {counts(run)} in {run.seconds:.0f} s" + (f"; {run.trouble}" if run.trouble else ""))
-
-    def _compare(self, before: TestRun, again: TestRun) -> None:
-        """Tests that give another outcome for the same code do not count."""
-        for name, result in before.results.items():
-            other = again.results.get(name)
-            if other is not None and other.outcome.is_bad != result.outcome.is_bad:
-                self.unstable.add(name)
 
     # ---- fixes, and what is taken back ---------------------------------------------------------------------
 
@@ -173,7 +165,7 @@ class Upgrade:
             after = self.suite.run(final)
             self._told(after)
             self._check_mended(before, after)
-            lost = [name for name in broken(before, after) if name not in self.unstable]
+            lost = broken(before, after)
             if lost:
                 lost = self._surely(lost, after, final)
             if not lost:
@@ -221,7 +213,7 @@ class Upgrade:
 
     def _remember(self) -> None:
         value = {
-            "exclusions": {key: _dumped(each) for key, each in self.exclusions.items()},
+            "exclusions": {key: each.dumped() for key, each in self.exclusions.items()},
             "taken_back": [asdict(each) for each in self.taken_back],
         }
         self.space.note("taken_back", value)
@@ -231,20 +223,11 @@ class Upgrade:
         known = self.space.record("taken_back")
         if known is None:
             return
-        self.exclusions.update({key: _loaded(each) for key, each in known["exclusions"].items()})
+        self.exclusions.update({key: Exclusion.loaded(each) for key, each in known["exclusions"].items()})
         for each in known["taken_back"]:
-            group = Group(*each["group"])
-            places = tuple((path, line) for path, line in each["places"])
-            self.taken_back.append(
-                TakenBack(
-                    group._replace(codes=tuple(group.codes)),
-                    places,
-                    tuple(each["tests"]),
-                    each["message"],
-                    each["advice"],
-                    each["whole"],
-                )
-            )
+            each["group"] = Group.loaded(each["group"])
+            each["places"] = tuple((path, line) for path, line in each["places"])
+            self.taken_back.append(TakenBack(**{**each, "tests": tuple(each["tests"])}))
 
     # ---- the end -----------------------------------------------------------------------------------------
 
@@ -259,10 +242,8 @@ class Upgrade:
     ) -> Report:
         final = steps[-1].commit if steps else self.space.base
         self.space.finish(final)
-        looked = self.fixer.look()
-        places = Places(self.space.tree, looked.findings)
-        guessed = self.fixer.look(guessing=True).findings
-        all_places = Places(self.space.tree, guessed, lambda frame: self._written_by(frame, steps))
+        looked = self.fixer.look(guessing=True)
+        places = Places(self.space.tree, looked.findings, lambda frame: self._written_by(frame, steps))
         for taken in self.taken_back:
             taken.advice = self.fixer.advice(taken.group)
         notes = [*self.space.notes, *environment.notes]
@@ -283,8 +264,8 @@ class Upgrade:
             before_old=before_old,
             applied=steps,
             taken_back=self.taken_back,
-            failing=all_places.failing(after),
-            by_hand=places.by_hand(after),
+            failing=places.failing(after),
+            by_hand=places.by_hand(after, self.fixer.guesses),
             unstable=sorted(self.unstable),
             left_out=environment.left_out,
             notes=notes,
@@ -324,32 +305,3 @@ def _places(taken: TakenBack) -> str:
     if taken.whole:
         return " (all of it)"
     return ": " + ", ".join(f"{path}:{line}" if line else path for path, line in taken.places[:5])
-
-
-def _dumped(exclusion: Exclusion) -> dict[str, object]:
-    hunks = {
-        path: [
-            [
-                hunk.start,
-                [line.decode("latin-1") for line in hunk.old],
-                [line.decode("latin-1") for line in hunk.new],
-            ]
-            for hunk in some
-        ]
-        for path, some in exclusion.hunks.items()
-    }
-    return {"whole": exclusion.whole, "paths": sorted(exclusion.paths), "hunks": hunks}
-
-
-def _loaded(value: dict[str, object]) -> Exclusion:
-    found: dict[str, list[Hunk]] = {}
-    hunks = value["hunks"]
-    assert isinstance(hunks, dict)
-    for path, some in hunks.items():
-        found[path] = [
-            Hunk(path, start, *(tuple(line.encode("latin-1") for line in lines) for lines in (old, new)))
-            for start, old, new in some
-        ]
-    paths = value["paths"]
-    assert isinstance(paths, list)
-    return Exclusion(bool(value["whole"]), set(paths), found)

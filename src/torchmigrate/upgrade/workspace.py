@@ -9,8 +9,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -162,10 +160,8 @@ class Workspace:
             source = origin.directory / path
             wanted = self.git.run("rev-parse", f":{path}")
             target = self.tree / path
-            if (
-                Git(source).says("cat-file", "-e", f"{wanted}^{{commit}}") is None
-                or not (source / ".git").exists()
-            ):
+            asked = ("cat-file", "-e", f"{wanted}^{{commit}}")
+            if not ((source / ".git").exists() and Git(source).says(*asked) is not None):
                 self.notes.append(f"the submodule {path} is not checked out: it is empty in the upgrade")
                 continue
             Git(self.tree).run("clone", "--quiet", "--shared", "--no-checkout", str(source), str(target))
@@ -213,15 +209,6 @@ class Workspace:
         self.go_to(commit)
         self.git.run("branch", "--force", self.branch, commit)
         self.git.run("checkout", "--quiet", self.branch)
-
-    @contextmanager
-    def changed_for_a_while(self, commit: str) -> Iterator[None]:
-        """The tree at a commit, to be changed; afterwards it is at the commit again."""
-        self.go_to(commit)
-        try:
-            yield
-        finally:
-            self.go_to(commit)
 
     # ---- records -----------------------------------------------------------------------------------------
 
