@@ -67,10 +67,19 @@ class Analyser:
             self.api = ApiFinder(api, settings.codes, RuleMatcher(whole or catalogue, versions))
         codes = [head.code for head in catalogue.heads if head.codemod]
         self.rewritten = [rule for rule in map(catalogue.find, codes) if rule is not None]
+        # Several rules look for the same words, and most texts have none of them.
+        self._prefilters: defaultdict[str, list[str]] = defaultdict(list)
+        for rule in self.rewritten:
+            if rule.prefilter:
+                self._prefilters[rule.prefilter].append(rule.code)
 
     def _asked(self, text: str) -> set[str]:
         """The rules whose codemods look for themselves, and may find something in a text."""
-        return {rule.code for rule in self.rewritten if rule.prefilter and passes(rule.prefilter)(text)}
+        asked: set[str] = set()
+        for pattern, codes in self._prefilters.items():
+            if passes(pattern)(text):
+                asked.update(codes)
+        return asked
 
     def context(
         self,

@@ -7,7 +7,7 @@ import functools
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
 
@@ -43,7 +43,7 @@ from torchmigrate.project.screening import (
     notebook_imports,
     notebook_takes,
 )
-from torchmigrate.project.tested import tested_names
+from torchmigrate.project.tested import is_promising, tested_names
 from torchmigrate.semantics.guards.functions import may_answer
 from torchmigrate.semantics.libraries import LIBRARY_ROOTS
 from torchmigrate.semantics.model import Const, Flag, Foreign, Local, Mark, SemanticModel, Value, VersionOf
@@ -155,12 +155,16 @@ class ProjectIndex:
         Args:
             promising: ask nobody unless one of the names seems to be about a version.
         """
+        if promising and not is_promising(names):
+            return {}
         real = self._real(path)
-        tested = tested_names(names, real, promising=promising)
+        tested = tested_names(names, real)
         if not tested:
             return {}
         project = self._project(path)
-        found = {local: project.said(name, real, STEPS) for local, name in tested.items()}
+        found = {
+            local: project.said(name, real, STEPS, attributes) for local, (name, attributes) in tested.items()
+        }
         return {local: value for local, value in found.items() if value}
 
     def _project(self, path: Path) -> _Project:
@@ -175,8 +179,17 @@ class ProjectIndex:
 
     def _real(self, path: Path) -> Path:
         if path not in self._reals:
-            self._reals[path] = Path(os.path.realpath(path))
+            # Most files are no links themselves; their directories are looked at once.
+            link = path.is_symlink() or path.name in ("", "..")
+            self._reals[path] = (
+                Path(os.path.realpath(path)) if link else _real_directory(path.parent) / path.name
+            )
         return self._reals[path]
+
+
+@functools.lru_cache(maxsize=4096)
+def _real_directory(path: Path) -> Path:
+    return Path(os.path.realpath(path))
 
 
 @functools.lru_cache(maxsize=4096)
@@ -596,12 +609,18 @@ class _Project:
                 for bound in found.bound(item.parts[size]) if found is not None else ():
                     yield from self._in_library(bound.plus(*item.parts[size + 1 :]), path, steps - 1)
 
-    def said(self, name: Name, other: Path, steps: int) -> Value:
-        """What a name is that a file imports, as far as that is for tests; empty where it says nothing."""
+    def said(self, name: Name, other: Path, steps: int, attributes: Collection[str] = ()) -> Value:
+        """What a name is that a file imports, as far as that is for tests; empty where it says nothing.
+
+        attributes: those of it that are asked, where it may be a module; none: that is not known.
+        """
         if self.too_big or not steps:
             return ()
         module = self._only(name, other)
         if module is not None:  # the file itself, of which a test asks an attribute
+            asked = [name.plus(attribute) for attribute in attributes if attribute]
+            if attributes and not any(self.said(each, other, steps) for each in asked):
+                return ()
             values = self._values_of(module)
             return () if values is None else (Foreign(name.parts[-1], _NO_TREE, values),)
         module = self._only(name._replace(parts=name.parts[:-1]), other)
@@ -620,7 +639,7 @@ class _Project:
         if len(named) > 1:
             return ()
         stars = [owner.plus(wanted) for owner, names in imports.taken if "*" in names]
-        found = (self.said(source, module, steps - 1) for source in named or stars)
+        found = (self.said(source, module, steps - 1, attributes) for source in named or stars)
         return next(filter(None, found), ())
 
     def _only(self, name: Name, other: Path) -> Path | None:

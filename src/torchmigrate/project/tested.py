@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from torchmigrate.project.mentions import Name
 from torchmigrate.semantics.guards.tests import may_mark
@@ -20,20 +22,35 @@ _PROMISES = re.compile(
 )
 
 
-def tested_names(names: SemanticModel, path: Path, *, promising: bool = False) -> dict[str, Name]:
-    """The imported names of which a test, or a decorator, of a file asks, by what they are called there.
+class Tested(NamedTuple):
+    """A name that a file has from another one. attributes: those of it that tests ask, if it is a module."""
 
-    promising: none, unless one of them seems to be about a version by its name.
-    """
-    foreign = [binding for binding in names.imports if not _is_of_library(binding)]
-    if promising and not any(_PROMISES.search(binding.name.lower()) for binding in foreign):
-        return {}
-    asked = {name for test in names.asked for name in _asked(test)}
+    name: Name
+    attributes: frozenset[str]
+
+
+def is_promising(names: SemanticModel) -> bool:
+    """Whether a name that a file imports seems to be about a version."""
+    for binding in names.imports:
+        name = binding.name.lower()
+        if "torch" in name and _PROMISES.search(name) and not _is_of_library(binding):
+            return True
+    return False
+
+
+def tested_names(names: SemanticModel, path: Path) -> dict[str, Tested]:
+    """The imported names of which a test, or a decorator, of a file asks, by what they are called there."""
+    imports = {binding.name: binding for binding in names.imports if not _is_of_library(binding)}
+    asked: defaultdict[str, set[str]] = defaultdict(set)
+    for test in names.asked if imports else ():
+        for name, attribute in _asked(test):
+            if name in imports:
+                asked[name].add(attribute)
     found = {}
-    for binding in foreign:
-        name = _imported(binding, path.parent.parts) if binding.name in asked else None
-        if name is not None:
-            found[binding.name] = name
+    for local, attributes in asked.items():
+        whole = _imported(imports[local], path.parent.parts)
+        if whole is not None:
+            found[local] = Tested(whole, frozenset(attributes))
     return found
 
 
@@ -41,13 +58,18 @@ def _is_of_library(binding: Binding) -> bool:
     return (binding.target or "").partition(".")[0] in LIBRARY_ROOTS
 
 
-def _asked(test: ast.expr) -> Iterator[str]:
-    """The names of which the outcome of a test may be that of versions: not what functions are given."""
+def _asked(test: ast.expr) -> Iterator[tuple[str, str]]:
+    """The names of which the outcome of a test may be that of versions: not what functions are given.
+
+    Each with the attribute of it that is asked, or an empty string.
+    """
     waiting = [test]
     while waiting:
         node = waiting.pop()
         if isinstance(node, ast.Name):
-            yield node.id
+            yield node.id, ""
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            yield node.value.id, node.attr
         elif isinstance(node, ast.Attribute | ast.Subscript | ast.NamedExpr):
             waiting.append(node.value)
         elif isinstance(node, ast.BoolOp):

@@ -330,6 +330,7 @@ class SemanticModel:
     module: Scope
     uses: list[Use]  # in source order
     bindings: list[Binding]  # by id
+    imports: list[Binding]  # those of them that imports are, without star imports
     scopes: list[Scope]
     all_names: frozenset[str] = frozenset()  # strings in `__all__`
     values: dict[int, Value] = field(default_factory=dict)  # id of an expression -> what it may be, if known
@@ -343,19 +344,11 @@ class SemanticModel:
     # id of an expression -> what it was while the code ran, where that was recorded.
     seen: dict[int, tuple[Seen, ...]] = field(default_factory=dict)
     _nodes: Nodes | None = None
-    _imports: list[Binding] | None = None
 
     @property
     def parents(self) -> dict[ast.AST, ast.AST]:
         """Node -> the one around it, for the whole file."""
         return self._all_nodes.parents
-
-    @property
-    def imports(self) -> list[Binding]:
-        """The bindings of imports, without those of star imports."""
-        if self._imports is None:
-            self._imports = [binding for binding in self.bindings if binding.is_import]
-        return self._imports
 
     def nodes(self, kind: type[Node]) -> list[Node]:
         """Every node of the file of one class, those nearer to the module first.
@@ -376,10 +369,11 @@ class SemanticModel:
             scope.bindings.clear()
         self.uses.clear()
         self.bindings.clear()
+        self.imports.clear()
         self.values.clear()
         self.operations.clear()
         self.asked.clear()
         self.tested.clear()
         self.tests.clear()
         self.seen = {}
-        self._nodes = self._imports = None
+        self._nodes = None

@@ -57,6 +57,7 @@ class Imports:
         value = state.given.get(name) or ((QualifiedName(target),) if sure else UNKNOWN)
         binding = self.bindings.bind(name, value, kind, alias)
         binding.target, binding.module = target, module
+        state.imports.append(binding)
         if alias.asname is not None and alias.asname == alias.name:
             binding.exported = True
         if root not in state.roots:

@@ -144,6 +144,7 @@ def _walk(tree: ast.Module, state: State) -> SemanticModel:
         module,
         state.uses,
         state.bindings,
+        state.imports,
         state.scopes,
         frozenset(state.exports),
         state.values,

@@ -69,6 +69,7 @@ class State:
         "given",
         "guards",
         "has_walrus",
+        "imports",
         "imports_torch",
         "lazy",
         "lookalikes",
@@ -116,6 +117,7 @@ class State:
         self.values: dict[int, Value] = {}
         self.operations: list[Operation] = []
         self.bindings: list[Binding] = []
+        self.imports: list[Binding] = []  # those of them that imports are, without star imports
         self.scopes: list[Scope] = []
         self.exports: set[str] = set()
         self.asked: list[ast.expr] = []  # tests, decorators, and what is assigned and may be one of them
