@@ -180,16 +180,13 @@ class ProjectIndex:
     def _real(self, path: Path) -> Path:
         if path not in self._reals:
             # Most files are no links themselves; their directories are looked at once.
-            link = path.is_symlink() or path.name in ("", "..")
-            self._reals[path] = (
-                Path(os.path.realpath(path)) if link else _real_directory(path.parent) / path.name
-            )
+            if path.is_symlink() or path.name in ("", ".."):
+                self._reals[path] = Path(os.path.realpath(path))
+            else:
+                if path.parent not in self._reals:
+                    self._reals[path.parent] = Path(os.path.realpath(path.parent))
+                self._reals[path] = self._reals[path.parent] / path.name
         return self._reals[path]
-
-
-@functools.lru_cache(maxsize=4096)
-def _real_directory(path: Path) -> Path:
-    return Path(os.path.realpath(path))
 
 
 @functools.lru_cache(maxsize=4096)

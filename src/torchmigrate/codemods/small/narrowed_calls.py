@@ -12,7 +12,6 @@ from torchmigrate.catalogue.model import Rule
 from torchmigrate.findings import Finding
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
-from torchmigrate.source.trees import is_below
 
 # The largest number of each dtype, and the smallest one that it takes: uint8 goes on to take negative ones.
 _LIMITS = {
@@ -84,6 +83,13 @@ def _turned_and_viewed(hit: RuleMatch, call: ast.Call, file: FileContext) -> boo
     """Whether it is the clone of `x.t().clone().view(...)`."""
     if call.args or call.keywords or not isinstance(call.func, ast.Attribute):
         return False
+    turned = call.func.value
+    if not (
+        isinstance(turned, ast.Call)
+        and isinstance(turned.func, ast.Attribute)
+        and turned.func.attr in _TURNED
+    ):
+        return False
     around = file.names.parents.get(call)
     if not isinstance(around, ast.Attribute) or around.attr != "view":
         return False
@@ -91,14 +97,7 @@ def _turned_and_viewed(hit: RuleMatch, call: ast.Call, file: FileContext) -> boo
     if not isinstance(used, ast.Call) or used.func is not around or len(used.args) != 1:
         return False  # `.view(2, -1)` may fit the strides
     shape = used.args[0]
-    flat = isinstance(shape, ast.UnaryOp) and ast.unparse(shape) == "-1"
-    turned = call.func.value
-    return (
-        flat
-        and isinstance(turned, ast.Call)
-        and isinstance(turned.func, ast.Attribute)
-        and turned.func.attr in _TURNED
-    )
+    return isinstance(shape, ast.UnaryOp) and ast.unparse(shape) == "-1"
 
 
 # ---- numbers that the dtype has not -----------------------------------------------------------------------
@@ -158,7 +157,7 @@ def _sliced_mask(hit: RuleMatch, call: ast.Call, file: FileContext) -> bool:
             for node in file.names.nodes(ast.Attribute)
         ):
             return False
-        mask = _only_value(mask.id, hit, file)
+        mask = _only_value(mask.id, hit)
     return (
         isinstance(mask, ast.Subscript)
         and isinstance(mask.slice, ast.Tuple)
@@ -166,17 +165,16 @@ def _sliced_mask(hit: RuleMatch, call: ast.Call, file: FileContext) -> bool:
     )
 
 
-def _only_value(name: str, hit: RuleMatch, file: FileContext) -> ast.expr | None:
+def _only_value(name: str, hit: RuleMatch) -> ast.expr | None:
     """What a name of the scope around a use is assigned, if it is bound there just once."""
     bindings = hit.use.scope.bindings.get(name, ())
-    around = hit.use.scope.node
-    values = [
-        node.value
-        for node in file.names.nodes(ast.Assign)
-        if any(isinstance(target, ast.Name) and target.id == name for target in node.targets)
-        and (isinstance(around, ast.Module) or is_below(node, around, file.names.parents))
-    ]
-    return values[0] if len(bindings) == len(values) == 1 else None
+    if len(bindings) != 1:
+        return None
+    (binding,) = bindings
+    statement = binding.statement
+    if not isinstance(statement, ast.Assign) or not any(item is binding.node for item in statement.targets):
+        return None
+    return statement.value
 
 
 # ---- what is written into a tensor that was expanded ------------------------------------------------------
@@ -188,7 +186,7 @@ def _into_expanded(hit: RuleMatch, call: ast.Call, file: FileContext) -> bool:
         return False
     made: ast.expr | None = call.func.value
     if isinstance(made, ast.Name):
-        made = _only_value(made.id, hit, file)
+        made = _only_value(made.id, hit)
     return (
         isinstance(made, ast.Call)
         and isinstance(made.func, ast.Attribute)

@@ -80,7 +80,8 @@ class ValueFacts:
                 found.add(INTEGER)
             if dtype == "bfloat16":
                 found.add("floating")
-        if is_sparse(node, scope, self.around, self._sparse) or self._was_sparse(node):
+        sparse = is_sparse(node, scope, self.around, self._sparse)
+        if sparse or (self.names.seen and SPARSE in self.seen(node, once=True)):
             found.add(SPARSE)
         return frozenset(found)
 
@@ -93,9 +94,6 @@ class ValueFacts:
         if not runs:
             return frozenset()
         return frozenset().union(*runs) if once else frozenset.intersection(*runs)
-
-    def _was_sparse(self, node: ast.expr) -> bool:
-        return any(SPARSE in _kinds_of(seen) for seen in self.names.seen.get(id(node), ()))
 
     def is_tensor(self, node: ast.expr) -> bool:
         return level(self.names.values.get(id(node), UNKNOWN)) == SURE

@@ -112,7 +112,7 @@ def entered(function: ast.AST, call: ast.Call | None, evaluate: Evaluate, value:
     return Inside(evaluate, held, value)
 
 
-@functools.lru_cache(maxsize=64)  # one that is called is called often
+@functools.lru_cache(maxsize=256)  # one that is called is called often
 def may_answer(function: Function) -> bool:
     """Whether a function is short, and begins as one that only answers a test does."""
     body = function.body if isinstance(function, ast.FunctionDef) else []
