@@ -1,4 +1,4 @@
-"""TM439: an optimizer that takes the state of another one as it is."""
+"""TM439: an optimizer that takes a state as it is, where that of another one, or something else, holds it."""
 
 from __future__ import annotations
 
@@ -6,17 +6,42 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from torchmigrate.catalogue.model import Rule
-from torchmigrate.findings import Finding
+from torchmigrate.codemods.base.findings import fix_by
+from torchmigrate.findings import Edit, Finding, Fix
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
+from torchmigrate.rewrite.imports.planner import Refusal
+from torchmigrate.semantics.model import Binding
+from torchmigrate.source.trees import is_below
+
+_COPY = "copy.deepcopy"
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
 
 def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
-    """A finding for every `a.load_state_dict(b.state_dict())`."""
+    """A finding for every `a.load_state_dict(b.state_dict())`, and for a state that is used again later."""
     for hit in hits:
-        given = hit.use.call.args[:1] if hit.use.call is not None else []
-        if given and _is_state(given[0]) and not _is_same(hit.use.node, given[0]):
-            yield file.fixes.finding(hit, None)
+        call = hit.use.call
+        given = call.args[0] if call is not None and call.args else None
+        if call is None or given is None or not isinstance(hit.use.node, ast.Attribute):
+            continue
+        if isinstance(given, ast.Name):
+            shared = _is_shared(given, call, hit, file)
+        else:
+            shared = _is_state(given) and not _is_same(hit.use.node, given)
+        if shared:
+            yield file.fixes.finding(hit, _fix(rule, given, hit, file))
+
+
+def _fix(rule: Rule, given: ast.expr, hit: RuleMatch, file: FileContext) -> Fix | None:
+    if not file.fixes.may_fix(hit):
+        return None
+    spelling = file.imports.spell(_COPY, hit.use)
+    if isinstance(spelling, Refusal):
+        return None
+    start, end = file.source.span(given)
+    edits = (Edit(start, start, f"{spelling.text}("), Edit(end, end, ")"), *spelling.edits)
+    return fix_by(rule, file, "Load a copy of the state", *edits)
 
 
 def _is_state(node: ast.expr) -> bool:
@@ -25,7 +50,45 @@ def _is_state(node: ast.expr) -> bool:
     )
 
 
-def _is_same(method: ast.AST, given: ast.expr) -> bool:
+def _is_same(method: ast.Attribute, given: ast.expr) -> bool:
     """Whether an optimizer loads what it has already."""
     assert isinstance(given, ast.Call) and isinstance(given.func, ast.Attribute), "the caller looked"
-    return isinstance(method, ast.Attribute) and ast.dump(method.value) == ast.dump(given.func.value)
+    return ast.dump(method.value) == ast.dump(given.func.value)
+
+
+def _is_shared(given: ast.Name, call: ast.Call, hit: RuleMatch, file: FileContext) -> bool:
+    """Whether something else has what a name of this scope holds: its optimizer, or what is done later."""
+    bindings = hit.use.scope.bindings.get(given.id, ())
+    if len(bindings) != 1:
+        return False
+    (binding,) = bindings
+    statement = binding.statement
+    if not isinstance(statement, ast.Assign) or statement.targets != [binding.node]:
+        return False
+    assert isinstance(hit.use.node, ast.Attribute), "the caller looked"
+    if _is_state(statement.value):
+        return not _is_same(hit.use.node, statement.value)
+    return _is_loaded_again(call, binding, file) or _is_given_later(given, call, binding, hit, file)
+
+
+def _is_loaded_again(call: ast.Call, binding: Binding, file: FileContext) -> bool:
+    """Whether each round of a loop loads what was made before it."""
+    node: ast.AST | None = call
+    while node is not None and node is not binding.scope.node:
+        if isinstance(node, _LOOPS):
+            return not is_below(binding.statement, node, file.names.parents)
+        node = file.names.parents.get(node)
+    return False
+
+
+def _is_given_later(
+    given: ast.Name, call: ast.Call, binding: Binding, hit: RuleMatch, file: FileContext
+) -> bool:
+    """Whether the state as a whole is an argument behind the call, such as of another `load_state_dict`."""
+    behind = file.source.span(call)[1]
+    return any(
+        isinstance(argument, ast.Name) and argument.id == given.id and file.source.span(argument)[0] > behind
+        for node in file.names.nodes(ast.Call)
+        if node is not call and is_below(node, binding.scope.node, file.names.parents)
+        for argument in node.args
+    )
