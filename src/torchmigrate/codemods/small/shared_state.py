@@ -58,17 +58,36 @@ def _is_same(method: ast.Attribute, given: ast.expr) -> bool:
 
 def _is_shared(given: ast.Name, call: ast.Call, hit: RuleMatch, file: FileContext) -> bool:
     """Whether something else has what a name of this scope holds: its optimizer, or what is done later."""
+    source = file.source
     bindings = hit.use.scope.bindings.get(given.id, ())
-    if len(bindings) != 1:
+    at = source.span(given)[0]
+    places = [source.span(binding.statement)[0] for binding in bindings]
+    before = [binding for binding, place in zip(bindings, places, strict=True) if place < at]
+    if not before or before[-1].scope is not hit.use.scope:
         return False
-    (binding,) = bindings
+    binding = before[-1]
     statement = binding.statement
     if not isinstance(statement, ast.Assign) or statement.targets != [binding.node]:
+        return False
+    if not _is_sure(call, binding, file):
         return False
     assert isinstance(hit.use.node, ast.Attribute), "the caller looked"
     if _is_state(statement.value):
         return not _is_same(hit.use.node, statement.value)
-    return _is_loaded_again(call, binding, file) or _is_given_later(given, call, binding, hit, file)
+    if len(bindings) == 1 and _is_loaded_again(call, binding, file):
+        return True
+    until = min((place for place in places if place > at), default=len(source.text))
+    return _is_given(given.id, (source.span(call)[1], until), binding, file)
+
+
+def _is_sure(call: ast.Call, binding: Binding, file: FileContext) -> bool:
+    """Whether a call stands behind a binding in its block, or deeper, so that nothing else reaches it."""
+    node: ast.AST | None = call
+    while node is not None and node is not binding.scope.node:
+        if any(node is item for item in binding.block):
+            return node is not binding.statement
+        node = file.names.parents.get(node)
+    return False
 
 
 def _is_loaded_again(call: ast.Call, binding: Binding, file: FileContext) -> bool:
@@ -81,14 +100,13 @@ def _is_loaded_again(call: ast.Call, binding: Binding, file: FileContext) -> boo
     return False
 
 
-def _is_given_later(
-    given: ast.Name, call: ast.Call, binding: Binding, hit: RuleMatch, file: FileContext
-) -> bool:
-    """Whether the state as a whole is an argument behind the call, such as of another `load_state_dict`."""
-    behind = file.source.span(call)[1]
+def _is_given(name: str, between: tuple[int, int], binding: Binding, file: FileContext) -> bool:
+    """Whether a name is an argument between two places, such as of another `load_state_dict`."""
     return any(
-        isinstance(argument, ast.Name) and argument.id == given.id and file.source.span(argument)[0] > behind
+        isinstance(argument, ast.Name)
+        and argument.id == name
+        and between[0] < file.source.span(argument)[0] < between[1]
+        and is_below(node, binding.scope.node, file.names.parents)
         for node in file.names.nodes(ast.Call)
-        if node is not call and is_below(node, binding.scope.node, file.names.parents)
         for argument in node.args
     )

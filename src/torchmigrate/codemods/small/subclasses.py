@@ -10,11 +10,12 @@ import ast
 from collections.abc import Callable, Iterator, Sequence
 
 from torchmigrate.catalogue.model import Rule
-from torchmigrate.codemods.base.findings import finding_at
+from torchmigrate.codemods.base.findings import finding_at, fix_by
 from torchmigrate.codemods.base.subclasses import Method, Subclass, self_of, subclass_of
-from torchmigrate.findings import Finding
+from torchmigrate.findings import Finding, Fix
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
+from torchmigrate.rewrite.lines import add_line_before
 from torchmigrate.rewrite.nodes import name_span
 from torchmigrate.source.trees import walk
 
@@ -41,7 +42,8 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
     for hit in hits:
         item = subclass_of(hit.use)
         for span in look(item, file) if item is not None else ():
-            yield finding_at(hit.rule, file, span, symbol=hit.symbol, fix=None)
+            fix = _constructed(hit, item, file) if look is _constructor and item is not None else None
+            yield finding_at(hit.rule, file, span, symbol=hit.symbol, fix=fix)
 
 
 # ---- the rules ------------------------------------------------------------------------------------------
@@ -58,9 +60,74 @@ def _constructor(item: Subclass, file: FileContext) -> Iterator[Span]:
     if any(_hands_on(node, own, item) for node in inside):
         return
     needed = _NEEDS_CONSTRUCTOR.items()
-    needs = any(not item.defines(name) and not item.defines(what) for name, what in needed)
+    needs = any(_reaches_base(item, name) and not item.defines(what) for name, what in needed)
     if needs and item.defines(_NEEDS_ANYWAY):
         yield name_span(file.source, method)
+
+
+def _reaches_base(item: Subclass, name: str) -> bool:
+    """Whether a method is that of the base, or calls it."""
+    method = item.method(name)
+    if method is None:
+        return not item.defines(name)
+    return any(
+        isinstance(node, ast.Attribute)
+        and node.attr == name
+        and isinstance(node.value, ast.Call)
+        and isinstance(node.value.func, ast.Name)
+        and node.value.func.id == "super"
+        for node in walk(method)
+    )
+
+
+def _constructed(hit: RuleMatch, item: Subclass, file: FileContext) -> Fix | None:
+    """Construct a wrapper, which takes the groups of another optimizer as its own, like that one."""
+    method = item.method(_INIT)
+    own = self_of(method) if method is not None else None
+    if method is None or own is None or not file.fixes.may_fix(hit):
+        return None
+    name = _wrapped(method, own)
+    body = method.body[1:] if ast.get_docstring(method, clean=False) is not None else method.body
+    if name is None or not body:
+        return None
+    new = f"super().__init__({name}.param_groups, {name}.defaults)"
+    edit = add_line_before(file.source, method.body, body[0], new)
+    if edit is None:
+        return None
+    return fix_by(hit.rule, file, "Construct it like the optimizer that it wraps", edit)
+
+
+def _wrapped(method: Method, own: str) -> str | None:
+    """The parameter of which a wrapper takes the groups: `self.param_groups = optimizer.param_groups`."""
+    stored = {
+        node.id for node in walk(method) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }
+    names = {argument.arg for argument in method.args.args} - {own} - stored
+    kept: dict[str, str] = {}  # attributes that are parameters
+    for node in method.body:
+        if not isinstance(node, ast.Assign) or len(node.targets) != 1:
+            continue
+        target = _of_name(node.targets[0])
+        if target is None or target[0] != own:
+            continue
+        if isinstance(node.value, ast.Name) and node.value.id in names:
+            kept[target[1]] = node.value.id
+        elif target[1] == "param_groups" and isinstance(node.value, ast.Attribute):
+            if node.value.attr != "param_groups":
+                return None
+            root = node.value.value
+            if isinstance(root, ast.Name):
+                return root.id if root.id in names else None
+            inner = _of_name(root)
+            return kept.get(inner[1]) if inner is not None and inner[0] == own else None
+    return None
+
+
+def _of_name(node: ast.expr) -> tuple[str, str] | None:
+    """The parts of `name.attribute`."""
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        return node.value.id, node.attr
+    return None
 
 
 def _hands_on(node: ast.AST, own: str | None, item: Subclass) -> bool:
