@@ -34,7 +34,8 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
 
 
 def _fix(rule: Rule, given: ast.expr, hit: RuleMatch, file: FileContext) -> Fix | None:
-    if not file.fixes.may_fix(hit):
+    # What only an annotation or a run says of the optimizer makes the fix unsafe (`FixMaker.finding`).
+    if not (file.fixes.may_fix(hit) or hit.use.stated) or hit.use.in_fstring:
         return None
     spelling = file.imports.spell(_COPY, hit.use)
     if isinstance(spelling, Refusal):
