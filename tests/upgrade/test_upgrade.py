@@ -400,3 +400,20 @@ def test_other_tools_mend_what_is_not_about_torch(tmp_path: Path) -> None:
     assert "from collections.abc import Sequence" in repository.result("model.py")
     assert [step["title"][:6] for step in repository.report["applied"]] == ["Make P", "Import", "Use wh"]
     assert "1 passed" in done.stdout
+
+
+def test_what_changed_since_the_torch_that_the_project_supports(tmp_path: Path) -> None:
+    """The target is what the fixes must run on, and not what the code was written for."""
+    text = (
+        "import torch\n\nfirst = torch.optim.Adam(model.parameters())\n"
+        "second = torch.optim.Adam(other.parameters())\nsecond.load_state_dict({}first.state_dict(){})\n"
+    )
+    tests = "def test_nothing():\n    pass\n"
+    for name, required, fixed in (("old", "torch>=1.8", True), ("new", "torch>=2.2", False), ("any", "", True)):
+        place = tmp_path / name
+        place.mkdir()
+        files = {"model.py": text.format("", ""), "requirements.txt": required + "\n", "test_some.py": tests}
+        repository = Repository(place, files)
+        repository.upgrade()
+        made = text.format("copy.deepcopy(", ")").replace("import torch\n", "import copy\n\nimport torch\n")
+        assert repository.result("model.py") == (made if fixed else files["model.py"])

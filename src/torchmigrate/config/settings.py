@@ -55,6 +55,7 @@ class Layer(NamedTuple):
     option: str = "{}"
     target: str | None = None
     minimum: str | None = None
+    written_for: str | None = None
     select: tuple[str, ...] | None = None
     extend_select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
@@ -85,6 +86,7 @@ class Settings(NamedTuple):
     """What to look for, for which versions, and what to fix. Can be sent to another process.
 
     target, minimum: releases of torch such as "2.15"; minimum None: unknown, only the target matters.
+    written_for: as in `VersionRange`; no setting of a user.
     minimum_from: the option or the file that says it.
     detect: what the project of a file requires counts; `minimum`, where there is one, all the same.
     packages: those of `versions.requirement_lists.PACKAGES` that the project declares.
@@ -97,6 +99,7 @@ class Settings(NamedTuple):
     known: Mapping[str, str] = _NONE
     target: str = NEWEST
     minimum: str | None = None
+    written_for: str | None = None
     minimum_from: str | None = None
     detect: bool = False
     packages: frozenset[str] = frozenset()
@@ -176,6 +179,7 @@ def combine(
             for key in (
                 "target",
                 "minimum",
+                "written_for",
                 "unsafe_fixes",
                 "respect_gitignore",
                 "force_exclude",
@@ -196,7 +200,7 @@ def combine(
             extend_include=(*settings.extend_include, *_here(layer.extend_include, layer.root, root)),
         )
     try:
-        VersionRange(settings.target, settings.minimum)
+        VersionRange(settings.target, settings.minimum, settings.written_for)
     except ValueError as error:
         raise ConfigError(str(error)) from None
     return settings._replace(

@@ -34,8 +34,10 @@ from torchmigrate.upgrade.model import Applied, Group, Hunk
 from torchmigrate.upgrade.processes import Clock
 from torchmigrate.upgrade.tools import Tool
 from torchmigrate.upgrade.workspace import Workspace
-from torchmigrate.versions.releases import Version, show_version
+from torchmigrate.versions.detect import Requirements
+from torchmigrate.versions.releases import Version, parse_version, show_version
 
+_OLDEST = "0.1"  # where a project does not say which torch it supports
 _PASSES = 5  # fixes make place for others: at most so many times
 _NOTEBOOK = ".ipynb"
 _PINS = "pins"
@@ -115,7 +117,22 @@ class Fixer:
         self.unsafe = unsafe
         self.jobs = jobs
         self.tools = tools
+        self._written_for = self._oldest()
         self._exclude = tuple(f"/{name}/" for name in space.git.submodules())
+
+    def _oldest(self) -> str:
+        """The oldest torch that the project supported before, by which its code does not change.
+
+        Noted before anything is done: fixes raise what is required.
+        """
+        known = self.space.record("written_for")
+        if known is None:
+            required = Requirements().of(self.space.project / "_").minimum
+            known = show_version(required) if required is not None else _OLDEST
+            if parse_version(known) > parse_version(self.target):
+                known = self.target
+            self.space.note("written_for", known)
+        return str(known)
 
     # ---- looking -----------------------------------------------------------------------------------------
 
@@ -323,6 +340,7 @@ class Fixer:
             option="--{}",
             target=self.target,
             minimum=self.target,
+            written_for=self._written_for,
             select=tuple(codes) if codes else None,
             extend_select=() if codes else (PINNED_BELOW_TARGET,),
             extend_safe_fixes=(PINNED_BELOW_TARGET,),

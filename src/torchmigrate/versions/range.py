@@ -52,34 +52,44 @@ class VersionRange:
     """`minimum`..`target`: the oldest torch that the code must run on, and the one that it moves to.
 
     minimum None: not known, only the target counts.
+    written_for: the oldest torch that the code has run on, where that is older than it must run on now.
 
     Raises:
         ValueError: one of them is not a release, or the minimum is newer than the target.
     """
 
-    __slots__ = ("minimum", "target")
+    __slots__ = ("minimum", "target", "written_for")
 
-    def __init__(self, target: str = NEWEST, minimum: str | None = None) -> None:
+    def __init__(
+        self, target: str = NEWEST, minimum: str | None = None, written_for: str | None = None
+    ) -> None:
         if parse_version(target) < parse_version(minimum or target):
             raise ValueError(f"the minimum, torch {minimum}, is newer than the target, torch {target}")
         self.target = target
         self.minimum = minimum
+        self.written_for = written_for or minimum
 
     def of(self, library: str) -> tuple[Version, Version | None]:
         """Target and minimum in releases of `library`, the minimum None if it is not known."""
         minimum = None if self.minimum is None else companion(library, _version(self.minimum))
         return companion(library, _version(self.target)), None if minimum == UNKNOWN else minimum
 
+    def known_to(self, library: str) -> Version | None:
+        """The release of `library` up to which the code lives with every change; None if it is not known."""
+        oldest = None if self.written_for is None else companion(library, _version(self.written_for))
+        return None if oldest == UNKNOWN else oldest
+
 
 def timeline(rule: Versioned, versions: VersionRange) -> Timeline:
     """The releases of a rule that concern a project with this range.
 
-    A change that the minimum already has does not: the project lives with it. What was deprecated before it
-    warned that it would come, and no longer does; what is deprecated since then or later goes on to warn.
+    A change that is in the oldest torch for which the code was written does not: the project lives with it. What
+    was deprecated before it warned that it would come, and no longer does; what is deprecated since then or later
+    goes on to warn.
     """
     changed, deprecated = rule.changed, rule.deprecated
-    _, minimum = versions.of(rule.library)
-    if changed is not None and minimum is not None and _version(changed) <= minimum:
+    known = versions.known_to(rule.library)
+    if changed is not None and known is not None and _version(changed) <= known:
         if deprecated is not None and _version(deprecated) < _version(changed):
             deprecated = None
         changed = None
