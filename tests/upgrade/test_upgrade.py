@@ -409,7 +409,11 @@ def test_what_changed_since_the_torch_that_the_project_supports(tmp_path: Path) 
         "second = torch.optim.Adam(other.parameters())\nsecond.load_state_dict({}first.state_dict(){})\n"
     )
     tests = "def test_nothing():\n    pass\n"
-    for name, required, fixed in (("old", "torch>=1.8", True), ("new", "torch>=2.2", False), ("any", "", True)):
+    for name, required, fixed in (
+        ("old", "torch>=1.8", True),
+        ("new", "torch>=2.2", False),
+        ("any", "", True),
+    ):
         place = tmp_path / name
         place.mkdir()
         files = {"model.py": text.format("", ""), "requirements.txt": required + "\n", "test_some.py": tests}

@@ -131,7 +131,8 @@ class Fixer:
             known = show_version(required) if required is not None else _OLDEST
             if parse_version(known) > parse_version(self.target):
                 known = self.target
-            self.space.note("written_for", known)
+            if self.space.directory.is_dir():  # a dry run makes nothing
+                self.space.note("written_for", known)
         return str(known)
 
     # ---- looking -----------------------------------------------------------------------------------------

@@ -83,9 +83,9 @@ class VersionRange:
 def timeline(rule: Versioned, versions: VersionRange) -> Timeline:
     """The releases of a rule that concern a project with this range.
 
-    A change that is in the oldest torch for which the code was written does not: the project lives with it. What
-    was deprecated before it warned that it would come, and no longer does; what is deprecated since then or later
-    goes on to warn.
+    A change that is in the oldest torch for which the code was written does not: the project lives with it.
+    What was deprecated before it warned that it would come, and no longer does; what is deprecated since then
+    or later goes on to warn.
     """
     changed, deprecated = rule.changed, rule.deprecated
     known = versions.known_to(rule.library)
