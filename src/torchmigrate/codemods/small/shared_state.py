@@ -7,10 +7,12 @@ from collections.abc import Iterator, Sequence
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.findings import fix_by
-from torchmigrate.findings import Edit, Finding, Fix
+from torchmigrate.findings import Finding, Fix
 from torchmigrate.match.rule_matches import RuleMatch
+from torchmigrate.rewrite.code import code
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.imports.planner import Refusal
+from torchmigrate.rewrite.nodes import replaced
 from torchmigrate.semantics.model import Binding
 from torchmigrate.source.trees import is_below
 
@@ -40,9 +42,9 @@ def _fix(rule: Rule, given: ast.expr, hit: RuleMatch, file: FileContext) -> Fix 
     spelling = file.imports.spell(_COPY, hit.use)
     if isinstance(spelling, Refusal):
         return None
-    start, end = file.source.span(given)
-    edits = (Edit(start, start, f"{spelling.text}("), Edit(end, end, ")"), *spelling.edits)
-    return fix_by(rule, file, "Load a copy of the state", *edits)
+    new = code("$copy($state)", copy=spelling.text, state=given)
+    edit = replaced(file.source, given, new)
+    return fix_by(rule, file, "Load a copy of the state", edit, *spelling.edits)
 
 
 def _is_state(node: ast.expr) -> bool:

@@ -36,7 +36,8 @@ from torchmigrate.semantics.model import Use
 
 # Whoever sets this, or says which classes may be loaded, has decided already. (torch/serialization.py)
 _SETTLED = ("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", "TORCH_FORCE_WEIGHTS_ONLY_LOAD", "safe_globals")
-_REPLACED = re.compile(r"\btorch[\s\\]*\.[\s\\]*load[\s\\]*=(?!=)")
+# What is in a text in which `torch.load` is assigned.
+_REPLACED = ("torch.load=", "torch.load =", "torch.load  ", "torch.load\t", "torch.load\\", "torch.load \\")
 _DICT_METHODS = frozenset(["items", "keys", "values", "update", "copy"])
 _COPIES = frozenset(["dict", "OrderedDict", "deepcopy", "copy"])
 _LOOKS = frozenset(["len", "list", "set", "sorted", "print", "iter", "enumerate"])
@@ -105,7 +106,7 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
 
 def _is_replaced(file: FileContext) -> bool:
     """Whether the file gives `torch.load` another default for all."""
-    return _REPLACED.search(file.source.text) is not None and any(
+    return any(word in file.source.text for word in _REPLACED) and any(
         isinstance(target, ast.Attribute) and ast.unparse(target) == "torch.load"
         for node in file.names.nodes(ast.Assign)
         for target in node.targets
