@@ -13,22 +13,28 @@ from torchmigrate.rewrite.code import code
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.imports.planner import Refusal
 from torchmigrate.rewrite.nodes import replaced
-from torchmigrate.semantics.model import Binding
-from torchmigrate.source.trees import is_below
+from torchmigrate.semantics.flow.reaching import Reaching, reaching
+from torchmigrate.semantics.flow.tree_index import TreeIndex
+from torchmigrate.semantics.model import Use
+from torchmigrate.source.trees import is_below, last_name
 
 _COPY = "copy.deepcopy"
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
+# Functions for which it makes no difference what the tensors hold.
+_LOOKS = frozenset(["len", "isinstance", "type", "id", "bool", "list", "sorted", "set", "iter"])
 
 
 def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
     """A finding for every `a.load_state_dict(b.state_dict())`, and for a state that is used again later."""
+    uses: _Uses | None = None
     for hit in hits:
         call = hit.use.call
         given = call.args[0] if call is not None and call.args else None
         if call is None or given is None or not isinstance(hit.use.node, ast.Attribute):
             continue
         if isinstance(given, ast.Name):
-            shared = _is_shared(given, call, hit, file)
+            uses = uses or _Uses(file)
+            shared = uses.is_shared(given, call, hit.use)
         else:
             shared = _is_state(given) and not _is_same(hit.use.node, given)
         if shared:
@@ -59,57 +65,55 @@ def _is_same(method: ast.Attribute, given: ast.expr) -> bool:
     return ast.dump(method.value) == ast.dump(given.func.value)
 
 
-def _is_shared(given: ast.Name, call: ast.Call, hit: RuleMatch, file: FileContext) -> bool:
-    """Whether something else has what a name of this scope holds: its optimizer, or what is done later."""
-    source = file.source
-    bindings = hit.use.scope.bindings.get(given.id, ())
-    at = source.span(given)[0]
-    places = [source.span(binding.statement)[0] for binding in bindings]
-    before = [binding for binding, place in zip(bindings, places, strict=True) if place < at]
-    if not before or before[-1].scope is not hit.use.scope:
+class _Uses:
+    """What becomes of the states that are loaded in a file."""
+
+    def __init__(self, file: FileContext) -> None:
+        self.source = file.source
+        self.index = TreeIndex(file.names)
+        self._flows: dict[int, Reaching] = {}
+
+    def is_shared(self, given: ast.Name, call: ast.Call, use: Use) -> bool:
+        """Whether something else has what a name holds: its optimizer, or what is done with it later."""
+        body = use.scope.node
+        if not isinstance(body, ast.Module | ast.FunctionDef | ast.AsyncFunctionDef):
+            return False
+        if id(body) not in self._flows:
+            arguments = None if isinstance(body, ast.Module) else body.args
+            self._flows[id(body)] = reaching(body.body, arguments, befores=False)
+        flow = self._flows[id(body)]
+        seen = flow.of(given)
+        (definition, *others) = seen or (None,)
+        if definition is None or definition.statement is None or definition.value is None or others:
+            return False
+        if _is_state(definition.value):
+            assert isinstance(use.node, ast.Attribute), "the caller looked"
+            return not _is_same(use.node, definition.value)
+        around = [node for node in self.index.around(call) if isinstance(node, _LOOPS)]
+        if around and not is_below(definition.statement, around[0], self.index.parents):
+            return True  # each round loads what the one before it had
+        return any(self._is_given(name, call) for name in flow.reads(seen))
+
+    def _is_given(self, name: ast.Name, call: ast.Call) -> bool:
+        """Whether a name is loaded again behind a call, or given to something when steps were made."""
+        user = self.index.parent(name)
+        if not isinstance(user, ast.Call) or name not in user.args or not self._is_behind(name, call):
+            return False
+        if last_name(user.func) == "load_state_dict":
+            return True
+        between = range(self.source.span(call)[1], self.source.span(name)[0])
+        steps = (self.source.span(node)[1] in between for node in self.index.attributes("step"))
+        return last_name(user.func) not in _LOOKS and any(steps)
+
+    def _is_behind(self, node: ast.AST, call: ast.Call) -> bool:
+        """Whether a node is in a statement that follows the call, not in another branch."""
+        statement = self.index.statement_of(call)
+        while statement is not None:
+            block = self.index.block_of(statement) or []
+            end = self.source.span(statement)[1]
+            behind = [item for item in block if self.source.span(item)[0] >= end]
+            if any(is_below(node, item, self.index.parents) for item in behind):
+                return True
+            outer = self.index.parent(statement)
+            statement = self.index.statement_of(outer) if outer is not None else None
         return False
-    binding = before[-1]
-    statement = binding.statement
-    if not isinstance(statement, ast.Assign) or statement.targets != [binding.node]:
-        return False
-    if not _is_sure(call, binding, file):
-        return False
-    assert isinstance(hit.use.node, ast.Attribute), "the caller looked"
-    if _is_state(statement.value):
-        return not _is_same(hit.use.node, statement.value)
-    if len(bindings) == 1 and _is_loaded_again(call, binding, file):
-        return True
-    until = min((place for place in places if place > at), default=len(source.text))
-    return _is_given(given.id, (source.span(call)[1], until), binding, file)
-
-
-def _is_sure(call: ast.Call, binding: Binding, file: FileContext) -> bool:
-    """Whether a call stands behind a binding in its block, or deeper, so that nothing else reaches it."""
-    node: ast.AST | None = call
-    while node is not None and node is not binding.scope.node:
-        if any(node is item for item in binding.block):
-            return node is not binding.statement
-        node = file.names.parents.get(node)
-    return False
-
-
-def _is_loaded_again(call: ast.Call, binding: Binding, file: FileContext) -> bool:
-    """Whether each round of a loop loads what was made before it."""
-    node: ast.AST | None = call
-    while node is not None and node is not binding.scope.node:
-        if isinstance(node, _LOOPS):
-            return not is_below(binding.statement, node, file.names.parents)
-        node = file.names.parents.get(node)
-    return False
-
-
-def _is_given(name: str, between: tuple[int, int], binding: Binding, file: FileContext) -> bool:
-    """Whether a name is an argument between two places, such as of another `load_state_dict`."""
-    return any(
-        isinstance(argument, ast.Name)
-        and argument.id == name
-        and between[0] < file.source.span(argument)[0] < between[1]
-        and is_below(node, binding.scope.node, file.names.parents)
-        for node in file.names.nodes(ast.Call)
-        for argument in node.args
-    )
