@@ -38,11 +38,13 @@ Span = tuple[int, int]
 
 def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
     """A finding for every class that the rule is about."""
-    look = _LOOK[rule.name]
+    look, mend = _LOOK[rule.name], _MEND.get(rule.name)
     for hit in hits:
         item = subclass_of(hit.use)
-        for span in look(item, file) if item is not None else ():
-            fix = _constructed(hit, item, file) if look is _constructor and item is not None else None
+        if item is None:
+            continue
+        for span in look(item, file):
+            fix = mend(hit, item, file) if mend is not None and file.fixes.may_fix(hit) else None
             yield finding_at(hit.rule, file, span, symbol=hit.symbol, fix=fix)
 
 
@@ -84,7 +86,7 @@ def _constructed(hit: RuleMatch, item: Subclass, file: FileContext) -> Fix | Non
     """Construct a wrapper, which takes the groups of another optimizer as its own, like that one."""
     method = item.method(_INIT)
     own = self_of(method) if method is not None else None
-    if method is None or own is None or not file.fixes.may_fix(hit):
+    if method is None or own is None:
         return None
     name = _wrapped(method, own)
     body = method.body[1:] if ast.get_docstring(method, clean=False) is not None else method.body
@@ -208,4 +210,8 @@ _LOOK: dict[str, Callable[[Subclass, FileContext], Iterator[Span]]] = {
     "transform-domain": _without_domain,
     "distribution-arg-constraints": _without_constraints,
     "tensor-subclass-wrapping": _unwrapped,
+}
+# Those that can be mended.
+_MEND: dict[str, Callable[[RuleMatch, Subclass, FileContext], Fix | None]] = {
+    "constructor-not-called": _constructed,
 }
