@@ -200,7 +200,7 @@ def combine(
             extend_include=(*settings.extend_include, *_here(layer.extend_include, layer.root, root)),
         )
     try:
-        VersionRange(settings.target, settings.minimum, settings.written_for)
+        VersionRange(settings.target, settings.minimum)
     except ValueError as error:
         raise ConfigError(str(error)) from None
     return settings._replace(
