@@ -28,14 +28,13 @@ from torchmigrate.project.contents import Contents
 from torchmigrate.project.discover import SettingsIn, discover_real
 from torchmigrate.project.importers import Taken, imported_at_import, is_reached
 from torchmigrate.project.mentions import Mentions, Name
-from torchmigrate.project.own_packages import own_packages
+from torchmigrate.project.module_values import ModuleValues, is_about_tests, is_telling, values_of
 from torchmigrate.project.screening import (
     ASSIGNED,
     BOUND,
     PATCHING,
     Imports,
     has_patching_call,
-    may_ask,
     may_assign,
     may_patch,
     may_take,
@@ -44,13 +43,10 @@ from torchmigrate.project.screening import (
     notebook_takes,
 )
 from torchmigrate.project.tested import is_promising, tested_names
-from torchmigrate.semantics.guards.functions import may_answer
 from torchmigrate.semantics.libraries import LIBRARY_ROOTS
-from torchmigrate.semantics.model import Const, Flag, Foreign, Local, Mark, SemanticModel, Value, VersionOf
+from torchmigrate.semantics.model import Foreign, SemanticModel, Value
 from torchmigrate.semantics.public_names import public_name
-from torchmigrate.semantics.walk.resolver import module_values
 from torchmigrate.source.text import Source, SourceError
-from torchmigrate.source.trees import walk
 
 NOTEBOOK = ".ipynb"
 # Of a project that is searched; in a bigger one nothing is known, and every name stays.
@@ -229,7 +225,7 @@ class _Project:
         self._numeric: dict[str, bool] = {}
         self._with_settings: dict[Path, bool] = {}
         self._plain: dict[str, dict[Path, bool | None]] = {}
-        self._values: dict[Path, Callable[[ast.expr], Value] | None] = {}
+        self._values: dict[Path, ModuleValues | None] = {}
         self._imported_at_import: dict[Path, list[Taken]] = {}
 
     def load(self) -> None:
@@ -627,9 +623,8 @@ class _Project:
         tells = may_tell(self.contents.get(module) or b"", wanted)
         values = self._values_of(module) if tells else None
         held = values(ast.Name(wanted, ast.Load())) if values is not None else ()
-        if held and all(isinstance(item, Flag | VersionOf | Mark | Const | Foreign) for item in held):
-            alone = all(isinstance(item, Const) and not _is_version(item.value) for item in held)
-            return () if alone else held
+        if is_about_tests(held):
+            return held if is_telling(held) else ()
         # It may have it from another file itself.
         imports = self._imports_of(module)
         named = [owner.plus(wanted) for owner, names in imports.taken if wanted in names]
@@ -645,18 +640,9 @@ class _Project:
         found = [path for part in last for path in self.modules.get(part, ()) if self._is(name, other, path)]
         return found[0] if len(found) == 1 and found[0] != other else None
 
-    def _values_of(self, path: Path) -> Callable[[ast.expr], Value] | None:
-        """What the names of a module are; None where it tests nothing, or cannot be parsed."""
+    def _values_of(self, path: Path) -> ModuleValues | None:
         if path not in self._values:
-            self._values[path] = None
-            data = self.contents.get(path)
-            if data is not None and may_ask(data):
-                try:
-                    source = Source.from_bytes(data, path)
-                    roots = LIBRARY_ROOTS - own_packages(path)
-                    self._values[path] = _Values(module_values(source.parse(), source, roots=roots))
-                except (SourceError, RecursionError):
-                    pass
+            self._values[path] = values_of(path, self.contents.get(path))
         return self._values[path]
 
     # ---- imports -------------------------------------------------------------------------------------
@@ -718,46 +704,6 @@ class _Project:
         if path not in self._mentions:
             self._mentions[path] = _mentions(path, self.contents.get(path))
         return self._mentions[path]
-
-
-_ASKS = frozenset(["hasattr", "getattr", "find_spec", "signature", "importlib"])
-
-
-class _Values:
-    """What names are in a module, for other files: its functions are theirs to call."""
-
-    def __init__(self, values: Callable[[ast.expr], Value]) -> None:
-        self._values = values
-        self._telling: dict[ast.FunctionDef, bool] = {}
-
-    def __call__(self, node: ast.expr) -> Value:
-        return tuple(
-            Foreign(item.name, item.node, self)
-            if isinstance(item, Local) and isinstance(item.node, ast.FunctionDef) and self._tells(item.node)
-            else item
-            for item in self._values(node)
-        )
-
-    def _tells(self, function: ast.FunctionDef) -> bool:
-        """Whether a function answers a test of versions, or of what there is."""
-        if function not in self._telling:
-            self._telling[function] = False  # of one that calls itself
-            self._telling[function] = may_answer(function) and any(map(self._is_telling, walk(function)))
-        return self._telling[function]
-
-    def _is_telling(self, node: ast.AST) -> bool:
-        if isinstance(node, ast.Attribute):
-            return node.attr == "__version__"
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-            return node.id in _ASKS or any(
-                isinstance(item, Flag | VersionOf | Mark | Foreign) for item in self(node)
-            )
-        return isinstance(node, ast.Try)
-
-
-def _is_version(value: object) -> bool:
-    """Whether a constant is what a version is compared with, `MINIMUM = (1, 8)`, not a switch."""
-    return value is not None and not isinstance(value, bool)
 
 
 def _imports(text: str, module: str) -> bool:

@@ -1,0 +1,76 @@
+"""What a module says of versions, and of what there is, to the files that import it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from pathlib import Path
+
+from torchmigrate.project.own_packages import own_packages
+from torchmigrate.project.screening import may_ask
+from torchmigrate.semantics.guards.functions import may_answer
+from torchmigrate.semantics.libraries import LIBRARY_ROOTS
+from torchmigrate.semantics.model import Const, Flag, Foreign, Local, Mark, Value, VersionOf
+from torchmigrate.semantics.walk.resolver import module_values
+from torchmigrate.source.text import Source, SourceError
+from torchmigrate.source.trees import walk
+
+_ASKS = frozenset(["hasattr", "getattr", "find_spec", "signature", "importlib"])
+
+
+class ModuleValues:
+    """What names are in a module, for other files: its functions are theirs to call."""
+
+    def __init__(self, values: Callable[[ast.expr], Value]) -> None:
+        self._values = values
+        self._telling: dict[ast.FunctionDef, bool] = {}
+
+    def __call__(self, node: ast.expr) -> Value:
+        return tuple(
+            Foreign(item.name, item.node, self)
+            if isinstance(item, Local) and isinstance(item.node, ast.FunctionDef) and self._tells(item.node)
+            else item
+            for item in self._values(node)
+        )
+
+    def _tells(self, function: ast.FunctionDef) -> bool:
+        """Whether a function answers a test of versions, or of what there is."""
+        if function not in self._telling:
+            self._telling[function] = False  # of one that calls itself
+            self._telling[function] = may_answer(function) and any(map(self._is_telling, walk(function)))
+        return self._telling[function]
+
+    def _is_telling(self, node: ast.AST) -> bool:
+        if isinstance(node, ast.Attribute):
+            return node.attr == "__version__"
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            return node.id in _ASKS or any(
+                isinstance(item, Flag | VersionOf | Mark | Foreign) for item in self(node)
+            )
+        return isinstance(node, ast.Try)
+
+
+def values_of(path: Path, data: bytes | None) -> ModuleValues | None:
+    """What the names of a module are, by its content; None where it tests nothing, or cannot be parsed."""
+    if data is None or not may_ask(data):
+        return None
+    try:
+        source = Source.from_bytes(data, path)
+        roots = LIBRARY_ROOTS - own_packages(path)
+        return ModuleValues(module_values(source.parse(), source, roots=roots))
+    except (SourceError, RecursionError):
+        return None
+
+
+def is_about_tests(value: Value) -> bool:
+    """Whether all that a name may be is for tests: of versions, of what there is, or constants."""
+    return bool(value) and all(isinstance(item, Flag | VersionOf | Mark | Const | Foreign) for item in value)
+
+
+def is_telling(value: Value) -> bool:
+    """Whether that says more than a switch does; `MINIMUM = (1, 8)` is what a version is compared with."""
+    return any(not isinstance(item, Const) or _is_version(item.value) for item in value)
+
+
+def _is_version(value: object) -> bool:
+    return value is not None and not isinstance(value, bool)
