@@ -184,6 +184,34 @@ def test_matrices_may_be_transposed(project: Project) -> None:
     assert found(project) == []
 
 
+ASSERTED = """\
+    import torch
+
+    def check(actual, expected):
+        torch.testing.assert_allclose(actual, expected, rtol=1e-3, atol=1e-3)
+    """
+BATCH = "tensor:float32:3:strided"
+
+
+@pytest.mark.parametrize("other", [MATRIX, "object:float", "array:f:1"])
+def test_arguments_of_different_dimensions(project: Project, other: str) -> None:
+    seen(project, ASSERTED, assert_allclose={"0": [BATCH, "tensor:float64:4:strided"], "1": [other]})
+    project.run("check", "--fix", "--unsafe-fixes", code=0)
+    assert (project.path / "lib.py").read_text() == dedent("""\
+        import torch
+
+        def check(actual, expected):
+            torch.testing.assert_close(*torch.broadcast_tensors(torch.as_tensor(actual), torch.as_tensor(expected)), rtol=1e-3, atol=1e-3, equal_nan=True, check_dtype=False)
+        """)
+
+
+@pytest.mark.parametrize("other", [[MATRIX, BATCH], ["object:list"], ["object:NoneType", MATRIX], ["*"], []])
+def test_arguments_that_may_have_as_many_dimensions(project: Project, other: list[str]) -> None:
+    seen(project, ASSERTED, assert_allclose={"0": [BATCH], "1": other})
+    project.run("check", "--fix", "--unsafe-fixes", code=0)
+    assert "broadcast" not in (project.path / "lib.py").read_text()
+
+
 def test_methods_of_modules_and_optimizers(project: Project) -> None:
     text = """\
         import torch

@@ -62,6 +62,9 @@ def _condition(raw: Any, path: KeyPath, words: Vocabulary) -> Condition:
         if kind == "is":
             return Condition("is", _types(value, (*path, kind), words, tuple(sorted(KINDS))))
         values = _literals(value)
+        if kind == "other_dimensions":
+            words.check_parameters([value], (*path, kind), ())
+            return Condition("other-dimensions", values)
         if kind == "takes":
             return Condition("takes", values)
         if kind == "not":

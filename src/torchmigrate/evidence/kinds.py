@@ -7,6 +7,7 @@ from typing import NamedTuple
 TENSOR, ARRAY, OBJECT = "tensor", "array", "object"
 _NUMBERS = frozenset(["int", "float", "complex"])
 _NONE = "NoneType"
+_DIGITS = 3  # of a number of dimensions
 
 
 class Seen(NamedTuple):
@@ -14,7 +15,7 @@ class Seen(NamedTuple):
 
     what: "tensor", "array" (of NumPy), "import" (a module), "class" or "object".
     dtype: of a tensor, such as "float32"; "" where it is not known, as of subclasses.
-    dimensions: how many a tensor has; None: not known.
+    dimensions: how many a tensor or an array has; None: not known.
     layout: of a tensor, such as "strided".
     name: the class of an object, what is imported, the class itself; of a tensor that of a subclass.
     base: the class of a library that the class of an object is, or is derived from.
@@ -36,6 +37,11 @@ class Seen(NamedTuple):
         """Whether it is a number of Python; a truth value is none."""
         return self.what == OBJECT and self.name in _NUMBERS
 
+    @property
+    def depth(self) -> int | None:
+        """How many dimensions a tensor made of it has; None: that is not known."""
+        return 0 if self.is_number else self.dimensions
+
 
 def parse(text: str) -> Seen | None:
     """A kind as it is written; None for what is none of them."""
@@ -43,13 +49,14 @@ def parse(text: str) -> Seen | None:
     parts = rest.split(":")
     if what == TENSOR and len(parts) in (3, 4):
         dtype, dimensions, layout = parts[:3]
-        if not (dimensions.isdecimal() or dimensions == "") or len(dimensions) > 3:
+        if not (dimensions.isdecimal() or dimensions == "") or len(dimensions) > _DIGITS:
             return None
         return Seen(
             what, dtype, int(dimensions) if dimensions else None, layout, parts[3] if len(parts) > 3 else ""
         )
     if what == ARRAY and len(parts) == 2:
-        return Seen(what, parts[0])
+        known = parts[1].isdecimal() and len(parts[1]) <= _DIGITS
+        return Seen(what, parts[0], int(parts[1]) if known else None)
     if what in ("import", "class") and len(parts) == 1:
         return Seen(what, name=rest)
     if what == OBJECT and len(parts) in (1, 2):

@@ -123,6 +123,8 @@ def holds(
         return called is not None and called in condition.values
     if condition.kind == "is":
         return state == "given" and _is(node, condition, place, once=finding)
+    if condition.kind == "other-dimensions":
+        return state == "given" and _differs(node, given.expression(str(condition.values[0])), place)
     if condition.kind == "keys":
         return not _keys(node).isdisjoint(condition.values)
     if condition.kind == "takes":
@@ -161,6 +163,17 @@ def _is(node: ast.expr, condition: Condition, place: MatchContext, *, once: bool
         place.use.seen = True
     else:
         place.use.seen_for_fix = True
+    return True
+
+
+def _differs(node: ast.expr, other: ast.expr | None, place: MatchContext) -> bool:
+    """Whether two expressions had different numbers of dimensions in every run that was recorded."""
+    if other is None:
+        return False
+    one, two = place.depths(node), place.depths(other)
+    if not one or not two or None in one | two or not one.isdisjoint(two):
+        return False
+    place.use.seen_for_fix = True
     return True
 
 

@@ -36,6 +36,7 @@ class MatchContext:
     unused: whether nothing reads what is assigned to this target.
     kinds: what an expression surely is: "tensor", a dtype, "number" and so on, see `kinds.KINDS`.
     seen: the same by what was seen in every run, or in one of them.
+    depths: how many dimensions it had in the runs that were recorded; None: not known of one.
     """
 
     use: Use
@@ -48,6 +49,7 @@ class MatchContext:
     unused: Callable[[ast.Name], bool]
     kinds: Callable[[ast.expr], frozenset[str]]
     seen: Callable[[ast.expr, bool], frozenset[str]] = lambda node, once: frozenset()
+    depths: Callable[[ast.expr], frozenset[int | None]] = lambda node: frozenset()
 
     def span(self, node: ast.AST) -> tuple[int, int]:
         """Offsets of an expression, keyword argument or statement; parentheses around it left out."""

@@ -511,4 +511,5 @@ def make_place(
         unused=lambda target: around.unused(target, use.scope),
         kinds=lambda node: kinds.of(node, use.scope),
         seen=lambda node, once: kinds.seen(node, once=once),
+        depths=kinds.depths,
     )

@@ -95,6 +95,10 @@ class ValueFacts:
             return frozenset()
         return frozenset().union(*runs) if once else frozenset.intersection(*runs)
 
+    def depths(self, node: ast.expr) -> frozenset[int | None]:
+        """How many dimensions an expression had in the runs that were recorded; None: not known of one."""
+        return frozenset(seen.depth for seen in self.names.seen.get(id(node), ()))
+
     def is_tensor(self, node: ast.expr) -> bool:
         return level(self.names.values.get(id(node), UNKNOWN)) == SURE
 
