@@ -57,8 +57,19 @@ def test_what_tests_show_is_used_also_in_files_that_other_fixes_changed_before(t
     assert set(repository.report["after"]["tests"].values()) == {"passed"}
 
 
+def test_what_runs_only_since_the_first_fixes_is_seen_as_well(tmp_path: Path) -> None:
+    model = "from torch._six import inf\n\n" + MODEL
+    repository = Repository(tmp_path, {"model.py": model, "test_model.py": TESTS})
+    repository.upgrade("--unsafe-fixes")
+    assert repository.result("model.py") == model.replace("torch._six", "torch").replace(
+        "torch.ger", "torch.outer"
+    ).replace("a.symeig(eigenvectors=True)", 'torch.linalg.eigh(a, UPLO="U")')
+    assert set(repository.report["after"]["tests"].values()) == {"passed"}
+    assert [step["codes"] for step in repository.report["applied"]] == [["TM020"], ["TM110"], ["TM100"]]
+
+
 def test_without_evidence_nothing_is_recorded(tmp_path: Path) -> None:
     repository = Repository(tmp_path, {"model.py": MODEL, "test_model.py": TESTS})
     repository.upgrade("--no-evidence", code=1)
-    assert not (repository.work / "evidence.json").exists()
+    assert not list(repository.work.glob("evidence*"))
     assert "a.symeig(eigenvectors=True)" in repository.result("model.py")

@@ -67,6 +67,10 @@ class Exclusion:
         }
         return {"whole": self.whole, "paths": sorted(self.paths), "hunks": hunks}
 
+    def after(self) -> Exclusion:
+        """The same where lines have moved: of a file, all or nothing is left out."""
+        return Exclusion(self.whole, self.paths | set(self.hunks))
+
     @classmethod
     def loaded(cls, value: Mapping[str, Any]) -> Exclusion:
         """One that was kept as JSON."""
@@ -131,8 +135,7 @@ class Fixer:
             known = show_version(required) if required is not None else _OLDEST
             if parse_version(known) > parse_version(self.target):
                 known = self.target
-            if self.space.directory.is_dir():  # a dry run makes nothing
-                self.space.note("written_for", known)
+            self.space.note("written_for", known)
         return str(known)
 
     # ---- looking -----------------------------------------------------------------------------------------
@@ -233,23 +236,25 @@ class Fixer:
 
     # ---- making ------------------------------------------------------------------------------------------
 
-    def make(self, exclusions: Exclusions) -> list[Applied]:
-        """Make all groups from the base on, a commit for each; the tree is at the last one.
+    def make(self, start: str, exclusions: Exclusions) -> list[Applied]:
+        """Make all groups from a commit on, a commit for each; the tree is at the last one.
+
+        What was recorded of that commit is used.
 
         Raises OutOfTime, and UpgradeError where git fails.
         """
-        evidence = self.space.restore_evidence()
-        asked = [__version__, str(self.unsafe), *(tool.key for tool in self.tools)]
+        evidence = self.space.evidence_of(start)
+        asked = [__version__, start, str(self.unsafe), *(tool.key for tool in self.tools)]
         key = f"made-{_digest(exclusions, asked, evidence)}"
         known = self.space.record(key)
         if known is not None and all(
             self.space.git.says("cat-file", "-e", each["commit"]) is not None for each in known
         ):
             made = [_applied(each) for each in known]
-            self.space.go_to(made[-1].commit if made else self.space.base)
+            self.space.go_to(made[-1].commit if made else start)
             return made
-        self.space.go_to(self.space.base)
-        self.space.restore_evidence()
+        self.space.go_to(start)
+        self.space.restore_evidence(start)
         made = self._made(exclusions)
         self.space.note(key, [asdict(each) for each in made])
         return made

@@ -37,20 +37,22 @@ class Search:
     """Finds out what to take back.
 
     Args:
+        start: the commit on which the fixes were made.
         exclusions: what is left out so far; it grows.
     """
 
-    def __init__(self, space: Workspace, suite: Suite, exclusions: Exclusions) -> None:
+    def __init__(self, space: Workspace, suite: Suite, start: str, exclusions: Exclusions) -> None:
         self.space = space
         self.suite = suite
+        self.start = start
         self.exclusions = exclusions
 
     def take_back(self, made: Sequence[Applied], lost: Collection[str]) -> TakenBack:
         """Find the first group with which tests fail, and leave out what it takes for them to pass.
 
-        made: all groups, of which the last state fails in all of `lost`, and the base in none.
+        made: all groups, of which the last state fails in all of `lost`, and the start in none.
         """
-        commits = [self.space.base, *(each.commit for each in made)]
+        commits = [self.start, *(each.commit for each in made)]
         low, high = 0, len(commits) - 1
         while high - low > 1:
             middle = (low + high) // 2

@@ -109,7 +109,7 @@ class Suite:
             raise UpgradeError(f"{self.space.tree}: {error.reason}") from None
         finally:
             self._recording = None
-        self.space.keep_evidence()
+        self.space.keep_evidence(commit)
         self.space.note(key, _dumped(found))
         return found
 

@@ -33,6 +33,7 @@ from torchmigrate.upgrade.workspace import Workspace
 from torchmigrate.versions.releases import Version, show_version
 
 _ROUNDS = 40  # how often something is taken back before all is
+_STAGES = 3  # how often more fixes are made by what the tests show once they get further
 PYTEST = "pytest -q"
 
 
@@ -71,7 +72,7 @@ class Upgrade:
         self.tools = tools_of(request.also)
         self.space: Workspace
         self.taken_back: list[TakenBack] = []
-        self.exclusions: Exclusions = {}
+        self.exclusions: dict[str, Exclusions] = {}  # by the commit on which the fixes are made
         self.unstable: set[str] = set()
 
     def run(self) -> Report:
@@ -87,12 +88,7 @@ class Upgrade:
         self._say(f"works in {self.space.directory} on the branch {self.space.branch}; log: {self.space.log}")
         for note in self.space.notes:
             self._say(note)
-        self.fixer = Fixer(
-            *(self.space, request.to, self.console, self.clock),
-            unsafe=request.unsafe,
-            jobs=request.jobs,
-            tools=self.tools,
-        )
+        self.fixer = self._fixer(unsafe=request.unsafe)
         files = self.fixer.files()
         command, verified = self._tests(files)
         if request.environment is None:
@@ -116,8 +112,16 @@ class Upgrade:
             self._say("the tests once more, to see what outdated places are called with")
             self.suite.record(self.space.base, self.fixer.names)
         self._restore()
-        steps, after = self._verified(before)
+        steps, after = self._stages(before)
         return self._report(environment, before, before_old, steps, after, verified)
+
+    def _fixer(self, *, unsafe: bool) -> Fixer:
+        return Fixer(
+            *(self.space, self.request.to, self.console, self.clock),
+            unsafe=unsafe,
+            jobs=self.request.jobs,
+            tools=self.tools,
+        )
 
     # ---- tests -------------------------------------------------------------------------------------------
 
@@ -147,27 +151,58 @@ class Upgrade:
 
     # ---- fixes, and what is taken back ---------------------------------------------------------------------
 
-    def _verified(self, before: TestRun) -> tuple[list[Applied], TestRun]:
-        """Make all groups, and take back what breaks a test, until nothing does."""
-        search = Search(self.space, self.suite, self.exclusions)
+    def _stages(self, before: TestRun) -> tuple[list[Applied], TestRun]:
+        """Make the fixes, and those that only the tests show that get further since then."""
+        fixers = [self.fixer] * _STAGES
+        if self.request.unsafe and self.request.evidence and before.count(Outcome.ERROR):
+            # What cannot be imported was not recorded: first what needs no recording.
+            fixers.insert(0, self._fixer(unsafe=False))
+        start, made = self.space.base, []
+        for fixer, following in zip(fixers, [*fixers[1:], None], strict=True):
+            more, after = self._verified(fixer, before, start)
+            made += more
+            final = more[-1].commit if more else start
+            further = self._recorded_again(before, after, final) if more else False
+            if following is None or (following is fixer and not further):
+                break
+            if more:
+                kept = {key: each.after() for key, each in self.exclusions[start].items()}
+                self.exclusions.setdefault(final, kept)
+            start, before = final, after
+        return made, after
+
+    def _recorded_again(self, before: TestRun, after: TestRun, commit: str) -> bool:
+        """Record the tests at a commit where they get further than before; whether they do."""
+        if not (self.request.evidence and after.collected and _moved(before, after)):
+            return False
+        self._say("the tests once more, since they get further now")
+        self.suite.record(commit, self.fixer.names)
+        return True
+
+    def _verified(self, fixer: Fixer, before: TestRun, start: str) -> tuple[list[Applied], TestRun]:
+        """Make all groups on a commit, and take back what breaks a test, until nothing does."""
+        exclusions = self.exclusions.setdefault(start, {})
+        search = Search(self.space, self.suite, start, exclusions)
         steps: list[Applied] = []
         for number in range(_ROUNDS + 1):
             if number == _ROUNDS:  # never seen: each round leaves out more
                 for step in steps:
-                    self.exclusions.setdefault(step.group.key, Exclusion()).whole = True
+                    exclusions.setdefault(step.group.key, Exclusion()).whole = True
             self._say("fixes are made" if not number else "fixes are made again without what was taken back")
-            steps = self.fixer.make(self.exclusions)
+            steps = fixer.make(start, exclusions)
             if not number:
                 fixes = sum(step.fixes for step in steps)
                 self._say(f"  {plural(fixes, 'fix', 'es')} in {plural(len(steps), 'commit')}")
-            final = steps[-1].commit if steps else self.space.base
+            if not steps:
+                return steps, before
+            final = steps[-1].commit
             self._say("the tests with all of them")
             after = self.suite.run(final)
             self._told(after)
-            self._check_mended(before, after)
+            self._check_mended(before, after, start)
             lost = broken(before, after)
             if lost:
-                lost = self._surely(lost, after, final)
+                lost = self._surely(lost, after, start, final)
             if not lost:
                 break
             self._say(f"  {plural(len(lost), 'test')} that passed failed: looking for the fix")
@@ -181,24 +216,24 @@ class Upgrade:
                     break
         return steps, after
 
-    def _check_mended(self, before: TestRun, after: TestRun) -> None:
+    def _check_mended(self, before: TestRun, after: TestRun, start: str) -> None:
         """A test that passes before the fixes when it is run again was not mended by them."""
         failed = [name for name in mended(before, after) if name in before.results and name != COMMAND]
         if failed:
-            again = self.suite.run(self.space.base, failed)
+            again = self.suite.run(start, failed)
             for name in failed:
                 if name in again.results and again.results[name].outcome is Outcome.PASSED:
                     self.unstable.add(name)
                     before.results[name] = again.results[name]
 
-    def _surely(self, lost: Sequence[str], after: TestRun, final: str) -> list[str]:
+    def _surely(self, lost: Sequence[str], after: TestRun, start: str, final: str) -> list[str]:
         """Those that pass when they are run again before the fixes, and fail again with them.
 
         Of the others, what they gave last is taken for what they give.
         """
         if COMMAND in lost:
             return list(lost)
-        first, again = self.suite.run(self.space.base, lost), self.suite.run(final, lost)
+        first, again = self.suite.run(start, lost), self.suite.run(final, lost)
         sure = []
         for name in lost:
             was, now = first.results.get(name), again.results.get(name)
@@ -213,7 +248,10 @@ class Upgrade:
 
     def _remember(self) -> None:
         value = {
-            "exclusions": {key: each.dumped() for key, each in self.exclusions.items()},
+            "exclusions": {
+                start: {key: each.dumped() for key, each in exclusions.items()}
+                for start, exclusions in self.exclusions.items()
+            },
             "taken_back": [asdict(each) for each in self.taken_back],
         }
         self.space.note("taken_back", value)
@@ -223,7 +261,8 @@ class Upgrade:
         known = self.space.record("taken_back")
         if known is None:
             return
-        self.exclusions.update({key: Exclusion.loaded(each) for key, each in known["exclusions"].items()})
+        for start, exclusions in known["exclusions"].items():
+            self.exclusions[start] = {key: Exclusion.loaded(each) for key, each in exclusions.items()}
         for each in known["taken_back"]:
             each["group"] = Group.loaded(each["group"])
             each["places"] = tuple((path, line) for path, line in each["places"])
@@ -285,6 +324,11 @@ class Upgrade:
         left = self.clock.left
         time = f"[{_minutes(self.clock.elapsed)}" + ("]" if left is None else f", {_minutes(left)} left]")
         self.console.note(f"{self.console.error_style.dim(time)} {text}")
+
+
+def _moved(before: TestRun, after: TestRun) -> bool:
+    """Whether a test ends in another way, or at another place."""
+    return any(before.results.get(name) != result for name, result in after.results.items())
 
 
 def _minutes(seconds: float) -> str:

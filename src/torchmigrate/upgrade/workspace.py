@@ -33,6 +33,7 @@ class Workspace:
         base: the commit that it starts from.
         branch: what the result is committed to.
         is_copy: the project is in no repository.
+        is_planned: nothing of it is made, or written.
         notes: what the user should know, in lines.
     """
 
@@ -44,6 +45,7 @@ class Workspace:
         self.branch = branch
         self.is_copy = is_copy
         self.git = Git(self.tree)
+        self.is_planned = False
         self.notes: list[str] = []
         self._kept: set[str] = set()
 
@@ -84,6 +86,7 @@ class Workspace:
         directory = cls._directory(origin, to, work)
         space = cls._unmade(origin, start, directory, to)
         space.tree, space.project, space.git = origin, origin / start, Git(origin)
+        space.is_planned = True
         return space
 
     @classmethod
@@ -186,23 +189,29 @@ class Workspace:
             else:
                 place.unlink(missing_ok=True)
 
-    def keep_evidence(self) -> None:
-        """What was recorded of the base, for `restore_evidence`."""
+    def keep_evidence(self, commit: str) -> None:
+        """What was recorded of a commit, for `restore_evidence`."""
         place = self.tree / EVIDENCE_DIRECTORY / EVIDENCE
         if place.is_file():
-            shutil.copyfile(place, self.directory / EVIDENCE)
+            shutil.copyfile(place, self._evidence(commit))
 
-    def restore_evidence(self) -> bytes:
-        """Put what was recorded of the base into the tree, which is at the base; its content."""
-        kept, place = self.directory / EVIDENCE, self.tree / EVIDENCE_DIRECTORY / EVIDENCE
+    def evidence_of(self, commit: str) -> bytes:
+        """What was recorded of a commit; empty: nothing."""
+        kept = self._evidence(commit)
+        return kept.read_bytes() if kept.is_file() else b""
+
+    def restore_evidence(self, commit: str) -> None:
+        """Put what was recorded of a commit into the tree, which is at it."""
+        place = self.tree / EVIDENCE_DIRECTORY / EVIDENCE
         shutil.rmtree(place.parent, ignore_errors=True)
-        if not kept.is_file():
-            return b""
-        place.parent.mkdir()
-        (place.parent / ".gitignore").write_text("*\n")
-        shutil.copyfile(kept, place)
+        if self._evidence(commit).is_file():
+            place.parent.mkdir()
+            (place.parent / ".gitignore").write_text("*\n")
+            shutil.copyfile(self._evidence(commit), place)
         forget()
-        return kept.read_bytes()
+
+    def _evidence(self, commit: str) -> Path:
+        return self.directory / f"evidence-{commit}.json"
 
     def finish(self, commit: str) -> None:
         """The result: the branch is at a commit, and checked out in the tree."""
@@ -225,7 +234,8 @@ class Workspace:
 
     def note(self, name: str, value: object) -> None:
         """Note something that JSON can hold, so that a later run need not find it out again."""
-        self._write(f"records/{name}.json", json.dumps(value, indent=1))
+        if not self.is_planned:
+            self._write(f"records/{name}.json", json.dumps(value, indent=1))
 
     def _write(self, name: str, text: str) -> None:
         """Write a file of the workspace, whole or not at all."""
