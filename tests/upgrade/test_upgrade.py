@@ -122,6 +122,27 @@ def test_a_line_that_was_fixed_and_fails_as_before_is_named_with_its_fix(tmp_pat
     assert (failing["path"], failing["line"]) == ("test_some.py", 5)
 
 
+def test_a_file_that_cannot_be_imported_or_a_test_that_fails_does_not_end_the_run(tmp_path: Path) -> None:
+    repository = Repository(
+        tmp_path,
+        {
+            "pytest.ini": "[pytest]\naddopts = --exitfirst\n",
+            "test_first.py": "import no_such_package\n",
+            "test_second.py": (
+                "import torch\n\n\ndef test_fails():\n    assert 0\n\n\n"
+                "def test_outer():\n    a = torch.ones(2)\n    assert torch.ger(a, a).shape == (2, 2)\n"
+            ),
+        },
+    )
+    repository.upgrade(code=1)
+    assert repository.report["after"]["tests"] == {
+        "test_first.py": "error",
+        "test_second.py::test_fails": "failed",
+        "test_second.py::test_outer": "passed",
+    }
+    assert "torch.outer(a, a)" in repository.result("test_second.py")
+
+
 def test_a_test_that_hangs_and_one_that_crashes_do_not_keep_the_others_from_running(tmp_path: Path) -> None:
     repository = Repository(
         tmp_path,

@@ -106,7 +106,12 @@ def _error(report: Any) -> tuple[str, list[list[Any]]]:
 def pytest_configure(config: Any) -> None:
     if not FILE:
         return
-    if hasattr(config, "workerinput"):  # a worker of xdist, which tells the one that started it
+    is_worker = hasattr(config, "workerinput")
+    if is_worker or _INNER not in os.environ:
+        # Every test counts: one that fails, or a file that cannot be imported, ends nothing.
+        config.option.maxfail = 0
+        config.option.continue_on_collection_errors = True
+    if is_worker:  # of xdist, which tells the one that started it
         config.pluginmanager.register(_Selecting(), "torchmigrate-selecting")
     elif _INNER not in os.environ:  # tests of a plugin run pytest themselves
         os.environ[_INNER] = "1"
