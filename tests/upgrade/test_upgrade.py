@@ -122,6 +122,26 @@ def test_a_line_that_was_fixed_and_fails_as_before_is_named_with_its_fix(tmp_pat
     assert (failing["path"], failing["line"]) == ("test_some.py", 5)
 
 
+def test_the_python_that_is_required_is_raised_with_the_pins(tmp_path: Path) -> None:
+    setup = """\
+[metadata]
+name = work
+classifiers =
+    Programming Language :: Python :: 3.6
+    Programming Language :: Python :: 3.11
+[options]
+python_requires = >=3.6
+install_requires =
+    torch<1.8
+"""
+    repository = Repository(tmp_path, {**PROJECT, "setup.cfg": setup})
+    repository.upgrade()
+    assert repository.result("setup.cfg") == setup.replace(
+        "    Programming Language :: Python :: 3.6\n", ""
+    ).replace(">=3.6", ">=3.10").replace("torch<1.8", "torch<2.14")
+    assert repository.report["applied"][0]["codes"] == ["TM984", "TM986"]
+
+
 def test_a_file_that_cannot_be_imported_or_a_test_that_fails_does_not_end_the_run(tmp_path: Path) -> None:
     repository = Repository(
         tmp_path,

@@ -60,7 +60,11 @@ def commands() -> None:
     default=None,
     help="Count and apply fixes that may change results, too.",
 )
-@option("--fix-pins", is_flag=True, help="--fix, and raise pins of torch and its companions to the target.")
+@option(
+    "--fix-pins",
+    is_flag=True,
+    help="--fix, and raise pins of torch, its companions and Python to the target.",
+)
 @option("--show-fixes", is_flag=True, help="List what was fixed, by file and rule.")
 @option("-e", "--exit-zero", is_flag=True, help="Exit with 0 even if there are findings.")
 @option("--exit-non-zero-on-fix", is_flag=True, help="Exit with 1 if anything was fixed.")

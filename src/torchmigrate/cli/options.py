@@ -203,10 +203,10 @@ def span(options: dict[str, Any]) -> VersionRange | None:
 
 def layer(options: Mapping[str, Any]) -> Layer:
     """The options of a command line as a layer of the configuration; those that it lacks are not given."""
-    from torchmigrate.catalogue.codes import PINNED_BELOW_TARGET
+    from torchmigrate.catalogue.codes import PINS
     from torchmigrate.config.settings import Layer
 
-    pins = (PINNED_BELOW_TARGET,) if options.get("fix_pins") else ()
+    pins = PINS if options.get("fix_pins") else ()
     return Layer(
         option="--{}",
         target=options.get("target"),

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from torchmigrate import __version__
-from torchmigrate.catalogue.codes import PINNED_BELOW_TARGET
+from torchmigrate.catalogue.codes import PINS
 from torchmigrate.catalogue.index import Catalogue
 from torchmigrate.catalogue.recorded import recorded_names
 from torchmigrate.config.settings import Layer
@@ -204,7 +204,7 @@ class Fixer:
     def _key(self, code: str, path: str) -> str:
         if path.endswith(_NOTEBOOK):
             return _NOTEBOOKS
-        if code == PINNED_BELOW_TARGET:
+        if code in PINS:
             return _PINS
         rule = self._catalogue.find(code)
         folder = (rule.codemod or "").partition(".")[0] if rule is not None else ""
@@ -348,8 +348,8 @@ class Fixer:
             minimum=self.target,
             written_for=self._written_for,
             select=tuple(codes) if codes else None,
-            extend_select=() if codes else (PINNED_BELOW_TARGET,),
-            extend_safe_fixes=(PINNED_BELOW_TARGET,),
+            extend_select=() if codes else PINS,
+            extend_safe_fixes=PINS,
             extend_exclude=self._exclude,
             root=self.space.tree,
             unsafe_fixes=self.unsafe,

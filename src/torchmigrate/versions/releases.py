@@ -58,6 +58,17 @@ PYTHONS: dict[Version, Version] = {
     (3, 15): (2, 15),
 }
 
+# The oldest Python that the wheels of a torch, and of those that follow it, are for.
+OLDEST_PYTHONS: dict[Version, Version] = {
+    (1, 0): (2, 7),
+    (1, 6): (3, 6),
+    (1, 11): (3, 7),
+    (2, 0): (3, 8),
+    (2, 5): (3, 9),
+    (2, 9): (3, 10),
+    (2, 15): (3, 11),
+}
+
 # The packages that a library installs.
 LIBRARIES: dict[str, tuple[str, ...]] = {
     # caffe2 was part of the torch wheel up to 2.3; the next two became parts of torch. The last torchtext
