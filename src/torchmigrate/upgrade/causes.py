@@ -22,7 +22,11 @@ _MOST = 300  # characters of a message
 _VARYING = re.compile(rf"0x[0-9a-fA-F]+|{re.escape(tempfile.gettempdir())}\S+|\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 _TORCH = re.compile(r"\btorch(?:vision|audio|text|data)?\b|\b[Tt]ensors?\b")
 _IN_TORCH = re.compile(r"/site-packages/(?:torch(?:vision|audio|text|data)?|functorch)/")
-_NO_MODULE = re.compile(r"No module named '([\w.]+)'")
+_NO_MODULE = re.compile(r"No module named '([\w.]+)'|Module (\w+) is not installed")
+# What the machine, or the build of torch, does not have.
+_NO_DEVICE = re.compile(
+    r"Torch not compiled with \w+ enabled|Found no NVIDIA driver|No (?:CUDA|HIP) GPUs are available"
+)
 # torch's own words -> what to do.
 _SAID = {
     "Weights only load failed": "since torch 2.6 `torch.load` reads tensors and plain containers only: pass"
@@ -150,6 +154,14 @@ def _cause(
 
     written: the fixes that wrote the line. near: what changes its behaviour in a function of the traceback.
     """
+    missing = _NO_MODULE.search(result.message)
+    if missing is not None and not _TORCH.match(missing[1] or ""):
+        return (
+            f"not about torch: the package {(missing[1] or missing[2]).partition('.')[0]} is not there",
+            False,
+        )
+    if _NO_DEVICE.search(result.message):
+        return "not about torch: this environment has no such device", False
     if finding is not None:
         return f"{finding.code}: {finding.message}", True
     if written is not None:
@@ -157,9 +169,6 @@ def _cause(
     for words, what in _SAID.items():
         if words in result.message:
             return what, True
-    missing = _NO_MODULE.search(result.message)
-    if missing is not None and not _TORCH.match(missing[1]):
-        return f"not about torch: the package {missing[1].partition('.')[0]} is not there", False
     if _NUMPY.search(result.message):
         return "not about torch: NumPy removed what is used; `--also numpy` mends most of it", False
     if _MOVED.search(result.message):
