@@ -18,13 +18,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from torchmigrate.__main__ import GARBAGE
+from torchmigrate.report import FORMATS
 
 MOST = 1.2  # the largest exponent that is wanted
 ENOUGH = 0.5  # CPU seconds that the larger of two runs should take to be compared
 LIMIT = 10  # CPU seconds after which a run is ended: what is quadratic is seen long before
 FIRST = 64  # units of the first file, which says how many are enough
 LONGEST = 400_000  # characters of a file; the program looks for nothing in files of some megabytes
-CHECK = ("check", "--isolated", "--select", "ALL")
+CHECK = ("check", "--isolated", "--no-cache", "--select", "ALL")
 FIX = (*CHECK, "--fix", "--unsafe-fixes")
 HEAD = """\
 import torch
@@ -323,12 +324,14 @@ def cases() -> Iterator[Case]:
     for name, expression in EXPRESSIONS.items():
         yield Case(f"deep: {name}", many(lambda n, e=expression: e(n) + "\n"), FIX, 80)
     found = lines("y = torch.ger(x, x)", "z = x.data[0]")
-    for form in ("full", "concise", "json", "github"):
+    one_fix = lines("if isinstance(s, torch.cuda.amp.GradScaler):", "    s = torch.cuda.amp.GradScaler()")
+    for form in FORMATS:
         yield Case(f"--output-format {form}", found, (*CHECK, "--output-format", form))
         one_line = FILES["many findings on one line"]
         yield Case(f"--output-format {form}, one line", one_line, (*CHECK, "--output-format", form))
-    yield Case("--diff", found, (*FIX[:4], "--diff", "--unsafe-fixes"))
-    yield Case("--diff, one line", FILES["many findings on one line"], (*FIX[:4], "--diff", "--unsafe-fixes"))
+        yield Case(f"--output-format {form}, one fix", one_fix, (*CHECK, "--output-format", form))
+    yield Case("--diff", found, (*CHECK, "--diff", "--unsafe-fixes"))
+    yield Case("--diff, one line", FILES["many findings on one line"], (*CHECK, "--diff", "--unsafe-fixes"))
     yield Case("--statistics", found, (*CHECK, "--statistics"))
     for form in ("table", "markdown", "json", "html"):
         yield Case(f"plan --output-format {form}", found, ("plan", "--isolated", "--output-format", form))

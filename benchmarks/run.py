@@ -196,7 +196,10 @@ def main() -> None:
         threads = {"RAYON_NUM_THREADS": options.jobs}
         os.environ.update(threads)  # ruff has no option for it
         runs = [
-            Run("torchmigrate", [str(tools["torchmigrate"] / "torchmigrate"), "check", *select, *jobs, "."]),
+            Run(
+                "torchmigrate",
+                [str(tools["torchmigrate"] / "torchmigrate"), "check", "--no-cache", *select, *jobs, "."],
+            ),
             Run("TorchFix", [str(tools["torchfix"] / "torchfix"), "--select", "ALL", *jobs, "."]),
             Run("ruff", [str(tools["ruff"] / "ruff"), "check", "--no-cache", *select, "."]),
             Run("floor: read, and ast.parse", [str(tools["torchmigrate"] / "python"), "-c", FLOOR]),

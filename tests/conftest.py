@@ -14,7 +14,7 @@ import torchmigrate
 
 NO_BROWSER = lacking_for_browser()
 TESTS = Path(__file__).parent
-NEEDS_BROWSER = ["plan/test_plan_html.py"]
+NEEDS_BROWSER = ["planning/test_plan_html.py"]
 # Modules that cannot be imported without torch.
 NEEDS_TORCH = sorted(
     path.relative_to(TESTS).as_posix()

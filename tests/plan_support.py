@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from textwrap import dedent
 
-from torchmigrate.plan.model import Effort, Line, Place, Since
+from torchmigrate.planning.model import Effort, Line, Place, Since
 
 # A safe fix from 2.3 on for what warns since 2.4; what is gone since 2.0, with a safe fix; what changed in 2.6.
 TRAIN = dedent("""\

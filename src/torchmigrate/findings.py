@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from torchmigrate.project.questions import Asked
     from torchmigrate.rewrite.context import FileContext
     from torchmigrate.source.text import Source
 
@@ -193,9 +194,11 @@ class FileResult:
     examples: what is found in the documents within the file, by their number, where that is wanted.
     requires: the releases that the fixes need which were applied: "torch 2.3". needs: the first torch, as
         numbers, on which the new text may run; None: any, as far as is known.
+    asked: what the findings were asked of other files; None: nobody wants to know.
     """
 
     __slots__ = (
+        "asked",
         "examples",
         "findings",
         "fixed",
@@ -230,6 +233,7 @@ class FileResult:
         self.old: Source | None = None
         self.new: Source | None = None
         self.history: History | None = None
+        self.asked: Asked | None = None
 
     def add(self, problems: Iterable[Problem]) -> None:
         """Add problems that were not named before: in a round of fixes, rules fail as in the one before."""

@@ -14,8 +14,8 @@ from harness.summary import HAS_TORCH
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.findings import Severity, Timeline
-from torchmigrate.plan.compute import since
-from torchmigrate.plan.model import Effect
+from torchmigrate.planning.compute import since
+from torchmigrate.planning.model import Effect
 from torchmigrate.versions.range import VersionRange, severity
 
 TABLES = ROOT / "tests" / "severities"

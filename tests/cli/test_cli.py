@@ -9,13 +9,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from textwrap import dedent
 
 import pytest
 from harness.program import heed_interrupts
-from harness.project import Project, command, environment
+from harness.project import Project, environment
 
 import torchmigrate
 from torchmigrate.report.console import Console
@@ -801,9 +800,11 @@ def test_heavy_modules_are_imported_when_needed(project: Project) -> None:
     assert loaded(project, "--help") == set()
     assert loaded(project, "check", "--help") == set()
     project.write("plain/a.py", "import os\n")
-    assert loaded(project, "check", "--isolated", "plain/a.py") == set()
+    assert loaded(project, "check", "--isolated", "--no-cache", "plain/a.py") == set()
+    assert "torchmigrate.files.signals" in loaded(project, "check", "--isolated", "plain/a.py")  # the cache
+    assert loaded(project, "check", "--isolated", "plain/a.py") == {"json"}
     rules = {"json", "dataclasses", "torchmigrate.catalogue.model"}  # the compiled catalogue
-    assert loaded(project, "check", "--isolated", "pkg/clean.py") <= rules
+    assert loaded(project, "check", "--isolated", "--no-cache", "pkg/clean.py") <= rules
     project.write("renamed.py", "import torch\n\n\ndef outer(a, b):\n    return torch.ger(a, b)\n")
     assert "libcst" not in loaded(project, "check", "--isolated", "renamed.py")
     project.write(
@@ -858,38 +859,26 @@ class TestInterruptions:
             assert "Interrupted." in errors.decode()
 
 
-def in_terminal(arguments: Sequence[str], cwd: Path) -> str:
-    """What a command writes to a terminal."""
-    import pty
+@pytest.mark.skipif(os.name == "nt", reason="terminals of POSIX")
+def test_a_terminal_gets_colour(project: Project) -> None:
+    from harness.terminal import in_terminal
 
-    controller, terminal = pty.openpty()
-    process = subprocess.Popen(
-        command(*arguments),
-        cwd=cwd,
-        env=environment(TERM="xterm"),
-        stdout=terminal,
-        stderr=terminal,
-        stdin=terminal,
-    )
-    os.close(terminal)
-    output = b""
-    while True:
-        try:
-            data = os.read(controller, 65536)
-        except OSError:
-            break
-        if not data:
-            break
-        output += data
-    process.wait(60)
-    os.close(controller)
-    return output.decode()
+    text = in_terminal(["check", "--output-format", "concise"], project.path)
+    assert "\x1b[1;31m" in text
 
 
 @pytest.mark.skipif(os.name == "nt", reason="terminals of POSIX")
-def test_a_terminal_gets_colour(project: Project) -> None:
-    text = in_terminal(["check", "--output-format", "concise"], project.path)
-    assert "\x1b[1;31m" in text
+def test_what_is_shown_fits_the_terminal(project: Project) -> None:
+    from harness.terminal import in_terminal
+
+    long = ", ".join(f"argument_{number}" for number in range(30))
+    project.write("wide.py", f"import torch\n\nx = torch.load({long})\ny = torch.ger({long})\n")
+    arguments = ["check", "--isolated", "--color", "never", "--quiet", "--no-cache", "wide.py"]
+    for columns in (60, 90, 200):
+        lines = in_terminal(arguments, project.path, columns=columns).splitlines()
+        shown = [line for line in lines if not line.startswith("wide.py:")]
+        assert shown and max(map(len, shown)) <= min(columns, 120)
+        assert max(map(len, shown)) > min(columns, 110) - 25
 
 
 class _Terminal(io.StringIO):

@@ -158,9 +158,12 @@ def test_every_key_is_a_field_and_every_field_a_key() -> None:
     [
         (
             "extend_select = []",
-            "extend_select: unknown key; did you mean `extend-select`? Allowed are embedded, evidence, exclude, ",
+            "extend_select: unknown key; did you mean `extend-select`? Allowed are baseline, cache-dir, embedded, evidence, ",
         ),
-        ("nonsense = 1", "nonsense: unknown key. Allowed are embedded, evidence, exclude, extend, "),
+        (
+            "nonsense = 1",
+            "nonsense: unknown key. Allowed are baseline, cache-dir, embedded, evidence, exclude, ",
+        ),
         ("target = 2.1", 'target: must be quoted, such as "2.1" (unquoted, 1.10 would be the number 1.1)'),
         ("target = true", 'target: must be a release of torch such as "2.13", not True'),
         ('target = "newest"', 'target: must be a release of torch such as "2.13" or "1.8.1", not \'newest\''),

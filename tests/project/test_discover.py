@@ -70,13 +70,13 @@ def test_default_excludes(tree: Path) -> None:
         *(f"a/{name}/x.py" for name in DEFAULT_EXCLUDE),
         "a/x.py",
     )
-    assert len(DEFAULT_EXCLUDE) == 26
+    assert len(DEFAULT_EXCLUDE) == 27
     assert found() == ["a/x.py"]
     assert found("venv") == ["venv/x.py"]  # by name
     assert found("venv", force_exclude=True) == []
     assert found("a/venv/x.py", force_exclude=True) == []
     assert found("a/x.py", force_exclude=True) == ["a/x.py"]
-    assert len(found(exclude=[])) == 53
+    assert len(found(exclude=[])) == 55
 
 
 def test_excluded_directory_above_the_project_does_not_count(tree: Path) -> None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +11,7 @@ from torchmigrate.catalogue.compiled_file import CompiledFile, RuleName, StaleEr
 from torchmigrate.catalogue.files import directory_files, rule_paths
 from torchmigrate.catalogue.index import Catalogue, Content
 from torchmigrate.catalogue.problems import CatalogueError, RuleProblem
-from torchmigrate.files.paths import exists, is_dir
+from torchmigrate.files.paths import exists, is_dir, remembered
 
 if TYPE_CHECKING:
     from torchmigrate.catalogue.examples import Example
@@ -90,6 +89,17 @@ def load_user_rules(paths: Sequence[Path], within: Path | None = None) -> list[L
     """
     from torchmigrate.catalogue.loader import load_files
 
+    return load_files(user_rule_files(paths, within))
+
+
+def user_rule_files(paths: Sequence[Path], within: Path | None = None) -> Collection[Path]:
+    """The files with the rules in a user's directories, in the order of the catalogue.
+
+    within: as above.
+
+    Raises:
+        CatalogueError: a file is not in it, or a directory holds no rules.
+    """
     files: dict[Path, Path] = {}  # a file that is reached twice is loaded once
     for path in paths:
         for file in [path] if exists(path) and not is_dir(path) else directory_files(path):
@@ -97,7 +107,7 @@ def load_user_rules(paths: Sequence[Path], within: Path | None = None) -> list[L
             if within is not None and not real.is_relative_to(within):
                 raise CatalogueError([RuleProblem(file, 0, "leads out of the project: not read")])
             files.setdefault(real, file)
-    return load_files(files.values())
+    return files.values()
 
 
 def merge(catalogue: Catalogue, rules: Iterable[LoadedRule]) -> Catalogue:
@@ -139,7 +149,7 @@ def source_of(rule: Rule) -> tuple[Path, int]:
     return (own if own.is_file() else Path(rule.path)), rule.line
 
 
-@lru_cache(maxsize=8)
+@remembered
 def _loaded_file(path: Path) -> list[LoadedRule]:
     from torchmigrate.catalogue.loader import load_file
 

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchmigrate.findings import FileResult, Finding, Problem
+from torchmigrate.files.paths import is_dir
+from torchmigrate.findings import FileResult, Finding, Problem, Trouble
 from torchmigrate.report import reporter_for
 from torchmigrate.report.base import FileFindings, Tally, Versions, shown_path
 from torchmigrate.report.console import Console
 from torchmigrate.report.reasons import said_of
+from torchmigrate.report.style import Style, terminal_text
 from torchmigrate.report.summary import (
+    baseline_lines,
     diff_line,
     fixed_line,
     fixed_list,
@@ -26,37 +29,60 @@ from torchmigrate.report.summary import (
     summary,
     versions_line,
 )
+from torchmigrate.run.results import texts_in
 from torchmigrate.source.kinds import kind_of, read_source, with_code
 from torchmigrate.source.text import Source, SourceError
 from torchmigrate.versions.releases import parse_version
 
 if TYPE_CHECKING:
+    from torchmigrate.baseline.baseline import Checked
+    from torchmigrate.baseline.baselines import Baselines
+    from torchmigrate.cache.cache import Cache
+    from torchmigrate.catalogue.index import Catalogue
+    from torchmigrate.catalogue.model import Rule
     from torchmigrate.config.settings import Settings
+    from torchmigrate.files.changed_lines import Rows
     from torchmigrate.run.configurations import Configurations, Scope
     from torchmigrate.run.engines import Engines
+    from torchmigrate.run.runner import Progress
 
 CLEAN, FOUND, FAILED = 0, 1, 2
 
 
 class Output(NamedTuple):
-    """How a check reports. diff: fixes are shown instead of written."""
+    """How a check reports.
+
+    file: what gets the report; None: stdout. diff: fixes are shown instead of written.
+    """
 
     format: str = "full"
+    file: Path | None = None
     diff: bool = False
     show_fixes: bool = False
     statistics: bool = False
     exit_zero: bool = False
     exit_non_zero_on_fix: bool = False
     jobs: int | None = None  # None: as many as pay off
+    cached: bool = True  # what earlier runs have found is used, and kept
 
 
 class Checker:
     """One run over files or over stdin.
 
-    here: the directory to which messages are relative.
+    here: the directory to which messages are relative. baseline: whether findings may be accepted already.
+    changed_since: a revision of git; findings are about lines alone that have changed since.
     """
 
-    def __init__(self, configurations: Configurations, output: Output, console: Console, here: Path) -> None:
+    def __init__(
+        self,
+        configurations: Configurations,
+        output: Output,
+        console: Console,
+        here: Path,
+        *,
+        baseline: bool = True,
+        changed_since: str | None = None,
+    ) -> None:
         self.configurations = configurations
         self.output = output
         self.console = console
@@ -64,39 +90,65 @@ class Checker:
         self.tally = Tally()
         self.known: dict[str, str] = {}  # the code of every rule, by code and by name
         self.problems: list[Problem] = []
-        self.pieces: list[tuple[str, str]] = []  # path, its part of the report
+        self.pieces: list[tuple[str, object]] = []  # path, its part of the report
         self.diffs: list[tuple[str, bytes]] = []
-        self.reporter = reporter_for(output.format, console.style)
+        self.style = console.style if output.file is None else Style()
+        self.catalogues: list[Catalogue] = []
+        self.reporter = reporter_for(output.format, self.style, self._rule)
+        self.baseline = baseline
+        self.changed_since = changed_since
+        self.baselines: Baselines | None = None  # where there are any
+        self.checked: list[tuple[Checked, Settings]] = []  # as a whole, with a baseline
 
     def check(self, paths: Sequence[Path]) -> int:
         """Check files and directories; the exit code.
 
-        Raises ConfigError where a configuration cannot be used; then nothing was changed.
+        Raises ConfigError, BaselineError or GitError where a configuration, a baseline or the revision cannot
+        be used; then nothing was changed.
         """
         from torchmigrate.project.discover import discover_for
-        from torchmigrate.run.runner import run
 
         started = time.monotonic()
         found = discover_for(paths, self.configurations.settings_in)
         self.problems += found.problems
         if not found.files and not found.problems:
             self.console.note("warning: no Python files found under the given paths")
-        engines = self._engines(found.files)
-        if len(found.files) > 1:
-            engines.load()
+        if self.changed_since is not None and found.files:
+            from torchmigrate.files.changed_lines import changed_since
+
+            changed = changed_since(self.changed_since, found.files)
+            found = found._replace(files=list(changed))
+            engines = self._engines(found.files, changed)
+        else:
+            engines = self._engines(found.files)
+        # What is found in a part of a file is not what is found in it.
+        cache = self._cache(engines) if self.output.cached and self.changed_since is None else None
+        known = {} if cache is None else cache.results(found.files)
+        left = [path for path in found.files if path not in known]
+        if cache is not None:
+            self.console.detail(f"cache: {len(known)} of {plural(len(found.files), 'file')} need no check")
         with self.console.progress() as progress:
-            for result in run(found.files, engines.check, self.output.jobs, progress, engines.share):
-                if result.new_text is not None and not self.output.diff:
-                    result = self._write(result, engines)
+            checked = self._checked(left, engines, progress)
+            for path in found.files:
+                result = known.pop(path, None)
+                if result is None:
+                    result = next(checked)
+                    if cache is not None:
+                        cache.keep(result)
+                    if result.new_text is not None and not self.output.diff:
+                        result = self._write(result, engines)
                 self._add(result, engines.scopes[result.path].settings)
+        if cache is not None:
+            cache.save()
         self.console.detail(
             f"checked {plural(len(found.files), 'file')} in {time.monotonic() - started:.2f} s"
         )
+        self._settle_baselines(paths)
         if self.output.diff:
             for _, diff in sorted(self.diffs):
                 self.console.diff(diff)
         else:
-            self.console.out(self._report())
+            self._print(self.console.out)
         return self._finish()
 
     def check_stdin(self, data: bytes, path: Path) -> int:
@@ -122,18 +174,18 @@ class Checker:
                 self.problems.append(Problem(path, error.reason, error.line, error.kind, error.cell))
         if rewriting:
             self.console.out_bytes(text)
-            self.console.err(self._report())
+            self._print(self.console.err)
         elif self.output.diff:
             for _, diff in self.diffs:
                 self.console.diff(diff)
         else:
-            self.console.out(self._report())
+            self._print(self.console.out)
         return self._finish()
 
     # ---- one file ------------------------------------------------------------------------------------
 
-    def _engines(self, files: Sequence[Path]) -> Engines:
-        """What checks these files."""
+    def _engines(self, files: Sequence[Path], changed: Mapping[Path, Rows | None] | None = None) -> Engines:
+        """What checks these files. changed: the lines that findings may be about."""
         from torchmigrate.run.engines import Engines, scopes_of
 
         scopes, problems = scopes_of(files, self.configurations, self.console)
@@ -143,7 +195,39 @@ class Checker:
             self.tally.versions[self._versions(different[key])] += count
         for scope in different.values():
             self.known.update(scope.settings.known)
-        return Engines(self.configurations, scopes)
+            if self.baseline and scope.settings.baseline is not None:
+                from torchmigrate.baseline.baselines import Baselines
+
+                self.baselines = self.baselines or Baselines()
+                self.baselines.of(scope.settings.baseline)
+        self.catalogues = [scope.catalogue for scope in different.values()]
+        return Engines(self.configurations, scopes, changed=changed)
+
+    def _checked(
+        self, files: Sequence[Path], engines: Engines, progress: Progress | None
+    ) -> Iterator[FileResult]:
+        """What is found in files, in their order."""
+        if not files:
+            return
+        from torchmigrate.run.runner import run
+
+        if len(files) > 1:
+            engines.load()
+        yield from run(files, engines.check, self.output.jobs, progress, engines.share)
+
+    def _cache(self, engines: Engines) -> Cache:
+        from torchmigrate.cache.cache import Cache
+        from torchmigrate.project.questions import Questions
+
+        if not self.configurations.fix:
+            engines.questions = Questions()
+        return Cache(
+            engines.scopes,
+            self.configurations.settings_around,
+            lambda path: engines.of(path).project,
+            self.console.detail,
+            fixing=self.configurations.fix,
+        )
 
     def _versions(self, scope: Scope) -> Versions:
         """What the end of the run says of files."""
@@ -176,12 +260,16 @@ class Checker:
     def _add(self, result: FileResult, settings: Settings, source: Source | None = None) -> None:
         """Count and render one result. source: what was checked; None: the file."""
         self.problems += result.problems
+        if self.baselines is None and not (result.findings or result.examples or result.new_text is not None):
+            return
         shown = shown_path(result.path, self.here)
         if result.new_text is not None:
             minimum = None if settings.minimum is None else parse_version(settings.minimum)
             self.tally.fixed[shown] = Counter(result.fixed)
             self.tally.add_needs(result.needs, minimum)
         try:
+            if self.baselines is not None and settings.baseline is not None:
+                self._leave_out_accepted(result, settings, source)
             if self.output.diff:
                 self.tally.add(result.findings, settings.least)
                 for findings in result.examples.values():
@@ -195,6 +283,55 @@ class Checker:
                     self._render(FileFindings(result.path, shown, text, found, settings.least))
         except SourceError as error:  # it was there a moment ago
             self.problems.append(Problem(result.path, error.reason, error.line, error.kind))
+
+    def _leave_out_accepted(self, result: FileResult, settings: Settings, source: Source | None) -> None:
+        """Take the findings out of a result that its baseline hides.
+
+        source: what was checked; None: the file. Raises SourceError where the file is gone meanwhile.
+        """
+        from torchmigrate.baseline.baseline import Checked
+
+        assert self.baselines is not None and settings.baseline is not None
+        if source is None and not result.problems and self.changed_since is None:
+            looks_for = settings.looks_for_in(result.path)
+            self.checked.append(
+                (Checked(result.path, looks_for, settings.target, settings.embedded), settings)
+            )
+        if not result.findings and not result.examples:
+            return
+        text = result.new or source or read_source(result.path, embedded=settings.embedded)
+        found = [(each, finding) for each, some in texts_in(result, text) for finding in _sorted(some)]
+        before = None if result.old is None or result.new is None else (result.old, result.new)
+        new = self.baselines.of(settings.baseline).new(result.path, found, before)
+        left = {id(finding) for finding in new}
+        self.tally.hidden += len(found) - len(left)
+        result.findings = [finding for finding in result.findings if id(finding) in left]
+        for number, some in list(result.examples.items()):
+            result.examples[number] = [finding for finding in some if id(finding) in left]
+
+    def _settle_baselines(self, paths: Sequence[Path]) -> None:
+        """Take findings out of the baselines that are gone, where files may be changed; else count them."""
+        if self.baselines is None or self.changed_since is not None:
+            return
+        from torchmigrate.baseline.baseline import fewer_in
+        from torchmigrate.baseline.file import BaselineError
+
+        directories = [path for path in paths if is_dir(path)]
+        for baseline in self.baselines:
+            mine = [each for each, settings in self.checked if settings.baseline == baseline.path]
+            change = baseline.change(mine, directories)
+            if not self.configurations.fix or self.output.diff:
+                self.tally.stale += fewer_in(change, baseline.content.counts)
+                continue
+            try:
+                fewer = baseline.apply(change)
+            except BaselineError as error:
+                self.problems.append(Problem(error.path, error.reason, None, Trouble.UNREADABLE))
+                continue
+            if fewer:
+                self.console.note(
+                    f"Took {plural(fewer, 'finding')} out of {shown_path(baseline.path, self.here)}."
+                )
 
     def _render(self, file: FileFindings) -> None:
         self.tally.add(file.findings, file.least)
@@ -214,19 +351,37 @@ class Checker:
 
     # ---- the end -------------------------------------------------------------------------------------
 
+    def _rule(self, code: str) -> Rule | None:
+        """A rule that was looked for."""
+        from torchmigrate.catalogue.builtin import RULES
+
+        found = (catalogue.find(code) for catalogue in self.catalogues)
+        return next(filter(None, found), next((rule for rule in RULES if rule.code == code), None))
+
+    def _print(self, stream: Callable[[str], None]) -> None:
+        """Write the report to a stream, or to the file that takes its place."""
+        text = self._report()
+        if self.output.file is None:
+            stream(text)
+            return
+        from torchmigrate.cli.writing import write_output
+
+        text = terminal_text(text, colour=False)
+        write_output(self.output.file, text.encode("utf-8", "backslashreplace"), parents=True)
+
     def _report(self) -> str:
         problems = self._sorted_problems()
         self.tally.troubles.update(problem.kind for problem in problems)
         if self.output.statistics:
             if self.output.format == "json":
                 return statistics_json(self.tally)
-            return statistics(self.tally, self.console.style)
+            return statistics(self.tally, self.style)
         pieces = [
             (str(problem.path), self.reporter.problem(problem, shown_path(problem.path, self.here)))
             for problem in problems
         ]
         pieces = sorted([*pieces, *self.pieces], key=lambda item: item[0])
-        return self.reporter.whole([text for _, text in pieces if text])
+        return self.reporter.whole([piece for _, piece in pieces if piece is not None])
 
     def _sorted_problems(self) -> list[Problem]:
         return sorted(self.problems, key=lambda each: (str(each.path), each.cell or 0, each.line or 0))
@@ -244,7 +399,12 @@ class Checker:
             console.note(fixed_list(tally, names))
         if not output.diff and (tally.found or not self.problems):
             console.note(summary(tally))
-        lines = [versions_line(tally), held_line(tally), needs_line(tally, written=not output.diff)]
+        lines = [
+            *baseline_lines(tally),
+            versions_line(tally),
+            held_line(tally),
+            needs_line(tally, written=not output.diff),
+        ]
         for line in filter(None, lines):
             console.note(line)
         if self.problems:
@@ -263,12 +423,7 @@ class Checker:
 
 def _in_order(result: FileResult, source: Source) -> Iterator[tuple[Source, list[Finding]]]:
     """The findings of a file in order of place, those in a row that are in one text with that."""
-    texts = [(source, result.findings)]
-    if result.examples:
-        from torchmigrate.source.embedded import embedded_in
-
-        documents = embedded_in(source)
-        texts += ((documents[number], found) for number, found in result.examples.items())
+    texts = texts_in(result, source)
     every = [
         (text.place(finding.start), finding.end, finding.code, text, finding)
         for text, found in texts

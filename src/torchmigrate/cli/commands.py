@@ -18,6 +18,9 @@ from torchmigrate.cli.options import (
     FILES,
     OUTPUT,
     Command,
+    baseline_options,
+    cache_dir_option,
+    cache_options,
     colour_option,
     config_options,
     evidence_option,
@@ -36,10 +39,20 @@ from torchmigrate.cli.options import (
     verbose_option,
     version_option,
 )
-from torchmigrate.report import FORMATS
+from torchmigrate.report import COUNTED, FORMATS
 
 INTERRUPTED = 130
 _CANNOT_WRITE = frozenset([errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO])
+
+
+def _reason(ctx: click.Context, parameter: click.Parameter, value: str | None) -> str:
+    """The callback of an option for text that becomes part of a comment."""
+    reason = (value or "").strip()
+    if not reason.isprintable():
+        raise click.BadParameter("must be text of one line.")
+    if any(not after[:1].isdigit() for after in reason.split("#")[1:]):
+        raise click.BadParameter("must have no `#` but before a number: another comment would begin there.")
+    return reason
 
 
 @click.group(
@@ -66,6 +79,7 @@ def commands() -> None:
     help="--fix, and raise pins of torch, its companions and Python to the target.",
 )
 @option("--show-fixes", is_flag=True, help="List what was fixed, by file and rule.")
+@option("-w", "--watch", is_flag=True, help="Check again whenever a file changes.")
 @option("-e", "--exit-zero", is_flag=True, help="Exit with 0 even if there are findings.")
 @option("--exit-non-zero-on-fix", is_flag=True, help="Exit with 1 if anything was fixed.")
 @jobs_option
@@ -85,23 +99,44 @@ def commands() -> None:
     "--output-format",
     type=click.Choice(FORMATS),
     default="full",
+    envvar="TORCHMIGRATE_OUTPUT_FORMAT",
     group=OUTPUT,
-    help="How to print findings. [default: full]",
+    help="How to print findings. [env: TORCHMIGRATE_OUTPUT_FORMAT] [default: full]",
 )
+@option(
+    "-o",
+    "--output-file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    envvar="TORCHMIGRATE_OUTPUT_FILE",
+    group=OUTPUT,
+    help="Write the findings to this file instead of stdout. [env: TORCHMIGRATE_OUTPUT_FILE]",
+)
+@option(
+    "--changed-since",
+    metavar="REVISION",
+    group=FILES,
+    help="Only what is in lines that have changed since, in the work tree of git; new files count whole.",
+)
+@baseline_options
 @option("--statistics", is_flag=True, group=OUTPUT, help="Print how often each rule was found instead.")
 @quiet_option
 @verbose_option
 @colour_option
 @config_options
+@cache_options
 def check(
     paths: tuple[Path, ...],
     show_fixes: bool,
+    watch: bool,
     exit_zero: bool,
     exit_non_zero_on_fix: bool,
     jobs: int | None,
     stdin_filename: Path | None,
     output_format: str,
+    output_file: Path | None,
     statistics: bool,
+    no_cache: bool,
     **options: Any,
 ) -> int:
     """Check files and directories (default: the current one), or stdin with `-`.
@@ -115,16 +150,48 @@ def check(
     from_stdin = Path("-") in paths
     if from_stdin and len(paths) > 1:
         raise click.UsageError("`-` (stdin) cannot be mixed with other paths.")
+    if from_stdin and options["changed_since"] is not None:
+        raise click.UsageError("--changed-since goes with files, not with `-` (stdin).")
     if stdin_filename is not None and not from_stdin:
         raise click.UsageError("--stdin-filename goes with `-` as the only path.")
+    if statistics and output_format not in COUNTED:
+        raise click.UsageError(
+            f"--statistics has the formats {', '.join(COUNTED[:-1])} and {COUNTED[-1]}, not {output_format}."
+        )
+    if options["diff"] and output_file is not None:
+        raise click.UsageError("--output-file is for findings: --diff writes to stdout.")
+    if watch and (from_stdin or options["fix"] or options["diff"] or options["fix_pins"]):
+        raise click.UsageError("--watch reports findings in files: it goes neither with `-` nor with fixes.")
     paths = paths or (Path(),)
     name = stdin_filename or Path("<stdin>")
     where = [name if stdin_filename else Path()] if from_stdin else paths
-    session = Session.from_options(where, options)
     output = Output(
-        output_format, options["diff"], show_fixes, statistics, exit_zero, exit_non_zero_on_fix, jobs
+        output_format,
+        output_file,
+        options["diff"],
+        show_fixes,
+        statistics,
+        exit_zero,
+        exit_non_zero_on_fix,
+        jobs,
+        cached=not no_cache,
     )
-    checker = Checker(session.configurations, output, session.console, Path.cwd())
+
+    def checker() -> Checker:
+        session = Session.from_options(where, options)
+        return Checker(
+            session.configurations,
+            output,
+            session.console,
+            Path.cwd(),
+            baseline=not options["no_baseline"],
+            changed_since=options["changed_since"],
+        )
+
+    def check_files() -> int:
+        with errors_of_the_user():
+            return checker().check(paths)
+
     if from_stdin:
         if sys.stdin is None:
             raise click.ClickException("stdin is closed.")
@@ -134,9 +201,99 @@ def check(
         if len(data) > SOURCE:
             raise click.ClickException(f"stdin {too_large(SOURCE).reason}")
         with errors_of_the_user():
-            return checker.check_stdin(data, name)
-    with errors_of_the_user():
-        return checker.check(paths)
+            return checker().check_stdin(data, name)
+    if watch:
+        from torchmigrate.cli.watch import watch as keep_checking
+
+        return keep_checking(paths, check_files, options["colour"])
+    return check_files()
+
+
+@commands.command(cls=Command, short_help="Accept what is found now: only new findings count.")
+@paths_argument
+@option("--prune", is_flag=True, help="Take out what is not found any more, and add nothing.")
+@option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    group=OUTPUT,
+    help="The file. [default: that of the configuration, or .torchmigrate-baseline.json in its directory]",
+)
+@jobs_option
+@evidence_option
+@selection_options
+@target_option
+@minimum_option
+@file_options
+@quiet_option
+@verbose_option
+@colour_option
+@config_options
+def baseline(
+    paths: tuple[Path, ...], prune: bool, output: Path | None, jobs: int | None, **options: Any
+) -> int:
+    """Write a baseline: a file with all findings, which `check --baseline` leaves out from then on.
+
+    Findings are known again by file, rule and the text of their line, wherever that is. Where there is a
+    baseline already, the entries of files that are not under PATHS, and of rules that are not looked for,
+    stay.
+
+    Exit codes: 0 done, 2 something could not be done.
+    """
+    from torchmigrate.cli.baseline import run_baseline
+    from torchmigrate.cli.session import Session
+
+    session = Session.from_options(paths or (Path(),), options)
+    return run_baseline(session, paths or (Path(),), output, jobs, prune=prune)
+
+
+@commands.command("suppress", cls=Command, short_help="Write comments that hide what is found now.")
+@paths_argument
+@option("--reason", metavar="TEXT", callback=_reason, help="What the comments say beside the codes.")
+@jobs_option
+@evidence_option
+@selection_options
+@target_option
+@minimum_option
+@file_options
+@baseline_options
+@quiet_option
+@verbose_option
+@colour_option
+@config_options
+def suppress_findings(paths: tuple[Path, ...], reason: str, jobs: int | None, **options: Any) -> int:
+    """Write `# torchmigrate: ignore[CODE] reason` into the lines of all findings.
+
+    A comment of that kind that is there already gets the new codes. What a baseline hides is left alone.
+    Where a line cannot take a comment, a line on stderr says so.
+
+    Exit codes: 0 done, 1 findings left, 2 something could not be done.
+    """
+    from torchmigrate.cli.session import Session
+    from torchmigrate.cli.suppress import Suppressor
+
+    session = Session.from_options(paths or (Path(),), options)
+    return Suppressor(session, reason, jobs, baseline=not options["no_baseline"]).run(paths or (Path(),))
+
+
+@commands.command(cls=Command, short_help="Remove what check has kept.")
+@quiet_option
+@colour_option
+@config_options
+@cache_dir_option
+def clean(quiet: bool, colour: str, config: Path | None, isolated: bool, cache_dir: Path | None) -> int:
+    """Remove the caches of the current directory's project, and those below the current directory.
+
+    Only files that torchmigrate has made are removed.
+    """
+    from torchmigrate.cli.clean import remove_caches
+    from torchmigrate.cli.session import Session
+
+    session = Session.open(
+        [Path()], config=config, isolated=isolated, detect=False, colour=colour, quiet=quiet
+    )
+    return remove_caches(session, cache_dir)
 
 
 @commands.command(cls=Command, short_help="Say what every release of torch would break.")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from torchmigrate.catalogue.model import Case, Rule
 from torchmigrate.config.torchfix_codes import CODES, RELEASED
 from torchmigrate.findings import Applicability
+from torchmigrate.report.rule_texts import generic
 from torchmigrate.report.style import Style, printable
 from torchmigrate.versions.range import VersionRange, applicability, severity
 from torchmigrate.versions.releases import Version, parse_version
@@ -20,26 +21,6 @@ if TYPE_CHECKING:
 _WIDTH = 100
 _STATUS = ("outdated", "deprecated", "changed", "removed")
 _MOST_SYMBOLS = 40  # that `explain` lists
-
-
-def generic(rule: Rule, text: str) -> str:
-    """A text of a rule for all of its symbols: the first ones stand for `{name}`, `{new}`, ..."""
-    if "{" not in text:
-        return text
-    values: dict[str, list[str]] = {"name": [*rule.symbols, *rule.modules]}
-    if rule.parameters:
-        values["argument"] = list(rule.parameters)
-    moved = [{"new": new} for new in rule.modules.values() if new]
-    for variables in (*rule.symbols.values(), *moved):
-        for key, value in variables.items():
-            values.setdefault(key, []).append(value)
-    for key, found in values.items():
-        text = text.replace(f"`{{{key}}}`", _some(found)).replace(f"{{{key}}}", found[0])
-    return text
-
-
-def _some(names: Sequence[str]) -> str:
-    return f"`{names[0]}`" if len(set(names)) == 1 else f"`{names[0]}`, …"
 
 
 def versions(rule: Rule) -> str:

@@ -17,6 +17,7 @@ VERSIONS = "Versions"
 FILES = "File selection"
 OUTPUT = "Output"
 CONFIG = "Configuration"
+BASELINE = "Accepted findings"
 ENVIRONMENT = "Environment"
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -157,6 +158,16 @@ evidence_option: Callable[[Any], Any] = option(
     default=None,
     help="Use what `torchmigrate record` has seen of the project. [default: where it is there]",
 )
+baseline_options: Callable[[Any], Any] = _all(
+    option(
+        "--baseline",
+        type=click.Path(dir_okay=False, path_type=Path),
+        metavar="FILE",
+        group=BASELINE,
+        help="Leave out the findings in this file, which `torchmigrate baseline` wrote.",
+    ),
+    option("--no-baseline", is_flag=True, group=BASELINE, help="Use no baseline, also of the configuration."),
+)
 config_options: Callable[[Any], Any] = _all(
     option(
         "--config",
@@ -166,6 +177,25 @@ config_options: Callable[[Any], Any] = _all(
         help="Use this file instead of the nearest pyproject.toml or torchmigrate.toml.",
     ),
     option("--isolated", is_flag=True, group=CONFIG, help="Read no configuration and detect no minimum."),
+)
+cache_dir_option: Callable[[Any], Any] = option(
+    "--cache-dir",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    envvar="TORCHMIGRATE_CACHE_DIR",
+    group=CONFIG,
+    help="The directory of the cache. [default: .torchmigrate_cache in the project]",
+)
+cache_options: Callable[[Any], Any] = _all(
+    option(
+        "-n",
+        "--no-cache",
+        is_flag=True,
+        envvar="TORCHMIGRATE_NO_CACHE",
+        group=CONFIG,
+        help="Check every file again, and write no cache.",
+    ),
+    cache_dir_option,
 )
 colour_option: Callable[[Any], Any] = option(
     "--color",
@@ -223,4 +253,6 @@ def layer(options: Mapping[str, Any]) -> Layer:
         respect_gitignore=options["respect_gitignore"],
         embedded=options["embedded"],
         evidence=options.get("evidence"),
+        baseline=None if options.get("baseline") is None else Path.cwd() / options["baseline"],
+        cache_dir=None if options.get("cache_dir") is None else options["cache_dir"].absolute(),
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +11,8 @@ import click
 
 from torchmigrate.cli.options import layer
 from torchmigrate.config.settings import Layer, Settings
-from torchmigrate.files.paths import is_dir
+from torchmigrate.files.paths import common_directory, project_directory
+from torchmigrate.report.base import shown_path
 from torchmigrate.report.console import Console
 from torchmigrate.run.configurations import Configurations, Scope
 
@@ -29,13 +29,22 @@ def open_console(colour: str, *, quiet: bool = False, verbose: bool = False) -> 
 
 @contextmanager
 def errors_of_the_user() -> Iterator[None]:
-    """A configuration that cannot be used ends the command with one line."""
+    """A configuration, a baseline or a revision that cannot be used ends the command with one line."""
     from torchmigrate.config.settings import ConfigError
 
     try:
         yield
     except ConfigError as error:
         raise click.ClickException(str(error)) from None
+    except Exception as error:
+        from torchmigrate.baseline.file import BaselineError  # seldom needed
+        from torchmigrate.files.git import GitError
+
+        if isinstance(error, GitError):
+            raise click.ClickException(f"--changed-since: {error}") from None
+        if not isinstance(error, BaselineError):
+            raise
+        raise click.ClickException(f"{shown_path(error.path, Path.cwd())}: {error.reason}") from None
 
 
 class Session(NamedTuple):
@@ -164,18 +173,3 @@ def examples(rule: Rule) -> Sequence[Example]:
         return examples_of(rule)
     except CatalogueError as error:
         raise click.ClickException(str(error)) from None
-
-
-def project_directory(start: Path) -> Path:
-    """What patterns are relative to without a configuration: where the command runs, if that is above."""
-    here = Path.cwd()
-    return here if start.is_relative_to(here) else start
-
-
-def common_directory(paths: Sequence[Path]) -> Path:
-    """The directory that holds all of the paths; they need not exist."""
-    places = [path.absolute() if is_dir(path) else path.absolute().parent for path in paths]
-    try:
-        return Path(os.path.commonpath([os.path.normpath(place) for place in places]))
-    except ValueError:  # different drives
-        return Path.cwd()

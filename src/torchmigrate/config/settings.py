@@ -45,7 +45,7 @@ class Layer(NamedTuple):
     """The options of one origin: a configuration file or the command line. None: not given there.
 
     origin: how messages name it; option: how they name one of its keys, with `{}` for the key.
-    Paths in `rules` and `extend` are absolute; patterns are as they were written.
+    Paths in `rules`, `extend` and `baseline` are absolute; patterns are as they were written.
     extend: the configuration file whose options come before these.
     root: the directory that patterns are relative to; None: that of the settings.
     project: what `rules` hold has to be in this directory; None: the user named them, they may be anywhere.
@@ -74,7 +74,9 @@ class Layer(NamedTuple):
     respect_gitignore: bool | None = None
     force_exclude: bool | None = None
     embedded: bool | None = None
+    cache_dir: Path | None = None
     evidence: bool | None = None
+    baseline: Path | None = None
 
     def fail(self, key: str, what: str) -> ConfigError:
         """The error to raise about one of the keys."""
@@ -117,6 +119,8 @@ class Settings(NamedTuple):
     force_exclude: bool = False
     embedded: bool = False  # whether documentation that holds Python is looked for
     evidence: bool = True  # whether what `record` has seen counts
+    baseline: Path | None = None  # the file with the findings that are accepted
+    cache_dir: Path | None = None  # where results are kept; None: in the root
 
     @property
     def least(self) -> Applicability:
@@ -137,6 +141,11 @@ class Settings(NamedTuple):
             if _patterns(pattern.removeprefix("!")).covers(inside) is not pattern.startswith("!"):
                 ignored |= codes
         return frozenset(ignored)
+
+    def looks_for_in(self, path: Path) -> Callable[[str], bool]:
+        """Whether a rule is looked for in a file, or is never to be."""
+        ignored = self.ignored_in(path)
+        return lambda code: code in self.codes or code in ignored
 
     def promotes(self, code: str) -> bool:
         """Whether an unsafe fix of this rule counts as safe."""
@@ -185,6 +194,8 @@ def combine(
                 "force_exclude",
                 "embedded",
                 "evidence",
+                "baseline",
+                "cache_dir",
             )
             if (value := getattr(layer, key)) is not None
         }
@@ -369,15 +380,22 @@ def read_config(path: Path, *, named: bool = True) -> Layer:
     layer = empty._replace(**values)  # type: ignore[arg-type]  # each reader gives its field's type
     root = path.absolute().parent
     named_there = [("rules", item) for item in layer.rules]
+    if layer.cache_dir is not None:
+        named_there.append(("cache-dir", layer.cache_dir))
     if layer.extend is not None:
         named_there.append(("extend", layer.extend))
+    if layer.baseline is not None:
+        named_there.append(("baseline", layer.baseline))
     for key, item in named_there:
         if project is not None and not is_below(os.path.realpath(root / item), str(project)):
             what = f"{str(item)!r} is outside of the project; name this file with `--config`"
             raise empty.fail(key, what)
+    if layer.cache_dir is not None:
+        layer = layer._replace(cache_dir=root / layer.cache_dir)
     rules = tuple(root / item for item in layer.rules)
     extend = None if layer.extend is None else Path(os.path.normpath(root / layer.extend))
-    return layer._replace(rules=rules, extend=extend, root=root, project=project)
+    baseline = None if layer.baseline is None else Path(os.path.normpath(root / layer.baseline))
+    return layer._replace(rules=rules, extend=extend, baseline=baseline, root=root, project=project)
 
 
 def read_layers(path: Path, *, named: bool = True) -> list[Layer]:
@@ -458,4 +476,6 @@ _READERS: dict[str, Callable[[object], object]] = {
     "force-exclude": _read_flag,
     "embedded": _read_flag,
     "evidence": _read_flag,
+    "baseline": _read_path,
+    "cache-dir": _read_path,
 }

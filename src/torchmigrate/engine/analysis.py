@@ -9,6 +9,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from torchmigrate.catalogue.codes import OF_API
 from torchmigrate.catalogue.index import Catalogue
@@ -30,6 +31,9 @@ from torchmigrate.rewrite.context import FileContext
 from torchmigrate.semantics.model import Binding, Value
 from torchmigrate.source.text import Source
 from torchmigrate.versions.range import VersionRange
+
+if TYPE_CHECKING:
+    from torchmigrate.engine.focus import Focus
 
 
 class Analyser:
@@ -62,6 +66,7 @@ class Analyser:
         api = Api(versions)
         self.exists = api.target.exists
         self.finder = RuleMatcher(catalogue, versions, self.exists)
+        self.focus: Focus | None = None  # what is elsewhere is as good as hidden
         self.api: ApiFinder | None = None
         if not OF_API.isdisjoint(settings.codes):
             self.api = ApiFinder(api, settings.codes, RuleMatcher(whole or catalogue, versions))
@@ -95,7 +100,8 @@ class Analyser:
         """
 
         def hides(code: str, name: str, offset: int) -> bool:
-            return suppressions.hides(code, name, source.position(offset)[0])
+            hidden = suppressions.hides(code, name, source.position(offset)[0])
+            return hidden or (self.focus is not None and not self.focus.may_concern(source, offset))
 
         return FileContext(
             *(source, path, self.versions, self.settings, self.project),

@@ -38,8 +38,10 @@ if TYPE_CHECKING:
     from torchmigrate.catalogue.index import Catalogue
     from torchmigrate.catalogue.model import Rule, RuleHead
     from torchmigrate.engine.analysis import Analyser
+    from torchmigrate.engine.focus import Focus
     from torchmigrate.project.discover import SettingsIn
     from torchmigrate.project.index import ProjectIndex
+    from torchmigrate.project.questions import Questions
     from torchmigrate.rewrite.context import FileContext
     from torchmigrate.texts.file import Read
     from torchmigrate.texts.find import TextFinder
@@ -49,6 +51,7 @@ MOST_ROUNDS = 200  # with fewer: calls in each other, which Python's parser take
 ENDLESS = "{}: the fixes never come to an end; the file was left alone (please report)"
 PYTHON = frozenset(["", *KINDS, ".pyw"])  # suffixes of what may be Python
 _BROKEN = because("a cell does not parse, and may use what this changes")
+_ELSEWHERE = because("it goes with places in lines that are not looked at")
 TOO_DEEP = "nested too deeply to be checked"
 
 
@@ -78,6 +81,7 @@ class Engine:
         everywhere: whether what needs a newer release is said of tests and examples as well.
         keeps_history: whether results say what was found before fixes, and what these did.
         unfixed: codes of rules whose fixes are not made.
+        questions: is told what is asked of other files; None: nobody wants to know.
     """
 
     def __init__(
@@ -89,11 +93,14 @@ class Engine:
         everywhere: bool = False,
         keeps_history: bool = False,
         unfixed: frozenset[str] = frozenset(),
+        questions: Questions | None = None,
     ) -> None:
         self.settings = settings
         self.settings_in = settings_in
         self.keeps_history = keeps_history
         self.unfixed = unfixed
+        self.focus: Focus | None = None  # the lines that findings may be about; None: all
+        self.questions = questions
         self._first: Engine | None = None
         self.everywhere = everywhere
         self.beside: Read | None = None  # gives the text of other files, where they are not read
@@ -112,6 +119,7 @@ class Engine:
             everywhere=everywhere or self.everywhere,
             keeps_history=self.keeps_history,
             unfixed=self.unfixed,
+            questions=self.questions,
         )
         engine._first = self
         return engine
@@ -151,7 +159,7 @@ class Engine:
         """What looks at files that are not Python; loaded when the first one needs it."""
         from torchmigrate.texts.find import TextFinder
 
-        return TextFinder(self.catalogue, self.versions, self.settings, self.beside)
+        return TextFinder(self.catalogue, self.versions, self.settings, self.beside, self.questions)
 
     @cached_property
     def has_api_rules(self) -> bool:
@@ -170,14 +178,14 @@ class Engine:
 
         if self._first is not None:
             return self._first.project
-        return ProjectIndex(self.settings_in)
+        return ProjectIndex(self.settings_in, self.questions)
 
     @cached_property
     def analyser(self) -> Analyser:
         """What does the work; loaded when the first file needs it."""
         from torchmigrate.engine.analysis import Analyser
 
-        return Analyser(
+        made = Analyser(
             self.catalogue,
             self.versions,
             self.settings,
@@ -185,6 +193,8 @@ class Engine:
             self.project,
             everywhere=self.everywhere,
         )
+        made.focus = self.focus
+        return made
 
     # ---- files ---------------------------------------------------------------------------------------
 
@@ -215,6 +225,8 @@ class Engine:
         Where that is wanted, the examples in it are checked as well.
         like: what is known of the same source, if it is.
         """
+        if self.focus is not None:
+            self.focus.start(source, path)
         if not self.settings.embedded or not self.settings.fix or source.in_pieces:
             return self.check_text(source, path, like)
         return self._roomy(lambda: self._check_with_examples(source, path), path)
@@ -244,6 +256,10 @@ class Engine:
             after = with_fixed_examples(source, path, self, self.hiding(source), first)
         except SourceError:
             after = source  # which is said of it below
+        if after is not source and self.focus is not None:
+            from torchmigrate.rewrite.apply import line_edits
+
+            self.focus.follow(source, after, line_edits(source.text, after.text))
         result = self._check_text(after, path, None)
         result.add(first.problems)
         if after is not source:
@@ -343,6 +359,7 @@ class Engine:
         known = self.settings.known
         if found or suppressions.concern(known):
             found = suppressions.filter(found, self.enabled - ignored, known)
+        found = self.in_focus(found, source)
         if len(found) > 1:
             from torchmigrate.engine.decisions import decided_once
 
@@ -351,6 +368,30 @@ class Engine:
         if source.broken:
             found = [_without_fix(item) for item in found]
         return found, file
+
+    def in_focus(self, found: list[Finding], source: Source) -> list[Finding]:
+        """Those findings that are about the lines that are looked at.
+
+        What is decided for all of a file (`together`) is not fixed in a part of it.
+        """
+        if self.focus is None:
+            return found
+        kept = [finding for finding in found if self.focus.concerns(source, finding)]
+        ids = set(map(id, kept))
+        left = [finding for finding in found if id(finding) not in ids and finding.fix is not None]
+        words = {self._together(finding) for finding in left} - {None}
+        if not words:
+            return kept
+        return [
+            finding._replace(fix=None, blocked_by=(*finding.blocked_by, *_ELSEWHERE))
+            if finding.fix is not None and self._together(finding) in words
+            else finding
+            for finding in kept
+        ]
+
+    def _together(self, finding: Finding) -> str | None:
+        rule = self.rule(finding.code)
+        return None if rule is None else rule.together
 
     def rule(self, code: str) -> Rule | None:
         """The rule with a code."""
@@ -465,6 +506,9 @@ class Engine:
     def _follow(self, path: Path, before: Source, after: Source, edits: Sequence[Edit]) -> None:
         """Let what was seen in a text be known of what fixes make of it, but for what they replace."""
         from torchmigrate.rewrite.apply import map_offset
+
+        if self.focus is not None:
+            self.focus.follow(before, after, edits)
 
         def moved(offset: int) -> int:
             return map_offset(edits, offset)

@@ -40,7 +40,9 @@ def check_other(source: OtherSource, path: Path, engine: Engine) -> FileResult:
         made = set(done.applied)
         result.requires |= {release for fix in done.applied for release in fix.requires}
         fixed.update(finding.code for finding in wanted if finding.fix in made)
-        source = source.with_text(done.text)
+        before, source = source, source.with_text(done.text)
+        if engine.focus is not None:
+            engine.focus.follow(before, source, done.edits)
         found = _found(source, path, engine, result)
     if source.text != original.text:
         result.fixed = dict(fixed)
@@ -83,6 +85,7 @@ def _found(source: OtherSource, path: Path, engine: Engine, result: FileResult) 
         enabled = engine.enabled | enabled
     if suppressions is not None:
         found = suppressions.filter(found, enabled - ignored, engine.settings.known)
+    found = engine.in_focus(found, source)
     if len(found) > 1:
         found = decided_once(found, engine.rule, source)
     return sorted(found, key=lambda finding: (finding.start, finding.end, finding.code))

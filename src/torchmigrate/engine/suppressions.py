@@ -22,7 +22,7 @@ from torchmigrate.findings import Applicability, Edit, Finding, Fix, Severity
 from torchmigrate.source.text import Source
 
 # Patterns are compiled when they are used: most runs need none of them.
-_OURS = r"(?:#|//|/\*|<!--)\s*torchmigrate:\s*(?P<kind>[\w-]*)\s*(?:\[(?P<items>[^\]#]*)\])?[^#]*"
+_OURS = r"(?:#|//|/\*|<!--)\s*torchmigrate:\s*(?P<kind>[\w-]*)\s*(?:\[(?P<items>[^\]#]*)\])?(?:[^#]|#(?=\d))*"
 # flake8's own form: what does not look like a list of codes makes a bare noqa.
 _NOQA = r"(?i)#\s*noqa(?::\s?(?P<items>[A-Z]+[0-9]+(?:[,\s]+[A-Z]+[0-9]+)*)[^#]*)?(?![\w-])"
 _NOQA_FILE = r"(?i)#\s*flake8[:=]\s*noqa(?::\s?(?P<items>[A-Z]+[0-9]+(?:[,\s]+[A-Z]+[0-9]+)*))?\s*\Z"
@@ -113,7 +113,7 @@ class Suppressions:
             text = self.source.text
             rows = [self.source.position(match.start())[0] for match in re.finditer(_MARK, text)]
             self._marked = [0] if re.search(_MARK_OF_FILE, text) else rows
-        first, last = _rows_around(row, self.source.parse().body)
+        first, last = rows_around(row, self.source.parse().body)
         return self._marked == [0] or bisect_left(self._marked, first) < bisect_right(self._marked, last)
 
     def _is_hidden(self, code: str, name: str, first: int, row: int) -> bool:
@@ -200,6 +200,11 @@ class Suppressions:
             for code in re.findall(_CODE, match.group(1))
         )
 
+    @property
+    def comments(self) -> list[Comment]:
+        """All directives, in order."""
+        return self._read()
+
     def _read(self) -> list[Comment]:
         if self._comments is None or not self._is_read:
             self._is_read = True
@@ -212,7 +217,7 @@ class Suppressions:
         return self._comments
 
 
-def _rows_around(row: int, body: list[ast.stmt]) -> tuple[int, int]:
+def rows_around(row: int, body: list[ast.stmt]) -> tuple[int, int]:
     """First and last row of a statement that holds the logical line of a row, the smallest in most cases."""
     around = (1, sys.maxsize)
     while body:

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from torchmigrate.evidence.evidence import forget
 from torchmigrate.evidence.location import DIRECTORY, FILE
+from torchmigrate.files.paths import forget
 
 
 def carry(root: Path, changed: Mapping[str, tuple[bytes, bytes]]) -> None:

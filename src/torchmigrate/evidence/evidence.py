@@ -7,15 +7,14 @@ of a function stands that is looked up or called there.
 from __future__ import annotations
 
 import ast
-import functools
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from torchmigrate.evidence import location
 from torchmigrate.evidence.kinds import Seen, parse
 from torchmigrate.evidence.location import find
+from torchmigrate.files.paths import remembered
 from torchmigrate.files.reading import MEGABYTE, UnreadableError, read
 from torchmigrate.source.text import Source, SourceError
 from torchmigrate.source.trees import walk
@@ -164,13 +163,7 @@ def problem_with(path: Path) -> str | None:
     return _loaded(path)[1]
 
 
-def forget() -> None:
-    """Look for evidence anew: what was read may have been written since."""
-    _loaded.cache_clear()
-    location.forget()
-
-
-@functools.lru_cache(maxsize=64)
+@remembered
 def _loaded(path: Path) -> tuple[Evidence | None, str | None]:
     root = path.parent.parent
     try:

@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-import functools
 import os
 from pathlib import Path
 
-from torchmigrate.files.paths import entries, shared_directories
+from torchmigrate.files.paths import entries, real_directory, remembered, shared_directories, with_parents
 
 DIRECTORY, FILE = ".torchmigrate", "evidence.json"
 
 
 def find(directory: Path) -> Path | None:
     """The evidence that is about the files of a directory: the nearest at or above it."""
-    return _nearest(Path(os.path.realpath(directory)))
+    return _nearest(real_directory(directory))
 
 
-def forget() -> None:
-    """Look anew: there may be some now."""
-    entries.cache_clear()
-    _nearest.cache_clear()
-
-
-@functools.lru_cache(maxsize=4096)
+@remembered
 def _nearest(real: Path) -> Path | None:
-    for place in (real, *real.parents):
+    for place in with_parents(real):
         if DIRECTORY in entries(place) and place not in shared_directories():
             path = place / DIRECTORY / FILE
             if os.path.lexists(path):

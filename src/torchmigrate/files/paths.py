@@ -9,8 +9,25 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
+from typing import TypeVar
+
+T = TypeVar("T")
+_forget: list[Callable[[], None]] = []
+
+
+def remembered(function: Callable[..., T]) -> functools._lru_cache_wrapper[T]:
+    """Ask the file system once for each directory or path, until `forget` is called."""
+    cached = functools.lru_cache(maxsize=4096)(function)
+    _forget.append(cached.cache_clear)
+    return cached
+
+
+def forget() -> None:
+    """Look anew at whatever is `remembered`: files may have come, gone or changed since."""
+    for clear in _forget:
+        clear()
 
 
 def exists(path: Path) -> bool:
@@ -37,10 +54,30 @@ def is_dir(path: Path) -> bool:
         return False
 
 
+@remembered
+def with_parents(directory: Path) -> tuple[Path, ...]:
+    """A directory and those above it, the root last; the same objects for all that ask."""
+    parent = directory.parent
+    return (directory,) if parent == directory else (directory, *with_parents(parent))
+
+
+def real_directory(directory: Path) -> Path:
+    """The real path of a directory, to be asked for many."""
+    return _real(directory.absolute())
+
+
+@remembered
+def _real(directory: Path) -> Path:
+    parent = directory.parent
+    if os.name == "nt" or parent == directory or directory.name == os.pardir or os.path.islink(directory):  # noqa: PTH114
+        return Path(os.path.realpath(directory))
+    real = _real(parent)
+    return directory if real is parent else real / directory.name
+
+
 def repository_of(start: Path) -> Path | None:
     """The root of the repository that a directory is in."""
-    start = start.absolute()
-    return next((directory for directory in (start, *start.parents) if exists(directory / ".git")), None)
+    return next((place for place in with_parents(start.absolute()) if exists(place / ".git")), None)
 
 
 def project_of(directory: Path) -> Path:
@@ -48,10 +85,11 @@ def project_of(directory: Path) -> Path:
 
     What is outside of it is read only where the user named it.
     """
-    return Path(os.path.realpath(repository_of(Path(os.path.realpath(directory))) or directory))
+    real = real_directory(directory)
+    return real_directory(repository_of(real) or real)
 
 
-@functools.lru_cache(maxsize=4096)
+@remembered
 def entries(directory: Path) -> Collection[str]:
     """The names in a directory, to be asked for many; links that lead nowhere are among them."""
     try:
@@ -63,10 +101,10 @@ def entries(directory: Path) -> Collection[str]:
 _VERSION_CONTROL = (".git", ".hg", ".svn")
 
 
-@functools.lru_cache(maxsize=4096)
+@remembered
 def work_tree_of(directory: Path) -> Path | None:
     """The root of what is under version control around a directory; of a submodule, the one around it."""
-    above = [directory, *directory.parents]
+    above = with_parents(directory)
     for marker in _VERSION_CONTROL:
         held = [place for place in above if marker in entries(place)]
         # A submodule, which has a file of that name, belongs to the repository around it.
@@ -75,7 +113,7 @@ def work_tree_of(directory: Path) -> Path | None:
     return None
 
 
-@functools.lru_cache(maxsize=1)
+@remembered
 def shared_directories() -> frozenset[Path]:
     """Directories that hold everything: what is below them does not belong together."""
     # Not by `tempfile`, which takes long to load.
@@ -84,3 +122,18 @@ def shared_directories() -> frozenset[Path]:
         named.append(str(Path.home()))
     found = [Path(os.path.realpath(path)) for path in ("/tmp", "/var/tmp", *filter(None, named))]
     return frozenset([*found, Path(found[0].anchor)])
+
+
+def project_directory(start: Path) -> Path:
+    """What patterns are relative to without a configuration: where the command runs, if that is above."""
+    here = Path.cwd()
+    return here if start.is_relative_to(here) else start
+
+
+def common_directory(paths: Sequence[Path]) -> Path:
+    """The directory that holds all of the paths; they need not exist."""
+    places = [path.absolute() if is_dir(path) else path.absolute().parent for path in paths]
+    try:
+        return Path(os.path.commonpath([os.path.normpath(place) for place in places]))
+    except ValueError:  # different drives
+        return Path.cwd()

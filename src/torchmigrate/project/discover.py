@@ -51,6 +51,7 @@ DEFAULT_EXCLUDE = (
     ".pytype",
     ".ruff_cache",
     ".svn",
+    ".torchmigrate_cache",
     ".tox",
     ".venv",
     ".vscode",

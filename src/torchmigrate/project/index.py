@@ -10,9 +10,9 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
+from typing import Any, TypeVar
 
-from torchmigrate.files.paths import entries, exists, is_file, shared_directories, work_tree_of
-from torchmigrate.files.reading import SOURCE, UnreadableError, read
+from torchmigrate.files.paths import entries, exists
 from torchmigrate.project.checkpoints import (
     GROUPS,
     SAVES,
@@ -25,10 +25,20 @@ from torchmigrate.project.checkpoints import (
     may_save,
 )
 from torchmigrate.project.contents import Contents
-from torchmigrate.project.discover import SettingsIn, discover_real
+from torchmigrate.project.discover import SettingsIn
 from torchmigrate.project.importers import Taken, imported_at_import, is_reached
+from torchmigrate.project.listing import (
+    MOST_BYTES,
+    MOST_FILES,
+    NOTEBOOK,
+    content_of,
+    files_of,
+    project_root,
+    state_of,
+)
 from torchmigrate.project.mentions import Mentions, Name
 from torchmigrate.project.module_values import ModuleValues, is_about_tests, is_telling, values_of
+from torchmigrate.project.questions import NO_ANSWER, Questions
 from torchmigrate.project.screening import (
     ASSIGNED,
     BOUND,
@@ -48,13 +58,9 @@ from torchmigrate.semantics.model import Foreign, SemanticModel, Value
 from torchmigrate.semantics.public_names import public_name
 from torchmigrate.source.text import Source, SourceError
 
-NOTEBOOK = ".ipynb"
-# Of a project that is searched; in a bigger one nothing is known, and every name stays.
-MOST_FILES = 10_000
-MOST_BYTES = 100_000_000
 WORTH_SHARING = 200  # files of a project in a run
 STEPS = 4  # from module to module on the way to what a name means
-_PROJECT_FILES = frozenset(["pyproject.toml", "setup.py", "setup.cfg", "torchmigrate.toml"])
+T = TypeVar("T")
 _WORD = re.compile(r"\w+")
 _FILE = re.compile(r"[/\\.]")
 _PICTURE = re.compile(rb'"image/[a-z]+":\s*"[^"]*"')  # most of what is in a notebook
@@ -78,15 +84,18 @@ class ProjectIndex:
 
     Args:
         settings_in: says what is excluded in a directory; None: there are no other files.
+        questions: is told every question and its answer; None: nobody wants to know.
     """
 
-    def __init__(self, settings_in: SettingsIn | None) -> None:
+    def __init__(self, settings_in: SettingsIn | None, questions: Questions | None = None) -> None:
         self.settings_in = settings_in
+        self.questions = questions
         self._projects: dict[Path, _Project] = {}
+        self._states: dict[Path, str] = {}
         self._reals: dict[Path, Path] = {}
 
     def __getstate__(self) -> dict[str, object]:
-        return {"settings_in": self.settings_in, "_projects": {}, "_reals": {}}
+        return {**self.__dict__, "_projects": {}, "_states": {}, "_reals": {}}
 
     def needed_elsewhere(self, path: Path, name: str, *, starred: bool = True) -> bool:
         """Whether another file of the project takes a name of the module at `path`.
@@ -96,34 +105,44 @@ class ProjectIndex:
         Args:
             starred: whether a star import takes it.
         """
-        return self._project(path).needed(self._real(path), name, starred)
+        return self._told(
+            "needed_elsewhere",
+            path,
+            self._project(path).needed(self._real(path), name, starred),
+            name,
+            starred,
+        )
 
     def replaced(self, path: Path, name: str) -> bool:
         """Whether another file of the project puts something else in the place of a name of this module."""
-        return self._project(path).replaces(self._real(path), name)
+        return self._told("replaced", path, self._project(path).replaces(self._real(path), name), name)
 
     def patched(self, path: Path, qualified: str) -> Path | None:
         """A file of the project of `path`, other than itself, that patches a name of a library."""
-        return self._project(path).patches(self._real(path), qualified)
+        return self._told(
+            "patched", path, self._project(path).patches(self._real(path), qualified), qualified
+        )
 
     def saves_objects(self, path: Path) -> bool:
         """Whether a file of the project writes checkpoints with more than tensors, which `path` may read."""
-        return self._project(path).saves_objects(self._real(path).parent)
+        return self._told("saves_objects", path, self._project(path).saves_objects(self._real(path).parent))
 
     def saves_plainly(self, path: Path, name: str) -> bool | None:
         """Whether a file beside `path` saves what is plain under a file name.
 
         False: a file of the project saves anything else under it; None: none beside it saves any.
         """
-        return self._project(path).saves_plainly(self._real(path).parent, name)
+        return self._told(
+            "saves_plainly", path, self._project(path).saves_plainly(self._real(path).parent, name), name
+        )
 
     def decides_loading(self, path: Path) -> bool:
         """Whether a package that `path` is in or imports says for all what `torch.load` reads."""
-        return self._project(path).decides_loading(self._real(path))
+        return self._told("decides_loading", path, self._project(path).decides_loading(self._real(path)))
 
     def qualified(self, name: Name, path: Path) -> set[str]:
         """The names of a library that a name in a file may mean, also through modules of the project."""
-        return self._project(path).qualified(name, self._real(path))
+        return self._told("qualified", path, self._project(path).qualified(name, self._real(path)), name)
 
     def load(self, paths: Iterable[Path]) -> None:
         """Read the big projects of some files now, so that the processes that are forked share that."""
@@ -141,7 +160,9 @@ class ProjectIndex:
         Those that import it as soon as they are imported; and of a package, its modules. Not all of them:
         what is caught, or depends on anything, is not among them.
         """
-        return self._project(path).importers(self._real(path))
+        found = self._project(path).importers(self._real(path))
+        self._told("importers", path, NO_ANSWER)  # by no rule
+        return found
 
     def said(self, path: Path, names: SemanticModel, *, promising: bool = False) -> dict[str, Value]:
         """What other files say of names that tests in a file ask, by what they are called there.
@@ -161,7 +182,41 @@ class ProjectIndex:
         found = {
             local: project.said(name, real, STEPS, attributes) for local, (name, attributes) in tested.items()
         }
-        return {local: value for local, value in found.items() if value}
+        said = {local: value for local, value in found.items() if value}
+        # What is said is in trees, which cannot be compared with what is said later.
+        self._told("said", path, NO_ANSWER if said else False, *tested.values())
+        return said
+
+    def ask_again(self, path: Path, question: str, arguments: list[Any]) -> object:
+        """The answer to a question, which `questions` was told with these arguments, as it is now.
+
+        Raises ValueError for what is no question; what the arguments hold is anybody's.
+        """
+        project, real = self._project(path), self._real(path)
+        match question, arguments:
+            case "needed_elsewhere", [str(name), bool(starred)]:
+                return project.needed(real, name, starred)
+            case "replaced", [str(name)]:
+                return project.replaces(real, name)
+            case "patched", [str(name)]:
+                return project.patches(real, name)
+            case "saves_objects", []:
+                return project.saves_objects(real.parent)
+            case "saves_plainly", [str(name)]:
+                return project.saves_plainly(real.parent, name)
+            case "decides_loading", []:
+                return project.decides_loading(real)
+            case "qualified", [[base, parts]]:
+                return project.qualified(_name(base, parts), real)
+            case "said", _:
+                asked = [(_name(*name), frozenset(attributes)) for name, attributes in arguments]
+                return any(project.said(name, real, STEPS, attributes) for name, attributes in asked)
+        raise ValueError(question)
+
+    def _told(self, question: str, path: Path, answer: T, *arguments: object) -> T:
+        if self.questions is not None:
+            self.questions.add(question, path, arguments, answer)
+        return answer
 
     def _project(self, path: Path) -> _Project:
         if self.settings_in is None:
@@ -170,7 +225,11 @@ class ProjectIndex:
             directory = self._real(path).parent
             root = project_root(directory, self._real(self.settings_in(directory).root))
         if root not in self._projects:
+            if self.questions is not None:  # before anything is read: what changes meanwhile is seen later
+                self._states[root] = state_of(root, self.settings_in)
             self._projects[root] = _Project(root, self.settings_in)
+        if self.questions is not None:
+            self.questions.of_state(root, self._states[root])
         return self._projects[root]
 
     def _real(self, path: Path) -> Path:
@@ -183,29 +242,6 @@ class ProjectIndex:
                     self._reals[path.parent] = Path(os.path.realpath(path.parent))
                 self._reals[path] = self._reals[path.parent] / path.name
         return self._reals[path]
-
-
-@functools.lru_cache(maxsize=4096)
-def project_root(directory: Path, root: Path) -> Path:
-    """The directory of the project that a directory is in.
-
-    That is the repository. Without one it is the highest directory that has the files of a project (such as
-    `pyproject.toml`), or that is reached through directories with Python files; or `root`, if that is above.
-    """
-    if (top := work_tree_of(directory)) is not None:
-        return top
-    above = [directory, *directory.parents]
-    outside = shared_directories()
-    inside = [place for place in above if place not in outside]
-    found = [directory]
-    found += [place for place in inside if not _PROJECT_FILES.isdisjoint(entries(place))]
-    if root in above and root not in outside:
-        found.append(root)
-    for place in inside:
-        if place != directory and not any(name.endswith(".py") for name in entries(place)):
-            break
-        found.append(place)
-    return min(found, key=lambda place: len(place.parts))
 
 
 class _Project:
@@ -255,7 +291,7 @@ class _Project:
         def contents() -> Iterator[tuple[Path, bytes]]:
             nonlocal left
             for path in filter(wanted, self._listed or ()):
-                data = _read(path)
+                data = content_of(path)
                 left -= len(data)
                 if left < 0:
                     return
@@ -267,13 +303,7 @@ class _Project:
     @functools.cached_property
     def _listed(self) -> list[Path] | None:
         """The paths of the files; None: there is too much to look at."""
-        if self.settings_in is None:
-            return []
-        suffixes = (".py", ".pyi", NOTEBOOK)
-        if self.root in shared_directories():  # only what is beside each other belongs together
-            beside = [self.root / name for name in entries(self.root) if name.endswith(suffixes)]
-            return sorted(path for path in beside if is_file(path))
-        return discover_real(self.root, self.settings_in, suffixes, MOST_FILES)
+        return files_of(self.root, self.settings_in)
 
     @property
     def too_big(self) -> bool:
@@ -706,6 +736,11 @@ class _Project:
         return self._mentions[path]
 
 
+def _name(base: Any, parts: Any) -> Name:
+    """A name from what JSON has of it."""
+    return Name(None if base is None else tuple(map(str, base)), tuple(map(str, parts)))
+
+
 def _imports(text: str, module: str) -> bool:
     """Whether a string holds the code of an import."""
     return (
@@ -736,14 +771,6 @@ def _mentions(path: Path, data: bytes | None) -> Mentions | None:
         return Mentions(source.parse(), path.parent.parts)
     except (SourceError, RecursionError):
         return None
-
-
-def _read(path: Path) -> bytes:
-    """The content of a file; nothing where it cannot be read."""
-    try:
-        return read(path, SOURCE)
-    except UnreadableError:
-        return b""
 
 
 def _has_word(data: bytes, name: str) -> bool:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 from pathlib import Path
 
-from torchmigrate.files.paths import entries, exists, repository_of
+from torchmigrate.files.paths import entries, exists, remembered
 from torchmigrate.semantics.libraries import LIBRARY_ROOTS
 
 
-@functools.lru_cache(maxsize=4096)
+@remembered
 def _package_of(directory: Path) -> str | None:
     """The top-level package that a directory belongs to, by its `__init__.py` files."""
     top = None
@@ -21,24 +20,23 @@ def _package_of(directory: Path) -> str | None:
     return top
 
 
-@functools.lru_cache(maxsize=4096)
-def _held(directory: Path) -> frozenset[str]:
+@remembered
+def _held(directory: Path) -> frozenset[str] | None:
     """Library names that the repository around a directory holds as packages, beside or above it.
 
-    The tests of `apex/apex/`, and what stands next to them, mean that one.
+    The tests of `apex/apex/`, and what stands next to them, mean that one. None: there is no repository.
     """
-    top = repository_of(directory)
-    above = [directory, *directory.parents] if top is not None else []
-    inside = [place for place in above if top is not None and place.is_relative_to(top)]
-    return frozenset(
-        root
-        for place in inside
-        for root in LIBRARY_ROOTS & {*entries(place)}
-        if exists(place / root / "__init__.py")
-    )
+    if exists(directory / ".git"):
+        above: frozenset[str] | None = frozenset()
+    else:
+        above = None if directory.parent == directory else _held(directory.parent)
+    if above is None:
+        return None
+    held = LIBRARY_ROOTS & {*entries(directory)}
+    return above.union(root for root in held if exists(directory / root / "__init__.py"))
 
 
-@functools.lru_cache(maxsize=4096)
+@remembered
 def _shadows(directory: Path) -> frozenset[str]:
     """Library names that a directory holds as modules of its own (a script there imports those).
 
@@ -66,4 +64,8 @@ def own_packages(path: Path) -> frozenset[str]:
     shadows = _shadows(directory)
     if path.stem in shadows and not exists(directory / path.stem / "__init__.py"):
         shadows -= {path.stem}
-    return shadows | _held(directory) | (frozenset([own]) if own in LIBRARY_ROOTS else frozenset())
+    return (
+        shadows
+        | (_held(directory) or frozenset())
+        | (frozenset([own]) if own in LIBRARY_ROOTS else frozenset())
+    )

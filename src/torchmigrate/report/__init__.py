@@ -2,29 +2,81 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from torchmigrate.catalogue.model import Rule
     from torchmigrate.report.base import Reporter
     from torchmigrate.report.style import Style
 
-FORMATS = ("full", "concise", "json", "github")
+FORMATS = (
+    "full",
+    "concise",
+    "grouped",
+    "json",
+    "json-lines",
+    "junit",
+    "github",
+    "gitlab",
+    "azure",
+    "pylint",
+    "rdjson",
+    "sarif",
+)
+COUNTED = ("full", "concise", "json")  # in which `--statistics` can be printed, too
 
 
-def reporter_for(output_format: str, style: Style) -> Reporter:
-    """The reporter of one of FORMATS; only its own module is imported."""
-    if output_format == "json":
-        from torchmigrate.report.json import JsonReporter
+def reporter_for(output_format: str, style: Style, rule_of: Callable[[str], Rule | None]) -> Reporter[Any]:
+    """The reporter of one of FORMATS; only its own module is imported.
 
-        return JsonReporter()
-    if output_format == "github":
-        from torchmigrate.report.github import GithubReporter
+    rule_of: gives a rule by its code, for the formats that describe rules.
+    """
+    match output_format:
+        case "concise":
+            from torchmigrate.report.concise import ConciseReporter
 
-        return GithubReporter()
-    if output_format == "concise":
-        from torchmigrate.report.concise import ConciseReporter
+            return ConciseReporter(style)
+        case "grouped":
+            from torchmigrate.report.grouped import GroupedReporter
 
-        return ConciseReporter(style)
+            return GroupedReporter(style)
+        case "json":
+            from torchmigrate.report.json import JsonReporter
+
+            return JsonReporter()
+        case "json-lines":
+            from torchmigrate.report.json_lines import JsonLinesReporter
+
+            return JsonLinesReporter()
+        case "junit":
+            from torchmigrate.report.junit import JunitReporter
+
+            return JunitReporter()
+        case "github":
+            from torchmigrate.report.github import GithubReporter
+
+            return GithubReporter()
+        case "gitlab":
+            from torchmigrate.report.gitlab import GitlabReporter
+
+            return GitlabReporter()
+        case "azure":
+            from torchmigrate.report.azure import AzureReporter
+
+            return AzureReporter()
+        case "pylint":
+            from torchmigrate.report.pylint import PylintReporter
+
+            return PylintReporter()
+        case "rdjson":
+            from torchmigrate.report.rdjson import RdjsonReporter
+
+            return RdjsonReporter()
+        case "sarif":
+            from torchmigrate.report.sarif import SarifReporter
+
+            return SarifReporter(rule_of)
     from torchmigrate.report.full import FullReporter
 
     return FullReporter(style)

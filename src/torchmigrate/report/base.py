@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
 from torchmigrate.findings import Applicability, Finding, Obstacle, Problem, Severity, Trouble
 from torchmigrate.report.style import printable
@@ -39,7 +39,7 @@ class FileFindings(NamedTuple):
         Where an import is fixed, its uses may stay as they are.
         """
         places = finding.places
-        if finding.fix is not None:
+        if places and finding.fix is not None:
             changed = sorted((edit.start, edit.end) for edit in finding.fix.edits)
             starts = [start for start, _ in changed]
             places = tuple(
@@ -61,21 +61,24 @@ class FileFindings(NamedTuple):
         return f"also in line{'s' if len(rows) > 1 else ''} {shown}"
 
 
-class Reporter(Protocol):
+Piece = TypeVar("Piece")
+
+
+class Reporter(Protocol[Piece]):
     """One output format. Files are given one at a time, so that their text need not be kept."""
 
-    def piece(self, file: FileFindings) -> str:
-        """The part of the output for one file with at least one finding."""
+    def piece(self, file: FileFindings) -> Piece:
+        """The part of the output for one file with at least one finding, or for one of its documents."""
         ...
 
-    def problem(self, problem: Problem, shown: str) -> str:
-        """The part about what could not be done; empty where only stderr says it.
+    def problem(self, problem: Problem, shown: str) -> Piece | None:
+        """The part about what could not be done; None where only stderr says it.
 
         shown: the path as messages name it.
         """
         ...
 
-    def whole(self, pieces: Sequence[str]) -> str:
+    def whole(self, pieces: Sequence[Piece]) -> str:
         """The output, from the pieces in order of path; empty or ending with a newline."""
         ...
 
@@ -106,7 +109,7 @@ class Tally:
     versions: how many files were checked for which releases. held: by the first torch that has the new code,
     how many fixes are not safe for the minimum alone. needs: the first torch on which all files run that were
     fixed, as far as is known; beyond: it is newer than the minimum of one of them. troubles: the problems by
-    their kind.
+    their kind. hidden: how many findings a baseline hides; stale: how many entries of it fit no finding.
     """
 
     def __init__(self) -> None:
@@ -115,6 +118,8 @@ class Tally:
         self.needs: Version | None = None
         self.beyond = False
         self.troubles: Counter[Trouble] = Counter()
+        self.hidden = 0
+        self.stale = 0
         self.by_severity: Counter[Severity] = Counter()
         self.rules: dict[str, RuleCount] = {}
         self.fixable = 0

@@ -23,8 +23,8 @@ class ConciseReporter:
         also = file.also(finding)
         return header(file, finding, self.style) + (f" ({also})" if also else "")
 
-    def problem(self, problem: Problem, shown: str) -> str:
-        return ""  # stderr says it
+    def problem(self, problem: Problem, shown: str) -> None:
+        """Nothing: stderr says it."""
 
     def whole(self, pieces: Sequence[str]) -> str:
         return "".join(pieces)

@@ -12,7 +12,7 @@ from typing import Any, TextIO
 
 from torchmigrate.findings import Problem
 from torchmigrate.report.base import shown_path
-from torchmigrate.report.style import Style, printable, terminal_text, wants_colour
+from torchmigrate.report.style import Style, printable, terminal_text, wants_colour, width_of
 
 PROGRESS_AFTER = 1.0  # seconds
 
@@ -24,7 +24,7 @@ class Console:
     """
 
     def __init__(self, colour: str = "auto", *, quiet: bool = False, verbose: bool = False) -> None:
-        self.style = Style(wants_colour(colour, sys.stdout))
+        self.style = Style(wants_colour(colour, sys.stdout), width_of(sys.stdout))
         self.error_style = Style(wants_colour(colour, sys.stderr))
         self.quiet = quiet
         self.verbose = verbose

@@ -3,49 +3,99 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from torchmigrate.findings import Applicability, Finding, Problem
 from torchmigrate.report.base import FileFindings
 from torchmigrate.report.concise import header
-from torchmigrate.report.reasons import help_of, reason_of
-from torchmigrate.report.style import Style, printable
+from torchmigrate.report.reasons import reason_of, sentence
+from torchmigrate.report.replacement import Place, Replacements
+from torchmigrate.report.style import WIDTH, Style, printable
+from torchmigrate.report.summary import plural
 
-WIDTH = 110  # columns of source that are shown of a longer line
 CONTEXT = 1  # rows before and after
 MOST_ROWS = 5  # of a long finding; its other rows are left out
-_NEAR = (
-    4 * WIDTH
-)  # characters before and after the beginning of a range that are looked at; some have no width
+# Characters before and after the beginning of a range that are looked at; some have no width.
+_NEAR = 4 * WIDTH
 _TAB = 4
 _CUT = "…"
 
 
+class _Block(NamedTuple):
+    """What is said of one finding. once: more that is said the first time only, by what it is about."""
+
+    text: str
+    key: tuple[str, str] | None = None
+    once: str = ""
+
+
 class FullReporter:
-    """A header line, an excerpt with a caret range, and a help line for each finding."""
+    """A header line, an excerpt with a caret range, what the fix does, and what to do by hand.
+
+    What a rule says to do by hand is said once in a run.
+    """
 
     def __init__(self, style: Style) -> None:
         self.style = style
 
-    def piece(self, file: FileFindings) -> str:
+    def piece(self, file: FileFindings) -> list[_Block]:
         rows: dict[int, str] = {}
-        return "".join("\n".join(self._lines(file, finding, rows)) + "\n\n" for finding in file.findings)
+        replacements = Replacements(file.source)
+        return [self._block(file, finding, rows, replacements) for finding in file.findings]
 
-    def problem(self, problem: Problem, shown: str) -> str:
-        return ""  # stderr says it
+    def problem(self, problem: Problem, shown: str) -> None:
+        """Nothing: stderr says it."""
 
-    def whole(self, pieces: Sequence[str]) -> str:
-        return "".join(pieces)
+    def whole(self, pieces: Sequence[list[_Block]]) -> str:
+        parts = []
+        said = set()
+        for block in (block for piece in pieces for block in piece):
+            parts.append(block.text)
+            if block.key is not None and block.key not in said:
+                said.add(block.key)
+                parts.append(block.once)
+            parts.append("\n")
+        return "".join(parts)
 
-    def _lines(self, file: FileFindings, finding: Finding, rows: dict[int, str]) -> Iterator[str]:
-        """The lines for one finding; rows: those of the source that were shown before, which may be long."""
+    def _block(
+        self, file: FileFindings, finding: Finding, rows: dict[int, str], replacements: Replacements
+    ) -> _Block:
+        fix = finding.fix
+        places, more = ([], 0) if fix is None else replacements.of(fix, finding.start)
+        numbers = [line.number or 0 for place in places for line in place.lines]
+        bottom = self._rows_of(file, finding)[3]
+        gutter = len(str(max([file.source.shown_row(bottom), *numbers])))
+        lines = list(self._excerpt(file, finding, rows, gutter))
+        also = file.also(finding)
+        if also:
+            lines.append(self._advice("note", also, gutter))
+        for kind, text in fix_advice(finding):
+            lines.append(self._advice(kind, text, gutter))
+            lines += self._replacement(places, more, gutter, file.source.place(finding.start).cell)
+        blocked, by_hand = by_hand_of(finding)
+        if blocked:
+            lines.append(self._advice("help", blocked, gutter))
+        text = "".join(f"{line}\n" for line in lines)
+        if not by_hand:
+            return _Block(text)
+        return _Block(text, (finding.code, by_hand), self._advice("help", by_hand, gutter) + "\n")
+
+    def _rows_of(self, file: FileFindings, finding: Finding) -> tuple[int, int, int, int]:
+        """The first and last row of a finding, and of what is shown with it."""
+        first = file.source.position(finding.start)[0]
+        last = file.source.position(max(finding.end, finding.start + 1))[0]
+        begin, end = file.source.rows_around(first)
+        return first, last, max(begin, first - CONTEXT), max(last, min(end, last + CONTEXT))
+
+    def _excerpt(
+        self, file: FileFindings, finding: Finding, rows: dict[int, str], gutter: int
+    ) -> Iterator[str]:
+        """The header and the source; rows: those that were shown before, which may be long."""
         style = self.style
         yield header(file, finding, style)
-        first, start = file.source.position(finding.start)
-        last, end = file.source.position(max(finding.end, finding.start + 1))
-        begin, end_row = file.source.rows_around(first)
-        top = max(begin, first - CONTEXT)
-        bottom = max(last, min(end_row, last + CONTEXT))
-        gutter = len(str(file.source.shown_row(bottom)))
+        first, last, top, bottom = self._rows_of(file, finding)
+        start = file.source.position(finding.start)[1]
+        end = file.source.position(max(finding.end, finding.start + 1))[1]
         bar = style.gutter(f"{'':{gutter}} |")
         yield bar
         for row in range(top, bottom + 1):
@@ -64,22 +114,60 @@ class FullReporter:
                 left, right = left + len(lead), right + len(lead)
             else:
                 left = right = 0
-            shown, before, width = excerpt(lead + line, left, right)
+            shown, before, width = excerpt(lead + line, left, right, style.width)
             yield f"{style.gutter(f'{file.source.shown_row(row):{gutter}} |')} {shown}".rstrip()
             if marked and (width or row == first):
                 label = f" {finding.severity.label}" if row == last else ""
                 carets = style.severity(finding.severity, "^" * max(width, 1) + label)
                 yield f"{bar} {' ' * before}{carets}"
         yield bar
-        also = file.also(finding)
-        for kind, text in (*([("note", also)] if also else []), *advice(finding)):
-            said = _wrap(f"{kind}: {printable(text)}")
-            said[0] = style.bold(said[0][: len(kind) + 1]) + said[0][len(kind) + 1 :]
-            yield f"{'':{gutter}} {style.gutter('=')} " + f"\n{'':{gutter + 3}}".join(said)
+
+    def _replacement(
+        self, places: Sequence[Place], more: int, gutter: int, cell: int | None
+    ) -> Iterator[str]:
+        """What a fix removes and adds. cell: that of the finding."""
+        style = self.style
+        bar = style.gutter(f"{'':{gutter}} |")
+        dots = style.gutter(f"{'':{gutter}} {_CUT}")
+        if places:
+            yield bar
+        for number, place in enumerate(places):
+            if place.cell != cell:
+                yield style.gutter(f"{'':{gutter}} ::: cell {place.cell}")
+                cell = place.cell
+            elif number:
+                yield dots
+            for line in place.lines:
+                shown, _, _ = excerpt(line.text, line.at, line.at, style.width)
+                row = "" if line.number is None else line.number
+                if line.sign == " ":
+                    yield f"{style.gutter(f'{row:{gutter}} |')} {shown}".rstrip()
+                else:
+                    paint = style.bad if line.sign == "-" else style.good
+                    yield f"{style.gutter(f'{row:{gutter}}')} {paint(f'{line.sign} {shown}'.rstrip())}"
+            if place.cut:
+                yield dots
+        if more and places:
+            yield f"{dots} and {plural(more, 'more place')}"
+        if places:
+            yield bar
+
+    def _advice(self, kind: str, text: str, gutter: int) -> str:
+        said = _wrap(f"{kind}: {printable(text)}", self.style.width)
+        said[0] = self.style.bold(said[0][: len(kind) + 1]) + said[0][len(kind) + 1 :]
+        return f"{'':{gutter}} {self.style.gutter('=')} " + f"\n{'':{gutter + 3}}".join(said)
 
 
 def advice(finding: Finding) -> Iterator[tuple[str, str]]:
-    """What can be done about a finding: ("fix" | "help", text)."""
+    """What can be done about a finding: ("fix" | "unsafe fix" | "suggestion" | "help", text)."""
+    yield from fix_advice(finding)
+    text = "; ".join(filter(None, by_hand_of(finding)))
+    if text:
+        yield "help", text
+
+
+def fix_advice(finding: Finding) -> Iterator[tuple[str, str]]:
+    """What the fix does, and why it is not safe."""
     fix = finding.fix
     if fix is not None:
         kind = {
@@ -89,20 +177,24 @@ def advice(finding: Finding) -> Iterator[tuple[str, str]]:
         }
         reason = reason_of(fix)
         yield kind[fix.applicability], f"{fix.title} ({reason})" if reason else fix.title
-    text = help_of(finding)
-    if text and (fix is None or fix.applicability is not Applicability.SAFE):
-        yield "help", text
 
 
-def _wrap(text: str) -> list[str]:
-    if len(text) <= WIDTH:
+def by_hand_of(finding: Finding) -> tuple[str | None, str | None]:
+    """Why there is no better fix here, and what the rule says to do by hand; nothing beside a safe fix."""
+    if finding.fix is not None and finding.fix.applicability is Applicability.SAFE:
+        return None, None
+    return sentence(finding.blocked_by), finding.help
+
+
+def _wrap(text: str, width: int) -> list[str]:
+    if len(text) <= width:
         return [text]
     import textwrap
 
-    return textwrap.wrap(text, WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+    return textwrap.wrap(text, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
 
 
-def excerpt(text: str, left: int, right: int) -> tuple[str, int, int]:
+def excerpt(text: str, left: int, right: int, columns: int) -> tuple[str, int, int]:
     """A line as it is shown, and where a range of it (character offsets) begins there and how wide it is.
 
     Tabs become spaces, control characters visible; of a line that is too long a window around the range.
@@ -118,15 +210,15 @@ def excerpt(text: str, left: int, right: int) -> tuple[str, int, int]:
     total = sum(width for _, width in cells)
     before = sum(width for _, width in cells[:left])
     marked = sum(width for _, width in cells[left:right])
-    if len(near) == len(text) and total <= WIDTH:
+    if len(near) == len(text) and total <= columns:
         return "".join(shown for shown, _ in cells), before, marked
     # As much of the range as fits, with what stands before it rather than after it.
     begin = 0
-    while begin < left and before + min(marked, WIDTH // 2) > WIDTH - 20:
+    while begin < left and before + min(marked, columns // 2) > columns - 20:
         before -= cells[begin][1]
         begin += 1
     shown_text, width, at = "", 0, begin
-    while at < len(cells) and width + cells[at][1] <= WIDTH:
+    while at < len(cells) and width + cells[at][1] <= columns:
         shown_text += cells[at][0]
         width += cells[at][1]
         at += 1

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
-from torchmigrate.files.paths import work_tree_of
 from torchmigrate.findings import Problem, Severity
 from torchmigrate.report.base import FileFindings
 from torchmigrate.report.full import advice
+from torchmigrate.report.locations import in_repository
 from torchmigrate.report.reasons import message_of
 from torchmigrate.report.style import printable
 
 _COMMAND = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
+_CHECKOUT = "GITHUB_WORKSPACE"
 
 
 class GithubReporter:
@@ -21,7 +20,7 @@ class GithubReporter:
 
     def piece(self, file: FileFindings) -> str:
         lines = []
-        place = _in_repository(file.path, file.shown)
+        place = in_repository(file.path, file.shown, _CHECKOUT)
         for finding in file.findings:
             cell, row, column = file.source.place(finding.start)
             _, end_row, end_column = file.source.place(finding.end)
@@ -48,7 +47,7 @@ class GithubReporter:
     def problem(self, problem: Problem, shown: str) -> str:
         row = problem.line or 1
         places: dict[str, object] = {
-            "file": _in_repository(problem.path, shown),
+            "file": in_repository(problem.path, shown, _CHECKOUT),
             "line": row,
             "title": f"torchmigrate ({problem.kind.value})",
         }
@@ -60,19 +59,6 @@ class GithubReporter:
 
     def whole(self, pieces: Sequence[str]) -> str:
         return "".join(pieces)
-
-
-def _in_repository(path: Path, shown: str) -> str:
-    """The path that GitHub finds a file by: relative to the root of its repository, wherever this runs.
-
-    Without a repository it is relative to what the workflow checked out; else it is as messages show it.
-    """
-    absolute = Path(os.path.abspath(path))  # noqa: PTH100 (Path.absolute keeps `..`)
-    workspace = os.environ.get("GITHUB_WORKSPACE")
-    for root in (work_tree_of(absolute.parent), Path(workspace) if workspace else None):
-        if root is not None and absolute.is_relative_to(root):
-            return printable(absolute.relative_to(root).as_posix())
-    return shown
 
 
 def _line(command: str, places: Mapping[str, object], message: str) -> str:

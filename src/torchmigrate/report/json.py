@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import os
 import textwrap
 from collections.abc import Sequence
 
 from torchmigrate.findings import Finding, Fix, Problem, Reason, Severity
 from torchmigrate.report.base import FileFindings
+from torchmigrate.report.json_text import json_text
+from torchmigrate.report.locations import absolute
 from torchmigrate.report.reasons import help_of, message_of, reason_of
+from torchmigrate.report.shared_edits import SharedEdits
 from torchmigrate.report.style import printable
 from torchmigrate.source.text import Source
 
@@ -18,12 +19,12 @@ class JsonReporter:
     """A list of objects, one for each finding. Rows and columns are 1-based, columns in characters."""
 
     def piece(self, file: FileFindings) -> str:
-        # ASCII only, so that any terminal, locale and file name gives valid JSON.
-        items = (json.dumps(as_object(file, finding), indent=2) for finding in file.findings)
+        shared = SharedEdits()
+        items = (json_text(as_object(file, finding, shared)) for finding in file.findings)
         return ",\n".join(textwrap.indent(item, "  ") for item in items)
 
     def problem(self, problem: Problem, shown: str) -> str:
-        return textwrap.indent(json.dumps(problem_as_object(problem), indent=2), "  ")
+        return textwrap.indent(json_text(problem_as_object(problem)), "  ")
 
     def whole(self, pieces: Sequence[str]) -> str:
         if not pieces:
@@ -31,7 +32,7 @@ class JsonReporter:
         return "[\n" + ",\n".join(pieces) + "\n]\n"
 
 
-def as_object(file: FileFindings, finding: Finding) -> dict[str, object]:
+def as_object(file: FileFindings, finding: Finding, shared: SharedEdits) -> dict[str, object]:
     """One finding as JSON types."""
     fix = finding.fix
     return {
@@ -39,7 +40,7 @@ def as_object(file: FileFindings, finding: Finding) -> dict[str, object]:
         "name": finding.name,
         "message": message_of(finding),
         "severity": finding.severity.label,
-        "filename": os.path.abspath(file.path),  # noqa: PTH100 (Path.absolute keeps `..`)
+        "filename": absolute(file.path),
         "cell": None,
         **_span(file.source, finding.start, finding.end),
         "places": [_span(file.source, start, end) for start, end in finding.places],
@@ -47,8 +48,8 @@ def as_object(file: FileFindings, finding: Finding) -> dict[str, object]:
         "symbol": finding.symbol,
         "help": help_of(finding),
         "blocked_by": [_reason(reason) for reason in finding.blocked_by],
-        "fix": None if fix is None else _fix(file, fix),
-        "unsafe_fix": None if fix is None or fix.unsafe is None else _fix(file, fix.unsafe),
+        "fix": None if fix is None else _fix(file, fix, finding, shared),
+        "unsafe_fix": None if fix is None or fix.unsafe is None else _fix(file, fix.unsafe, finding, shared),
     }
 
 
@@ -60,7 +61,7 @@ def problem_as_object(problem: Problem) -> dict[str, object]:
         "name": problem.kind.value,
         "message": printable(problem.reason),
         "severity": Severity.ERROR.label,
-        "filename": os.path.abspath(problem.path),  # noqa: PTH100 (Path.absolute keeps `..`)
+        "filename": absolute(problem.path),
         "cell": problem.cell,
         "location": place,
         "end_location": place,
@@ -74,15 +75,22 @@ def problem_as_object(problem: Problem) -> dict[str, object]:
     }
 
 
-def _fix(file: FileFindings, fix: Fix) -> dict[str, object]:
+def _fix(file: FileFindings, fix: Fix, finding: Finding, shared: SharedEdits) -> dict[str, object]:
+    other = shared.elsewhere(fix, finding)
+    if other is not None:
+        edits: list[object] = []
+        more = {"edits_of": _span(file.source, other.start, other.end)}
+    else:
+        found = sorted(fix.edits)
+        edits = [{"content": edit.text, **_span(file.source, edit.start, edit.end)} for edit in found]
+        more = {}
     return {
         "applicability": fix.applicability.label,
         "message": fix.title,
         "reason": reason_of(fix),
         "held_by": [_reason(reason) for reason in fix.held_by],
-        "edits": [
-            {"content": edit.text, **_span(file.source, edit.start, edit.end)} for edit in sorted(fix.edits)
-        ],
+        "edits": edits,
+        **more,
     }
 
 

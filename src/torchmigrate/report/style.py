@@ -12,10 +12,19 @@ from torchmigrate.findings import Severity
 _UNSAFE = "[\x00-\x08\x0a-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]"
 
 
+WIDTH = 110  # columns of text, beside line numbers, where nothing says how wide the paper is
+_NARROWEST = 40
+_MARGIN = 9  # columns for line numbers and what is around them
+
+
 class Style(NamedTuple):
-    """Puts colours into text, or does not."""
+    """Puts colours into text, or does not.
+
+    width: columns of text, beside line numbers.
+    """
 
     colour: bool = False
+    width: int = WIDTH
 
     def _in(self, code: str, text: str) -> str:
         return f"\x1b[{code}m{text}\x1b[0m" if self.colour and text else text
@@ -53,6 +62,17 @@ def wants_colour(choice: str, stream: TextIO) -> bool:
     if os.environ.get("FORCE_COLOR"):
         return os.environ["FORCE_COLOR"] != "0"
     return stream.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def width_of(stream: TextIO) -> int:
+    """The columns of text that a stream has room for: on a terminal what is seen without scrolling."""
+    if not stream.isatty():
+        return WIDTH
+    try:
+        columns = int(os.environ.get("COLUMNS") or os.get_terminal_size(stream.fileno()).columns)
+    except (OSError, ValueError):
+        return WIDTH
+    return min(max(columns - _MARGIN, _NARROWEST), WIDTH) if columns else WIDTH
 
 
 def terminal_text(text: str, *, colour: bool) -> str:

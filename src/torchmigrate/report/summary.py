@@ -24,6 +24,20 @@ def summary(tally: Tally) -> str:
     return text
 
 
+def baseline_lines(tally: Tally) -> list[str]:
+    """What a baseline did: "The baseline hides 12 findings."; and whether it is to be pruned."""
+    lines = []
+    if tally.hidden:
+        lines.append(f"The baseline hides {plural(tally.hidden, 'finding')}.")
+    if tally.stale:
+        are, them = ("is", "it") if tally.stale == 1 else ("are", "them")
+        lines.append(
+            f"{plural(tally.stale, 'finding')} of the baseline {are} gone:"
+            f" `torchmigrate baseline --prune` takes {them} out."
+        )
+    return lines
+
+
 def _kinds(tally: Tally) -> str:
     """How many there are of each severity, worst first: "1 error, 2 warnings"."""
     return ", ".join(

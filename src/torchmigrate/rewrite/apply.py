@@ -9,10 +9,12 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import accumulate
 from pathlib import Path
 
 from torchmigrate.files.reading import explain_os_error
 from torchmigrate.findings import Edit, Fix
+from torchmigrate.source.changes import changes
 from torchmigrate.source.text import Source, SourceError
 
 _CHANGED = "changed while it was being checked: not written"
@@ -71,6 +73,17 @@ def splice(text: str, edits: Iterable[Edit]) -> str:
         position = edit.end
     parts.append(text[position:])
     return "".join(parts)
+
+
+def line_edits(old: str, new: str) -> list[Edit]:
+    """The edits of whole lines that turn one text into another one."""
+    before, after = _lines(old), _lines(new)
+    starts = list(accumulate(map(len, before), initial=0))
+    return [Edit(starts[i1], starts[i2], "".join(after[j1:j2])) for i1, i2, j1, j2 in changes(before, after)]
+
+
+def _lines(text: str) -> list[str]:
+    return re.findall(r"[^\n]*\n|[^\n]+", text)
 
 
 def map_offset(edits: Sequence[Edit], offset: int) -> int:
@@ -274,6 +287,39 @@ def write_atomic(path: Path, data: bytes, old: bytes | None = None) -> None:
     try:
         with held():
             _write(Path(os.path.realpath(path, strict=True)), data, old)
+    except OSError as error:
+        raise SourceError(f"cannot write: {explain_os_error(error)}") from None
+
+
+def create_atomic(path: Path, data: bytes) -> None:
+    """Make a file in one step: it is not there, or there as a whole.
+
+    Raises SourceError where something of that name is there, or it cannot be made.
+    """
+    import tempfile
+
+    from torchmigrate.files.signals import held
+
+    try:
+        with held():
+            handle, name = tempfile.mkstemp(prefix=f".{path.name[:40]}.", suffix=".tmp", dir=path.parent)
+            temporary = Path(name)
+            try:
+                with os.fdopen(handle, "wb") as file:
+                    file.write(data)
+                    file.flush()
+                    os.fsync(file.fileno())
+                os.umask(mask := os.umask(0))  # the only way to ask for it
+                temporary.chmod(0o666 & ~mask)
+                try:
+                    path.hardlink_to(temporary)  # which fails where there is one, as a rename does not
+                except OSError:  # there is one, or the file system has no such links
+                    if os.path.lexists(path):
+                        raise
+                    temporary.replace(path)
+            finally:
+                with suppress(OSError):
+                    temporary.unlink()
     except OSError as error:
         raise SourceError(f"cannot write: {explain_os_error(error)}") from None
 

@@ -43,6 +43,12 @@ def without_silent_losses(fix: Fix, text: str) -> Fix:
     return fix._replace(applicability=level, held_by=(*fix.held_by, COMMENT_LOST))
 
 
+def comment_added(source: Source, row: int, comment: str) -> Edit:
+    """Add a comment at the end of a line, behind another one that may be there."""
+    place = source.line_start(row) + len(source.line_text(row).rstrip(" \t\f"))
+    return Edit(place, place, f"  {comment}")
+
+
 def comment_removed(source: Source, start: int, end: int) -> Edit:
     """Remove a comment, or one of several on its line; with its line, if it has it to itself."""
     text = source.text

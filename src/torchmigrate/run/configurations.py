@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -18,7 +19,9 @@ from torchmigrate.config.settings import (
     config_in,
     read_layers,
 )
-from torchmigrate.files.paths import entries, work_tree_of
+from torchmigrate.files.digests import blake2b, digest_of
+from torchmigrate.files.paths import entries, real_directory, with_parents, work_tree_of
+from torchmigrate.files.reading import UnreadableError, read
 
 if TYPE_CHECKING:
     from torchmigrate.catalogue.index import Catalogue
@@ -34,12 +37,14 @@ class Scope(NamedTuple):
     """What holds for files that have the same configuration, and require the same.
 
     source: the file in which the project states the minimum of `settings`, where nobody else gave one.
+    rules: a digest of the project's own rules; empty: it has none.
     """
 
     settings: Settings
     catalogue: Catalogue
     known: Sequence[Selectable]
     source: Path | None = None
+    rules: str = ""
 
 
 class Configurations:
@@ -96,7 +101,7 @@ class Configurations:
         """
         scope = self._given.get(directory)
         if scope is None:
-            scope = self._given[directory] = self._nearest(Path(os.path.realpath(directory)))
+            scope = self._given[directory] = self._nearest(real_directory(directory))
         return scope
 
     def settings_in(self, directory: Path) -> Settings:
@@ -114,7 +119,7 @@ class Configurations:
         if self.config is not None:
             return self._read(self.config)
         on_the_way = []
-        for place in (directory, *directory.parents):
+        for place in with_parents(directory):
             scope = self._found.get(place)
             if scope is None and place in self._none_above:
                 break
@@ -148,7 +153,8 @@ class Configurations:
             self.note(f"configuration: {origin}")
         if self._own is None:
             self._own = load_rules()
-        catalogue, known = self._own if not any(layer.rules for layer in layers) else load_rules(layers)
+        own = digest_of_rules(layers)  # before they are read: what changes meanwhile is seen later
+        catalogue, known = load_rules(layers) if own else self._own
         rules = _with_guesses(known, catalogue) if self.guessing else known
         settings = combine([*layers, self.command_line], rules, root=root, fix=self.fix)
         settings = settings._replace(detect=self.detect, evidence=settings.evidence and not self.isolated)
@@ -157,7 +163,7 @@ class Configurations:
         if origin:
             self.note(f"target: torch {settings.target}{minimum}")
             self.note(f"{len(settings.codes)} of {len(known)} rules selected")
-        return Scope(settings, catalogue, known)
+        return Scope(settings, catalogue, known, rules=own)
 
 
 def guesses(catalogue: Catalogue) -> frozenset[str]:
@@ -171,6 +177,23 @@ def _with_guesses(known: Sequence[Selectable], catalogue: Catalogue) -> list[Sel
 
     codes = guesses(catalogue) | {PINNED_BELOW_TARGET}
     return [RuleName(rule.code, rule.name, False) if rule.code in codes else rule for rule in known]
+
+
+def digest_of_rules(layers: Sequence[Layer]) -> str:
+    """A digest of the files with rules that some configurations name; empty: they name none."""
+    if not any(layer.rules for layer in layers):
+        return ""
+    from torchmigrate.catalogue.problems import CatalogueError
+    from torchmigrate.catalogue.store import user_rule_files
+
+    state = blake2b(digest_size=16)
+    for layer in layers:
+        # What is wrong with one is said by who loads it.
+        with suppress(CatalogueError, UnreadableError):
+            for path in user_rule_files(layer.rules, layer.project):
+                state.update(os.fsencode(path) + b"\0")
+                state.update(digest_of(read(path)))
+    return state.hexdigest()
 
 
 def load_rules(layers: Sequence[Layer] = ()) -> tuple[Catalogue, Sequence[Selectable]]:

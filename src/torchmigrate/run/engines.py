@@ -20,6 +20,8 @@ from torchmigrate.source.text import Source
 
 if TYPE_CHECKING:
     from torchmigrate.config.settings import Settings
+    from torchmigrate.files.changed_lines import Rows
+    from torchmigrate.project.questions import Questions
     from torchmigrate.versions.detect import Required
     from torchmigrate.versions.releases import Version
 
@@ -30,7 +32,8 @@ class Engines:
     Args:
         configurations: of the run.
         scopes: what holds for each file, from `scopes_of`; the same object where the same holds.
-        keeps_history, unfixed: as in `Engine`.
+        changed: the lines that findings may be about, by file; None: all lines of all files.
+        keeps_history, unfixed, questions: as in `Engine`.
     """
 
     def __init__(
@@ -40,11 +43,15 @@ class Engines:
         *,
         keeps_history: bool = False,
         unfixed: frozenset[str] = frozenset(),
+        changed: Mapping[Path, Rows | None] | None = None,
+        questions: Questions | None = None,
     ) -> None:
+        self.changed = changed
         self.configurations = configurations
         self.scopes = scopes
         self.keeps_history = keeps_history
         self.unfixed = unfixed
+        self.questions = questions
         # What states the minimum makes no difference to an engine.
         different = {id(scope.settings): scope for scope in scopes.values()}
         self._different = list(different.values())
@@ -70,7 +77,12 @@ class Engines:
                     settings_in=around,
                     keeps_history=self.keeps_history,
                     unfixed=self.unfixed,
+                    questions=self.questions,
                 )
+            if self.changed is not None:
+                from torchmigrate.engine.focus import Focus  # seldom needed
+
+                self._engines[number].focus = Focus(self.changed)
         return self._engines[number]
 
     def needing(self, path: Path) -> NeedsNewer:
@@ -92,7 +104,12 @@ class Engines:
 
     def check(self, path: Path) -> FileResult:
         """`Engine.check`, and what the file needs if it was fixed."""
-        return self._with_needs(self.of(path).check(path))
+        if self.questions is None:
+            return self._with_needs(self.of(path).check(path))
+        self.questions.begin(path)
+        result = self._with_needs(self.of(path).check(path))
+        result.asked = self.questions.taken()
+        return result
 
     def check_source(self, source: Source, path: Path) -> FileResult:
         """The same with `Engine.check_source`."""

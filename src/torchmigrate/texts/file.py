@@ -9,9 +9,11 @@ from pathlib import Path
 from torchmigrate.catalogue.model import Case, Rule
 from torchmigrate.catalogue.variants import rule_for_symbol
 from torchmigrate.config.settings import Settings
-from torchmigrate.files.paths import project_of
+from torchmigrate.files.digests import digest_of
 from torchmigrate.files.reading import UnreadableError, is_below, read
 from torchmigrate.findings import Applicability, Edit, Finding, Fix, Obstacle, Reason, Severity, Timeline
+from torchmigrate.project.listing import project_around
+from torchmigrate.project.questions import TEXT, Questions
 from torchmigrate.source.other import MARKDOWN, SETUP, OtherSource
 from torchmigrate.source.text import Source
 from torchmigrate.texts.commands import Command, commands_of
@@ -27,6 +29,7 @@ class TextFile:
 
     kind: one of `source.other.OTHER_KINDS`; what the name of the file says, if it is not given.
     beside: gives the text of another file of the project, None if it is not there.
+    questions: is told what was read of other files; None: nobody wants to know.
     """
 
     def __init__(
@@ -37,6 +40,7 @@ class TextFile:
         settings: Settings,
         beside: Read | None = None,
         kind: str | None = None,
+        questions: Questions | None = None,
     ) -> None:
         self.source = source
         self.kind = kind or (source.kind if isinstance(source, OtherSource) else SETUP)
@@ -44,19 +48,22 @@ class TextFile:
         self.versions = versions
         self.settings = settings
         self.beside = beside or self._read
+        self.questions = questions
 
     @cached_property
     def project(self) -> Path:
         """The root of its repository; without one, the directory that the patterns of the run are for."""
-        place = self.path.absolute().parent
-        top, root = project_of(place), self.settings.root.absolute()
-        return root if top == place and place.is_relative_to(root) else top
+        return project_around(self.path, self.settings.root)
 
     def _read(self, path: Path) -> str | None:
         try:
-            return read(path, within=self.project).decode("utf-8", "replace")
+            data = read(path, within=self.project)
         except UnreadableError:
-            return None
+            data = None
+        if self.questions is not None:
+            answer = None if data is None else digest_of(data).hex()
+            self.questions.add(TEXT, self.path, (str(path),), answer)
+        return None if data is None else data.decode("utf-8", "replace")
 
     @cached_property
     def commands(self) -> list[Command]:

@@ -13,6 +13,7 @@ from torchmigrate.catalogue.model import Rule
 from torchmigrate.config.settings import Settings
 from torchmigrate.failures import Failures
 from torchmigrate.findings import Finding
+from torchmigrate.project.questions import Questions
 from torchmigrate.source.text import Source
 from torchmigrate.texts.file import Read, TextFile
 from torchmigrate.versions.range import VersionRange
@@ -45,15 +46,22 @@ class TextFinder:
     """Finds what the rules of a catalogue are about.
 
     beside: gives the text of another file of the project; None: it is read.
+    questions: is told what was read of other files; None: nobody wants to know.
     """
 
     def __init__(
-        self, catalogue: Catalogue, versions: VersionRange, settings: Settings, beside: Read | None = None
+        self,
+        catalogue: Catalogue,
+        versions: VersionRange,
+        settings: Settings,
+        beside: Read | None = None,
+        questions: Questions | None = None,
     ) -> None:
         self.catalogue = catalogue
         self.versions = versions
         self.settings = settings
         self.beside = beside
+        self.questions = questions
 
     @cached_property
     def rules(self) -> Sequence[Rule]:
@@ -62,7 +70,7 @@ class TextFinder:
 
     def findings(self, source: Source, path: Path, failures: Failures) -> list[Finding]:
         """What is found in a text, in no order; equal ones once. Of Python, only what setup.py asks for."""
-        file = TextFile(source, path, self.versions, self.settings, self.beside)
+        file = TextFile(source, path, self.versions, self.settings, self.beside, questions=self.questions)
         kind = file.kind
         found: dict[tuple[str, int, int], Finding] = {}
         for rule in self.rules:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchmigrate.plan.markdown import escape
+from torchmigrate.planning.markdown import escape
 from torchmigrate.report.summary import plural
 from torchmigrate.upgrade.model import Outcome, Report
 from torchmigrate.upgrade.terminal import headline, warnings_of

@@ -12,9 +12,9 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from torchmigrate.evidence.evidence import forget
 from torchmigrate.evidence.location import DIRECTORY as EVIDENCE_DIRECTORY
 from torchmigrate.evidence.location import FILE as EVIDENCE
+from torchmigrate.files.paths import forget
 from torchmigrate.upgrade.git import Git
 from torchmigrate.upgrade.model import UpgradeError
 from torchmigrate.versions.releases import Version, show_version

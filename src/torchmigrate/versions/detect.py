@@ -13,7 +13,16 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torchmigrate.files.formats import FormatError, check_yaml, read_toml
-from torchmigrate.files.paths import entries, is_dir, is_file, project_of, shared_directories, work_tree_of
+from torchmigrate.files.paths import (
+    entries,
+    is_dir,
+    is_file,
+    project_of,
+    real_directory,
+    shared_directories,
+    with_parents,
+    work_tree_of,
+)
 from torchmigrate.files.reading import UnreadableError, read
 from torchmigrate.versions.requirement_lists import (
     LONGEST,
@@ -117,7 +126,7 @@ class Requirements:
             path = Path(os.path.realpath(path))
         directory = path.parent
         if directory not in self._found:
-            places = _of_the_library(_directories(Path(os.path.realpath(directory))))
+            places = _of_the_library(_directories(real_directory(directory)))
             required = _required([self._stated_in(place) for place in reversed(places)])
             self._found[directory] = self._for_python(required, places)
         return self._found[directory]
@@ -145,7 +154,7 @@ class Requirements:
 
 def _directories(directory: Path) -> list[Path]:
     """A directory and those around it that belong to its project, the root last."""
-    above = [directory, *directory.parents]
+    above = [*with_parents(directory)]
     top = work_tree_of(directory)
     if top is not None:
         return above[: above.index(top) + 1]

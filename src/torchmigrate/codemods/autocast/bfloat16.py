@@ -32,7 +32,7 @@ def _scales_nothing(hit: RuleMatch, regions: Regions, file: FileContext) -> bool
         return False
     if any(isinstance(item, ast.Starred) for item in call.args):
         return False
-    types = {region.dtype for region in regions.every() if not region.disabled}
+    types = {region.dtype for region in regions.every if not region.disabled}
     return types == {_BFLOAT16}
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.semantics.public_names import public_name
@@ -60,14 +60,15 @@ class Regions:
             inner, outer = outer, parents.get(outer)
         return None
 
-    def every(self) -> Iterator[Region]:
+    @cached_property
+    def every(self) -> list[Region]:
         """All that the file enters, or decorates functions with."""
         nodes = self._names.nodes
         opened = [item.context_expr for node in nodes(ast.With) for item in node.items]
         opened += [item.context_expr for node in nodes(ast.AsyncWith) for item in node.items]
         opened += [mark for node in nodes(ast.FunctionDef) for mark in node.decorator_list]
         opened += [mark for node in nodes(ast.AsyncFunctionDef) for mark in node.decorator_list]
-        yield from filter(None, map(self.entered, opened))
+        return [*filter(None, map(self.entered, opened))]
 
     def entered(self, node: ast.expr) -> Region | None:
         """The region that an expression opens, also where it is chosen by a condition, or has a name."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import re
 from collections.abc import Collection
 from pathlib import Path
 
@@ -12,22 +10,15 @@ from torchmigrate.catalogue.model import Rule
 from torchmigrate.engine.api_rules.absent import AbsentNames
 from torchmigrate.engine.api_rules.api import Api
 from torchmigrate.engine.api_rules.arguments import Arguments, Functions
+from torchmigrate.engine.api_rules.beside import is_beside_the_code
 from torchmigrate.engine.api_rules.deprecated import DeprecatedNames
 from torchmigrate.engine.api_rules.own import held_libraries
 from torchmigrate.engine.api_rules.places import Surrounding, calls_constructor, is_load, name_of
 from torchmigrate.engine.api_rules.settings import TAKE_SETTINGS, Settings
-from torchmigrate.files.paths import entries
 from torchmigrate.findings import Finding
 from torchmigrate.match.rule_matches import RuleMatcher, about_arguments
 from torchmigrate.semantics.model import Role, SemanticModel
 from torchmigrate.source.text import Source
-
-_BESIDE = frozenset(
-    "test tests testing example examples benchmark benchmarks doc docs tutorial tutorials".split()
-)
-_METADATA = frozenset(["pyproject.toml", "setup.py", "setup.cfg"])
-_HOLD_PACKAGES = frozenset(["src", "lib", "python"])
-_BETWEEN_WORDS = re.compile(r"[^a-z]+")
 
 
 class ApiFinder:
@@ -107,62 +98,6 @@ class ApiFinder:
             for rule, _ in self.catalogue.rules_for(name)
             if not rule.opt_in
         )
-
-
-def is_beside_the_code(path: Path, directory: Path, root: Path) -> bool:
-    """Whether a file is a test, an example, a benchmark or documentation, or else not installed.
-
-    directory: where it is, as an absolute path.
-    """
-    stem = path.stem.lower()
-    return (
-        stem == "conftest"
-        or stem.startswith("test_")
-        or stem.endswith("_test")
-        or _is_beside(path.parent, directory, root)
-    )
-
-
-@functools.lru_cache(maxsize=4096)
-def _is_beside(given: Path, directory: Path, root: Path) -> bool:
-    """The same of a directory, as it is named and as it is."""
-    inside = directory.relative_to(root) if directory.is_relative_to(root) else given
-    words = {word for part in inside.parts for word in _BETWEEN_WORDS.split(part.lower())}
-    return not words.isdisjoint(_BESIDE) or _is_beside_packages(directory, root)
-
-
-def _is_beside_packages(directory: Path, root: Path) -> bool:
-    """Whether a directory is beside the packages of its project, such as `recipes/` or `scripts/`.
-
-    What `pip` installs are packages, and what stands at the root or below one of `_HOLD_PACKAGES`, such as
-    `src`; the minimum of a project is for those who install it.
-    """
-    above = [place for place in (directory, *directory.parents) if place.is_relative_to(root)]
-    home = next((place for place in above if not _METADATA.isdisjoint(entries(place))), None)
-    if home is None or directory == home:
-        return False
-    top = directory.relative_to(home).parts[0]
-    return top not in _HOLD_PACKAGES and not _is_package(home / top) and _has_packages(home)
-
-
-@functools.lru_cache(maxsize=256)
-def _has_packages(home: Path) -> bool:
-    """Whether something below a directory is installed as a package, apart from `_BESIDE`, such as tests."""
-    others = [name for name in entries(home) if name not in _HOLD_PACKAGES]
-    inside = [place for name in _HOLD_PACKAGES & {*entries(home)} for place in _below(home / name)]
-    return any(
-        _is_package(place)
-        for place in [*(home / name for name in others), *inside]
-        if _BESIDE.isdisjoint(_BETWEEN_WORDS.split(place.name.lower()))
-    )
-
-
-def _below(directory: Path) -> list[Path]:
-    return [directory / name for name in entries(directory)]
-
-
-def _is_package(directory: Path) -> bool:
-    return "__init__.py" in entries(directory)
 
 
 def _parameters(rule: Rule) -> set[str]:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import functools
 from pathlib import Path
 
-from torchmigrate.files.paths import entries, exists
+from torchmigrate.files.paths import entries, exists, remembered
 from torchmigrate.semantics.libraries import LIBRARY_ROOTS
 
 _MARKS = (".git", "pyproject.toml", "setup.py", "setup.cfg")
 _INSTALLED = ("site-packages", "dist-packages")
 
 
-@functools.lru_cache(maxsize=4096)
+@remembered
 def held_libraries(directory: Path) -> frozenset[str]:
     """The libraries whose sources are in a directory or one above it, up to the project's root.
 

@@ -1,0 +1,31 @@
+"""The `clean` command."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from torchmigrate.cache.location import caches_below, directory_for, remove
+from torchmigrate.cli.session import Session
+from torchmigrate.files.reading import explain_os_error
+from torchmigrate.report.base import shown_path
+
+DONE, FAILED = 0, 2
+
+
+def remove_caches(session: Session, given: Path | None) -> int:
+    """Remove the cache of the project around the current directory, and those below it; the exit code.
+
+    given: the directory of a cache that the user names.
+    """
+    here = Path.cwd()
+    settings = session.settings
+    own = directory_for(settings.root, given or settings.cache_dir)
+    failed = False
+    for directory in dict.fromkeys([*([] if own is None else [own]), *caches_below(here)]):
+        try:
+            if remove(directory):
+                session.console.note(f"Removed the cache {shown_path(directory, here)}")
+        except OSError as error:
+            session.console.error(f"{shown_path(directory, here)}: cannot remove: {explain_os_error(error)}")
+            failed = True
+    return FAILED if failed else DONE

@@ -1,0 +1,117 @@
+"""The `suppress` command: comments that hide what is found now."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from torchmigrate.baseline.baselines import Baselines
+from torchmigrate.cli.session import Session, errors_of_the_user
+from torchmigrate.engine.suppressing import Refused, rows_without_use, with_comments, without_use
+from torchmigrate.findings import FileResult, Finding, Problem
+from torchmigrate.report.base import shown_path
+from torchmigrate.report.style import printable
+from torchmigrate.report.summary import plural
+from torchmigrate.rewrite.apply import save
+from torchmigrate.run.results import Results, texts_in
+from torchmigrate.source.kinds import read_source
+from torchmigrate.source.text import Source, SourceError
+
+DONE, LEFT, FAILED = 0, 1, 2
+_NO_USE = "a comment does not hide it"
+# A comment may bring to light what another rule says of the line, or the next place of what is said once of a
+# file.
+_ROUNDS = 100
+
+
+class Suppressor:
+    """Writes comments into the files of a run.
+
+    here: the directory to which messages are relative.
+    """
+
+    def __init__(self, session: Session, reason: str, jobs: int | None, *, baseline: bool) -> None:
+        self.session = session
+        self.console = session.console
+        self.reason = reason
+        self.jobs = jobs
+        self.here = Path.cwd()
+        self.baselines = Baselines() if baseline else None
+        self.hidden = 0
+        self.files = 0
+        self.refused: list[str] = []
+
+    def run(self, paths: Sequence[Path]) -> int:
+        """Write the comments; the exit code."""
+        with errors_of_the_user():
+            results = Results(paths, self.session.configurations, self.console, self.jobs)
+            if self.baselines is not None:
+                for scope in results.engines.scopes.values():
+                    if scope.settings.baseline is not None:
+                        self.baselines.of(scope.settings.baseline)  # a damaged one is told of before
+            for result in results:
+                # In a file of which parts do not parse, nothing is changed.
+                if result.problems or not (result.findings or any(result.examples.values())):
+                    continue
+                try:
+                    self._write(result, results)
+                except SourceError as error:
+                    results.problems.append(Problem(result.path, error.reason, error.line, error.kind))
+        for line in self.refused:
+            self.console.note(line)
+        self.console.note(
+            f"Suppressed {plural(self.hidden, 'finding')} in {plural(self.files, 'file')}."
+            + (f" {len(self.refused)} left." if self.refused else "")
+        )
+        if results.say_problems(self.here):
+            return FAILED
+        return LEFT if self.refused else DONE
+
+    def _write(self, result: FileResult, results: Results) -> None:
+        path = result.path
+        settings = results.engines.scopes[path].settings
+        source = original = read_source(path, embedded=settings.embedded)
+        refused: list[Refused] = []
+        found = self._found(result, source, results)
+        before = len(found)
+        useless = rows_without_use(source, found)
+        is_trimmed = False
+        for number in range(_ROUNDS):
+            if not found:
+                break
+            written = with_comments(source, found, self.reason, everywhere=number > 0)
+            refused = written.refused
+            if written.source.text == source.text:
+                fewer = source if is_trimmed else without_use(source, found, useless)
+                is_trimmed = True
+                if fewer is not source:
+                    source, refused = fewer, []
+                    found = self._found(results.engines.check_source(source, path), source, results)
+                    continue
+                named = {id(each.finding) for each in refused}
+                left = [each for each in found if id(each[1]) not in named]
+                refused += [Refused(finding, text, _NO_USE) for text, finding in left]
+                break
+            source = written.source
+            found = self._found(results.engines.check_source(source, path), source, results)
+        else:
+            refused = [Refused(finding, text, _NO_USE) for text, finding in found]
+        if source is not original:
+            save(path, source)
+            self.files += 1
+        self.hidden += max(0, before - len(refused))
+        self.refused += [self._said(path, each) for each in refused]
+
+    def _found(self, result: FileResult, source: Source, results: Results) -> list[tuple[Source, Finding]]:
+        found = [(text, finding) for text, some in texts_in(result, source) for finding in some]
+        baseline = results.engines.scopes[result.path].settings.baseline
+        if self.baselines is None or baseline is None or not found:
+            return found
+        new = {id(finding) for finding in self.baselines.of(baseline).new(result.path, found)}
+        return [each for each in found if id(each[1]) in new]
+
+    def _said(self, path: Path, refused: Refused) -> str:
+        finding, source, reason = refused
+        cell, row, column = source.place(finding.start)
+        where = shown_path(path, self.here) + ("" if cell is None else f":cell {cell}")
+        return f"{where}:{row}:{column}: {finding.code} is not suppressed: {printable(reason)}"

@@ -1,0 +1,69 @@
+"""What the check of a file asked of other files of its project, so that a later run can ask it again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+Plain = None | bool | int | str | list["Plain"]  # what JSON has
+TEXT = "text"  # the question what another file holds
+NO_ANSWER = object()  # stands for an answer that cannot be compared with another one
+
+
+class Asked(NamedTuple):
+    """What was asked for one file.
+
+    states: the projects that were asked, with the digest of what they held (`listing.state_of`).
+    questions: each with its arguments and the answer.
+    again: whether all of them can be asked again.
+    whole: whether nothing else was asked.
+    """
+
+    states: dict[str, str]
+    questions: list[tuple[str, Plain, Plain]]
+    again: bool = True
+    whole: bool = True
+
+
+class Questions:
+    """Is told every question that is asked for a file, and what the answer was."""
+
+    def __init__(self) -> None:
+        self.begin(None)
+
+    def begin(self, path: Path | None) -> None:
+        """The next questions are asked for this file."""
+        self._path = path
+        self._states: dict[str, str] = {}
+        self._questions: dict[str, tuple[str, Plain, Plain]] = {}
+        self._again = self._whole = True
+
+    def of_state(self, root: Path, state: str) -> None:
+        """Something was asked of a project, which is in this state."""
+        self._states[str(root)] = state
+
+    def add(self, question: str, path: Path, arguments: object, answer: object) -> None:
+        """A question about a file was answered."""
+        if path != self._path:  # an example in it
+            self._again = False
+            self._whole &= question != TEXT
+        elif answer is NO_ANSWER:
+            self._again = False
+        else:
+            given = plain(arguments)
+            self._questions[f"{question} {given}"] = question, given, plain(answer)
+
+    def taken(self) -> Asked:
+        """All that was asked since `begin`."""
+        return Asked(self._states, [*self._questions.values()], self._again, self._whole)
+
+
+def plain(value: object) -> Plain:
+    """A question's argument, or an answer, as JSON has it."""
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, set | frozenset):
+        return [plain(item) for item in sorted(value)]
+    if isinstance(value, tuple | list):
+        return [plain(item) for item in value]
+    return str(value)  # a path

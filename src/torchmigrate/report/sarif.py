@@ -1,0 +1,176 @@
+"""SARIF 2.1.0, which code scanning services and editors read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from torchmigrate import __version__
+from torchmigrate.catalogue.model import Rule
+from torchmigrate.findings import Applicability, Finding, Fix, Problem, Severity
+from torchmigrate.report.base import FileFindings
+from torchmigrate.report.fingerprints import Fingerprints
+from torchmigrate.report.full import advice
+from torchmigrate.report.json_text import strict_json_text
+from torchmigrate.report.locations import (
+    Region,
+    absolute,
+    region_of,
+    replacements,
+    row_of_problem,
+    said_place,
+    said_place_of_problem,
+)
+from torchmigrate.report.reasons import message_of, reason_of
+from torchmigrate.report.rule_texts import generic
+from torchmigrate.report.shared_edits import SharedEdits
+from torchmigrate.report.style import printable
+
+_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+_LEVEL = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
+# In the words of GitHub.
+_PROBLEM = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "recommendation"}
+
+
+class _Result(NamedTuple):
+    """A result, and what the list of rules needs to know of it. rule: None for what could not be done."""
+
+    rule: str | None
+    severity: Severity
+    content: dict[str, object]
+
+
+class SarifReporter:
+    """A log with one run: a result for each finding, with its fixes, and the rules of the results.
+
+    rule_of: gives a rule by its code.
+    """
+
+    def __init__(self, rule_of: Callable[[str], Rule | None]) -> None:
+        self.rule_of = rule_of
+        self.fingerprints = Fingerprints()
+
+    def piece(self, file: FileFindings) -> list[_Result]:
+        shared = SharedEdits()
+        return [
+            _Result(finding.code, finding.severity, self._result(file, finding, shared))
+            for finding in file.findings
+        ]
+
+    def _result(self, file: FileFindings, finding: Finding, shared: SharedEdits) -> dict[str, object]:
+        source = file.source
+        message = said_place(source, finding) + printable(message_of(finding))
+        for kind, text in advice(finding):
+            message += f"\n{kind}: {printable(text)}"
+        here = region_of(source, finding.start, finding.end)
+        related = [
+            {"id": number, "physicalLocation": _physical(file.path, region_of(source, start, end))}
+            for number, (start, end) in enumerate(finding.places, 1)
+        ]
+        fixes = list(_fixes(file, finding.fix, finding, shared))
+        return {
+            "ruleId": finding.code,
+            "level": _LEVEL[finding.severity],
+            "message": {"text": message},
+            "locations": [{"physicalLocation": _physical(file.path, here)}],
+            **({"relatedLocations": related} if related else {}),
+            "partialFingerprints": {"codeInLine/v1": self.fingerprints.of(file.shown, file, finding)},
+            **({"fixes": fixes} if fixes else {}),
+        }
+
+    def problem(self, problem: Problem, shown: str) -> list[_Result]:
+        row = row_of_problem(problem)
+        content: dict[str, object] = {
+            "ruleId": problem.kind.value,
+            "level": _LEVEL[Severity.ERROR],
+            "message": {"text": printable(said_place_of_problem(problem) + problem.reason)},
+            "locations": [{"physicalLocation": _physical(problem.path, Region(row, 1, row, 1))}],
+            "partialFingerprints": {"codeInLine/v1": self.fingerprints.of_problem(shown, problem)},
+        }
+        return [_Result(None, Severity.ERROR, content)]
+
+    def whole(self, pieces: Sequence[list[_Result]]) -> str:
+        results = [result for piece in pieces for result in piece]
+        worst: dict[str, Severity] = {}
+        for code, severity, _ in results:
+            if code is not None:
+                worst[code] = max(severity, worst.get(code, severity))
+        rules = [_rule(code, self.rule_of(code), worst[code]) for code in sorted(worst)]
+        numbers = {code: number for number, code in enumerate(sorted(worst))}
+        run = {
+            "tool": {"driver": {"name": "torchmigrate", "version": __version__, "rules": rules}},
+            "columnKind": "unicodeCodePoints",
+            "results": [
+                content if code is None else {**content, "ruleIndex": numbers[code]}
+                for code, _, content in results
+            ],
+        }
+        return strict_json_text({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}) + "\n"
+
+
+def _rule(code: str, rule: Rule | None, severity: Severity) -> dict[str, object]:
+    """What is said of a rule. severity: the worst of its results."""
+    level = {"defaultConfiguration": {"level": _LEVEL[severity]}}
+    properties: dict[str, object] = {"problem.severity": _PROBLEM[severity]}
+    if rule is None:
+        return {"id": code, **level, "properties": properties}
+    summary = printable(generic(rule, rule.summary))
+    why = " ".join(rule.why.split()) or summary
+    by_hand = f"By hand: {generic(rule, rule.advice)}" if rule.advice else ""
+    links = "\n".join(rule.references)
+    linked = "\n".join(f"- <{link}>" for link in rule.references)
+    return {
+        "id": code,
+        "name": rule.name,
+        "shortDescription": {"text": summary},
+        "fullDescription": {"text": why},
+        "help": {
+            "text": "\n\n".join(filter(None, [summary, why, by_hand, links])),
+            "markdown": "\n\n".join(filter(None, [f"**{summary}**", why, by_hand, linked])),
+        },
+        **({"helpUri": rule.references[0]} if rule.references else {}),
+        **level,
+        "properties": {**properties, "tags": [rule.library]},
+    }
+
+
+def _fixes(
+    file: FileFindings, fix: Fix | None, finding: Finding, shared: SharedEdits
+) -> Iterator[dict[str, object]]:
+    """The fix and the one that may take its place, as far as they may be applied at all."""
+    if fix is None:
+        return
+    made = [] if shared.elsewhere(fix, finding) else replacements(file.source, fix.edits)
+    if made and fix.applicability is not Applicability.DISPLAY:
+        reason = reason_of(fix)
+        title = f"{fix.title} (unsafe: {reason})" if reason else fix.title
+        changes = [
+            {
+                "deletedRegion": _region(each.region),
+                **({"insertedContent": {"text": each.text}} if each.text else {}),
+            }
+            for each in made
+        ]
+        change = {"artifactLocation": _artifact(file.path), "replacements": changes}
+        yield {"description": {"text": printable(title)}, "artifactChanges": [change]}
+    yield from _fixes(file, fix.unsafe, finding, shared)
+
+
+def _physical(path: Path, region: Region) -> dict[str, object]:
+    return {"artifactLocation": _artifact(path), "region": _region(region)}
+
+
+def _artifact(path: Path) -> dict[str, object]:
+    return {"uri": Path(absolute(path)).as_uri()}
+
+
+def _region(region: Region) -> dict[str, object]:
+    if region.column is None:
+        return {"startLine": region.row}
+    return {
+        "startLine": region.row,
+        "startColumn": region.column,
+        "endLine": region.end_row,
+        "endColumn": region.end_column,
+    }
