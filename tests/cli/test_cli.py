@@ -648,6 +648,14 @@ def test_explain_the_rules_about_comments(project: Project) -> None:
     assert "\nFound, not rewritten\n" in project.run("explain", "TM010", code=0).stdout
 
 
+@pytest.mark.parametrize("prefix", ["TM2", "tm20"])
+def test_explain_lists_the_rules_of_a_prefix(project: Project, prefix: str) -> None:
+    head, *rows = project.run("explain", prefix, code=0).stdout.splitlines()
+    assert head.startswith("CODE")
+    assert any(row.startswith("TM201  cuda-amp-autocast") for row in rows)
+    assert all(row.startswith(prefix.upper()) for row in rows)
+
+
 def test_explain_unknown(project: Project) -> None:
     done = project.run("explain", "cuda-amp-autocats", code=2)
     assert done.stderr == "error: unknown rule `cuda-amp-autocats`; did you mean `cuda-amp-autocast`?\n"

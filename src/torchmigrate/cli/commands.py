@@ -539,7 +539,7 @@ def explain(rule: str, colour: str, config: Path | None, isolated: bool, **optio
     """Why a rule exists, which releases it is about, what it does to code, how safe that is, and links.
 
     The rule is named by its code or name, or by what it finds, such as torch.symeig. For a code of TorchFix,
-    such as TOR101, the rules that stand for it are listed.
+    such as TOR101, the rules that stand for it are listed, and so are those of a prefix such as TM21.
     """
     from torchmigrate.cli.describe import explained
     from torchmigrate.cli.session import Session

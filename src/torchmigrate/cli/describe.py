@@ -128,6 +128,7 @@ def rules_json(rules: Iterable[Rule], span: VersionRange | None = None) -> str:
 def explained(key: str, session: Session, span: VersionRange | None = None) -> str:
     """What `explain` prints for a rule by code, name or what it finds, or for a code of TorchFix.
 
+    For the beginning of codes, such as TM21, that is the table of these rules.
     Raises click.ClickException, with a suggestion, if there is none.
     """
     from torchmigrate.cli.session import examples
@@ -135,8 +136,25 @@ def explained(key: str, session: Session, span: VersionRange | None = None) -> s
     style = session.console.style
     if key.upper() in CODES:
         return torchfix_explanation(key.upper(), session.rules, style)
+    begun = _beginning_with(key.upper(), session.rules)
+    if begun:
+        return rules_table(begun, style, None, span)
     rule = session.rule(key)
     return explanation(rule, examples(rule), style, span)
+
+
+def _beginning_with(prefix: str, rules: Sequence[Rule]) -> list[Rule]:
+    """The rules whose codes a prefix such as TM2 or TM21 stands for; none for a whole code."""
+    from torchmigrate.config.selection import SelectorError, codes_of
+
+    keys = {key for rule in rules for key in (rule.code, rule.name.upper())}
+    if prefix in keys or prefix == "ALL" or prefix.startswith("TOR"):
+        return []
+    try:
+        codes = codes_of(prefix, rules)[1]
+    except SelectorError:
+        return []
+    return [rule for rule in rules if rule.code in codes]
 
 
 def explanation(
