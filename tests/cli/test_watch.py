@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from harness.program import heed_interrupts
 from harness.project import Project, command, environment
 
 OLD = "import torch\n\ny = torch.ger(a, b)\n"
@@ -31,6 +32,7 @@ class Watched:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
+            preexec_fn=None if os.name == "nt" else heed_interrupts,
         )
         self.lines: queue.Queue[str] = queue.Queue()
         threading.Thread(target=self._read, daemon=True).start()
