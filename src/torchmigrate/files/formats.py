@@ -61,12 +61,18 @@ def check_yaml(text: str, *, aliases: bool) -> None:
     import yaml
 
     depth = 0
-    for event in yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
-        if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-            if depth > MOST_DEPTH:
-                raise UnreadableError("nested too deeply: not read")
-        elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
-        elif isinstance(event, yaml.AliasEvent) and not aliases:
-            raise UnreadableError("has YAML aliases: not read")
+    try:
+        for event in yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+            if isinstance(event, yaml.CollectionStartEvent):
+                depth += 1
+                if depth > MOST_DEPTH:
+                    raise UnreadableError("nested too deeply: not read")
+            elif isinstance(event, yaml.CollectionEndEvent):
+                depth -= 1
+            elif isinstance(event, yaml.AliasEvent) and not aliases:
+                raise UnreadableError("has YAML aliases: not read")
+    except yaml.MarkedYAMLError as error:
+        # PyYAML 6.0.4 brings a library that has a limit of its own, and reads ahead of the events.
+        if error.problem == "exceeded maximum nesting depth":
+            raise UnreadableError("nested too deeply: not read") from None
+        raise
