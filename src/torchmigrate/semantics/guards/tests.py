@@ -43,6 +43,7 @@ from torchmigrate.semantics.guards.version_values import (
     version_text,
 )
 from torchmigrate.semantics.model import (
+    OPAQUE,
     Const,
     Flag,
     Foreign,
@@ -319,6 +320,8 @@ def _answered(node: ast.Call, evaluate: Evaluate) -> Formula | None:
     """What a call says because of what its function is: one of this file, or of `operator`; else None."""
     func, arguments = node.func, node.args
     callee = evaluate(func) if isinstance(func, (ast.Name, ast.Attribute)) else ()
+    if len(callee) == 1 and callee[0] is OPAQUE:  # most
+        return None
     own = answering(callee, evaluate)
     if own is not None:
         function, meant = own
