@@ -118,6 +118,7 @@ class Checker:
     @classmethod
     def parse_options(cls, manager: Any, options: argparse.Namespace, files: Sequence[str]) -> None:
         """Take what flake8 was told; each of its processes does."""
+        _session.cache_clear()  # another run of a process that goes on
         selectors = _selectors(options)
         cls.given = Given(
             selectors,
@@ -151,11 +152,12 @@ class _Session:
 
     def __init__(self, given: Given) -> None:
         from torchmigrate.config.settings import Layer
-        from torchmigrate.files.paths import project_directory
+        from torchmigrate.files.paths import forget, project_directory
         from torchmigrate.report.console import Console
         from torchmigrate.run.configurations import Configurations
 
         self.given = given
+        forget()
         # flake8 names every file, whether a person named it or a directory that it is in.
         options = Layer(
             option=f"--{_PREFIX}-{{}}",

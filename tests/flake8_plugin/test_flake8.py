@@ -320,6 +320,23 @@ def test_a_configuration_that_cannot_be_used(flake8: Flake8, options: list[str])
     assert re.search(r"^b\.py:3:5: (TM600|TOR102) ", done.stdout, re.MULTILINE)
 
 
+def test_runs_in_one_process(flake8: Flake8) -> None:
+    """As editors do: each reads the configuration anew."""
+    flake8.write("a.py", OLD)
+    program = """
+from pathlib import Path
+from flake8.main.application import Application
+
+for line in ("", "ignore = ['TM600']", "ignore = ['TM1']"):
+    Path("pyproject.toml").write_text("[tool.torchmigrate]\\n" + line)
+    Application().run(["--select=TM", "--jobs=1", "a.py"])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=flake8.path, env=environment(), capture_output=True, text=True
+    )
+    assert re.findall(r":\d+: (TM\w+)", done.stdout) == ["TM600", "TM104", "TM104", "TM600"], done.stderr
+
+
 # ---- texts -----------------------------------------------------------------------------------------------
 
 
