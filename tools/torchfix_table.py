@@ -29,6 +29,8 @@ This page is made by `tools/torchfix_table.py`; `torchmigrate explain TOR101` pr
 - `# noqa: TOR101` in your code goes on working: on its line it hides the rules that stand for TOR101, and is
   never reported as unused. `# noqa: TOR1` does so for all codes that begin like that, as in flake8.
 - `--select TOR101`, `ignore = ["TOR102"]` and all other places where rules are selected take these codes.
+- [In flake8](flake8.md), torchmigrate takes the place of TorchFix: `select = TOR`, `extend-ignore = TOR203`
+  and `per-file-ignores` in its configuration work as before.
 - What is good advice but no migration is off here unless it is selected: `--extend-select TM99` switches all
   of that on.
 

@@ -19,6 +19,7 @@ from torchmigrate.report.reasons import message_of
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
 MIGRATIONS = ROOT / "docs" / "migrations.md"
+PAGES = [README, MIGRATIONS, ROOT / "docs" / "flake8.md"]
 HOME = "/home/me/project"  # what the directory is called in the text
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 # Not for their output: these install things. The last one is what .ci/run executes.
@@ -45,14 +46,15 @@ def commands(content: str) -> list[str]:
 
 
 def prepare(directory: Path) -> dict[str, str]:
-    """Copy the examples into a directory; an environment in which `torchmigrate` is the one that is tested."""
+    """Copy the examples into a directory; an environment in which the programs are those that are tested."""
     for name in ("examples", "docs"):
         shutil.copytree(ROOT / name, directory / name)
     programs = directory / ".programs"
     programs.mkdir()
-    program = programs / "torchmigrate"
-    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m torchmigrate "$@"\n')
-    program.chmod(0o755)
+    for name in ("torchmigrate", "flake8"):
+        program = programs / name
+        program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m {name} "$@"\n')
+        program.chmod(0o755)
     path = os.pathsep.join((str(programs), os.environ["PATH"]))
     kept = {name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ}
     return {
@@ -99,7 +101,7 @@ def _printed_by_setup(command: str, directory: Path, environment: dict[str, str]
     return output(command, directory, environment)
 
 
-@pytest.mark.parametrize("page", [README, MIGRATIONS], ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_command_prints_what_is_shown(page: Path) -> None:
     text = page.read_text("utf-8")
     assert executed(text) == text, (
@@ -182,5 +184,5 @@ def test_links(page: Path) -> None:
 if __name__ == "__main__":
     if sys.argv[1:] != ["--update"]:
         sys.exit("usage: python tests/installed/test_readme.py --update")
-    for page in (README, MIGRATIONS):
+    for page in PAGES:
         page.write_text(executed(page.read_text("utf-8")), "utf-8")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from harness.project import environment
+from harness.project import command, environment
 from harness.repository import Repository
 
 assert torch.__version__.startswith("2.13"), "the target of these upgrades"
@@ -349,6 +349,19 @@ def test_a_dry_run_says_what_would_be_done_and_makes_nothing(tmp_path: Path) -> 
     assert repository.git("branch", "--list", "torchmigrate/*") == ""
     assert "changes that are not committed are not part of the upgrade" in done.stdout
     assert "Tests: `pytest -q`." in done.stdout and "(TM110): 1 file" in done.stdout
+
+
+def test_the_work_directory_may_be_relative(tmp_path: Path) -> None:
+    repository = Repository(tmp_path, PROJECT)
+    options = ("--to", "2.13", "--env", sys.prefix, "--work", "../elsewhere", "--dry-run")
+    done = subprocess.run(
+        command("upgrade", ".", *options),
+        cwd=repository.path,
+        env=environment(),
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0 and "(TM110): 1 file" in done.stdout, done.stderr
 
 
 def test_a_project_without_git_is_copied(tmp_path: Path) -> None:

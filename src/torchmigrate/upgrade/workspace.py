@@ -100,7 +100,7 @@ class Workspace:
 
     @classmethod
     def _directory(cls, origin: Path, to: Version, work: Path | None) -> Path:
-        directory = work.absolute() if work else origin.parent / f"{origin.name}-upgrade-{show_version(to)}"
+        directory = work.resolve() if work else origin.parent / f"{origin.name}-upgrade-{show_version(to)}"
         if directory == origin or directory.is_relative_to(origin):
             raise UpgradeError(f"{directory} is in the project: name a directory outside of it with --work")
         return directory
