@@ -13,6 +13,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from harness.program import heed_interrupts
 from harness.project import command, environment
 
 PATIENCE = 60.0  # seconds
@@ -33,7 +34,7 @@ class Terminal:
             stdout=terminal,
             stderr=terminal,
             start_new_session=True,
-            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+            preexec_fn=_begin,
         )
         os.close(terminal)
         self._bytes = b""
@@ -58,6 +59,14 @@ class Terminal:
         """Press keys."""
         os.write(self._controller, text.encode())
 
+    def press(self, key: str) -> None:
+        """Press a key when the program waits for one: what is typed before is lost."""
+        end = time.monotonic() + PATIENCE
+        while termios.tcgetattr(self._controller)[3] & termios.ICANON:
+            assert time.monotonic() < end, f"no key is waited for: {self.shown!r}"
+            time.sleep(0.01)
+        self.type(key)
+
     def end(self) -> int:
         """Wait for the end; the exit code."""
         while self._more(PATIENCE):
@@ -75,6 +84,11 @@ class Terminal:
             return False
         self._bytes += data
         return bool(data)
+
+
+def _begin() -> None:
+    heed_interrupts()
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
 
 def in_terminal(arguments: Sequence[str], cwd: Path, *, columns: int = 0) -> str:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import click
 
@@ -45,6 +45,10 @@ INTERRUPTED = 130
 _CANNOT_WRITE = frozenset([errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO])
 
 
+def _is_terminal(stream: TextIO | None) -> bool:
+    return stream is not None and stream.isatty()
+
+
 def _reason(ctx: click.Context, parameter: click.Parameter, value: str | None) -> str:
     """The callback of an option for text that becomes part of a comment."""
     reason = (value or "").strip()
@@ -78,6 +82,7 @@ def commands() -> None:
     is_flag=True,
     help="--fix, and raise pins of torch, its companions and Python to the target.",
 )
+@option("-i", "--interactive", is_flag=True, help="--fix, but ask about every fix.")
 @option("--show-fixes", is_flag=True, help="List what was fixed, by file and rule.")
 @option("-w", "--watch", is_flag=True, help="Check again whenever a file changes.")
 @option("-e", "--exit-zero", is_flag=True, help="Exit with 0 even if there are findings.")
@@ -162,6 +167,11 @@ def check(
         raise click.UsageError("--output-file is for findings: --diff writes to stdout.")
     if watch and (from_stdin or options["fix"] or options["diff"] or options["fix_pins"]):
         raise click.UsageError("--watch reports findings in files: it goes neither with `-` nor with fixes.")
+    if options["interactive"]:
+        if from_stdin or watch or options["diff"]:
+            raise click.UsageError("--interactive fixes files: it goes neither with `-`, --diff nor --watch.")
+        if not _is_terminal(sys.stdin) or not _is_terminal(sys.stderr):
+            raise click.ClickException("--interactive asks on a terminal: stdin and stderr must be one.")
     paths = paths or (Path(),)
     name = stdin_filename or Path("<stdin>")
     where = [name if stdin_filename else Path()] if from_stdin else paths
@@ -175,6 +185,7 @@ def check(
         exit_non_zero_on_fix,
         jobs,
         cached=not no_cache,
+        interactive=options["interactive"],
     )
 
     def checker() -> Checker:

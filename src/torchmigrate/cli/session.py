@@ -116,7 +116,7 @@ class Session(NamedTuple):
             config=options["config"],
             isolated=options["isolated"],
             command_line=layer(options),
-            fix=options.get("fix", False) or options.get("diff", False) or options.get("fix_pins", False),
+            fix=any(options.get(name) for name in ("fix", "diff", "fix_pins", "interactive")),
             colour=options["colour"],
             quiet=options["quiet"],
             verbose=options["verbose"],

@@ -25,7 +25,7 @@ class Console:
 
     def __init__(self, colour: str = "auto", *, quiet: bool = False, verbose: bool = False) -> None:
         self.style = Style(wants_colour(colour, sys.stdout), width_of(sys.stdout))
-        self.error_style = Style(wants_colour(colour, sys.stderr))
+        self.error_style = Style(wants_colour(colour, sys.stderr), width_of(sys.stderr))
         self.quiet = quiet
         self.verbose = verbose
 
