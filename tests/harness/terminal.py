@@ -29,7 +29,7 @@ class Terminal:
         self.process = subprocess.Popen(
             command(*arguments),
             cwd=cwd,
-            env=environment(TERM="xterm", **environ),
+            env=environment(**{"TERM": "xterm", **environ}),
             stdin=terminal,
             stdout=terminal,
             stderr=terminal,

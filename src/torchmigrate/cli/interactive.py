@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import sys
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from torchmigrate.engine.choosing import Offer
 from torchmigrate.files.signals import Noticed, noticed
-from torchmigrate.findings import Applicability
+from torchmigrate.findings import Applicability, Finding
 from torchmigrate.report.base import FileFindings, shown_path
 from torchmigrate.report.concise import header
 from torchmigrate.report.console import Console
@@ -19,7 +19,7 @@ from torchmigrate.report.full import FullReporter
 from torchmigrate.report.reasons import reason_of, said_of
 from torchmigrate.report.summary import plural
 
-_QUESTION = "[y]es / [n]o / [a]ll of {rule} / [s]kip {rule} / all in this [f]ile / [q]uit / [?] help: "
+_QUESTION = "[y]es / [n]o / [a]ll of {rule} / [s]kip {rule} / all in this [f]ile / [q]uit / [?] help:"
 _HELP = """\
 y  apply this fix
 n  leave this place as it is
@@ -73,7 +73,7 @@ class Asker:
 
     def known(self, offer: Offer) -> bool | None:
         """The answer that follows from earlier ones; None: there is none."""
-        codes = _codes(offer)
+        codes = offer.codes
         if self.stopped or not self._skipped.isdisjoint(codes):
             return False
         if self._accepts(offer.path, offer) or all(self._accepts(code, offer) for code in codes):
@@ -82,7 +82,7 @@ class Asker:
 
     def _accepts(self, key: str | Path, offer: Offer) -> bool:
         least = self._accepted.get(key)
-        return least is not None and offer.fix.applicability >= least
+        return least is not None and offer.applicability >= least
 
     def ask(self, offer: Offer) -> bool:
         """Show a fix, and ask until there is an answer; the end of the input is `quit`."""
@@ -93,46 +93,54 @@ class Asker:
             if key in ("y", "n"):
                 return key == "y"
             if key == "a":
-                for code in _codes(offer):
+                for code in offer.codes:
                     self._accept(code, offer)
                 return True
             if key == "f":
                 self._accept(offer.path, offer)
                 return True
             if key == "s":
-                self._skipped.update(_codes(offer))
+                self._skipped.update(offer.codes)
                 return False
             if key == "q" or self.stopped:
                 self._quit = True
                 return False
-            kind = "safe " if offer.fix.applicability is Applicability.SAFE else ""
+            kind = "safe " if offer.applicability is Applicability.SAFE else ""
             self._console.err(_HELP.format(rule=_rule(offer), kind=kind))
 
     def _accept(self, key: str | Path, offer: Offer) -> None:
-        self._accepted[key] = min(offer.fix.applicability, self._accepted.get(key, Applicability.SAFE))
+        self._accepted[key] = min(offer.applicability, self._accepted.get(key, Applicability.SAFE))
 
     # ---- what is shown -------------------------------------------------------------------------------
 
     def _shown(self, offer: Offer) -> str:
-        """The finding as `full` prints it, with all that its fix changes; of other findings their lines."""
-        found = [said_of(finding, offer.source) for finding in offer.findings]
-        shown = shown_path(offer.path, self._here)
-        file = FileFindings(offer.path, shown, offer.source, found[:1], self._least(offer.path))
+        """A finding for each fix, as `full` prints it, with all that is changed; of others their lines."""
+        shown = [next(each for each in offer.findings if each.fix == fix) for fix in offer.fixes]
+        ids = set(map(id, shown))
+        others = [finding for finding in offer.findings if id(finding) not in ids]
+        file = self._file(offer, shown)
         text = "\n" + self._reporter.whole([self._reporter.piece(file)])
-        others = found[1:]
         if others:
-            lines = [f"  {header(file, finding, self._style)}\n" for finding in others[:_MOST_OTHERS]]
+            said = self._file(offer, others[:_MOST_OTHERS]).findings
+            lines = [f"  {header(file, finding, self._style)}\n" for finding in said]
             if len(others) > _MOST_OTHERS:
                 lines.append(f"  and {len(others) - _MOST_OTHERS} more\n")
-            text += f"The same fix is that of {plural(len(others), 'other finding')}:\n{''.join(lines)}\n"
-        if offer.fix.applicability is Applicability.UNSAFE:
-            said = textwrap.fill(f"Unsafe: {reason_of(offer.fix)}.", self._style.width, subsequent_indent="  ")
-            text += f"{self._style.bad(said[:6])}{said[6:]}\n"
+            text += f"It also fixes {plural(len(others), 'other finding')}:\n{''.join(lines)}\n"
+        for reason in dict.fromkeys(map(reason_of, offer.fixes)):
+            if reason:
+                said_why = textwrap.fill(f"Unsafe: {reason}.", self._style.width, subsequent_indent="  ")
+                text += f"{self._style.bad(said_why[:6])}{said_why[6:]}\n"
         return text
 
+    def _file(self, offer: Offer, findings: Sequence[Finding]) -> FileFindings:
+        said = [said_of(finding, offer.source) for finding in findings]
+        shown = shown_path(offer.path, self._here)
+        return FileFindings(offer.path, shown, offer.source, said, self._least(offer.path))
+
     def _question(self, offer: Offer) -> str:
-        unsafe = offer.fix.applicability is Applicability.UNSAFE
-        which = "this unsafe fix" if unsafe else "this fix"
+        unsafe = offer.applicability is Applicability.UNSAFE
+        which = f"{'these' if len(offer.fixes) > 1 else 'this'}{' unsafe' if unsafe else ''} fix"
+        which += "es" if len(offer.fixes) > 1 else ""
         left = f" ({offer.waiting} left in this file)" if offer.waiting > 1 else ""
         # A line ends between two answers, and not within one.
         answers = _QUESTION.format(rule=_rule(offer)).replace(" ", "\xa0").replace("\xa0/\xa0", "\xa0/ ")
@@ -164,10 +172,5 @@ class Asker:
         return key
 
 
-def _codes(offer: Offer) -> list[str]:
-    return list(dict.fromkeys(finding.code for finding in offer.findings))
-
-
 def _rule(offer: Offer) -> str:
-    codes = _codes(offer)
-    return codes[0] if len(codes) == 1 else "these rules"
+    return offer.codes[0] if len(offer.codes) == 1 else "these rules"

@@ -380,17 +380,18 @@ class Engine:
         kept = [finding for finding in found if self.focus.concerns(source, finding)]
         ids = set(map(id, kept))
         left = [finding for finding in found if id(finding) not in ids and finding.fix is not None]
-        words = {self._together(finding) for finding in left} - {None}
+        words = {self.together(finding) for finding in left} - {None}
         if not words:
             return kept
         return [
             finding._replace(fix=None, blocked_by=(*finding.blocked_by, *_ELSEWHERE))
-            if finding.fix is not None and self._together(finding) in words
+            if finding.fix is not None and self.together(finding) in words
             else finding
             for finding in kept
         ]
 
-    def _together(self, finding: Finding) -> str | None:
+    def together(self, finding: Finding) -> str | None:
+        """The word by which its rule says what else is decided with it."""
         rule = self.rule(finding.code)
         return None if rule is None else rule.together
 
@@ -440,7 +441,7 @@ class Engine:
         made_edits: list[list[Edit]] = []
         unused: set[str] = set()  # imports that a fix no longer needs
         left_out: set[tuple[str, int]] = set()  # code and place of findings whose fix does not parse
-        choosing = Choosing(self.chooser, path)
+        choosing = Choosing(self.chooser, path, self.together)
         fewest, rounds, number = sys.maxsize, 0, 0
         while True:
             wanted = [
@@ -489,7 +490,7 @@ class Engine:
             unused |= released(known, done.applied)
             made_edits.append(done.edits)
             left_out = {(code, editing.map_offset(done.edits, start)) for code, start in left_out}
-            choosing.follow(done.edits)
+            choosing.follow(done)
             self._follow(path, source, after, done.edits)
             source = after
             found, known = self._again(source, path, result, known)

@@ -30,7 +30,7 @@ def check_other(source: OtherSource, path: Path, engine: Engine) -> FileResult:
     original, fixed = source, Counter[str]()
     found = _found(source, path, engine, result)
     history = result.history = History(found, []) if engine.keeps_history else None
-    choosing = Choosing(engine.chooser, path)
+    choosing = Choosing(engine.chooser, path, engine.together)
     left = _ROUNDS if engine.settings.fix else 0
     while left:
         wanted = choosing.next(source, [finding for finding in found if engine.applies(finding)])
@@ -45,7 +45,7 @@ def check_other(source: OtherSource, path: Path, engine: Engine) -> FileResult:
         result.requires |= {release for fix in done.applied for release in fix.requires}
         fixed.update(finding.code for finding in wanted if finding.fix in made)
         before, source = source, source.with_text(done.text)
-        choosing.follow(done.edits)
+        choosing.follow(done)
         if engine.focus is not None:
             engine.focus.follow(before, source, done.edits)
         found = _found(source, path, engine, result)
