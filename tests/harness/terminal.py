@@ -20,14 +20,25 @@ PATIENCE = 60.0  # seconds
 
 
 class Terminal:
-    """A command in a terminal. `shown` is all that it has written by now."""
+    """A command in a terminal. `shown` is all that it has written by now.
 
-    def __init__(self, arguments: Sequence[str], cwd: Path, *, columns: int = 0, **environ: str) -> None:
+    program: what runs with the arguments; empty: torchmigrate.
+    """
+
+    def __init__(
+        self,
+        arguments: Sequence[str],
+        cwd: Path,
+        *,
+        columns: int = 0,
+        program: Sequence[str] = (),
+        **environ: str,
+    ) -> None:
         self._controller, terminal = pty.openpty()
         if columns:
             fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
         self.process = subprocess.Popen(
-            command(*arguments),
+            [*program, *arguments] if program else command(*arguments),
             cwd=cwd,
             env=environment(**{"TERM": "xterm", **environ}),
             stdin=terminal,
@@ -43,15 +54,15 @@ class Terminal:
     def shown(self) -> str:
         return self._bytes.decode("utf-8", "replace").replace("\r\n", "\n")
 
-    def until(self, text: str) -> str:
-        """Wait for a text; what was shown since the last one that was waited for."""
+    def until(self, *texts: str) -> str:
+        """Wait for texts, in any order; what was shown since the last ones that were waited for."""
         start = len(self.shown)
         begin = getattr(self, "_seen", 0)
         end = time.monotonic() + PATIENCE
-        while text not in self.shown[begin:]:
+        while not all(text in self.shown[begin:] for text in texts):
             if not self._more(end - time.monotonic()):
-                raise AssertionError(f"{text!r} is not in {self.shown[begin:]!r}")
-        at = self.shown.index(text, begin) + len(text)
+                raise AssertionError(f"{texts!r} are not in {self.shown[begin:]!r}")
+        at = max(self.shown.index(text, begin) + len(text) for text in texts)
         self._seen = at
         return self.shown[min(begin, start) : at]
 

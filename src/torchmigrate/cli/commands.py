@@ -22,6 +22,7 @@ from torchmigrate.cli.options import (
     cache_dir_option,
     cache_options,
     colour_option,
+    complete_rules,
     config_options,
     evidence_option,
     file_options,
@@ -542,7 +543,7 @@ def record(
 
 
 @commands.command(cls=Command, short_help="Say all about one rule.")
-@click.argument("rule", metavar="CODE|NAME|SYMBOL")
+@click.argument("rule", metavar="CODE|NAME|SYMBOL", shell_complete=complete_rules)
 @range_options
 @colour_option
 @config_options
@@ -611,6 +612,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """
     _open_streams()
     code: object
+    if "_TORCHMIGRATE_COMPLETE" in os.environ:
+        from torchmigrate.cli.completion import prepare
+
+        prepare()
     try:
         code = commands.main(arguments, prog_name="torchmigrate", standalone_mode=False)
     except click.exceptions.Exit as stop:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from torchmigrate.config.settings import Layer
     from torchmigrate.versions.range import VersionRange
 
@@ -49,19 +51,54 @@ def option(*names: str, **kwargs: Any) -> Callable[[F], F]:
     return click.option(*names, cls=Option, **kwargs)
 
 
-def list_option(name: str, metavar: str, group: str, help: str) -> Callable[[F], F]:
+def list_option(name: str, metavar: str, group: str, help: str, **kwargs: Any) -> Callable[[F], F]:
     """An option that takes comma lists and may be given several times."""
-    return option(name, metavar=metavar, multiple=True, callback=listed, group=group, help=help)
+    return option(name, metavar=metavar, multiple=True, callback=listed, group=group, help=help, **kwargs)
+
+
+def rules_option(name: str, help: str) -> Callable[[F], F]:
+    """An option that takes a comma list of rules."""
+    return list_option(name, "RULES", SELECTION, help, shell_complete=_complete_rule_lists)
 
 
 def version_option(*names: str, help: str) -> Callable[[F], F]:
     """An option that takes a release of torch."""
-    return option(*names, metavar="VERSION", callback=_version, group=VERSIONS, help=help)
+    return option(
+        *names,
+        metavar="VERSION",
+        callback=_version,
+        group=VERSIONS,
+        help=help,
+        shell_complete=_complete_releases,
+    )
 
 
 def listed(ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
     """The callback of an option that takes comma lists, given any number of times: one tuple."""
     return tuple(item.strip() for value in values for item in value.split(",") if item.strip())
+
+
+def complete_rules(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """What the shell offers for a rule."""
+    from torchmigrate.cli.completion import rules
+
+    return rules(ctx, incomplete)
+
+
+def _complete_rule_lists(
+    ctx: click.Context, parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    from torchmigrate.cli.completion import rule_lists
+
+    return rule_lists(ctx, incomplete)
+
+
+def _complete_releases(
+    ctx: click.Context, parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    from torchmigrate.cli.completion import releases
+
+    return releases(incomplete)
 
 
 def _version(ctx: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
@@ -111,12 +148,10 @@ jobs_option: Callable[[Any], Any] = option(
     help="How many processes work. [default: as many as pay off]",
 )
 selection_options: Callable[[Any], Any] = _all(
-    list_option(
-        "--select", "RULES", SELECTION, "Look for these only: codes, prefixes such as TM1, names, or ALL."
-    ),
-    list_option("--extend-select", "RULES", SELECTION, "Look for these, too."),
-    list_option("--ignore", "RULES", SELECTION, "Don't look for these."),
-    list_option("--extend-ignore", "RULES", SELECTION, "The same as --ignore."),
+    rules_option("--select", "Look for these only: codes, prefixes such as TM1, names, or ALL."),
+    rules_option("--extend-select", "Look for these, too."),
+    rules_option("--ignore", "Don't look for these."),
+    rules_option("--extend-ignore", "The same as --ignore."),
 )
 target_option: Callable[[Any], Any] = version_option(
     "--target", help="The torch release to move to. [default: the newest one known]"
