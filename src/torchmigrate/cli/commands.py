@@ -18,6 +18,7 @@ from torchmigrate.cli.options import (
     FILES,
     OUTPUT,
     Command,
+    Group,
     baseline_options,
     cache_dir_option,
     cache_options,
@@ -61,6 +62,7 @@ def _reason(ctx: click.Context, parameter: click.Parameter, value: str | None) -
 
 
 @click.group(
+    cls=Group,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Exit codes: 0 nothing found, 1 findings left, 2 something could not be done.",
 )

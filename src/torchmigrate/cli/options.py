@@ -46,6 +46,33 @@ class Command(click.Command):
                 formatter.write_dl(records, col_max=28)
 
 
+class Group(click.Group):
+    """The commands. What is meant for `check` is said to belong there."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            if any(error.option_name in parameter.opts for parameter in self.commands["check"].params):
+                raise click.UsageError(
+                    f"No such option '{error.option_name}'. Did you mean"
+                    f" `{ctx.command_path} check {error.option_name}`?",
+                    ctx,
+                ) from None
+            raise
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if self.get_command(ctx, name) is None and not ctx.resilient_parsing:
+            if name == "fix":
+                ctx.fail(f"No such command 'fix'. Did you mean `{ctx.command_path} check --fix`?")
+            if name == "-" or Path(name).exists():
+                ctx.fail(f"No such command '{name}'. Did you mean `{ctx.command_path} check {name}`?")
+        return super().resolve_command(ctx, args)
+
+
 def option(*names: str, **kwargs: Any) -> Callable[[F], F]:
     """`click.option`, with a `group`: the heading in `--help`."""
     return click.option(*names, cls=Option, **kwargs)

@@ -156,6 +156,8 @@ class Session(NamedTuple):
         from torchmigrate.config.torchfix_codes import CODES
 
         known = [*CODES, *(word for rule in self.rules for word in (rule.code, rule.name))]
+        if "." in key:
+            known = [symbol for head in self.catalogue.heads for symbol in head.symbols]
         raise click.ClickException(f"unknown rule `{key}`{did_you_mean(key, known)}")
 
 
