@@ -57,11 +57,14 @@ def releases(incomplete: str) -> list[CompletionItem]:
 
 def _known(ctx: click.Context) -> list[Selectable]:
     """The rules of the project, or where its configuration cannot be used, those that are installed."""
-    from torchmigrate.cli.session import Session
+    from torchmigrate.config.settings import ConfigError, Layer
+    from torchmigrate.files.paths import project_directory
+    from torchmigrate.run.configurations import Configurations
 
+    start = project_directory(Path())
     config = ctx.params.get("config")
     for isolated in (bool(ctx.params.get("isolated")), True):
-        with suppress(click.ClickException):
-            session = Session.open([Path()], config=config, isolated=isolated, detect=False)
-            return sorted(session.scope.known, key=lambda rule: rule.code)
+        with suppress(ConfigError):
+            given = Configurations(Layer(), config=config, isolated=isolated, detect=False, start=start)
+            return sorted(given.of(start).known, key=lambda rule: rule.code)
     return []
