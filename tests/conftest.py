@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from harness.browser import lacking_for_browser
+from harness.shells import lacking_shells
 from harness.summary import HAS_TORCH, Tally, summary
 
 import torchmigrate
@@ -62,6 +63,11 @@ def pytest_terminal_summary(terminalreporter) -> None:
             terminalreporter.write_line(
                 f"{', '.join(NO_BROWSER)} not found: {name} was left out, {tests} tests of the page of `plan`"
             )
+    if lacking_shells():
+        terminalreporter.section("shells")
+        terminalreporter.write_line(
+            f"{', '.join(lacking_shells())} not found: the tests of completion there were left out"
+        )
     terminalreporter.section("proofs")
     try:
         for line in summary(TALLY):

@@ -13,27 +13,39 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from harness.program import heed_interrupts
 from harness.project import command, environment
 
 PATIENCE = 60.0  # seconds
 
 
 class Terminal:
-    """A command in a terminal. `shown` is all that it has written by now."""
+    """A command in a terminal. `shown` is all that it has written by now.
 
-    def __init__(self, arguments: Sequence[str], cwd: Path, *, columns: int = 0, **environ: str) -> None:
+    program: what runs with the arguments; empty: torchmigrate.
+    """
+
+    def __init__(
+        self,
+        arguments: Sequence[str],
+        cwd: Path,
+        *,
+        columns: int = 0,
+        program: Sequence[str] = (),
+        **environ: str,
+    ) -> None:
         self._controller, terminal = pty.openpty()
         if columns:
             fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
         self.process = subprocess.Popen(
-            command(*arguments),
+            [*program, *arguments] if program else command(*arguments),
             cwd=cwd,
-            env=environment(TERM="xterm", **environ),
+            env=environment(**{"TERM": "xterm", **environ}),
             stdin=terminal,
             stdout=terminal,
             stderr=terminal,
             start_new_session=True,
-            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+            preexec_fn=_begin,
         )
         os.close(terminal)
         self._bytes = b""
@@ -42,21 +54,29 @@ class Terminal:
     def shown(self) -> str:
         return self._bytes.decode("utf-8", "replace").replace("\r\n", "\n")
 
-    def until(self, text: str) -> str:
-        """Wait for a text; what was shown since the last one that was waited for."""
+    def until(self, *texts: str) -> str:
+        """Wait for texts, in any order; what was shown since the last ones that were waited for."""
         start = len(self.shown)
         begin = getattr(self, "_seen", 0)
         end = time.monotonic() + PATIENCE
-        while text not in self.shown[begin:]:
+        while not all(text in self.shown[begin:] for text in texts):
             if not self._more(end - time.monotonic()):
-                raise AssertionError(f"{text!r} is not in {self.shown[begin:]!r}")
-        at = self.shown.index(text, begin) + len(text)
+                raise AssertionError(f"{texts!r} are not in {self.shown[begin:]!r}")
+        at = max(self.shown.index(text, begin) + len(text) for text in texts)
         self._seen = at
         return self.shown[min(begin, start) : at]
 
     def type(self, text: str) -> None:
         """Press keys."""
         os.write(self._controller, text.encode())
+
+    def press(self, key: str) -> None:
+        """Press a key when the program waits for one: what is typed before is lost."""
+        end = time.monotonic() + PATIENCE
+        while termios.tcgetattr(self._controller)[3] & termios.ICANON:
+            assert time.monotonic() < end, f"no key is waited for: {self.shown!r}"
+            time.sleep(0.01)
+        self.type(key)
 
     def end(self) -> int:
         """Wait for the end; the exit code."""
@@ -75,6 +95,11 @@ class Terminal:
             return False
         self._bytes += data
         return bool(data)
+
+
+def _begin() -> None:
+    heed_interrupts()
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
 
 def in_terminal(arguments: Sequence[str], cwd: Path, *, columns: int = 0) -> str:

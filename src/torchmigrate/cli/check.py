@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -22,6 +23,7 @@ from torchmigrate.report.summary import (
     fixed_line,
     fixed_list,
     held_line,
+    kept_line,
     needs_line,
     plural,
     statistics,
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from torchmigrate.cache.cache import Cache
     from torchmigrate.catalogue.index import Catalogue
     from torchmigrate.catalogue.model import Rule
+    from torchmigrate.cli.interactive import Asker
     from torchmigrate.config.settings import Settings
     from torchmigrate.files.changed_lines import Rows
     from torchmigrate.run.configurations import Configurations, Scope
@@ -64,6 +67,7 @@ class Output(NamedTuple):
     exit_non_zero_on_fix: bool = False
     jobs: int | None = None  # None: as many as pay off
     cached: bool = True  # what earlier runs have found is used, and kept
+    interactive: bool = False  # every fix is asked about; needs a terminal
 
 
 class Checker:
@@ -99,6 +103,7 @@ class Checker:
         self.changed_since = changed_since
         self.baselines: Baselines | None = None  # where there are any
         self.checked: list[tuple[Checked, Settings]] = []  # as a whole, with a baseline
+        self.asker: Asker | None = None  # where fixes are asked about
 
     def check(self, paths: Sequence[Path]) -> int:
         """Check files and directories; the exit code.
@@ -127,9 +132,10 @@ class Checker:
         left = [path for path in found.files if path not in known]
         if cache is not None:
             self.console.detail(f"cache: {len(known)} of {plural(len(found.files), 'file')} need no check")
-        with self.console.progress() as progress:
+        done = 0
+        with self._at_work() as progress:
             checked = self._checked(left, engines, progress)
-            for path in found.files:
+            for done, path in enumerate(found.files, 1):  # noqa: B007 (how many that were)
                 result = known.pop(path, None)
                 if result is None:
                     result = next(checked)
@@ -138,11 +144,14 @@ class Checker:
                     if result.new_text is not None and not self.output.diff:
                         result = self._write(result, engines)
                 self._add(result, engines.scopes[result.path].settings)
+                if self.asker is not None and self.asker.stopped:
+                    break
         if cache is not None:
             cache.save()
-        self.console.detail(
-            f"checked {plural(len(found.files), 'file')} in {time.monotonic() - started:.2f} s"
-        )
+        self.console.detail(f"checked {plural(done, 'file')} in {time.monotonic() - started:.2f} s")
+        if self.asker is not None and self.asker.stopped:
+            self._settle_baselines([])
+            return self._stop(self.asker, len(found.files) - done)
         self._settle_baselines(paths)
         if self.output.diff:
             for _, diff in sorted(self.diffs):
@@ -201,7 +210,21 @@ class Checker:
                 self.baselines = self.baselines or Baselines()
                 self.baselines.of(scope.settings.baseline)
         self.catalogues = [scope.catalogue for scope in different.values()]
-        return Engines(self.configurations, scopes, changed=changed)
+        if self.output.interactive:
+            from torchmigrate.cli.interactive import Asker  # seldom needed
+
+            self.asker = Asker(self.console, self.here, lambda path: scopes[path].settings.least)
+        return Engines(self.configurations, scopes, changed=changed, chooser=self.asker)
+
+    @contextmanager
+    def _at_work(self) -> Iterator[Progress | None]:
+        """While files are checked: what shows the progress, where nothing else is on the terminal."""
+        if self.asker is not None:
+            with self.asker.asking():
+                yield None
+            return
+        with self.console.progress() as progress:
+            yield progress
 
     def _checked(
         self, files: Sequence[Path], engines: Engines, progress: Progress | None
@@ -213,7 +236,8 @@ class Checker:
 
         if len(files) > 1:
             engines.load()
-        yield from run(files, engines.check, self.output.jobs, progress, engines.share)
+        jobs = 1 if self.output.interactive else self.output.jobs
+        yield from run(files, engines.check, jobs, progress, engines.share)
 
     def _cache(self, engines: Engines) -> Cache:
         from torchmigrate.cache.cache import Cache
@@ -385,6 +409,20 @@ class Checker:
 
     def _sorted_problems(self) -> list[Problem]:
         return sorted(self.problems, key=lambda each: (str(each.path), each.cell or 0, each.line or 0))
+
+    def _stop(self, asker: Asker, left: int) -> int:
+        """End a run of which the user had enough. left: how many files were not looked at.
+
+        Raises KeyboardInterrupt where that was said by a signal.
+        """
+        for problem in self._sorted_problems():
+            self.console.problem(problem, self.here)
+        self.console.note(kept_line(self.tally, left))
+        if asker.interrupted is not None:
+            raise asker.interrupted
+        if self.problems:
+            return FAILED
+        return CLEAN if self.output.exit_zero else FOUND
 
     def _finish(self) -> int:
         for problem in self._sorted_problems():

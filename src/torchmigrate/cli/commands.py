@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import click
 
@@ -18,10 +18,12 @@ from torchmigrate.cli.options import (
     FILES,
     OUTPUT,
     Command,
+    Group,
     baseline_options,
     cache_dir_option,
     cache_options,
     colour_option,
+    complete_rules,
     config_options,
     evidence_option,
     file_options,
@@ -45,6 +47,10 @@ INTERRUPTED = 130
 _CANNOT_WRITE = frozenset([errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO])
 
 
+def _is_terminal(stream: TextIO | None) -> bool:
+    return stream is not None and stream.isatty()
+
+
 def _reason(ctx: click.Context, parameter: click.Parameter, value: str | None) -> str:
     """The callback of an option for text that becomes part of a comment."""
     reason = (value or "").strip()
@@ -56,6 +62,7 @@ def _reason(ctx: click.Context, parameter: click.Parameter, value: str | None) -
 
 
 @click.group(
+    cls=Group,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Exit codes: 0 nothing found, 1 findings left, 2 something could not be done.",
 )
@@ -78,6 +85,7 @@ def commands() -> None:
     is_flag=True,
     help="--fix, and raise pins of torch, its companions and Python to the target.",
 )
+@option("-i", "--interactive", is_flag=True, help="--fix, but ask about every fix.")
 @option("--show-fixes", is_flag=True, help="List what was fixed, by file and rule.")
 @option("-w", "--watch", is_flag=True, help="Check again whenever a file changes.")
 @option("-e", "--exit-zero", is_flag=True, help="Exit with 0 even if there are findings.")
@@ -162,6 +170,11 @@ def check(
         raise click.UsageError("--output-file is for findings: --diff writes to stdout.")
     if watch and (from_stdin or options["fix"] or options["diff"] or options["fix_pins"]):
         raise click.UsageError("--watch reports findings in files: it goes neither with `-` nor with fixes.")
+    if options["interactive"]:
+        if from_stdin or watch or options["diff"]:
+            raise click.UsageError("--interactive fixes files: it goes neither with `-`, --diff nor --watch.")
+        if not _is_terminal(sys.stdin) or not _is_terminal(sys.stderr):
+            raise click.ClickException("--interactive asks on a terminal: stdin and stderr must be one.")
     paths = paths or (Path(),)
     name = stdin_filename or Path("<stdin>")
     where = [name if stdin_filename else Path()] if from_stdin else paths
@@ -175,6 +188,7 @@ def check(
         exit_non_zero_on_fix,
         jobs,
         cached=not no_cache,
+        interactive=options["interactive"],
     )
 
     def checker() -> Checker:
@@ -531,7 +545,7 @@ def record(
 
 
 @commands.command(cls=Command, short_help="Say all about one rule.")
-@click.argument("rule", metavar="CODE|NAME|SYMBOL")
+@click.argument("rule", metavar="CODE|NAME|SYMBOL", shell_complete=complete_rules)
 @range_options
 @colour_option
 @config_options
@@ -600,6 +614,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """
     _open_streams()
     code: object
+    if "_TORCHMIGRATE_COMPLETE" in os.environ:
+        from torchmigrate.cli.completion import prepare
+
+        prepare()
     try:
         code = commands.main(arguments, prog_name="torchmigrate", standalone_mode=False)
     except click.exceptions.Exit as stop:

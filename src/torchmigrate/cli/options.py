@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from torchmigrate.config.settings import Layer
     from torchmigrate.versions.range import VersionRange
 
@@ -44,24 +46,86 @@ class Command(click.Command):
                 formatter.write_dl(records, col_max=28)
 
 
+class Group(click.Group):
+    """The commands. What is meant for `check` is said to belong there."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            if any(error.option_name in parameter.opts for parameter in self.commands["check"].params):
+                raise click.UsageError(
+                    f"No such option '{error.option_name}'. Did you mean"
+                    f" `{ctx.command_path} check {error.option_name}`?",
+                    ctx,
+                ) from None
+            raise
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if self.get_command(ctx, name) is None and not ctx.resilient_parsing:
+            if name == "fix":
+                ctx.fail(f"No such command 'fix'. Did you mean `{ctx.command_path} check --fix`?")
+            if name == "-" or Path(name).exists():
+                ctx.fail(f"No such command '{name}'. Did you mean `{ctx.command_path} check {name}`?")
+        return super().resolve_command(ctx, args)
+
+
 def option(*names: str, **kwargs: Any) -> Callable[[F], F]:
     """`click.option`, with a `group`: the heading in `--help`."""
     return click.option(*names, cls=Option, **kwargs)
 
 
-def list_option(name: str, metavar: str, group: str, help: str) -> Callable[[F], F]:
+def list_option(name: str, metavar: str, group: str, help: str, **kwargs: Any) -> Callable[[F], F]:
     """An option that takes comma lists and may be given several times."""
-    return option(name, metavar=metavar, multiple=True, callback=listed, group=group, help=help)
+    return option(name, metavar=metavar, multiple=True, callback=listed, group=group, help=help, **kwargs)
+
+
+def rules_option(name: str, help: str) -> Callable[[F], F]:
+    """An option that takes a comma list of rules."""
+    return list_option(name, "RULES", SELECTION, help, shell_complete=_complete_rule_lists)
 
 
 def version_option(*names: str, help: str) -> Callable[[F], F]:
     """An option that takes a release of torch."""
-    return option(*names, metavar="VERSION", callback=_version, group=VERSIONS, help=help)
+    return option(
+        *names,
+        metavar="VERSION",
+        callback=_version,
+        group=VERSIONS,
+        help=help,
+        shell_complete=_complete_releases,
+    )
 
 
 def listed(ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
     """The callback of an option that takes comma lists, given any number of times: one tuple."""
     return tuple(item.strip() for value in values for item in value.split(",") if item.strip())
+
+
+def complete_rules(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """What the shell offers for a rule."""
+    from torchmigrate.cli.completion import rules
+
+    return rules(ctx, incomplete)
+
+
+def _complete_rule_lists(
+    ctx: click.Context, parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    from torchmigrate.cli.completion import rule_lists
+
+    return rule_lists(ctx, incomplete)
+
+
+def _complete_releases(
+    ctx: click.Context, parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    from torchmigrate.cli.completion import releases
+
+    return releases(incomplete)
 
 
 def _version(ctx: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
@@ -111,12 +175,10 @@ jobs_option: Callable[[Any], Any] = option(
     help="How many processes work. [default: as many as pay off]",
 )
 selection_options: Callable[[Any], Any] = _all(
-    list_option(
-        "--select", "RULES", SELECTION, "Look for these only: codes, prefixes such as TM1, names, or ALL."
-    ),
-    list_option("--extend-select", "RULES", SELECTION, "Look for these, too."),
-    list_option("--ignore", "RULES", SELECTION, "Don't look for these."),
-    list_option("--extend-ignore", "RULES", SELECTION, "The same as --ignore."),
+    rules_option("--select", "Look for these only: codes, prefixes such as TM1, names, or ALL."),
+    rules_option("--extend-select", "Look for these, too."),
+    rules_option("--ignore", "Don't look for these."),
+    rules_option("--extend-ignore", "The same as --ignore."),
 )
 target_option: Callable[[Any], Any] = version_option(
     "--target", help="The torch release to move to. [default: the newest one known]"

@@ -116,7 +116,7 @@ class Session(NamedTuple):
             config=options["config"],
             isolated=options["isolated"],
             command_line=layer(options),
-            fix=options.get("fix", False) or options.get("diff", False) or options.get("fix_pins", False),
+            fix=any(options.get(name) for name in ("fix", "diff", "fix_pins", "interactive")),
             colour=options["colour"],
             quiet=options["quiet"],
             verbose=options["verbose"],
@@ -156,6 +156,8 @@ class Session(NamedTuple):
         from torchmigrate.config.torchfix_codes import CODES
 
         known = [*CODES, *(word for rule in self.rules for word in (rule.code, rule.name))]
+        if "." in key:
+            known = [symbol for head in self.catalogue.heads for symbol in head.symbols]
         raise click.ClickException(f"unknown rule `{key}`{did_you_mean(key, known)}")
 
 

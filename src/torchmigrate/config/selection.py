@@ -58,6 +58,10 @@ def codes_of(selector: str, rules: Iterable[Selectable]) -> tuple[int, frozenset
         fitting = fitting or _of_torchfix(selector, rules)
         if fitting:
             return len(selector), fitting
+    if "." in selector:
+        raise SelectorError(
+            f"unknown rule `{selector}`: `torchmigrate explain {selector}` says which rule finds it"
+        )
     known = [key for rule in rules for key in (rule.code, rule.name)]
     raise SelectorError(f"unknown rule `{selector}`{did_you_mean(selector, [*known, ALL])}")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
     from torchmigrate.catalogue.index import Catalogue
     from torchmigrate.catalogue.model import Rule, RuleHead
     from torchmigrate.engine.analysis import Analyser
+    from torchmigrate.engine.choosing import Chooser
     from torchmigrate.engine.focus import Focus
     from torchmigrate.project.discover import SettingsIn
     from torchmigrate.project.index import ProjectIndex
@@ -100,6 +100,7 @@ class Engine:
         self.keeps_history = keeps_history
         self.unfixed = unfixed
         self.focus: Focus | None = None  # the lines that findings may be about; None: all
+        self.chooser: Chooser | None = None  # is asked about each fix; None: all that are wanted are made
         self.questions = questions
         self._first: Engine | None = None
         self.everywhere = everywhere
@@ -379,17 +380,18 @@ class Engine:
         kept = [finding for finding in found if self.focus.concerns(source, finding)]
         ids = set(map(id, kept))
         left = [finding for finding in found if id(finding) not in ids and finding.fix is not None]
-        words = {self._together(finding) for finding in left} - {None}
+        words = {self.together(finding) for finding in left} - {None}
         if not words:
             return kept
         return [
             finding._replace(fix=None, blocked_by=(*finding.blocked_by, *_ELSEWHERE))
-            if finding.fix is not None and self._together(finding) in words
+            if finding.fix is not None and self.together(finding) in words
             else finding
             for finding in kept
         ]
 
-    def _together(self, finding: Finding) -> str | None:
+    def together(self, finding: Finding) -> str | None:
+        """The word by which its rule says what else is decided with it."""
         rule = self.rule(finding.code)
         return None if rule is None else rule.together
 
@@ -425,10 +427,13 @@ class Engine:
 
         known: what is known of the source; it is closed here.
 
+        With a chooser, those fixes are applied that it chooses.
+
         A fix that gives code that does not parse is named and left out. So are all fixes of a file that is
         never done: rules of which each undoes the other's work.
         """
         from torchmigrate.engine.analysis import released, removals_of_imports
+        from torchmigrate.engine.choosing import Choosing
         from torchmigrate.rewrite import apply as editing
 
         original = source
@@ -436,13 +441,17 @@ class Engine:
         made_edits: list[list[Edit]] = []
         unused: set[str] = set()  # imports that a fix no longer needs
         left_out: set[tuple[str, int]] = set()  # code and place of findings whose fix does not parse
-        fewest, rounds = sys.maxsize, 0
-        for number in itertools.count():
+        choosing = Choosing(self.chooser, path, self.together)
+        fewest, rounds, number = sys.maxsize, 0, 0
+        while True:
             wanted = [
                 finding
                 for finding in found
                 if self.applies(finding) and (finding.code, finding.start) not in left_out
             ]
+            wanted = choosing.next(source, wanted)
+            if choosing.asked:  # who is asked again and again sees to it that there is an end
+                fewest, rounds, number = sys.maxsize, 0, 0
             # Many findings may share one fix that has as many edits: each object is compared once.
             objects = {id(finding.fix): finding.fix for finding in wanted if finding.fix is not None}
             fixes = list(dict.fromkeys(objects.values()))
@@ -460,6 +469,7 @@ class Engine:
                 unused.clear()
                 found, known = self._again(source, path, result, known)
                 break
+            number += 1
             after = self._edited(source, done.text, done.edits, original)
             if after is None:
                 working = self._working(source, done.applied, original)
@@ -480,6 +490,7 @@ class Engine:
             unused |= released(known, done.applied)
             made_edits.append(done.edits)
             left_out = {(code, editing.map_offset(done.edits, start)) for code, start in left_out}
+            choosing.follow(done)
             self._follow(path, source, after, done.edits)
             source = after
             found, known = self._again(source, path, result, known)

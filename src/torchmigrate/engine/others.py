@@ -7,6 +7,7 @@ from collections.abc import Set as Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from torchmigrate.engine.choosing import Choosing
 from torchmigrate.engine.decisions import decided_once
 from torchmigrate.engine.other_comments import suppressions_of
 from torchmigrate.failures import Failures
@@ -29,8 +30,11 @@ def check_other(source: OtherSource, path: Path, engine: Engine) -> FileResult:
     original, fixed = source, Counter[str]()
     found = _found(source, path, engine, result)
     history = result.history = History(found, []) if engine.keeps_history else None
-    for _ in range(_ROUNDS if engine.settings.fix else 0):
-        wanted = [finding for finding in found if engine.applies(finding)]
+    choosing = Choosing(engine.chooser, path, engine.together)
+    left = _ROUNDS if engine.settings.fix else 0
+    while left:
+        wanted = choosing.next(source, [finding for finding in found if engine.applies(finding)])
+        left = _ROUNDS if choosing.asked else left - 1
         fixes = list(dict.fromkeys(finding.fix for finding in wanted if finding.fix is not None))
         done = editing.apply(source.text, fixes)
         if done.text == source.text:
@@ -41,6 +45,7 @@ def check_other(source: OtherSource, path: Path, engine: Engine) -> FileResult:
         result.requires |= {release for fix in done.applied for release in fix.requires}
         fixed.update(finding.code for finding in wanted if finding.fix in made)
         before, source = source, source.with_text(done.text)
+        choosing.follow(done)
         if engine.focus is not None:
             engine.focus.follow(before, source, done.edits)
         found = _found(source, path, engine, result)

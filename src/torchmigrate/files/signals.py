@@ -45,3 +45,47 @@ def held() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, old)
+
+
+class Noticed:
+    """Signals that end the program, while it is at work that shall come to an end first.
+
+    exception: what they would have raised; None: there was none.
+    """
+
+    def __init__(self) -> None:
+        self.exception: type[KeyboardInterrupt] | None = None
+        self._waiting = False
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """While the program only waits for somebody, they are raised at once."""
+        self._waiting = True
+        try:
+            yield
+        finally:
+            self._waiting = False
+
+    def handle(self, number: int, frame: FrameType | None) -> None:
+        before = self.exception
+        self.exception = KeyboardInterrupt if number == signal.SIGINT else Terminated
+        if self._waiting or before is not None:  # whoever asks twice does not want to wait
+            raise self.exception
+
+
+@contextmanager
+def noticed() -> Iterator[Noticed]:
+    """Let Control-C and SIGTERM be noticed instead of raised; a second one is raised."""
+    found = Noticed()
+    if threading.current_thread() is not threading.main_thread():
+        yield found
+        return
+    kept = {}
+    for number in (signal.SIGINT, signal.SIGTERM):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            kept[number] = signal.signal(number, found.handle)
+    try:
+        yield found
+    finally:
+        for number, handler in kept.items():
+            signal.signal(number, handler)

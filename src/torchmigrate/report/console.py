@@ -12,7 +12,14 @@ from typing import Any, TextIO
 
 from torchmigrate.findings import Problem
 from torchmigrate.report.base import shown_path
-from torchmigrate.report.style import Style, printable, terminal_text, wants_colour, width_of
+from torchmigrate.report.style import (
+    Style,
+    columns_of,
+    printable,
+    terminal_text,
+    wants_colour,
+    width_of,
+)
 
 PROGRESS_AFTER = 1.0  # seconds
 
@@ -25,7 +32,8 @@ class Console:
 
     def __init__(self, colour: str = "auto", *, quiet: bool = False, verbose: bool = False) -> None:
         self.style = Style(wants_colour(colour, sys.stdout), width_of(sys.stdout))
-        self.error_style = Style(wants_colour(colour, sys.stderr))
+        self.error_style = Style(wants_colour(colour, sys.stderr), width_of(sys.stderr))
+        self.columns = columns_of(sys.stderr)
         self.quiet = quiet
         self.verbose = verbose
 
@@ -53,7 +61,7 @@ class Console:
     def note(self, text: str) -> None:
         """Say something about the run."""
         if not self.quiet:
-            self._say(text)
+            self._say(_fitted(text, self.columns))
 
     def detail(self, text: str) -> None:
         """Say something that only `--verbose` asks for."""
@@ -114,6 +122,27 @@ class _Bar:
     def close(self) -> None:
         if self.bar is not None:
             self.bar.__exit__(None, None, None)
+
+
+def _fitted(text: str, columns: int | None) -> str:
+    """Text for a terminal: lines that are too long for it end where sentences do, or else between words."""
+    if columns is None or len(text) <= columns:
+        return text
+    import re
+    import textwrap
+
+    lines: list[str] = []
+    for line in text.split("\n"):
+        whole = len(line) <= columns or line != line.lstrip()  # a list
+        for sentence in [line] if whole else re.split(r"(?<=\.) (?=[A-Z0-9])", line):
+            lines += (
+                textwrap.wrap(
+                    sentence, columns, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+                )
+                if not whole
+                else [sentence]
+            )
+    return "\n".join(lines)
 
 
 def _write(stream: TextIO, data: bytes) -> None:

@@ -33,14 +33,16 @@ class FullReporter:
     """A header line, an excerpt with a caret range, what the fix does, and what to do by hand.
 
     What a rule says to do by hand is said once in a run.
+    whole: all that a fix changes is shown, and not only what is near.
     """
 
-    def __init__(self, style: Style) -> None:
+    def __init__(self, style: Style, *, whole: bool = False) -> None:
         self.style = style
+        self.whole_fixes = whole
 
     def piece(self, file: FileFindings) -> list[_Block]:
         rows: dict[int, str] = {}
-        replacements = Replacements(file.source)
+        replacements = Replacements(file.source, whole=self.whole_fixes)
         return [self._block(file, finding, rows, replacements) for finding in file.findings]
 
     def problem(self, problem: Problem, shown: str) -> None:

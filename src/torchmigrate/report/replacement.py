@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from itertools import accumulate
@@ -40,10 +41,16 @@ class Place(NamedTuple):
 
 
 class Replacements:
-    """Shows what fixes of one source do; findings may share a fix with edits all over the file."""
+    """Shows what fixes of one source do; findings may share a fix with edits all over the file.
 
-    def __init__(self, source: Source) -> None:
+    whole: all of it; else what is near a finding, and of much the beginning.
+    """
+
+    def __init__(self, source: Source, *, whole: bool = False) -> None:
         self.source = source
+        self._most_places = sys.maxsize if whole else MOST_PLACES
+        self._most_lines = sys.maxsize if whole else MOST_LINES
+        self._most_characters = sys.maxsize if whole else _MOST_CHARACTERS
         self._groups: dict[int, tuple[Sequence[Edit], list[list[Edit]]]] = {}
         self._grown: dict[int, list[int]] = {}  # lines, by the groups before
         self._places: dict[tuple[int, int], Place | None] = {}
@@ -56,10 +63,10 @@ class Replacements:
         """
         groups = self._grouped(fix.edits)
         here = bisect_right(groups, offset, key=lambda group: group[0].start)
-        first = max(0, min(here - MOST_PLACES // 2, len(groups) - MOST_PLACES))
+        first = max(0, min(here - self._most_places // 2, len(groups) - self._most_places))
         row = self.source.position(offset)[0]
         places = []
-        for number in range(first, min(first + MOST_PLACES, len(groups))):
+        for number in range(first, min(first + self._most_places, len(groups))):
             key = id(fix.edits), number
             if key in self._shown and not self._holds(groups[number], row):
                 continue
@@ -122,7 +129,7 @@ class Replacements:
         top, bottom = max(begin, first - 1), max(last, min(end, last + 1))
         start = source.line_start(top) if top <= source.line_count else len(source.text)
         text = "".join(map(self._row, range(top, bottom + 1)))
-        if len(text) > _MOST_CHARACTERS:
+        if len(text) > self._most_characters:
             return None
         new, done = "", start
         for edit in edits:
@@ -134,7 +141,7 @@ class Replacements:
         if not found:
             return None
         lines: list[Line] = []
-        cut = False
+        cut, most = False, self._most_lines
         row = source.shown_row(top) + growth
         lead = [source.lead(number) for number in range(top, top + len(old_lines))] or [""]
 
@@ -151,12 +158,12 @@ class Replacements:
             fresh = [(lead[i1 + index - j1] if same else here) + new_lines[index] for index in range(j1, j2)]
             differs = [_common(*pair) for pair in zip(old, fresh, strict=False)]
             differs += [0] * max(len(old), len(fresh))
-            lines += [Line(None, "-", text, at) for text, at in zip(old[:MOST_LINES], differs, strict=False)]
+            lines += [Line(None, "-", text, at) for text, at in zip(old[:most], differs, strict=False)]
             lines += [
                 Line(row + j1 + index, "+", text, at)
-                for index, (text, at) in enumerate(zip(fresh[:MOST_LINES], differs, strict=False))
+                for index, (text, at) in enumerate(zip(fresh[:most], differs, strict=False))
             ]
-            cut = cut or len(old) > MOST_LINES or len(fresh) > MOST_LINES
+            cut = cut or len(old) > most or len(fresh) > most
             at, ahead = i2, j2 - i2
         kept(at, min(at + 1, len(old_lines)), ahead)
         return Place(source.place(edits[0].start).cell, lines, cut)

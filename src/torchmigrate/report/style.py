@@ -66,13 +66,18 @@ def wants_colour(choice: str, stream: TextIO) -> bool:
 
 def width_of(stream: TextIO) -> int:
     """The columns of text that a stream has room for: on a terminal what is seen without scrolling."""
+    columns = columns_of(stream)
+    return WIDTH if columns is None else min(max(columns - _MARGIN, _NARROWEST), WIDTH)
+
+
+def columns_of(stream: TextIO) -> int | None:
+    """The columns of a terminal; None: it is none, or does not say."""
     if not stream.isatty():
-        return WIDTH
+        return None
     try:
-        columns = int(os.environ.get("COLUMNS") or os.get_terminal_size(stream.fileno()).columns)
+        return int(os.environ.get("COLUMNS") or os.get_terminal_size(stream.fileno()).columns) or None
     except (OSError, ValueError):
-        return WIDTH
-    return min(max(columns - _MARGIN, _NARROWEST), WIDTH) if columns else WIDTH
+        return None
 
 
 def terminal_text(text: str, *, colour: bool) -> str:

@@ -52,6 +52,16 @@ def fixed_line(tally: Tally) -> str:
     return f"Fixed {plural(tally.fixes, 'finding')} in {plural(len(tally.fixed), 'file')}."
 
 
+def kept_line(tally: Tally, left: int) -> str:
+    """What was fixed when the user had enough. left: how many files were not looked at."""
+    text = "Nothing was changed."
+    if tally.fixes:
+        text = f"Kept the fixes of {plural(tally.fixes, 'finding')} in {plural(len(tally.fixed), 'file')}."
+    if left:
+        text += f" {plural(left, 'file')} {'was' if left == 1 else 'were'} not checked."
+    return text
+
+
 def diff_line(tally: Tally) -> str:
     """What a diff shows, and what it does not: "Would fix 3 findings in 2 files, and leave 1 (1 error)."."""
     text = "Would fix nothing"

@@ -20,6 +20,7 @@ from torchmigrate.source.text import Source
 
 if TYPE_CHECKING:
     from torchmigrate.config.settings import Settings
+    from torchmigrate.engine.choosing import Chooser
     from torchmigrate.files.changed_lines import Rows
     from torchmigrate.project.questions import Questions
     from torchmigrate.versions.detect import Required
@@ -33,6 +34,7 @@ class Engines:
         configurations: of the run.
         scopes: what holds for each file, from `scopes_of`; the same object where the same holds.
         changed: the lines that findings may be about, by file; None: all lines of all files.
+        chooser: is asked about each fix; then files are checked in this process.
         keeps_history, unfixed, questions: as in `Engine`.
     """
 
@@ -45,7 +47,9 @@ class Engines:
         unfixed: frozenset[str] = frozenset(),
         changed: Mapping[Path, Rows | None] | None = None,
         questions: Questions | None = None,
+        chooser: Chooser | None = None,
     ) -> None:
+        self.chooser = chooser
         self.changed = changed
         self.configurations = configurations
         self.scopes = scopes
@@ -79,6 +83,7 @@ class Engines:
                     unfixed=self.unfixed,
                     questions=self.questions,
                 )
+            self._engines[number].chooser = self.chooser
             if self.changed is not None:
                 from torchmigrate.engine.focus import Focus  # seldom needed
 

@@ -1,0 +1,162 @@
+"""Which fixes of a text are made in each round: all that are wanted, or those that somebody chooses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from torchmigrate.findings import Applicability, Finding, Fix
+from torchmigrate.source.text import Source
+
+if TYPE_CHECKING:
+    from torchmigrate.rewrite.apply import Applied
+
+
+class Offer(NamedTuple):
+    """What may be done in one step: findings with one fix, or with fixes that only make sense together.
+
+    findings: in order of place. waiting: how many offers of the text have no answer yet, this one among them.
+    """
+
+    path: Path
+    source: Source
+    findings: tuple[Finding, ...]
+    waiting: int = 1
+
+    @property
+    def fixes(self) -> list[Fix]:
+        """Each fix once."""
+        objects = {id(finding.fix): finding.fix for finding in self.findings if finding.fix is not None}
+        return list(dict.fromkeys(objects.values()))
+
+    @property
+    def codes(self) -> list[str]:
+        """The rules that it is about."""
+        return list(dict.fromkeys(finding.code for finding in self.findings))
+
+    @property
+    def applicability(self) -> Applicability:
+        """That of the least safe fix."""
+        return min(fix.applicability for fix in self.fixes)
+
+
+class Chooser(Protocol):
+    """Whoever decides on fixes."""
+
+    def known(self, offer: Offer) -> bool | None:
+        """The answer that follows from earlier ones; None: there is none, and `ask` gives it."""
+        ...
+
+    def ask(self, offer: Offer) -> bool:
+        """Whether it is done."""
+        ...
+
+
+class _Refused(NamedTuple):
+    """Where the finding of a refused fix begins: from `first` to `last`.
+
+    These differ once another fix has replaced what is around it; `text` is what it is recognized by then.
+    """
+
+    code: str
+    text: str
+    first: int
+    last: int
+
+
+class Choosing:
+    """What is chosen of the fixes of one text, round by round. Without a chooser it is all of them.
+
+    Args:
+        together: the word by which the rule of a finding says what else is decided with it.
+
+    asked: whether there was a question since the round before.
+    """
+
+    def __init__(
+        self, chooser: Chooser | None, path: Path, together: Callable[[Finding], str | None]
+    ) -> None:
+        self.chooser = chooser
+        self.path = path
+        self.asked = False
+        self._together = together
+        self._begun: set[str] = set()  # words of which fixes were made
+        self._refused: list[_Refused] = []
+
+    def next(self, source: Source, wanted: list[Finding]) -> list[Finding]:
+        """Those of the findings with a fix that are fixed in the next round; none: it is the end.
+
+        A fix that was chosen by itself is alone in its round, so that the next one is about what the text is
+        then. What was refused is not asked again.
+        """
+        self.asked = False
+        if self.chooser is None:
+            return wanted
+        offers = [offer for offer in self._offers(source, wanted) if not self._is_refused(offer)]
+        decided = [offer for offer in offers if self._has_begun(offer) or self.chooser.known(offer)]
+        if decided:
+            return self._taken(*decided)
+        for number, offer in enumerate(offers):
+            if self.chooser.known(offer) is None:
+                self.asked = True
+                if self.chooser.ask(offer._replace(waiting=len(offers) - number)):
+                    return self._taken(offer)
+                self._refused += _places_of(offer)
+        return []
+
+    def follow(self, done: Applied) -> None:
+        """Let what was refused be known in the text that a round gave."""
+        self._refused = [moved for place in self._refused for moved in _moved(place, done)]
+
+    def _offers(self, source: Source, wanted: list[Finding]) -> Iterator[Offer]:
+        # Many findings may share one fix that has as many edits: each object is compared once.
+        objects = {id(finding.fix): finding.fix for finding in wanted}
+        number = {fix: key for key, fix in objects.items()}
+        sharing: dict[str | int, list[Finding]] = {}
+        for finding in wanted:
+            key = self._together(finding) or number[objects[id(finding.fix)]]
+            sharing.setdefault(key, []).append(finding)
+        for findings in sharing.values():
+            yield Offer(self.path, source, tuple(findings))
+
+    def _taken(self, *offers: Offer) -> list[Finding]:
+        found = [finding for offer in offers for finding in offer.findings]
+        # Fixes of one decision may need a round each: those that are left have their answer.
+        self._begun.update(filter(None, map(self._together, found)))
+        return found
+
+    def _has_begun(self, offer: Offer) -> bool:
+        return self._together(offer.findings[0]) in self._begun
+
+    def _is_refused(self, offer: Offer) -> bool:
+        return any(
+            place.code == finding.code
+            and place.first <= finding.start <= place.last
+            and (place.first == place.last or place.text == offer.source.text[finding.start : finding.end])
+            for place in self._refused
+            for finding in offer.findings
+        )
+
+
+def _places_of(offer: Offer) -> Iterator[_Refused]:
+    """All places that a refused fix is about: one of several may become the first, if others go."""
+    for finding in offer.findings:
+        for start, end in ((finding.start, finding.end), *finding.places):
+            yield _Refused(finding.code, offer.source.text[start:end], start, start)
+
+
+def _moved(place: _Refused, done: Applied) -> Iterator[_Refused]:
+    """Where a refused fix may be after a round: of what was replaced, wherever it was written again."""
+    from torchmigrate.rewrite.apply import map_offset
+
+    around = [fix for fix in done.applied if any(edit.start <= place.first < edit.end for edit in fix.edits)]
+    if not around:
+        yield place._replace(
+            first=map_offset(done.edits, place.first), last=map_offset(done.edits, place.last)
+        )
+    for edit in (edit for fix in around for edit in fix.edits if place.text in edit.text):
+        first = map_offset(done.edits, edit.start)
+        if edit.start == edit.end:  # it is before what was there
+            first -= len(edit.text)
+        yield place._replace(first=first, last=first + len(edit.text))
