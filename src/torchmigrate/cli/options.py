@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -68,7 +69,7 @@ class Group(click.Group):
         if self.get_command(ctx, name) is None and not ctx.resilient_parsing:
             if name == "fix":
                 ctx.fail(f"No such command 'fix'. Did you mean `{ctx.command_path} check --fix`?")
-            if name == "-" or Path(name).exists():
+            if name == "-" or os.path.exists(name):  # noqa: PTH110 (pathlib raises for long names)
                 ctx.fail(f"No such command '{name}'. Did you mean `{ctx.command_path} check {name}`?")
         return super().resolve_command(ctx, args)
 
