@@ -531,15 +531,17 @@ def record(
 
 
 @commands.command(cls=Command, short_help="Say all about one rule.")
-@click.argument("rule", metavar="CODE|NAME|SYMBOL")
+@click.argument("rule", metavar="CODE|NAME|SYMBOL|PARAMETER")
 @range_options
 @colour_option
 @config_options
 def explain(rule: str, colour: str, config: Path | None, isolated: bool, **options: Any) -> int:
     """Why a rule exists, which releases it is about, what it does to code, how safe that is, and links.
 
-    The rule is named by its code or name, or by what it finds, such as torch.symeig. For a code of TorchFix,
-    such as TOR101, the rules that stand for it are listed, and so are those of a prefix such as TM21.
+    The rule is named by its code or name, or by what it finds: a function, class or module (torch.symeig,
+    symeig, x.symeig), or a parameter (size_average, torch.nn.MSELoss.size_average). Several rules are listed,
+    a line each, as are those of a prefix such as TM21, and those that stand for a code of TorchFix, such as
+    TOR101.
     """
     from torchmigrate.cli.describe import explained
     from torchmigrate.cli.session import Session

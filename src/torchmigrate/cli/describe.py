@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from torchmigrate.catalogue.model import Case, Rule
+from torchmigrate.catalogue.pages import has_page, page_of, url_of
 from torchmigrate.config.torchfix_codes import CODES, RELEASED
 from torchmigrate.findings import Applicability
 from torchmigrate.report.rule_texts import generic
@@ -115,6 +116,7 @@ def rules_json(rules: Iterable[Rule], span: VersionRange | None = None) -> str:
             "fix": fix_level(rule) if span is None else fix_level_in(rule, span),
             "opt_in": rule.opt_in,
             "advice": None if rule.advice is None else generic(rule, rule.advice),
+            "url": url_of(rule),
             "references": list(rule.references),
         }
         for rule in _told(rules, span)
@@ -128,7 +130,7 @@ def rules_json(rules: Iterable[Rule], span: VersionRange | None = None) -> str:
 def explained(key: str, session: Session, span: VersionRange | None = None) -> str:
     """What `explain` prints for a rule by code, name or what it finds, or for a code of TorchFix.
 
-    For the beginning of codes, such as TM21, that is the table of these rules.
+    For the beginning of codes, such as TM21, and for what several rules are about, that is their table.
     Raises click.ClickException, with a suggestion, if there is none.
     """
     from torchmigrate.cli.session import examples
@@ -139,8 +141,10 @@ def explained(key: str, session: Session, span: VersionRange | None = None) -> s
     begun = _beginning_with(key.upper(), session.rules)
     if begun:
         return rules_table(begun, style, None, span)
-    rule = session.rule(key)
-    return explanation(rule, examples(rule), style, span)
+    found = session.rules_about(key)
+    if len(found) > 1:
+        return rules_table(found, style, None, span)
+    return explanation(found[0], examples(found[0]), style, span)
 
 
 def _beginning_with(prefix: str, rules: Sequence[Rule]) -> list[Rule]:
@@ -190,6 +194,8 @@ def explanation(
         section("By hand", _wrap(generic(rule, rule.advice)))
     section("Links", "\n".join(rule.references))
     section("To suppress it", f"# torchmigrate: ignore[{rule.code}] reason")
+    if has_page(rule):
+        parts.append(f"Documentation: {page_of(rule.code)}")
     return "\n\n".join(parts) + "\n"
 
 
