@@ -35,7 +35,9 @@ def printed(project: Project, name: str) -> Any:
 
 
 def errors(schema: Any, value: object) -> list[str]:
-    return [f"{error.json_path}: {error.message}" for error in Draft202012Validator(schema).iter_errors(value)]
+    return [
+        f"{error.json_path}: {error.message}" for error in Draft202012Validator(schema).iter_errors(value)
+    ]
 
 
 def parts(schema: Any) -> Iterator[dict[str, Any]]:

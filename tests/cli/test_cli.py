@@ -755,7 +755,7 @@ def test_rules_for_a_range(project: Project) -> None:
     assert listed("--target", "2.6")["TM100"] == ("error", "safe")
     assert listed("--target", "1.9", "--minimum", "1.7")["TM100"] == ("warning", "unsafe")
     old = listed("--target", "1.8")
-    assert "TM100" not in old and old["TM011"] == (None, "none") and old[RFFT][0] == "error"
+    assert "TM100" not in old and old["TM011"] == (None, "safe") and old[RFFT][0] == "error"
     assert "  SEVERITY  FIX " in project.run("rules", "--target", "1.8", code=0).stdout.splitlines()[0]
     assert "--minimum goes with --target." in project.run("rules", "--minimum", "1.8", code=2).stderr
     done = project.run("explain", "symeig", "--target", "1.8", "--minimum", "2.0", code=2)
