@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from torchmigrate.catalogue.model import Rule
 
-# The one place that says it; the site is built for this address, too (`docs/_site/`).
+# The one place that says it; the site is built for this address, too (`tools/docs_hooks.py`).
 SITE = "https://torchmigrate.github.io/torchmigrate/"
 
 
