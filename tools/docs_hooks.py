@@ -68,9 +68,11 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
     def linked(text: str) -> str:
         return _CODES.sub(
-            lambda match: f"[`{match[1]}`]({up}rules/{match[1]}.md)"
-            if files.get_file_from_path(f"rules/{match[1]}.md")
-            else match[0],
+            lambda match: (
+                f"[`{match[1]}`]({up}rules/{match[1]}.md)"
+                if files.get_file_from_path(f"rules/{match[1]}.md")
+                else match[0]
+            ),
             text,
         )
 

@@ -40,7 +40,7 @@ def _escaped(text: str) -> str:
 
 def cell(text: str) -> str:
     """`prose` for a cell of a table."""
-    return prose(text).replace("|", "&#124;") if "`" not in text else prose(text).replace("|", "\\|")
+    return prose(text).replace("|", "\\|")
 
 
 def code(text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from html import escape
 
-from docs_site.markdown import cell, code, fenced, prose
+from docs_site.markdown import cell, code, fenced, prose, table
 from torchmigrate.catalogue.builtin import RULES
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.catalogue.store import default_catalogue
@@ -84,22 +84,23 @@ def index() -> str:
     parts = [
         "---\ntitle: Rules\nhide:\n  - toc\n---",
         "# Rules",
-        f"torchmigrate has {len(rules)} rules. Each has a stable code and a name; both select it and suppress it. "
-        "A finding is an error if the API is gone in the target release, a warning if it warns there or changed "
-        "its results, and an info if it is only outdated.",
+        f"torchmigrate has {len(rules)} rules. Each has a stable code and a name; both select it and "
+        "suppress it. A finding is an error if the API is gone in the target release, a warning if it warns "
+        "there or changed its results, and an info if it is only outdated.",
         '<div class="rule-filter" data-libraries="' + " ".join(libraries) + '"></div>',
     ]
     for prefix, topic in TOPICS.items():
         rows = [_row(rule) for rule in rules if rule.code.startswith(prefix)]
         parts.append(f"## {prefix}: {topic} {{: .rule-topic }}")
-        parts.append("\n".join(["| code | name | releases | fix | summary |", "| --- | --- | --- | --- | --- |"]))
-        parts[-1] += "\n" + "\n".join(rows)
+        parts.append(table(("code", "name", "releases", "fix", "summary"), rows))
     return "\n\n".join(parts) + "\n"
 
 
-def _row(rule: Rule) -> str:
-    releases = f"{rule.library}: {versions(rule)}" if versions(rule) else rule.library
+def _row(rule: Rule) -> tuple[str, ...]:
+    releases = ""
+    if rule.library != "torchmigrate":  # that is about no release
+        releases = f"{rule.library}: {versions(rule)}" if versions(rule) else rule.library
     off = " *Off unless selected.*" if rule.opt_in else ""
     summary = cell(generic(rule, rule.summary)) + off
     fix = _FIXES[fix_level(rule)]
-    return f"| [{rule.code}]({rule.code}.md) | {rule.name} | {releases} | {fix} | {summary} |"
+    return (f"[{rule.code}]({rule.code}.md)", rule.name, releases, fix, summary)
