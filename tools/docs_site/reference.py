@@ -58,7 +58,8 @@ def configuration() -> str:
         "Every key of `[tool.torchmigrate]` in `pyproject.toml`, and of `torchmigrate.toml`. "
         "[Configuration](../configuration.md) says which file holds for which code, "
         "and `torchmigrate config FILE` shows what is in force for a file. The same as JSON Schema, for "
-        "editors: [torchmigrate.json](../schemas/torchmigrate.json), [pyproject.json](../schemas/pyproject.json).",
+        "editors: [torchmigrate.json](../schemas/torchmigrate.json) and "
+        "[pyproject.json](../schemas/pyproject.json).",
     ]
     for key in KEYS:
         parts += [f"## {key.name}", prose(key.text)]
