@@ -1,4 +1,4 @@
-"""Findings for programs, in ruff's shape. The page `output.md` of the documentation describes the fields."""
+"""Findings for programs, in ruff's shape. `docs/output.md` describes the fields."""
 
 from __future__ import annotations
 
