@@ -310,20 +310,27 @@ def test_an_upgrade_that_goes_on_with_other_options_does_not_take_what_was_made_
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 def test_control_c_and_the_end_of_the_time_leave_what_was_done(tmp_path: Path) -> None:
-    slow = "import time\n\n\ndef test_slow():\n    time.sleep(30)\n"
+    started = tmp_path / "started"
+    slow = (
+        "import pathlib\nimport time\n\n\n"
+        f"def test_slow():\n    pathlib.Path({str(started)!r}).touch()\n    time.sleep(30)\n"
+    )
     repository = Repository(tmp_path, {"model.py": MODEL, "test_slow.py": slow})
     before = repository.state
     done = repository.upgrade("--time-limit", "0.1", code=2)
     assert done.stderr.splitlines()[-1] == (
         f"error: the time is over; what was done is kept in {repository.work}: the same command with --resume goes on"
     )
+    started.unlink(missing_ok=True)
     process = subprocess.Popen(
         repository.arguments("--resume"),
         env=environment(),
         stderr=subprocess.PIPE,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
-    time.sleep(6)
+    end = time.monotonic() + 120
+    while not started.exists() and time.monotonic() < end:
+        time.sleep(0.1)
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130 and b"--resume goes on" in said and b"Traceback" not in said

@@ -23,6 +23,9 @@ def passes(pattern: str) -> Callable[[str], bool]:
     """
     if _PLAIN.fullmatch(pattern) is not None:
         words = tuple(pattern.split("|"))
+        if len(words) == 1:
+            (word,) = words
+            return lambda text: word in text
         return lambda text: has_any(text, words)
     parts = [(_needed(part), re.compile(part).search) for part in _alternatives(pattern)]
 

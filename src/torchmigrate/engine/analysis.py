@@ -72,17 +72,19 @@ class Analyser:
             self.api = ApiFinder(api, settings.codes, RuleMatcher(whole or catalogue, versions))
         codes = [head.code for head in catalogue.heads if head.codemod]
         self.rewritten = [rule for rule in map(catalogue.find, codes) if rule is not None]
+        self._numbers = {rule.code: number for number, rule in enumerate(self.rewritten)}
         # Several rules look for the same words, and most texts have none of them.
-        self._prefilters: defaultdict[str, list[str]] = defaultdict(list)
+        prefilters: defaultdict[str, list[str]] = defaultdict(list)
         for rule in self.rewritten:
             if rule.prefilter:
-                self._prefilters[rule.prefilter].append(rule.code)
+                prefilters[rule.prefilter].append(rule.code)
+        self._prefilters = [(passes(pattern), codes) for pattern, codes in prefilters.items()]
 
     def _asked(self, text: str) -> set[str]:
         """The rules whose codemods look for themselves, and may find something in a text."""
         asked: set[str] = set()
-        for pattern, codes in self._prefilters.items():
-            if passes(pattern)(text):
+        for is_in, codes in self._prefilters:
+            if is_in(text):
                 asked.update(codes)
         return asked
 
@@ -138,10 +140,11 @@ class Analyser:
             by_code: defaultdict[str, list[RuleMatch]] = defaultdict(list)
             for hit in hits:
                 by_code[hit.rule.code].append(hit)
-            for rule in self.rewritten:
-                mine = by_code.get(rule.code, [])
-                if rule.codemod is not None and (rule.code in asked if rule.prefilter else mine):
+            for number in sorted(map(self._numbers.__getitem__, self._numbers.keys() & {*by_code, *asked})):
+                rule = self.rewritten[number]
+                if rule.codemod is not None and (rule.code in asked or not rule.prefilter):
                     with failures.caught(rule.code, "every finding"):
+                        mine = by_code.get(rule.code, [])
                         found.extend(list(codemod(rule.codemod).find(rule, mine, file)))
             if self.settings.unsafe_fixes:
                 found = [_with_unsafe(finding) for finding in found]

@@ -154,12 +154,13 @@ class RuleMatcher:
                 continue
             if use.method and names.seen and _never_was(use, names):
                 continue
-            seen: set[str] = set()
+            seen: list[str] = []
             for name in use.candidates:
-                for rule, symbol in self.rules_for(name):
+                rules = self._rules.get(name)
+                for rule, symbol in self.rules_for(name) if rules is None else rules:  # most have none
                     if rule.code in seen:
                         continue
-                    seen.add(rule.code)
+                    seen.append(rule.code)
                     hit = None
                     with failures.caught(rule.code, "the finding", use.start):
                         hit = self._hit(use, name, rule, symbol, kinds, defaults, choices, source)

@@ -161,6 +161,7 @@ def _lost_interrupts() -> Iterator[list[type[BaseException]]]:
 def _collect() -> None:
     if gc.get_count()[0] > GARBAGE:
         gc.collect()
+        gc.freeze()  # what is left is known for the rest of the run, and need not be looked at again
 
 
 def _run_here(files: Sequence[Path], job: FileJob) -> Iterator[tuple[Path, FileResult]]:

@@ -258,7 +258,10 @@ class Use:
     seen: bool = False  # only what was seen while the code ran says that a rule may be about it
     seen_for_fix: bool = False  # or which case of the rule fits
     # Of a candidate that assignments put there, if all of them are known: the uses that they took it from.
-    taken: dict[str, tuple[Use, ...]] = field(default_factory=dict)
+    taken: dict[str, tuple[Use, ...]] = field(default_factory=lambda: NOTHING_TAKEN)
+
+
+NOTHING_TAKEN: dict[str, tuple[Use, ...]] = {}  # of most uses, and never changed
 
 
 @dataclass(eq=False, slots=True)
@@ -302,8 +305,8 @@ class Guards:
         self.part = part
         self.outer = outer
         self.around: Guards | None = outer if outer is None or outer.attempt is not None else outer.around
-        self.answers: dict[object, bool] = {}
-        self.noted: set[object] = set()
+        self.answers: dict[object, bool] | None = None  # until one is given: there are many guards
+        self.noted: set[object] | None = None
 
     def is_nothing(self) -> bool:
         """Whether the place always runs."""

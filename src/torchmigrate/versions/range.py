@@ -71,13 +71,18 @@ class VersionRange:
 
     def of(self, library: str) -> tuple[Version, Version | None]:
         """Target and minimum in releases of `library`, the minimum None if it is not known."""
-        minimum = None if self.minimum is None else companion(library, _version(self.minimum))
-        return companion(library, _version(self.target)), None if minimum == UNKNOWN else minimum
+        return _companions(self.target, self.minimum, library)
 
     def known_to(self, library: str) -> Version | None:
         """The release of `library` up to which the code lives with every change; None if it is not known."""
         oldest = None if self.written_for is None else companion(library, _version(self.written_for))
         return None if oldest == UNKNOWN else oldest
+
+
+@lru_cache(maxsize=1024)  # asked for each use of a file
+def _companions(target: str, minimum: str | None, library: str) -> tuple[Version, Version | None]:
+    oldest = None if minimum is None else companion(library, _version(minimum))
+    return companion(library, _version(target)), None if oldest == UNKNOWN else oldest
 
 
 def timeline(rule: Versioned, versions: VersionRange) -> Timeline:
@@ -87,13 +92,20 @@ def timeline(rule: Versioned, versions: VersionRange) -> Timeline:
     What was deprecated before it warned that it would come, and no longer does; what is deprecated since then
     or later goes on to warn.
     """
-    changed, deprecated = rule.changed, rule.deprecated
     known = versions.known_to(rule.library)
+    deprecated, changed = _concerning(known, rule.deprecated, rule.changed)
+    return Timeline(rule.library, rule.outdated, deprecated, changed, rule.removed)
+
+
+def _concerning(
+    known: Version | None, deprecated: str | None, changed: str | None
+) -> tuple[str | None, str | None]:
+    """When a rule was deprecated and changed, as far as that is newer than what the code lives with."""
     if changed is not None and known is not None and _version(changed) <= known:
         if deprecated is not None and _version(deprecated) < _version(changed):
             deprecated = None
         changed = None
-    return Timeline(rule.library, rule.outdated, deprecated, changed, rule.removed)
+    return deprecated, changed
 
 
 def severity(rule: Versioned, versions: VersionRange) -> Severity | None:
@@ -101,19 +113,33 @@ def severity(rule: Versioned, versions: VersionRange) -> Severity | None:
 
     What is only outdated in a later release than it was deprecated in has ceased to warn.
     """
-    target, _ = versions.of(rule.library)
-    when = timeline(rule, versions)
+    known = versions.known_to(rule.library) if rule.changed is not None else None
+    return _severity(
+        versions.of(rule.library)[0], known, rule.outdated, rule.deprecated, rule.changed, rule.removed
+    )
+
+
+@lru_cache(maxsize=4096)  # asked for each use of a file
+def _severity(
+    target: Version,
+    known: Version | None,
+    outdated: str | None,
+    deprecated: str | None,
+    changed: str | None,
+    removed: str | None,
+) -> Severity | None:
+    deprecated, changed = _concerning(known, deprecated, changed)
 
     def reached(version: str | None) -> bool:
         return version is not None and _version(version) <= target
 
-    if reached(when.removed):
+    if reached(removed):
         return Severity.ERROR
-    if reached(when.changed):
+    if reached(changed):
         return Severity.WARNING
-    if reached(when.deprecated) and not (reached(when.outdated) and _ceased(when.deprecated, when.outdated)):
+    if reached(deprecated) and not (reached(outdated) and _ceased(deprecated, outdated)):
         return Severity.WARNING
-    return Severity.INFO if reached(when.outdated) else None
+    return Severity.INFO if reached(outdated) else None
 
 
 def _ceased(deprecated: str | None, outdated: str | None) -> bool:

@@ -8,6 +8,7 @@ the library down, through what is imported elsewhere (`torch.nn.Linear` stands f
 
 from __future__ import annotations
 
+import sys
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import replace
@@ -32,6 +33,7 @@ _PLAIN_BASES = frozenset(
         "typing_extensions.Protocol",
     }
 )
+_ENDLESS = sys.maxsize  # behind every release
 _OBJECT = frozenset(dir(type))  # __name__, mro and so on: every class has them
 
 # Where a dotted name leads: the qualified name at its definition and what that is; or why nowhere.
@@ -54,7 +56,10 @@ class Surface:
         self.versions = self._file.versions  # oldest first
         self._histories: dict[tuple[str, str], tuple[Segment, ...]] = {}
         self._owners: dict[str, dict[str, tuple[Segment, ...]]] = {}
-        self._found: dict[tuple[str, int], _Found | Status] = {}
+        # Name -> where it leads, with the first release for which that holds, and the first one no more.
+        self._found: dict[str, list[tuple[int, int, _Found | Status]]] = {}
+        self._under_way: set[tuple[str, int]] = set()
+        self._since, self._until = 0, _ENDLESS  # the releases for which all holds that was read on the way
 
     def entry(self, name: str, version: Version) -> Entry | None:
         """What a name is; None if it does not exist, or nobody knows.
@@ -161,12 +166,36 @@ class Surface:
 
     def _resolve(self, name: str, number: int) -> _Found | Status:
         """Follows a dotted name from the library down; a name that leads to itself is not known."""
+        answers = self._found.get(name)
+        for since, until, found in answers or ():
+            if since <= number < until:
+                self._narrow(since, until)
+                return found
         key = (name, number)
-        found = self._found.get(key)
-        if found is None:
-            self._found[key] = Status.UNKNOWN  # for whoever asks for it on the way
-            found = self._found[key] = self._follow(name, number)
+        if key in self._under_way:
+            self._narrow(number, number + 1)
+            return Status.UNKNOWN
+        self._under_way.add(key)
+        outer = self._since, self._until
+        self._since, self._until = 0, _ENDLESS
+        try:
+            found = self._follow(name, number)
+        finally:
+            since, until = self._since, self._until
+            self._since, self._until = outer
+            self._narrow(since, until)
+            self._under_way.discard(key)
+        if answers is None:
+            answers = self._found.setdefault(name, [])
+        answers.append((since, until, found))
         return found
+
+    def _narrow(self, since: int, until: int) -> None:
+        """What is being followed rests on something that holds for these releases only."""
+        if since > self._since:
+            self._since = since
+        if until < self._until:
+            self._until = until
 
     def _follow(self, name: str, number: int) -> _Found | Status:
         owner, _, last = name.rpartition(".")
@@ -252,7 +281,14 @@ class Surface:
         history = self._histories.get((owner, last))
         if history is None:
             history = self._histories[owner, last] = self._file.history(owner, last)
-        return entry_in(history, number)
+        since, until, entry = 0, _ENDLESS, None
+        for start, later in history:
+            if start > number:
+                until = start
+                break
+            since, entry = start, later
+        self._narrow(since, until)
+        return entry
 
     def _members(self, owner: str) -> dict[str, tuple[Segment, ...]]:
         """What an owner lists itself in any release."""

@@ -301,13 +301,15 @@ def any_outwards(guards: Guards, question: object, holds_at: Callable[[Guards], 
     for guard in _outwards(guards):
         if guard.formula is None and guard.attempt is None:
             continue
-        found = guard.answers.get(question)
+        found = None if guard.answers is None else guard.answers.get(question)
         if found is None:
             asked.append(guard)
             found = holds_at(guard) or None
         if found is not None:
             break
     for guard in asked:
+        if guard.answers is None:
+            guard.answers = {}
         guard.answers[question] = bool(found)
     return bool(found)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 
 from torchmigrate.semantics.guards.formulas import UNKNOWN as UNKNOWN_TEST
 from torchmigrate.semantics.guards.formulas import TryWorked, negate
@@ -62,6 +61,7 @@ _ENDS: dict[str, tuple[str, ...]] = {
     "skip": ("pytest",),
     "xfail": ("pytest",),
 }
+_MAY_END = frozenset([*_ENDS, "quit"])
 
 
 def _results(node: ast.expr) -> set[ast.expr]:
@@ -114,18 +114,17 @@ class Statements:
         owner = value.func.value if isinstance(value.func, ast.Attribute) else None
         if isinstance(owner, ast.Name) and owner.id == "__all__" and value.args:
             self._export(value.args[0])
-        self._demand(value)
-        return self.ends(value)
+        name = last_name(value.func)
+        if name == "importorskip":
+            self._demand(value)
+        return name in _MAY_END and self.ends(value)
 
     def _demand(self, call: ast.Call) -> None:
         """What `pytest.importorskip("torch", minversion="2.0")` asks for holds in what follows."""
         state = self.state
-        func = call.func
-        name = func.id if isinstance(func, ast.Name) else func.attr if isinstance(func, ast.Attribute) else ""
-        if name == "importorskip":
-            test = demanded(call, self.lookups.peek)
-            if test is not UNKNOWN_TEST:
-                state.guards = Guards(formula=test, outer=state.guards)
+        test = demanded(call, self.lookups.peek)
+        if test is not UNKNOWN_TEST:
+            state.guards = Guards(formula=test, outer=state.guards)
 
     def ends(self, call: ast.Call) -> bool:
         """Whether nothing runs after a call: `sys.exit()`, `self.skipTest(...)`, `pytest.skip(...)`."""
@@ -144,12 +143,11 @@ class Statements:
 
     def visit_assign(self, node: ast.Assign) -> None:
         value = self._taken(node.value)
-        if isinstance(node.value, ast.Call):
-            self._demand(node.value)
         kind = node.value.__class__
-        if kind in _MAY_BE_TESTS or (
-            isinstance(node.value, ast.Call) and may_mark(last_name(node.value.func))
-        ):
+        called = last_name(node.value.func) if isinstance(node.value, ast.Call) else ""
+        if called == "importorskip" and isinstance(node.value, ast.Call):
+            self._demand(node.value)
+        if kind in _MAY_BE_TESTS or (called and may_mark(called)):
             self.state.asked.append(node.value)
         if kind in _MAY_BE_SPECIAL:
             if not value or value[0].__class__ is not Instance:
@@ -181,7 +179,7 @@ class Statements:
                 for name in use.candidates:
                     places[name] = (*places.get(name, ()), use)
         return tuple(
-            replace(item, taken=places[item.name])
+            QualifiedName(item.name, item.sure, item.via, item.receiver, item.stated, places[item.name])
             if isinstance(item, QualifiedName) and item.name in places
             else item
             for item in value

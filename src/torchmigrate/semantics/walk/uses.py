@@ -58,9 +58,11 @@ class Uses:
         given = frozenset(keyword.arg or "**" for keyword in call.keywords) if call is not None else None
         if attempt is not None and state.block is attempt.node.body and len(names) == 1:
             attempt.always.update(names)
-        while guards is not None and (names, given) not in guards.noted:
+        while guards is not None and (guards.noted is None or (names, given) not in guards.noted):
             attempt = guards.attempt
             if attempt is not None:
+                if guards.noted is None:
+                    guards.noted = set()
                 guards.noted.add((names, given))  # and so were those around it
                 attempt.names.setdefault(guards.part, set()).update(names)
                 if given is not None:
