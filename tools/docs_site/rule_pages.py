@@ -48,11 +48,10 @@ def _page(rule: Rule) -> Iterator[str]:
     yield "\n".join(f"- {prose(fact)}" for fact in facts)
     examples_begun = False
     for section in sections(rule, examples(rule)):
-        is_example = section.title.startswith(("Before", "After", "Found, not"))
-        if is_example and not examples_begun:
+        if section.example and not examples_begun:
             examples_begun = True
             yield "## Examples"
-        yield f"**{section.title}**" if is_example else f"## {section.title}"
+        yield f"**{section.title}**" if section.example else f"## {section.title}"
         yield from _content(section)
     yield (
         f"`torchmigrate explain {rule.code}` prints this page. "

@@ -165,6 +165,7 @@ class Section(NamedTuple):
     """A part of what is said of a rule: one of prose, code and lists.
 
     names: what is looked for, as code; lines: sentences; file: what `code` is called where it is not Python.
+    example: `code` is what the rule is shown by.
     """
 
     title: str
@@ -173,6 +174,7 @@ class Section(NamedTuple):
     lines: Sequence[str] = ()
     code: str = ""
     file: str | None = None
+    example: bool = False
 
 
 def about(rule: Rule) -> list[str]:
@@ -194,12 +196,16 @@ def sections(rule: Rule, examples: Sequence[Example], most: int | None = None) -
         if example.kind == "fix":
             unsafe = example.applicability is not Applicability.SAFE
             note = f" ({example.applicability.label})" if unsafe else ""
-            found.append(Section(f"Before{note}", code=example.before.rstrip(), file=example.file))
-            found.append(Section("After", code=(example.after or "").rstrip(), file=example.file))
+            found.append(
+                Section(f"Before{note}", code=example.before.rstrip(), file=example.file, example=True)
+            )
+            found.append(
+                Section("After", code=(example.after or "").rstrip(), file=example.file, example=True)
+            )
     kept = [example for example in examples if example.kind == "report-only"]
     if kept:
         code = "\n\n".join(example.before.rstrip() for example in kept)
-        found.append(Section("Found, not rewritten", code=code, file=kept[0].file))
+        found.append(Section("Found, not rewritten", code=code, file=kept[0].file, example=True))
     if rule.advice:
         found.append(Section("By hand", generic(rule, rule.advice)))
     found.append(Section("Links", names=rule.references))
