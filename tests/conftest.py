@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 from pathlib import Path
@@ -15,7 +16,10 @@ import torchmigrate
 
 NO_BROWSER = lacking_for_browser()
 TESTS = Path(__file__).parent
-NEEDS_BROWSER = ["planning/test_plan_html.py"]
+NO_MKDOCS = [name for name in ("mkdocs", "material") if importlib.util.find_spec(name) is None]
+# Modules with tests of pages in a browser, and those of the built documentation.
+NEEDS_BROWSER = ["planning/test_plan_html.py", "installed/test_site_in_browser.py"]
+NEEDS_MKDOCS = ["installed/test_site.py", "installed/test_site_in_browser.py"]
 # Modules that cannot be imported without torch.
 NEEDS_TORCH = sorted(
     path.relative_to(TESTS).as_posix()
@@ -24,7 +28,11 @@ NEEDS_TORCH = sorted(
         r"^(import torch|from (torch|proofs\.\w+|apex_fake) import .*)$", path.read_text("utf-8"), re.M
     )
 )
-collect_ignore = [*([] if HAS_TORCH else NEEDS_TORCH), *(NEEDS_BROWSER if NO_BROWSER else [])]
+collect_ignore = [
+    *([] if HAS_TORCH else NEEDS_TORCH),
+    *(NEEDS_BROWSER if NO_BROWSER else []),
+    *(NEEDS_MKDOCS if NO_MKDOCS else []),
+]
 TALLY = Tally(
     left_out=[]
     if HAS_TORCH
@@ -56,13 +64,15 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 def pytest_terminal_summary(terminalreporter) -> None:
     from torchmigrate.catalogue.problems import CatalogueError
 
-    if NO_BROWSER:
-        terminalreporter.section("browser")
-        for name in NEEDS_BROWSER:
+    for title, lacking, names in (
+        ("browser", NO_BROWSER, NEEDS_BROWSER),
+        ("documentation", NO_MKDOCS, NEEDS_MKDOCS),
+    ):
+        if lacking:
+            terminalreporter.section(title)
+        for name in names if lacking else ():
             tests = (TESTS / name).read_text("utf-8").count("\ndef test_")
-            terminalreporter.write_line(
-                f"{', '.join(NO_BROWSER)} not found: {name} was left out, {tests} tests of the page of `plan`"
-            )
+            terminalreporter.write_line(f"{', '.join(lacking)} not found: {name} was left out, {tests} tests")
     if lacking_shells():
         terminalreporter.section("shells")
         terminalreporter.write_line(

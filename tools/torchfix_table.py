@@ -1,14 +1,11 @@
-"""Writes docs/torchfix.md: which of our rules stand for the codes of TorchFix.
+"""The page of the documentation that says which of our rules stand for the codes of TorchFix.
 
-    python tools/torchfix_table.py
-
-The text is made of `torchmigrate.config.torchfix_codes` and the catalogue; a test says when it is outdated.
+It is made of `torchmigrate.config.torchfix_codes` and the catalogue, when the site is built.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 
 from torchmigrate.catalogue.builtin import RULES
 from torchmigrate.catalogue.model import Rule
@@ -18,13 +15,11 @@ from torchmigrate.config.torchfix_codes import CODES, LATER, LATER_NAMES
 from torchmigrate.report.rule_texts import generic
 from torchmigrate.rewrite.fix_maker import fill
 
-PAGE = Path(__file__).parent.parent / "docs" / "torchfix.md"
-
 HEAD = """\
 # Coming from TorchFix
 
 Everything that TorchFix 0.7.0 reports is reported here, and what its repository has gained since (marked *).
-This page is made by `tools/torchfix_table.py`; `torchmigrate explain TOR101` prints the part about one code.
+`torchmigrate explain TOR101` prints the part about one code.
 
 - `# noqa: TOR101` in your code goes on working: on its line it hides the rules that stand for TOR101, and is
   never reported as unused. `# noqa: TOR1` does so for all codes that begin like that, as in flake8.
@@ -78,7 +73,7 @@ def page() -> str:
 def _codes() -> Iterator[str]:
     for code, entry in CODES.items():
         later = " *" if entry.since == LATER else ""
-        yield f"| {code}{later} | {entry.summary} | {', '.join(entry.ours)} |\n"
+        yield f"| {code}{later} | {entry.summary} | {', '.join(map(_linked, entry.ours))} |\n"
 
 
 def _names(rules: Mapping[str, Rule]) -> Iterator[str]:
@@ -96,9 +91,11 @@ def _names(rules: Mapping[str, Rule]) -> Iterator[str]:
             own = rule.symbols.get(what)
             summary = generic(rule, rule.summary) if own is None else fill(rule.summary, what, own)
             fix = fix_level(rule)
-            yield f"| {shown}{later} | {', '.join(theirs)} | {code} {rule.name} | {summary}.{off} | {fix} |\n"
+            yield (
+                f"| {shown}{later} | {', '.join(theirs)} | {_linked(code)} {rule.name} | {summary}.{off} "
+                f"| {fix} |\n"
+            )
 
 
-if __name__ == "__main__":
-    PAGE.parent.mkdir(exist_ok=True)
-    PAGE.write_text(page(), encoding="utf-8")
+def _linked(code: str) -> str:
+    return f"[{code}](rules/{code}.md)"

@@ -625,7 +625,7 @@ def test_test_rules_that_do_not_load(project: Project) -> None:
     project.run("test-rules", "pkg", code=2)
 
 
-@pytest.mark.parametrize("key", [SCALER, SCALER.lower(), "cuda-amp-grad-scaler", "torch.cuda.amp.GradScaler"])
+@pytest.mark.parametrize("key", [SCALER, SCALER.lower(), "cuda-amp-grad-scaler"])
 def test_explain(project: Project, key: str) -> None:
     text = project.run("explain", key, code=0).stdout
     assert text.startswith(f"{SCALER} cuda-amp-grad-scaler\n\n`torch.cuda.amp.GradScaler`")
@@ -654,6 +654,48 @@ def test_explain_lists_the_rules_of_a_prefix(project: Project, prefix: str) -> N
     assert head.startswith("CODE")
     assert any(row.startswith("TM201  cuda-amp-autocast") for row in rows)
     assert all(row.startswith(prefix.upper()) for row in rows)
+
+
+@pytest.mark.parametrize("key", ["symeig", "x.symeig", "torch.Tensor.symeig", "linalg-x.symeig"])
+def test_explain_finds_a_method(project: Project, key: str) -> None:
+    assert project.run("explain", key, code=0).stdout.startswith("TM100 symeig\n")
+
+
+@pytest.mark.parametrize("key", ["torch.load", "TM600"])
+def test_explain_finds_a_function(project: Project, key: str) -> None:
+    assert project.run("explain", key, code=0).stdout.startswith("TM600 load-weights-only\n")
+
+
+@pytest.mark.parametrize("key", ["MSELoss.size_average", "torch.nn.MSELoss.size_average"])
+def test_explain_finds_a_parameter_of_a_function(project: Project, key: str) -> None:
+    assert project.run("explain", key, code=0).stdout.startswith("TM400 loss-reduction\n")
+
+
+@pytest.mark.parametrize(
+    ("key", "codes"),
+    [("size_average", ["TM400", "TM418"]), ("torch.cuda.amp.GradScaler", ["TM202", "TM205"])],
+)
+def test_explain_lists_rules_about_the_same(project: Project, key: str, codes: list[str]) -> None:
+    head, *rows = project.run("explain", key, code=0).stdout.splitlines()
+    assert head.startswith("CODE")
+    assert [row.split()[0] for row in rows] == codes
+
+
+def test_explain_ends_with_the_page_of_our_own_rules(project: Project) -> None:
+    project.write("lint/acme.yaml", RULE)
+    project.write("torchmigrate.toml", 'rules = ["lint"]\nselect = ["ACM"]\n')
+    project.write("a.py", "import torch\ntorch.ger(a, b)\n")
+    last = "\n\nDocumentation: https://torchmigrate.github.io/torchmigrate/rules/{}/\n"
+    for code in (SCALER, "TM001", "TM011", "TM970"):
+        assert project.run("explain", code, code=0).stdout.endswith(last.format(code))
+    assert "Documentation" not in project.run("explain", "ACM001", code=0).stdout
+    (found,) = json.loads(project.run("check", "a.py", "--output-format", "json", code=1).stdout)
+    assert (found["url"], found["references"]) == ("https://example.com/", ["https://example.com/"])
+
+
+@pytest.mark.parametrize("key", ["torch.cuda.amp.autocats", "model.no_such_method", "no_such_parameter"])
+def test_explain_unknown_names(project: Project, key: str) -> None:
+    assert project.run("explain", key, code=2).stderr.startswith(f"error: unknown rule `{key}`")
 
 
 def test_explain_unknown(project: Project) -> None:
@@ -713,7 +755,7 @@ def test_rules_for_a_range(project: Project) -> None:
     assert listed("--target", "2.6")["TM100"] == ("error", "safe")
     assert listed("--target", "1.9", "--minimum", "1.7")["TM100"] == ("warning", "unsafe")
     old = listed("--target", "1.8")
-    assert "TM100" not in old and old["TM011"] == (None, "none") and old[RFFT][0] == "error"
+    assert "TM100" not in old and old["TM011"] == (None, "safe") and old[RFFT][0] == "error"
     assert "  SEVERITY  FIX " in project.run("rules", "--target", "1.8", code=0).stdout.splitlines()[0]
     assert "--minimum goes with --target." in project.run("rules", "--minimum", "1.8", code=2).stderr
     done = project.run("explain", "symeig", "--target", "1.8", "--minimum", "2.0", code=2)

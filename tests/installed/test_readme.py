@@ -13,13 +13,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from jsonschema import Draft202012Validator
 
+from torchmigrate.files.formats import read_toml
 from torchmigrate.report.reasons import message_of
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
-MIGRATIONS = ROOT / "docs" / "migrations.md"
-PAGES = [README, MIGRATIONS, ROOT / "docs" / "flake8.md"]
+DOCS = ROOT / "docs"
+MIGRATIONS = DOCS / "migrations"
+PAGES = (README, *sorted(DOCS.rglob("*.md")))
 HOME = "/home/me/project"  # what the directory is called in the text
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 # Not for their output: these install things. The last one is what .ci/run executes.
@@ -66,7 +69,10 @@ def prepare(directory: Path) -> dict[str, str]:
 
 
 def output(command: str, directory: Path, environment: dict[str, str]) -> str:
-    """What a command prints on both streams, in the order in which it does."""
+    """What a command prints on both streams, in the order in which it does.
+
+    directory: where it runs, which is HOME or below.
+    """
     done = subprocess.run(
         ["bash", "-c", command],
         cwd=directory,
@@ -74,21 +80,26 @@ def output(command: str, directory: Path, environment: dict[str, str]) -> str:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
     )
-    text = done.stdout.decode().replace(str(directory), HOME)
+    text = done.stdout.decode().replace(environment["HOME"], HOME)
     return "".join(line.rstrip() + "\n" for line in text.splitlines())
 
 
 def executed(text: str) -> str:
-    """The text, with what its commands print now."""
+    """The text, with what its commands print now. A page is one session: files stay as they are left."""
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name).resolve()
         environment = prepare(directory)
+        here = directory
         parts, position = [], 0
         for block in blocks(text, "console"):
             parts.append(text[position : block.start])
             position = block.end
             for command in commands(block.content):
-                printed = _printed_by_setup(command, directory, environment)
+                if command.startswith("cd "):
+                    here = (here / command.removeprefix("cd ")).resolve(strict=True)
+                    printed = ""
+                else:
+                    printed = _printed_by_setup(command, here, environment)
                 parts.append(f"$ {command}\n{printed}")
         return "".join([*parts, text[position:]])
 
@@ -101,7 +112,11 @@ def _printed_by_setup(command: str, directory: Path, environment: dict[str, str]
     return output(command, directory, environment)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def name_of(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_every_command_prints_what_is_shown(page: Path) -> None:
     text = page.read_text("utf-8")
     assert executed(text) == text, (
@@ -111,8 +126,8 @@ def test_every_command_prints_what_is_shown(page: Path) -> None:
 
 def test_every_whole_migration_is_shown() -> None:
     """Every program has a block, in which something changes."""
-    shown = MIGRATIONS.read_text("utf-8")
-    programs = sorted((ROOT / "docs" / "migrations").glob("*.py"))
+    shown = "".join(page.read_text("utf-8") for page in MIGRATIONS.glob("*.md"))
+    programs = sorted(MIGRATIONS.glob("*.py"))
     assert programs
     for program in programs:
         assert f"+++ b/docs/migrations/{program.name}\n" in shown
@@ -145,40 +160,58 @@ def test_the_tests_are_those_of_ci() -> None:
     assert command.startswith(TESTS) and command.endswith(" && pytest -n auto")
 
 
-def test_configuration(tmp_path: Path) -> None:
-    from torchmigrate.config.settings import _READERS, combine, read_config
+def configurations(page: Path) -> list[str]:
+    return [block.content for block in blocks(page.read_text("utf-8"), "toml")]
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if configurations(page)], ids=name_of)
+def test_configurations(page: Path, tmp_path: Path) -> None:
+    from torchmigrate.authoring.schemas import schema
+    from torchmigrate.config.settings import combine, read_config
     from torchmigrate.run.configurations import load_rules
 
-    (block,) = blocks(README.read_text("utf-8"), "toml")
-    path = tmp_path / "pyproject.toml"
-    path.write_text(block.content, "utf-8")
-    layer = read_config(path)
     _, known = load_rules()  # the directory of one's own rules is made up
-    combine([layer], known, root=tmp_path)
-    keys = set(re.findall(r"^([a-z-]+) =", block.content, re.MULTILINE))
-    assert keys | {"per-file-ignores"} == set(_READERS)
+    for number, content in enumerate(configurations(page)):
+        path = tmp_path / str(number) / ("pyproject.toml" if "[tool." in content else "torchmigrate.toml")
+        path.parent.mkdir()
+        path.write_text(content, "utf-8")
+        combine([read_config(path)], known, root=tmp_path)
+        name = path.stem
+        assert list(Draft202012Validator(schema(name)).iter_errors(read_toml(content.encode()))) == []
 
 
-def test_suppressions_and_codes() -> None:
+def test_the_page_about_configuration_shows_every_key() -> None:
+    from torchmigrate.config.keys import KEYS
+
+    content, *_ = configurations(DOCS / "configuration.md")
+    keys = set(re.findall(r"^([a-z-]+) =", content, re.MULTILINE))
+    assert keys | {"per-file-ignores"} == {key.name for key in KEYS}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_suppressions_and_codes(page: Path) -> None:
     from torchmigrate.catalogue.codes import INVALID_SUPPRESSION
     from torchmigrate.engine.suppressions import Suppressions
     from torchmigrate.run.configurations import load_rules
     from torchmigrate.source.text import Source
 
-    text = README.read_text("utf-8")
+    text = page.read_text("utf-8")
     known = {key: rule.code for rule in load_rules()[1] for key in (rule.code, rule.name)}
-    (block,) = blocks(text, "python")
-    found = Suppressions.of(Source.from_text(block.content, README)).findings([INVALID_SUPPRESSION], known)
-    assert [message_of(finding) for finding in found] == []
-    shown = set(re.findall(r"\bTM\d{3}\b", text)) - {"TM019"}  # the end of a range
-    assert shown <= set(known.values())
+    for block in blocks(text, "python"):
+        found = Suppressions.of(Source.from_text(block.content, page)).findings([INVALID_SUPPRESSION], known)
+        assert [message_of(finding) for finding in found] == []
+    assert set(re.findall(r"\bTM\d{3}\b", text)) <= set(known.values())
 
 
-@pytest.mark.parametrize("page", [README, *sorted((ROOT / "docs").glob("*.md"))], ids=lambda page: page.name)
-def test_links(page: Path) -> None:
-    text = re.sub(BLOCK, "", page.read_text("utf-8"))
-    for link in re.findall(r"\]\((?!https?:)([^)#]+)\)", text):
-        assert (page.parent / link).exists(), link
+def test_links_of_the_readme() -> None:
+    """Those of the documentation are checked by its build (`tests/installed/test_site.py`)."""
+    text = re.sub(BLOCK, "", README.read_text("utf-8"))
+    for link in re.findall(r"\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)", text):
+        assert (ROOT / link).exists(), link
+
+
+def test_the_readme_is_short() -> None:
+    assert len(README.read_text("utf-8").splitlines()) <= 200
 
 
 if __name__ == "__main__":

@@ -247,6 +247,7 @@ def test_json() -> None:
         "end_location": {"row": 2, "column": 2},
         "places": [],
         "url": "https://a.b/",
+        "references": [],
         "symbol": "torch.symeig",
         "help": "h",
         "blocked_by": [],

@@ -1,12 +1,13 @@
 """The rules that are code, not entries of the catalogue: about a file itself, or made from the API data.
 
-What is said about them; every run loads the code that finds them, but only few need this.
+What is said about them; every run loads the code that finds them, but only few need this. A case says no more
+than how safe the fix is.
 """
 
 from __future__ import annotations
 
 from torchmigrate.catalogue import api_rules, codes
-from torchmigrate.catalogue.model import Rule
+from torchmigrate.catalogue.model import Case, Rule
 
 COMMENTS = (
     Rule(
@@ -29,6 +30,7 @@ COMMENTS = (
         why="A suppression that outlived its finding would silently hide the next one. It is only reported "
         "when the rule that it names is selected in this run.",
         advice="remove the suppression",
+        cases=(Case(),),
     ),
 )
 
@@ -41,6 +43,7 @@ ASYNC_ARGUMENT = Rule(
     why="Tensors took `async=` until torch 0.4, which renamed the argument to `non_blocking` because `async` "
     "was to become a keyword of Python. A file that still has it does not even compile.",
     advice="write `non_blocking=` instead of `async=`",
+    cases=(Case(),),
     references=("https://github.com/pytorch/pytorch/pull/4999",),
 )
 

@@ -544,16 +544,69 @@ def record(
     return run_recorded(session, command, root)
 
 
+@commands.command("config", cls=Command, short_help="Show the settings that hold for a file.")
+@click.argument("path", metavar="[FILE]", type=click.Path(readable=False, path_type=Path), default=".")
+@option(
+    "--schema",
+    type=click.Choice(["torchmigrate", "pyproject", "rules"]),
+    help="Print the JSON Schema of torchmigrate.toml, of pyproject.toml or of rule files instead.",
+)
+@option(
+    "--unsafe-fixes/--no-unsafe-fixes",
+    default=None,
+    help="Count and apply fixes that may change results, too.",
+)
+@evidence_option
+@selection_options
+@target_option
+@minimum_option
+@file_options
+@option(
+    "--output-format",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    group=OUTPUT,
+    help="How to print them. [default: text]",
+)
+@quiet_option
+@verbose_option
+@colour_option
+@config_options
+@cache_dir_option
+def show_config(path: Path, schema: str | None, output_format: str, **options: Any) -> int:
+    """Show the settings that hold for a file or a directory (default: the current one), which need not exist.
+
+    Each setting comes with its origin: the default, a file (the minimum may be from one that states what the
+    project requires), or the command line. Takes the options of `check` that change settings.
+
+    Exit codes: 0 done, 2 a configuration cannot be used.
+    """
+    if schema is not None:
+        import json
+
+        from torchmigrate.authoring.schemas import schema as made
+        from torchmigrate.cli.session import open_console
+
+        open_console(options["colour"]).out(json.dumps(made(schema), indent=2) + "\n")
+        return 0
+    from torchmigrate.cli.config import show_settings
+    from torchmigrate.cli.session import Session
+
+    return show_settings(Session.from_options([path], options), path, output_format)
+
+
 @commands.command(cls=Command, short_help="Say all about one rule.")
-@click.argument("rule", metavar="CODE|NAME|SYMBOL", shell_complete=complete_rules)
+@click.argument("rule", metavar="CODE|NAME|SYMBOL|PARAMETER", shell_complete=complete_rules)
 @range_options
 @colour_option
 @config_options
 def explain(rule: str, colour: str, config: Path | None, isolated: bool, **options: Any) -> int:
     """Why a rule exists, which releases it is about, what it does to code, how safe that is, and links.
 
-    The rule is named by its code or name, or by what it finds, such as torch.symeig. For a code of TorchFix,
-    such as TOR101, the rules that stand for it are listed, and so are those of a prefix such as TM21.
+    The rule is named by its code or name, or by what it finds: a function, class or module (torch.symeig,
+    symeig, x.symeig), or a parameter (size_average, torch.nn.MSELoss.size_average). Several rules are listed,
+    a line each, as are those of a prefix such as TM21, and those that stand for a code of TorchFix, such as
+    TOR101.
     """
     from torchmigrate.cli.describe import explained
     from torchmigrate.cli.session import Session

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchmigrate.catalogue.model import Case, Rule
+from torchmigrate.catalogue.pages import has_page, page_of, url_of
 from torchmigrate.config.torchfix_codes import CODES, RELEASED
 from torchmigrate.findings import Applicability
 from torchmigrate.report.rule_texts import generic
@@ -35,9 +36,9 @@ def _by_version(known: tuple[str, str]) -> Version:
 
 def fix_level(rule: Rule) -> str:
     """The best that the rule can do: "safe", "unsafe", "advice" (its own code, not applied) or "none"."""
-    levels = [case.applicability for case in rule.cases]
+    levels = [case.applicability for case in rule.cases]  # a codemod without one only reports
     if not levels:
-        return "rewrite" if rule.codemod else "none"
+        return "none"
     return {Applicability.DISPLAY: "advice"}.get(max(levels), max(levels).label)
 
 
@@ -115,6 +116,7 @@ def rules_json(rules: Iterable[Rule], span: VersionRange | None = None) -> str:
             "fix": fix_level(rule) if span is None else fix_level_in(rule, span),
             "opt_in": rule.opt_in,
             "advice": None if rule.advice is None else generic(rule, rule.advice),
+            "url": url_of(rule),
             "references": list(rule.references),
         }
         for rule in _told(rules, span)
@@ -128,7 +130,7 @@ def rules_json(rules: Iterable[Rule], span: VersionRange | None = None) -> str:
 def explained(key: str, session: Session, span: VersionRange | None = None) -> str:
     """What `explain` prints for a rule by code, name or what it finds, or for a code of TorchFix.
 
-    For the beginning of codes, such as TM21, that is the table of these rules.
+    For the beginning of codes, such as TM21, and for what several rules are about, that is their table.
     Raises click.ClickException, with a suggestion, if there is none.
     """
     from torchmigrate.cli.session import examples
@@ -139,8 +141,10 @@ def explained(key: str, session: Session, span: VersionRange | None = None) -> s
     begun = _beginning_with(key.upper(), session.rules)
     if begun:
         return rules_table(begun, style, None, span)
-    rule = session.rule(key)
-    return explanation(rule, examples(rule), style, span)
+    found = session.rules_about(key)
+    if len(found) > 1:
+        return rules_table(found, style, None, span)
+    return explanation(found[0], examples(found[0]), style, span)
 
 
 def _beginning_with(prefix: str, rules: Sequence[Rule]) -> list[Rule]:
@@ -157,39 +161,87 @@ def _beginning_with(prefix: str, rules: Sequence[Rule]) -> list[Rule]:
     return [rule for rule in rules if rule.code in codes]
 
 
+class Section(NamedTuple):
+    """A part of what is said of a rule: one of prose, code and lists.
+
+    names: what is looked for, as code; lines: sentences; file: what `code` is called where it is not Python.
+    example: `code` is what the rule is shown by.
+    """
+
+    title: str
+    prose: str = ""
+    names: Sequence[str] = ()
+    lines: Sequence[str] = ()
+    code: str = ""
+    file: str | None = None
+    example: bool = False
+
+
+def about(rule: Rule) -> list[str]:
+    """The releases that a rule is about, and whether it is looked for: a line each."""
+    return [
+        *([f"{rule.library}: {versions(rule)}"] if versions(rule) else []),
+        *(["Off unless selected."] if rule.opt_in else []),
+    ]
+
+
+def sections(rule: Rule, examples: Sequence[Example], most: int | None = None) -> list[Section]:
+    """All that is said of a rule below its summary, whatever shows it. most: of the names that it finds."""
+    found = [
+        Section("Why", rule.why),
+        Section("What is found", names=_symbols(rule, most), lines=_conditions(rule)),
+        Section("What the fix does", lines=_fixes(rule)),
+    ]
+    for example in examples:
+        if example.kind == "fix":
+            unsafe = example.applicability is not Applicability.SAFE
+            note = f" ({example.applicability.label})" if unsafe else ""
+            found.append(
+                Section(f"Before{note}", code=example.before.rstrip(), file=example.file, example=True)
+            )
+            found.append(
+                Section("After", code=(example.after or "").rstrip(), file=example.file, example=True)
+            )
+    kept = [example for example in examples if example.kind == "report-only"]
+    if kept:
+        code = "\n\n".join(example.before.rstrip() for example in kept)
+        found.append(Section("Found, not rewritten", code=code, file=kept[0].file, example=True))
+    if rule.advice:
+        found.append(Section("By hand", generic(rule, rule.advice)))
+    found.append(Section("Links", names=rule.references))
+    found.append(Section("To suppress it", code=suppression(rule)))
+    return [section for section in found if any(section[1:5])]
+
+
+def suppression(rule: Rule) -> str:
+    """The comment that hides a rule, in the language that it is about."""
+    text = f"torchmigrate: ignore[{rule.code}] reason"
+    if set(rule.files) == {"cpp"}:
+        return f"// {text}"
+    return f"<!-- {text} -->" if set(rule.files) == {"markdown"} else f"# {text}"
+
+
 def explanation(
     rule: Rule, examples: Sequence[Example], style: Style, span: VersionRange | None = None
 ) -> str:
     """Everything about a rule; with `span`, also what it comes to in this range of releases."""
     parts = [f"{style.heading(rule.code)} {style.bold(rule.name)}\n\n{_wrap(generic(rule, rule.summary))}"]
-    about = f"{rule.library}: {versions(rule)}" if versions(rule) else ""
-    if rule.opt_in:
-        about += "\nOff unless selected." if about else "Off unless selected."
-    if about:
-        parts.append(about)
+    if about(rule):
+        parts.append("\n".join(about(rule)))
     if span is not None and versions(rule):
         parts.append(_in_range(rule, span))
-
-    def section(title: str, text: str) -> None:
-        if text:
-            parts.append(f"{style.heading(title)}\n{textwrap.indent(text, '  ')}")
-
-    section("Why", _wrap(rule.why))
-    section("What is found", _symbols(rule))
-    section("What the fix does", "\n".join(_fixes(rule)))
-    for example in examples:
-        if example.kind == "fix":
-            note = (
-                f" ({example.applicability.label})" if example.applicability is not Applicability.SAFE else ""
-            )
-            section(f"Before{note}", example.before.rstrip())
-            section("After", (example.after or "").rstrip())
-    kept = [example.before.rstrip() for example in examples if example.kind == "report-only"]
-    section("Found, not rewritten", "\n\n".join(kept))
-    if rule.advice:
-        section("By hand", _wrap(generic(rule, rule.advice)))
-    section("Links", "\n".join(rule.references))
-    section("To suppress it", f"# torchmigrate: ignore[{rule.code}] reason")
+    for section in sections(rule, examples, _MOST_SYMBOLS):
+        text = "\n".join(
+            [
+                *([_wrap(section.prose)] if section.prose else []),
+                *section.names,
+                *(_wrap(printable(line), 2) for line in section.lines),
+                *([section.code] if section.code else []),
+            ]
+        )
+        parts.append(f"{style.heading(section.title)}\n{textwrap.indent(text, '  ')}")
+    if has_page(rule):
+        parts.append(f"Documentation: {page_of(rule.code)}")
     return "\n\n".join(parts) + "\n"
 
 
@@ -206,7 +258,6 @@ def _in_range(rule: Rule, span: VersionRange) -> str:
     fix = {
         "none": "there is no fix",
         "advice": "the fix is only shown",
-        "rewrite": "the fix depends on the code",
     }
     best = fix_level_in(rule, span)
     return f"{where}: {level}; {fix.get(best, f'the fix is {best}')}."
@@ -230,22 +281,27 @@ def torchfix_explanation(code: str, rules: Iterable[Rule], style: Style) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _symbols(rule: Rule) -> str:
+def _symbols(rule: Rule, most: int | None) -> list[str]:
+    """The names that a rule is about, each with the new one if there is one. most: how many."""
     lines = []
     for names in (rule.symbols, {name: {"new": new} if new else {} for name, new in rule.modules.items()}):
         for name, variables in names.items():
             new = variables.get("new")
             lines.append(f"{name} -> {new}" if new else name)
-    rest = len(lines) - _MOST_SYMBOLS
-    if rest > 1:
-        lines = [*lines[:_MOST_SYMBOLS], f"... and {rest} more"]
+    rest = 0 if most is None else len(lines) - most
+    return [*lines[:most], f"... and {rest} more"] if rest > 1 else lines
+
+
+def _conditions(rule: Rule) -> list[str]:
+    """Where these names are found only."""
+    lines = []
     if rule.parameters:
         lines.append(f"only with {_names(rule.parameters)}")
     if rule.only_in_patterns:
         lines += [f"only as {case.pattern}" for case in rule.cases if case.pattern]
     if rule.missing:
         lines.append(f"only without {_names(rule.missing)}")
-    return "\n".join(lines)
+    return lines
 
 
 def _names(names: Sequence[str]) -> str:
@@ -255,7 +311,7 @@ def _names(names: Sequence[str]) -> str:
 def _fixes(rule: Rule) -> list[str]:
     """How safe each way to rewrite is, and why; equal ones once."""
     if not rule.cases:
-        return ["It rewrites several places together."] if rule.codemod else ["Nothing: it only reports."]
+        return ["Nothing: it only reports."]
     lines = []
     for case in rule.cases:
         text = _safety(case, rule)
@@ -263,7 +319,7 @@ def _fixes(rule: Rule) -> list[str]:
             text += f": {generic(rule, case.title)}"
         if case.reason:
             text += f" ({case.reason})" if case.title else f": {case.reason}"
-        lines.append(_wrap(printable(text), 2))
+        lines.append(text)
     return list(dict.fromkeys(lines))
 
 

@@ -130,28 +130,24 @@ class Session(NamedTuple):
 
         return [*self.catalogue.rules, *RULES]
 
-    def rule(self, key: str) -> Rule:
-        """A rule by code, name or what it finds, which may be the end of a qualified name.
+    def rules_about(self, key: str) -> list[Rule]:
+        """The rules that are called so, or else those about what is called so, in order of code.
 
-        Raises click.ClickException with a suggestion.
+        That may be a code or a name; a qualified name or its last parts (`symeig`); what is written with an
+        object in front (`x.symeig`); or a parameter, alone (`size_average`) or of a function
+        (`torch.nn.MSELoss.size_average`).
+
+        Raises click.ClickException, with a suggestion, where there is none.
         """
         folded = key.lower()
         for rule in self.rules:
             if folded in (rule.code.lower(), rule.name):
-                return rule
-        for rule, _ in self.catalogue.for_name(key):
-            return rule
-        for rule in self.catalogue.of_other_files:
-            if key in rule.symbols:
-                return rule
-        names = self.catalogue.ending_in(key)
-        rules = {rule.code: rule for name in names for rule, _ in self.catalogue.for_name(name)[:1]}
-        if len(rules) == 1:
-            return rules.popitem()[1]
-        if names:
-            from torchmigrate.catalogue.problems import listed
-
-            raise click.ClickException(f"`{key}` may be {listed(names[:10])}: name one of them")
+                return [rule]
+        found = self._about(key)
+        if not found and "." in key and key.partition(".")[0] not in self._libraries:
+            found = self._about_method(key.rpartition(".")[2])  # of an object that only the reader knows
+        if found:
+            return sorted(found.values(), key=lambda rule: rule.code)
         from torchmigrate.config.selection import did_you_mean
         from torchmigrate.config.torchfix_codes import CODES
 
@@ -159,6 +155,38 @@ class Session(NamedTuple):
         if "." in key:
             known = [symbol for head in self.catalogue.heads for symbol in head.symbols]
         raise click.ClickException(f"unknown rule `{key}`{did_you_mean(key, known)}")
+
+    @property
+    def _libraries(self) -> frozenset[str]:
+        """The packages that rules are about."""
+        names = (name for rule in self.catalogue.rules for name in (*rule.symbols, *rule.modules))
+        return frozenset(name.partition(".")[0] for name in names)
+
+    def _about(self, key: str) -> dict[str, Rule]:
+        """The rules about a name, by code: about the whole name, else its end, else a parameter."""
+        found = {rule.code: rule for rule, _ in self.catalogue.for_name(key)}
+        found |= {rule.code: rule for rule in self.catalogue.of_other_files if key in rule.symbols}
+        for name in [] if found else self.catalogue.ending_in(key):
+            found |= {rule.code: rule for rule, _ in self.catalogue.for_name(name)}
+        return found or {rule.code: rule for rule in self.catalogue.rules if _has_parameter(rule, key)}
+
+    def _about_method(self, method: str) -> dict[str, Rule]:
+        """The rules about methods and attributes of any class that are called so, by code."""
+        names = [name for name in self.catalogue.ending_in(method) if name.split(".")[-2][0].isupper()]
+        return {rule.code: rule for name in names for rule, _ in self.catalogue.for_name(name)}
+
+
+def _has_parameter(rule: Rule, key: str) -> bool:
+    """Whether a rule decides by a parameter that is called so. key: as `rules_about` takes it."""
+    function, _, name = key.rpartition(".")
+    for symbol, variables in rule.symbols.items():
+        if function and symbol != function and not symbol.endswith(f".{function}"):
+            continue
+        for parameter in (*rule.parameters, *rule.missing, *rule.match):
+            # `$old` is the variable of the symbol.
+            if name == (variables.get(parameter[1:]) if parameter.startswith("$") else parameter):
+                return True
+    return False
 
 
 def examples(rule: Rule) -> Sequence[Example]:

@@ -1,8 +1,8 @@
 """What TorchFix calls the things that our rules find: its codes, and which of ours stand for them.
 
 `# noqa: TOR101` hides our codes, `--select TOR101` selects them, `explain TOR101` lists them, and
-docs/torchfix.md is made of this table (`tools/torchfix_table.py`). All of release 0.7.0 is in it, and what
-its repository has gained since (the last commit is of 2025).
+a page of the documentation is made of this table (`tools/torchfix_table.py`). All of release 0.7.0 is in it,
+and what its repository has gained since (the last commit is of 2025).
 """
 
 from __future__ import annotations

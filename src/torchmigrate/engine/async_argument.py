@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from torchmigrate.catalogue.codes import ASYNC_ARGUMENT
+from torchmigrate.catalogue.pages import page_of
 from torchmigrate.findings import Applicability, Finding, Fix, Severity, Timeline
 
 # The first torch that needs Python 3.7; older ones run on 3.6, where the word is none that is reserved.
@@ -21,12 +22,11 @@ def findings(offsets: tuple[int, ...]) -> list[Finding]:
         end = start + len("async")
         edit = word_replaced(start, "async", "non_blocking")
         fix = Fix("Replace with `non_blocking`", Applicability.SAFE, (edit,), code=ASYNC_ARGUMENT)
-        url = RULE.references[0]
         found.append(
             Finding(
                 *(ASYNC_ARGUMENT, RULE.name, RULE.summary, Severity.ERROR, start, end),
                 fix=fix,
-                url=url,
+                url=page_of(ASYNC_ARGUMENT),
                 timeline=Timeline("torch", removed=SINCE),
             )
         )

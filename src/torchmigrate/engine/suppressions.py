@@ -18,6 +18,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
 from torchmigrate.catalogue.codes import INVALID_SUPPRESSION, UNUSED_SUPPRESSION
+from torchmigrate.catalogue.pages import page_of
 from torchmigrate.findings import Applicability, Edit, Finding, Fix, Severity
 from torchmigrate.source.text import Source
 
@@ -262,7 +263,12 @@ def _finding(
 
     rule = next(rule for rule in COMMENTS if rule.code == code)
     help_text = None if fix else rule.advice
-    return Finding(code, rule.name, message, severity, comment.start, comment.end, help=help_text, fix=fix)
+    return Finding(
+        *(code, rule.name, message, severity, comment.start, comment.end),
+        help=help_text,
+        fix=fix,
+        url=page_of(code),
+    )
 
 
 def _fault(comment: Comment, known: Collection[str]) -> str | None:

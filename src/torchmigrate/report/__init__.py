@@ -44,11 +44,11 @@ def reporter_for(output_format: str, style: Style, rule_of: Callable[[str], Rule
         case "json":
             from torchmigrate.report.json import JsonReporter
 
-            return JsonReporter()
+            return JsonReporter(rule_of)
         case "json-lines":
             from torchmigrate.report.json_lines import JsonLinesReporter
 
-            return JsonLinesReporter()
+            return JsonLinesReporter(rule_of)
         case "junit":
             from torchmigrate.report.junit import JunitReporter
 

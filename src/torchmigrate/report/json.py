@@ -1,10 +1,11 @@
-"""Findings for programs, in ruff's shape. README.md describes the fields."""
+"""Findings for programs, in ruff's shape. `docs/output.md` describes the fields."""
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from torchmigrate.catalogue.model import Rule
 from torchmigrate.findings import Finding, Fix, Problem, Reason, Severity
 from torchmigrate.report.base import FileFindings
 from torchmigrate.report.json_text import json_text
@@ -14,13 +15,18 @@ from torchmigrate.report.shared_edits import SharedEdits
 from torchmigrate.report.style import printable
 from torchmigrate.source.text import Source
 
+RuleOf = Callable[[str], Rule | None]  # gives a rule by its code
+
 
 class JsonReporter:
     """A list of objects, one for each finding. Rows and columns are 1-based, columns in characters."""
 
+    def __init__(self, rule_of: RuleOf) -> None:
+        self.rule_of = rule_of
+
     def piece(self, file: FileFindings) -> str:
         shared = SharedEdits()
-        items = (json_text(as_object(file, finding, shared)) for finding in file.findings)
+        items = (json_text(as_object(file, finding, shared, self.rule_of)) for finding in file.findings)
         return ",\n".join(textwrap.indent(item, "  ") for item in items)
 
     def problem(self, problem: Problem, shown: str) -> str:
@@ -32,9 +38,12 @@ class JsonReporter:
         return "[\n" + ",\n".join(pieces) + "\n]\n"
 
 
-def as_object(file: FileFindings, finding: Finding, shared: SharedEdits) -> dict[str, object]:
+def as_object(
+    file: FileFindings, finding: Finding, shared: SharedEdits, rule_of: RuleOf
+) -> dict[str, object]:
     """One finding as JSON types."""
     fix = finding.fix
+    rule = rule_of(finding.code)
     return {
         "code": finding.code,
         "name": finding.name,
@@ -45,6 +54,7 @@ def as_object(file: FileFindings, finding: Finding, shared: SharedEdits) -> dict
         **_span(file.source, finding.start, finding.end),
         "places": [_span(file.source, start, end) for start, end in finding.places],
         "url": finding.url,
+        "references": [] if rule is None else list(rule.references),
         "symbol": finding.symbol,
         "help": help_of(finding),
         "blocked_by": [_reason(reason) for reason in finding.blocked_by],
@@ -67,6 +77,7 @@ def problem_as_object(problem: Problem) -> dict[str, object]:
         "end_location": place,
         "places": [],
         "url": None,
+        "references": [],
         "symbol": None,
         "help": None,
         "blocked_by": [],

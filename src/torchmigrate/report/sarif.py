@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from torchmigrate import __version__
 from torchmigrate.catalogue.model import Rule
+from torchmigrate.catalogue.pages import url_of
 from torchmigrate.findings import Applicability, Finding, Fix, Problem, Severity
 from torchmigrate.report.base import FileFindings
 from torchmigrate.report.fingerprints import Fingerprints
@@ -118,6 +119,7 @@ def _rule(code: str, rule: Rule | None, severity: Severity) -> dict[str, object]
     summary = printable(generic(rule, rule.summary))
     why = " ".join(rule.why.split()) or summary
     by_hand = f"By hand: {generic(rule, rule.advice)}" if rule.advice else ""
+    url = url_of(rule)
     links = "\n".join(rule.references)
     linked = "\n".join(f"- <{link}>" for link in rule.references)
     return {
@@ -129,7 +131,7 @@ def _rule(code: str, rule: Rule | None, severity: Severity) -> dict[str, object]
             "text": "\n\n".join(filter(None, [summary, why, by_hand, links])),
             "markdown": "\n\n".join(filter(None, [f"**{summary}**", why, by_hand, linked])),
         },
-        **({"helpUri": rule.references[0]} if rule.references else {}),
+        **({} if url is None else {"helpUri": url}),
         **level,
         "properties": {**properties, "tags": [rule.library]},
     }

@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from torchmigrate.catalogue.model import Case, Rule
+from torchmigrate.catalogue.pages import url_of
 from torchmigrate.findings import (
     Applicability,
     DroppedUse,
@@ -246,7 +247,7 @@ class FixMaker:
             end=end,
             help=fill(rule.advice, hit.name, values) if rule.advice else None,
             fix=fix,
-            url=rule.references[0] if rule.references else None,
+            url=url_of(rule),
             symbol=hit.name,
             timeline=timeline(rule, self.versions),
             seen=hit.use.seen,

@@ -38,6 +38,7 @@ class Scope(NamedTuple):
 
     source: the file in which the project states the minimum of `settings`, where nobody else gave one.
     rules: a digest of the project's own rules; empty: it has none.
+    layers: what the settings were made of, the command line last.
     """
 
     settings: Settings
@@ -45,6 +46,7 @@ class Scope(NamedTuple):
     known: Sequence[Selectable]
     source: Path | None = None
     rules: str = ""
+    layers: Sequence[Layer] = ()
 
 
 class Configurations:
@@ -156,14 +158,15 @@ class Configurations:
         own = digest_of_rules(layers)  # before they are read: what changes meanwhile is seen later
         catalogue, known = load_rules(layers) if own else self._own
         rules = _with_guesses(known, catalogue) if self.guessing else known
-        settings = combine([*layers, self.command_line], rules, root=root, fix=self.fix)
+        every = (*layers, self.command_line)
+        settings = combine(every, rules, root=root, fix=self.fix)
         settings = settings._replace(detect=self.detect, evidence=settings.evidence and not self.isolated)
         of_each = self.detect and settings.minimum is None  # said when the files are known
         minimum = "" if of_each else f"; minimum: {settings.minimum or 'unknown'}"
         if origin:
             self.note(f"target: torch {settings.target}{minimum}")
             self.note(f"{len(settings.codes)} of {len(known)} rules selected")
-        return Scope(settings, catalogue, known, rules=own)
+        return Scope(settings, catalogue, known, rules=own, layers=every)
 
 
 def guesses(catalogue: Catalogue) -> frozenset[str]:

@@ -7,6 +7,7 @@ from functools import cached_property
 from pathlib import Path
 
 from torchmigrate.catalogue.model import Case, Rule
+from torchmigrate.catalogue.pages import url_of
 from torchmigrate.catalogue.variants import rule_for_symbol
 from torchmigrate.config.settings import Settings
 from torchmigrate.files.digests import digest_of
@@ -124,7 +125,7 @@ class TextFile:
             help=_filled(advice, variables) if advice else None,
             blocked_by=blocked_by,
             fix=fix,
-            url=rule.references[0] if rule.references else None,
+            url=url_of(rule),
             symbol=variables["name"],
             timeline=timeline(own, self.versions)
             if own.level is None

@@ -12,7 +12,7 @@ VERSION = 1  # of the format
 
 
 def as_json(report: Report) -> str:
-    """The report as one object; README.md says what is in it."""
+    """The report as one object; `docs/upgrade.md` says what is in it."""
     value = {
         "version": VERSION,
         "project": report.project,

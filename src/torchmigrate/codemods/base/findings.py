@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from torchmigrate.catalogue.model import Rule
+from torchmigrate.catalogue.pages import url_of
 from torchmigrate.findings import Edit, Finding, Fix
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.fix_maker import fill
@@ -25,7 +26,7 @@ def finding_at(
         end=span[1],
         help=fill(rule.advice, symbol, variables) if rule.advice else None,
         fix=fix,
-        url=rule.references[0] if rule.references else None,
+        url=url_of(rule),
         symbol=symbol,
         timeline=timeline(rule, file.versions),
     )

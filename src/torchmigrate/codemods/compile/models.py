@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from torchmigrate.catalogue.model import Rule
+from torchmigrate.catalogue.pages import url_of
 from torchmigrate.codemods.compile.compiled import is_taken_over
 from torchmigrate.codemods.compile.events import Build, Event, Life, ModelEvent
 from torchmigrate.codemods.compile.kinds import Built, below
@@ -274,7 +275,7 @@ def _finding(life: Life, scope: Scope, rule: Rule, file: FileContext) -> Finding
         end=start + len(target.id),
         help=f"{made}; {advice}" if isinstance(made, str) else advice,
         fix=made if isinstance(made, Fix) else None,
-        url=rule.references[0] if rule.references else None,
+        url=url_of(rule),
         symbol=next(iter(rule.symbols)),
         timeline=timeline(rule, file.versions),
     )

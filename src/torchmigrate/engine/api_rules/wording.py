@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from torchmigrate.catalogue.api_rules import RULES
+from torchmigrate.catalogue.pages import page_of
 from torchmigrate.engine.api_rules.api import Api, Version
 from torchmigrate.findings import Finding, Obstacle, Reason, Severity, Timeline
 from torchmigrate.versions.releases import show_version
@@ -52,6 +53,7 @@ def finding(
         start=span[0],
         end=span[1],
         help=help_text or rule.advice,
+        url=page_of(code),
         symbol=symbol,
         timeline=timeline,
         lacking=lacking,

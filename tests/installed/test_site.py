@@ -1,0 +1,90 @@
+"""The documentation as it is built: what is made from the code is there, and says what the program says."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from harness.project import Project
+from harness.site import built_site, squeezed, text_of
+
+from torchmigrate.authoring.schemas import SCHEMAS
+from torchmigrate.catalogue.pages import SITE
+from torchmigrate.cli.commands import commands
+from torchmigrate.config.keys import KEYS
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return built_site(tmp_path_factory.mktemp("site"))
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    return Project(tmp_path, monkeypatch)
+
+
+def test_every_rule_has_a_page_where_its_findings_say(site: Path, project: Project) -> None:
+    rules = json.loads(project.run("rules", "--output-format", "json", code=0).stdout)
+    listed = (site / "rules" / "index.html").read_text("utf-8")
+    for rule in rules:
+        page = site / rule["url"].removeprefix(SITE) / "index.html"
+        text = page.read_text("utf-8")
+        assert f"<title>{rule['code']} {rule['name']} - torchmigrate</title>" in text
+        assert f'<link rel="canonical" href="{rule["url"]}">' in text
+        assert f'<a href="{rule["code"]}/">{rule["code"]}</a>' in listed
+    assert len(list((site / "rules").glob("TM*"))) == len(rules)
+
+
+def test_pages_say_what_explain_prints(site: Path) -> None:
+    from torchmigrate.catalogue.builtin import RULES
+    from torchmigrate.cli.describe import explanation
+    from torchmigrate.cli.session import examples
+    from torchmigrate.report.style import Style
+    from torchmigrate.run.configurations import load_rules
+
+    for rule in [*load_rules()[0].rules, *RULES]:
+        shown = text_of(site / "rules" / rule.code / "index.html").replace("→", "->")
+        for line in explanation(rule, examples(rule), Style()).splitlines():
+            if not line.startswith(("Documentation: ", "  ... and ")):
+                assert squeezed(line) in shown, (rule.code, line)
+
+
+def test_the_reference_of_the_command_line(site: Path) -> None:
+    shown = text_of(site / "reference" / "cli" / "index.html")
+    for name, command in commands.commands.items():
+        assert f"{name}" in shown
+        for parameter in command.params:
+            for option in (*parameter.opts, *parameter.secondary_opts):
+                assert option in shown or not option.startswith("-"), (name, option)
+        for paragraph in re.split(r"\n\s*\n", command.help or ""):
+            assert squeezed(paragraph) in shown
+
+
+def test_the_reference_of_the_configuration(site: Path) -> None:
+    shown = text_of(site / "reference" / "configuration" / "index.html")
+    for key in KEYS:
+        assert squeezed(key.text) in shown and squeezed(f"{key.name} = {key.example}") in shown
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_schemas_are_those_of_the_program(site: Path, project: Project, name: str) -> None:
+    shown = json.loads((site / "schemas" / f"{name}.json").read_text("utf-8"))
+    assert shown == json.loads(project.run("config", "--schema", name, code=0).stdout)
+    assert shown["$id"] == f"{SITE}schemas/{name}.json"
+
+
+def test_codes_in_texts_are_links(site: Path) -> None:
+    text = (site / "migrations" / "apex" / "index.html").read_text("utf-8")
+    assert '<a href="../../rules/TM220/"><code>TM220</code></a>' in text
+
+
+def test_no_page_loads_anything_from_elsewhere(site: Path) -> None:
+    for page in site.rglob("*.html"):
+        text = page.read_text("utf-8")
+        loaded = re.findall(r'<(?:script|img|iframe)[^>]* src="([^"]*)"', text)
+        loaded += re.findall(r'<link[^>]* rel="(?:stylesheet|preconnect|icon)"[^>]* href="([^"]*)"', text)
+        loaded += re.findall(r'<link[^>]* href="([^"]*)"[^>]* rel="(?:stylesheet|preconnect|icon)"', text)
+        assert [address for address in loaded if "//" in address] == []

@@ -1,0 +1,105 @@
+"""A page for every rule, and the index. What is said of a rule is that of `torchmigrate explain`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from html import escape
+
+from docs_site.markdown import cell, code, fenced, prose, table
+from torchmigrate.catalogue.builtin import RULES
+from torchmigrate.catalogue.model import Rule
+from torchmigrate.catalogue.store import default_catalogue
+from torchmigrate.cli.describe import Section, about, fix_level, sections, versions
+from torchmigrate.cli.session import examples
+from torchmigrate.report.rule_texts import generic
+
+TOPICS = {
+    "TM0": "Core, tensors and names that are gone",
+    "TM1": "Maths, linear algebra and FFT",
+    "TM2": "torch.cuda.amp and apex",
+    "TM3": "functorch and autograd",
+    "TM4": "torch.nn",
+    "TM5": "Distributed",
+    "TM6": "Data, serialization, JIT, ONNX, profiler, quantization and backends",
+    "TM7": "torchvision",
+    "TM8": "torchaudio, torchtext and torchdata",
+    "TM9": "New features, and files that are not Python",
+}
+_FIXES = {"safe": "safe fix", "unsafe": "unsafe fix", "advice": "suggestion", "none": "report only"}
+
+
+def all_rules() -> list[Rule]:
+    """Every rule of ours, in order of code."""
+    return sorted([*default_catalogue().rules, *RULES], key=lambda rule: rule.code)
+
+
+def page(rule: Rule) -> str:
+    """The page of a rule."""
+    return "\n\n".join(_page(rule)) + "\n"
+
+
+def _page(rule: Rule) -> Iterator[str]:
+    summary = generic(rule, rule.summary)
+    plain = summary.replace("`", "").replace('"', "'")
+    yield f'---\ntitle: "{rule.code} {rule.name}"\ndescription: "{escape(plain, quote=False)}"\n---'
+    yield f"# {rule.code} {rule.name}"
+    yield f"**{prose(summary)}**"
+    facts = [*about(rule), _FIXES[fix_level(rule)].capitalize() + "."]
+    yield "\n".join(f"- {prose(fact)}" for fact in facts)
+    examples_begun = False
+    for section in sections(rule, examples(rule)):
+        if section.example and not examples_begun:
+            examples_begun = True
+            yield "## Examples"
+        yield f"**{section.title}**" if section.example else f"## {section.title}"
+        yield from _content(section)
+    yield (
+        f"`torchmigrate explain {rule.code}` prints this page. "
+        "[Suppressing findings](../suppressing.md) describes comments, `per-file-ignores` and baselines."
+    )
+
+
+def _content(section: Section) -> Iterator[str]:
+    if section.prose:
+        yield prose(section.prose)
+    if section.names:
+        yield "\n".join(f"- {_name(name)}" for name in section.names)
+    if section.lines:
+        yield "\n".join(f"- {prose(line)}" for line in section.lines)
+    if section.code:
+        yield fenced(section.code, section.file)
+
+
+def _name(text: str) -> str:
+    if text.startswith(("http://", "https://")):
+        return f"<{text}>"
+    return " → ".join(code(name) for name in text.split(" -> "))
+
+
+def index() -> str:
+    """The list of all rules, by topic; a script adds a filter."""
+    rules = all_rules()
+    libraries = sorted({rule.library for rule in rules} - {"torchmigrate"})
+    parts = [
+        "---\ntitle: Rules\nhide:\n  - toc\n---",
+        "# Rules",
+        f"torchmigrate has {len(rules)} rules. Each has a stable code and a name; both select it and "
+        "suppress it. A finding is an error if the API is gone in the target release, a warning if it warns "
+        "there or changed its results, and an info if it is only outdated.",
+        '<div class="rule-filter" data-libraries="' + " ".join(libraries) + '"></div>',
+    ]
+    for prefix, topic in TOPICS.items():
+        rows = [_row(rule) for rule in rules if rule.code.startswith(prefix)]
+        parts.append(f"## {prefix}: {topic} {{: .rule-topic }}")
+        parts.append(table(("code", "name", "releases", "fix", "summary"), rows))
+    return "\n\n".join(parts) + "\n"
+
+
+def _row(rule: Rule) -> tuple[str, ...]:
+    releases = ""
+    if rule.library != "torchmigrate":  # that is about no release
+        releases = f"{rule.library}: {versions(rule)}" if versions(rule) else rule.library
+    off = " *Off unless selected.*" if rule.opt_in else ""
+    summary = cell(generic(rule, rule.summary)) + off
+    fix = _FIXES[fix_level(rule)]
+    return (f"[{rule.code}]({rule.code}.md)", rule.name, releases, fix, summary)
