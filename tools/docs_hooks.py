@@ -27,6 +27,8 @@ ROOT = Path(__file__).parent.parent
 LOG = logging.getLogger("mkdocs.hooks")  # whose warnings `--strict` counts
 _FENCES = re.compile(r"^ *(`{3,}).*?^ *\1`*$", re.DOTALL | re.MULTILINE)
 _CODES = re.compile(r"(?<![\[\w`/#])`(TM\d{3})`(?![\w`\]])")
+_RELATIVE = re.compile(r"\]\((?!https?:|#)([^)\s]+)\)")
+REPOSITORY = "https://github.com/torchmigrate/torchmigrate/blob/main/"
 _HREF = re.compile(r'href="(https?:[^"]*)"')
 
 
@@ -55,8 +57,18 @@ def _generated() -> Iterator[tuple[str, str]]:
     yield "torchfix.md", torchfix_table.page()
     for name in SCHEMAS:
         yield f"schemas/{name}.json", json.dumps(schema(name), indent=2) + "\n"
-    yield "contributing.md", (ROOT / "CONTRIBUTING.md").read_text("utf-8")
-    yield "changelog.md", (ROOT / "CHANGELOG.md").read_text("utf-8")
+    yield "contributing.md", _on_site("CONTRIBUTING.md")
+    yield "changelog.md", _on_site("CHANGELOG.md")
+
+
+def _on_site(name: str) -> str:
+    """A file beside `docs/` with links to pages of the site, or to files of the repository."""
+
+    def linked(match: re.Match[str]) -> str:
+        page = match[1].removeprefix("docs/")
+        return f"]({page if page != match[1] else REPOSITORY + match[1]})"
+
+    return _RELATIVE.sub(linked, (ROOT / name).read_text("utf-8"))
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
