@@ -50,6 +50,8 @@ def kinds(code: str) -> set[str]:
         ("torch.fft.fft(y) * torch.ones(3)", "complex"),
         ("torch.fft.fft(y) / 2", "complex"),
         ("torch.stft(y, 512, return_complex=True)", "complex"),
+        ("torch.fft.fft(y).sum()", "complex"),
+        ("torch.mean(torch.polar(r, a))", "complex"),
         ("torch.fft.fft(y).abs()", "floating"),
     ],
 )

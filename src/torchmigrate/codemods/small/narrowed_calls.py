@@ -9,6 +9,7 @@ import ast
 from collections.abc import Callable, Iterator, Sequence
 
 from torchmigrate.catalogue.model import Rule
+from torchmigrate.codemods.base.assigned import only_value
 from torchmigrate.findings import Finding
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
@@ -157,24 +158,12 @@ def _sliced_mask(hit: RuleMatch, call: ast.Call, file: FileContext) -> bool:
             for node in file.names.nodes(ast.Attribute)
         ):
             return False
-        mask = _only_value(mask.id, hit)
+        mask = only_value(mask.id, hit)
     return (
         isinstance(mask, ast.Subscript)
         and isinstance(mask.slice, ast.Tuple)
         and any(isinstance(item, ast.Slice) for item in mask.slice.elts)
     )
-
-
-def _only_value(name: str, hit: RuleMatch) -> ast.expr | None:
-    """What a name of the scope around a use is assigned, if it is bound there just once."""
-    bindings = hit.use.scope.bindings.get(name, ())
-    if len(bindings) != 1:
-        return None
-    (binding,) = bindings
-    statement = binding.statement
-    if not isinstance(statement, ast.Assign) or not any(item is binding.node for item in statement.targets):
-        return None
-    return statement.value
 
 
 # ---- what is written into a tensor that was expanded ------------------------------------------------------
@@ -186,7 +175,7 @@ def _into_expanded(hit: RuleMatch, call: ast.Call, file: FileContext) -> bool:
         return False
     made: ast.expr | None = call.func.value
     if isinstance(made, ast.Name):
-        made = _only_value(made.id, hit)
+        made = only_value(made.id, hit)
     return (
         isinstance(made, ast.Call)
         and isinstance(made.func, ast.Attribute)

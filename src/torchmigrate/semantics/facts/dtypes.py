@@ -53,6 +53,8 @@ _COMPLEX = frozenset(
     [f"torch.fft.{name}" for name in "fft ifft rfft ihfft fft2 ifft2 rfft2 fftn ifftn rfftn".split()]
     + ["torch.complex", "torch.polar", "torch.view_as_complex"]
 )
+# Those of integers have another dtype than what they are of.
+_SUMS = frozenset(("sum", "mean", "prod"))
 _LIKE = frozenset("zeros_like ones_like empty_like full_like new_zeros new_ones new_empty".split())
 _DEEPEST = 12
 _STATED_NUMBER = stated(A_NUMBER)
@@ -191,7 +193,11 @@ class ValueFacts:
         if last in _KEEP or last in _LIKE:
             kept = self.dtype(receiver, scope, depth + 1)
             return "floating" if last == "abs" and kept == "complex" else kept
-        return None
+        return self._sum(receiver, scope, depth) if last in _SUMS else None
+
+    def _sum(self, node: ast.expr, scope: Scope, depth: int) -> str | None:
+        """The dtype of the sum of a tensor, or of something like it."""
+        return "complex" if self.dtype(node, scope, depth + 1) == "complex" else None
 
     def _made(self, node: ast.Call, name: str, last: str, scope: Scope, depth: int) -> str | None:
         if name in _COMPLEX:
@@ -216,6 +222,8 @@ class ValueFacts:
             return found.pop() if len(found) == 1 else None
         if last in _LIKE and node.args:
             return self.dtype(node.args[0], scope, depth + 1)
+        if last in _SUMS and node.args:
+            return self._sum(node.args[0], scope, depth)
         return None
 
     def _dtype_named(self, node: ast.expr) -> str | None:
