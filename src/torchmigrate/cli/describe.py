@@ -6,53 +6,26 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from torchmigrate.catalogue.model import Case, Rule
+from torchmigrate.catalogue.model import Rule
 from torchmigrate.config.torchfix_codes import CODES, RELEASED
-from torchmigrate.findings import Applicability
+from torchmigrate.report.explanation import (
+    STATUS,
+    Form,
+    explanation_of,
+    fix_level,
+    fix_level_in,
+    severity_in,
+    versions,
+)
 from torchmigrate.report.rule_texts import generic
-from torchmigrate.report.style import Style, printable
-from torchmigrate.versions.range import VersionRange, applicability, severity
-from torchmigrate.versions.releases import Version, parse_version
+from torchmigrate.report.style import Style
+from torchmigrate.versions.range import VersionRange
 
 if TYPE_CHECKING:
     from torchmigrate.catalogue.examples import Example
     from torchmigrate.cli.session import Session
 
 _WIDTH = 100
-_STATUS = ("outdated", "deprecated", "changed", "removed")
-_MOST_SYMBOLS = 40  # that `explain` lists
-
-
-def versions(rule: Rule) -> str:
-    """ "deprecated in 1.9, removed in 2.0", the oldest first."""
-    known = [(status, version) for status in _STATUS if (version := getattr(rule, status))]
-    return ", ".join(f"{status} in {version}" for status, version in sorted(known, key=_by_version))
-
-
-def _by_version(known: tuple[str, str]) -> Version:
-    return parse_version(known[1])
-
-
-def fix_level(rule: Rule) -> str:
-    """The best that the rule can do: "safe", "unsafe", "advice" (its own code, not applied) or "none"."""
-    levels = [case.applicability for case in rule.cases]
-    if not levels:
-        return "rewrite" if rule.codemod else "none"
-    return {Applicability.DISPLAY: "advice"}.get(max(levels), max(levels).label)
-
-
-def fix_level_in(rule: Rule, span: VersionRange) -> str:
-    """The same for a range: what its target lacks is "advice", what its minimum lacks is unsafe."""
-    levels = [applicability(case, rule, span)[0] for case in rule.cases]
-    if not levels:
-        return fix_level(rule)
-    return {Applicability.DISPLAY: "advice"}.get(max(levels), max(levels).label)
-
-
-def _severity(rule: Rule, span: VersionRange) -> str | None:
-    """How bad a finding is at the target; None: the rule is not about a release, or says nothing there."""
-    level = severity(rule, span) if versions(rule) else None
-    return None if level is None else level.label
 
 
 def _told(rules: Iterable[Rule], span: VersionRange | None) -> list[Rule]:
@@ -60,7 +33,7 @@ def _told(rules: Iterable[Rule], span: VersionRange | None) -> list[Rule]:
     return [
         rule
         for rule in sorted(rules, key=lambda rule: rule.code)
-        if span is None or not versions(rule) or _severity(rule, span) is not None
+        if span is None or not versions(rule) or severity_in(rule, span) is not None
     ]
 
 
@@ -79,7 +52,7 @@ def rules_table(
             rule.code,
             rule.name,
             f"{rule.library}: {versions(rule)}" if versions(rule) else rule.library,
-            *([] if span is None else [_severity(rule, span) or ""]),
+            *([] if span is None else [severity_in(rule, span) or ""]),
             fix_level(rule) if span is None else fix_level_in(rule, span),
             generic(rule, rule.summary) + (" (off unless selected)" if rule.opt_in else ""),
         )
@@ -108,10 +81,10 @@ def rules_json(rules: Iterable[Rule], span: VersionRange | None = None) -> str:
             "summary": generic(rule, rule.summary),
             "why": rule.why,
             "library": rule.library,
-            **{status: getattr(rule, status) for status in _STATUS},
+            **{status: getattr(rule, status) for status in STATUS},
             "symbols": list(rule.symbols),
             "modules": list(rule.modules),
-            **({} if span is None else {"severity": _severity(rule, span)}),
+            **({} if span is None else {"severity": severity_in(rule, span)}),
             "fix": fix_level(rule) if span is None else fix_level_in(rule, span),
             "opt_in": rule.opt_in,
             "advice": None if rule.advice is None else generic(rule, rule.advice),
@@ -161,55 +134,16 @@ def explanation(
     rule: Rule, examples: Sequence[Example], style: Style, span: VersionRange | None = None
 ) -> str:
     """Everything about a rule; with `span`, also what it comes to in this range of releases."""
-    parts = [f"{style.heading(rule.code)} {style.bold(rule.name)}\n\n{_wrap(generic(rule, rule.summary))}"]
-    about = f"{rule.library}: {versions(rule)}" if versions(rule) else ""
-    if rule.opt_in:
-        about += "\nOff unless selected." if about else "Off unless selected."
-    if about:
-        parts.append(about)
-    if span is not None and versions(rule):
-        parts.append(_in_range(rule, span))
-
-    def section(title: str, text: str) -> None:
-        if text:
-            parts.append(f"{style.heading(title)}\n{textwrap.indent(text, '  ')}")
-
-    section("Why", _wrap(rule.why))
-    section("What is found", _symbols(rule))
-    section("What the fix does", "\n".join(_fixes(rule)))
-    for example in examples:
-        if example.kind == "fix":
-            note = (
-                f" ({example.applicability.label})" if example.applicability is not Applicability.SAFE else ""
-            )
-            section(f"Before{note}", example.before.rstrip())
-            section("After", (example.after or "").rstrip())
-    kept = [example.before.rstrip() for example in examples if example.kind == "report-only"]
-    section("Found, not rewritten", "\n\n".join(kept))
-    if rule.advice:
-        section("By hand", _wrap(generic(rule, rule.advice)))
-    section("Links", "\n".join(rule.references))
-    section("To suppress it", f"# torchmigrate: ignore[{rule.code}] reason")
+    told = explanation_of(rule, examples, span)
+    parts = [f"{style.heading(told.code)} {style.bold(told.name)}\n\n{_wrap(told.summary)}"]
+    if told.about:
+        parts.append("\n".join(told.about))
+    if told.in_range is not None:
+        parts.append(told.in_range)
+    for section in told.sections:
+        text = "\n".join(_LAID_OUT.get(section.form, str)(line) for line in section.lines)
+        parts.append(f"{style.heading(section.title)}\n{textwrap.indent(text, '  ')}")
     return "\n\n".join(parts) + "\n"
-
-
-def _in_range(rule: Rule, span: VersionRange) -> str:
-    """ "On torch 2.6, with torch 1.8 as the minimum: error; the fix is unsafe."."""
-    where = f"On torch {span.target}"
-    if span.minimum is not None:
-        where += f", with torch {span.minimum} as the minimum"
-    level = _severity(rule, span)
-    if level is None:
-        if severity(rule, VersionRange(span.target)) is None:
-            return f"{where}: nothing is reported yet."
-        return f"{where}: nothing is reported, since both have the change."
-    fix = {
-        "none": "there is no fix",
-        "advice": "the fix is only shown",
-        "rewrite": "the fix depends on the code",
-    }
-    best = fix_level_in(rule, span)
-    return f"{where}: {level}; {fix.get(best, f'the fix is {best}')}."
 
 
 def torchfix_explanation(code: str, rules: Iterable[Rule], style: Style) -> str:
@@ -230,53 +164,6 @@ def torchfix_explanation(code: str, rules: Iterable[Rule], style: Style) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _symbols(rule: Rule) -> str:
-    lines = []
-    for names in (rule.symbols, {name: {"new": new} if new else {} for name, new in rule.modules.items()}):
-        for name, variables in names.items():
-            new = variables.get("new")
-            lines.append(f"{name} -> {new}" if new else name)
-    rest = len(lines) - _MOST_SYMBOLS
-    if rest > 1:
-        lines = [*lines[:_MOST_SYMBOLS], f"... and {rest} more"]
-    if rule.parameters:
-        lines.append(f"only with {_names(rule.parameters)}")
-    if rule.only_in_patterns:
-        lines += [f"only as {case.pattern}" for case in rule.cases if case.pattern]
-    if rule.missing:
-        lines.append(f"only without {_names(rule.missing)}")
-    return "\n".join(lines)
-
-
-def _names(names: Sequence[str]) -> str:
-    return " or ".join(f"`{name}=`" for name in names)
-
-
-def _fixes(rule: Rule) -> list[str]:
-    """How safe each way to rewrite is, and why; equal ones once."""
-    if not rule.cases:
-        return ["It rewrites several places together."] if rule.codemod else ["Nothing: it only reports."]
-    lines = []
-    for case in rule.cases:
-        text = _safety(case, rule)
-        if case.title:
-            text += f": {generic(rule, case.title)}"
-        if case.reason:
-            text += f" ({case.reason})" if case.title else f": {case.reason}"
-        lines.append(_wrap(printable(text), 2))
-    return list(dict.fromkeys(lines))
-
-
-def _safety(case: Case, rule: Rule) -> str:
-    level = case.applicability.label
-    if case.requires is None:
-        return level
-    needs = case.requires if " " in case.requires else f"{rule.library} {case.requires}"
-    if case.applicability is Applicability.SAFE:
-        return f"safe; unsafe where the code must also run on less than {needs}"
-    return f"{level}, needs {needs}"
-
-
 def _wrap(text: str, hanging: int = 0) -> str:
     return textwrap.fill(
         text,
@@ -285,3 +172,6 @@ def _wrap(text: str, hanging: int = 0) -> str:
         break_long_words=False,
         break_on_hyphens=False,
     )
+
+
+_LAID_OUT = {Form.PROSE: _wrap, Form.ITEMS: lambda line: _wrap(line, 2)}
