@@ -446,7 +446,7 @@ class _Walker:
             return False
         place, project = self.begin(_slash(top), top)
         respect_gitignore = place.exclusion.settings.respect_gitignore
-        *directories, name = real[len(_slash(top)) :].split(os.sep)
+        *directories, name = Path(real).relative_to(top).parts
         for directory in directories:
             place = self.looked_at(place, entries(Path(place.real)), project, respect_gitignore)
             ignored = self.ignores(place, directory, True)
