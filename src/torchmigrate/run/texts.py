@@ -51,7 +51,7 @@ class TextChecker:
         return made
 
     def fixer(self, path: Path) -> Engine:
-        """What makes the fixes in a file, those that its configuration wants. Raises ConfigError as `scope`."""
+        """What makes the fixes in a file, as its configuration wants. Raises ConfigError as `scope`."""
         engine = self.engine(path)
         if id(engine) not in self._fixers:
             self._fixers[id(engine)] = engine.sibling(engine.settings._replace(fix=True), engine.whole)
