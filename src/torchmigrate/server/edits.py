@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from lsprotocol import types
 
 from torchmigrate.findings import Finding, Fix
 from torchmigrate.rewrite.apply import apply, line_edits
 from torchmigrate.server.checks import Checked
 from torchmigrate.server.documents import Part
+from torchmigrate.server.positions import lines_of
 from torchmigrate.source.document import Document
 from torchmigrate.source.embedded import with_embedded
 from torchmigrate.source.pieces import PiecesSource
@@ -94,13 +97,26 @@ def _edits(checked: Checked, part: Part, old: str, new: str) -> list[types.TextE
     lines = checked.lines(part)
     shift = 1 if checked.source.bom and not checked.snapshot.is_notebook else 0
     made = []
-    for start, end, text, _ in line_edits(old, new):
+    for start, end, text in _by_line(old, new):
         gone = old[start:end]
         left = _common(gone, text)
         right = _common(gone[left:][::-1], text[left:][::-1])
         first, last = start + left + shift, end - right + shift
         made.append(types.TextEdit(lines.range(first, last), text[left : len(text) - right]))
     return made
+
+
+def _by_line(old: str, new: str) -> Iterator[tuple[int, int, str]]:
+    """Which lines become which; as many as there were, one by one."""
+    for start, end, text, _ in line_edits(old, new):
+        before, after = lines_of(old[start:end]), lines_of(text)
+        if len(before) != len(after):
+            yield start, end, text
+            continue
+        for one, other in zip(before, after, strict=True):
+            if one != other:
+                yield start, start + len(one), other
+            start += len(one)
 
 
 def _common(one: str, other: str) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,7 +16,7 @@ from torchmigrate.server.options import Options
 from torchmigrate.server.worker import LATER, SOON, Worker
 
 T = TypeVar("T")
-QUIET = 0.02  # seconds without a change after which a document is checked, where nobody has asked for it
+QUIET = 0.01  # seconds without a change after which a document is checked, where nobody has asked for it
 
 Stamp = tuple[int, int]  # how often everything, and how often the document, has changed
 
@@ -83,7 +84,13 @@ class Schedule:
     async def warm_up(self) -> None:
         """Load what the first check needs."""
         age, options, roots = self._age, self.options, list(self.roots)
-        await self.worker.do(lambda: self._checker_of(age, options, roots).warm_up(), LATER)
+
+        def load() -> None:
+            self._checker_of(age, options, roots).warm_up()
+            gc.collect()
+            gc.freeze()  # what is loaded is never garbage: nobody is to wait until that is looked through
+
+        await self.worker.do(load, LATER)
 
     async def _checked(self, uri: str, urgency: int) -> Checked | None:
         stamp = self.stamp(uri)
