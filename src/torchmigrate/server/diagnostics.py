@@ -5,7 +5,8 @@ from __future__ import annotations
 from lsprotocol import types
 
 from torchmigrate.findings import Finding, Severity, Trouble
-from torchmigrate.report.reasons import help_of, message_of
+from torchmigrate.report.full import advice
+from torchmigrate.report.reasons import message_of
 from torchmigrate.server.checks import Checked, Placed
 from torchmigrate.source.text import SourceError
 
@@ -31,12 +32,11 @@ def diagnostics_of(checked: Checked) -> dict[str, list[types.Diagnostic]]:
 def diagnostic_of(placed: Placed) -> types.Diagnostic:
     """A finding as a diagnostic."""
     finding = placed.said
-    said = [message_of(finding)]
-    if more := help_of(finding):
-        said.append(f"help: {more}")
+    # What fixes do, and why they are not safe, the actions say.
+    more = [f"{kind}: {text}" for kind, text in advice(finding) if kind in ("suggestion", "help")]
     return types.Diagnostic(
         range=placed.range,
-        message="\n".join(said),
+        message="\n".join([message_of(finding), *more]),
         severity=_SEVERITIES[finding.severity],
         code=finding.code,
         code_description=types.CodeDescription(finding.url) if finding.url else None,
