@@ -60,14 +60,14 @@ def test_without_a_fix_it_says_what_to_do(tmp_path: Path) -> None:
 
 
 def test_other_places_of_a_finding_are_related(tmp_path: Path) -> None:
-    text = "import torch\nfrom torch.autograd import Variable\nx = Variable(a)\ny = Variable(b)\n"
-    with Editor(tmp_path, options={"select": ["ALL"]}) as editor:
-        name = editor.open(tmp_path / "a.py", text)
-        found = editor.diagnostics(name)
-        related = [place for each in found for place in each.related_information or ()]
-        assert related
-        assert {place.location.uri for place in related} == {name}
-        assert {editor.inside(name, place.location.range) for place in related} == {"Variable"}
+    line = "python -m torch.distributed.launch train.py\n"
+    with Editor(tmp_path) as editor:
+        name = editor.open(tmp_path / "run.sh", f"{line}echo done\n{line}", "shellscript")
+        (found,) = editor.diagnostics(name)
+        (place,) = found.related_information or ()
+        assert place.location.uri == name
+        assert editor.inside(name, place.location.range) == editor.inside(name, found.range)
+        assert (found.range.start.line, place.location.range.start.line) == (0, 2)
 
 
 # ---- while typing ------------------------------------------------------------------------------------
