@@ -11,14 +11,14 @@ from harness.project import command, environment
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
-OLD = """\
-import torch
-from torch import ger
-
-x = torch.ger(a, b)
-y = ger(a, b)
-L, V = torch.symeig(x, eigenvectors=True)
-"""
+OLD = (
+    "import torch\n"
+    "from torch import ger\n"
+    "\n"
+    "x = torch.ger(a, b)\n"
+    "y = ger(a, b)\n"
+    "L, V = torch.symeig(x, eigenvectors=True)\n"
+)
 ALL = "source.fixAll.torchmigrate"
 QUICK = "quickfix"
 
@@ -125,16 +125,18 @@ def test_a_line_that_takes_no_comment_is_named(tmp_path: Path) -> None:
         assert said.message.endswith(": a comment would change what the line says")
 
 
-@pytest.mark.parametrize("kind", ["source", "source.fixAll", ALL])
 @pytest.mark.parametrize("resolve", [False, True], ids=["at once", "resolved"])
-def test_all_safe_fixes(tmp_path: Path, kind: str, resolve: bool) -> None:
+def test_all_safe_fixes(tmp_path: Path, resolve: bool) -> None:
+    new = fixed(tmp_path, "b.py", OLD)
+    assert "from torch import outer" in new
     with Editor(tmp_path, resolve=resolve) as editor:
-        name = editor.open(tmp_path / "a.py", OLD)
-        (action,) = editor.actions(name, only=[kind])
-        assert (action.kind, action.title) == (ALL, "torchmigrate: Apply all safe fixes")
-        editor.apply(editor.resolved(action).edit if resolve else action.edit)
-        assert editor.texts[name] == fixed(tmp_path, "b.py", OLD)
-        assert "from torch import outer" in editor.texts[name]
+        for kind in ("source", "source.fixAll", ALL):
+            name = editor.open(tmp_path / "a.py", OLD)
+            (action,) = editor.actions(name, only=[kind])
+            assert (action.kind, action.title) == (ALL, "torchmigrate: Apply all safe fixes")
+            editor.apply(editor.resolved(action).edit if resolve else action.edit)
+            assert editor.texts[name] == new
+            editor.leave(name)
 
 
 def test_only_what_is_asked_for(tmp_path: Path) -> None:
@@ -146,14 +148,14 @@ def test_only_what_is_asked_for(tmp_path: Path) -> None:
         assert editor.actions(clean) == []
 
 
-@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"], ids=["lf", "crlf", "cr"])
-def test_edits_keep_the_rest(tmp_path: Path, end: str) -> None:
-    text = OLD.replace("\n", end)
+def test_edits_keep_the_rest(tmp_path: Path) -> None:
     with Editor(tmp_path) as editor:
-        name = editor.open(tmp_path / "a.py", text)
-        (action,) = editor.actions(name, only=[ALL])
-        editor.apply(action.edit)
-        assert editor.texts[name] == fixed(tmp_path, "b.py", text)
+        for number, end in enumerate(("\n", "\r\n", "\r")):
+            text = OLD.replace("\n", end)
+            name = editor.open(tmp_path / f"a{number}.py", text)
+            (action,) = editor.actions(name, only=[ALL])
+            editor.apply(action.edit)
+            assert editor.texts[name] == fixed(tmp_path, "b.py", text)
 
 
 def test_a_command_does_the_same(tmp_path: Path) -> None:

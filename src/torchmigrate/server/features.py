@@ -13,7 +13,7 @@ from torchmigrate.server import actions, edits
 from torchmigrate.server.diagnostics import diagnostics_of
 from torchmigrate.server.documents import Documents
 from torchmigrate.server.hover import hover
-from torchmigrate.server.options import read_options
+from torchmigrate.server.options import are_ours, read_options
 from torchmigrate.server.server import NAME, Server
 from torchmigrate.server.watching import can_watch, is_relevant, watchers
 from torchmigrate.source.text import SourceError
@@ -100,6 +100,8 @@ def made_server() -> Server:
 
     @server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)
     async def did_change_configuration(params: types.DidChangeConfigurationParams) -> None:
+        if not are_ours(params.settings):
+            return
         if params.settings:
             server.use_options(params.settings)
         elif server.can_be_asked:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,7 +24,7 @@ _OF_CHECK = {
     "evidence": "evidence",
 }
 _OWN = ("enable", "configuration", "showSyntaxErrors")
-_LATER = Layer(option="{}")
+_LATER = Layer(option=f"{SECTION}.{{}}")
 
 
 class Options(NamedTuple):
@@ -76,8 +75,14 @@ def read_options(given: object) -> tuple[Options, list[str]]:
         try:
             layer = layer_of({_OF_CHECK[key]: value}, layer)
         except ConfigError as error:
-            wrong.append(f"{SECTION}.{re.sub(rf'^{_OF_CHECK[key]}', key, str(error))}")
+            wrong.append(str(error).replace(_OF_CHECK[key], key, 1))
     return options._replace(layer=layer), wrong
+
+
+def are_ours(given: object) -> bool:
+    """Whether the settings of a client say anything of this server: some send those of others."""
+    keys = {SECTION, "settings", *_OF_CHECK, *_OWN}
+    return not given or (isinstance(given, Mapping) and not keys.isdisjoint(given))
 
 
 def _unwrapped(given: object) -> Mapping[str, Any]:

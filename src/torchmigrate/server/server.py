@@ -7,7 +7,7 @@ import os
 from typing import Any
 
 from lsprotocol import types
-from pygls.exceptions import JsonRpcException, PyglsError
+from pygls.exceptions import JsonRpcException, JsonRpcInternalError, PyglsError
 from pygls.lsp.server import LanguageServer
 
 from torchmigrate import __version__
@@ -64,7 +64,10 @@ class Server(LanguageServer):
 
     def report_server_error(self, error: Exception, source: type[PyglsError | JsonRpcException]) -> None:
         """Log what pygls could not do: a message that is none, or a handler that failed."""
-        self.failed(error)
+        if isinstance(error, JsonRpcInternalError) or not isinstance(error, JsonRpcException | ValueError):
+            self.failed(error)
+        else:
+            self.log(f"a message of the editor was not understood: {type(error).__name__}")
 
     def start(self, coroutine: Any) -> None:
         """Do something that nobody waits for."""
