@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 SOON, LATER = 0, 1  # somebody waits for it, or nobody does
+_STACK = 16 << 20  # bytes; some systems give threads less than calls in calls need, to Python 3.10 above all
 
 
 class Worker:
@@ -19,7 +20,11 @@ class Worker:
     def __init__(self) -> None:
         self._jobs: queue.PriorityQueue[tuple[int, int, Callable[[], None]]] = queue.PriorityQueue()
         self._numbers = itertools.count()
-        threading.Thread(target=self._run, name="torchmigrate checks", daemon=True).start()
+        size = threading.stack_size(_STACK)
+        try:
+            threading.Thread(target=self._run, name="torchmigrate checks", daemon=True).start()
+        finally:
+            threading.stack_size(size)
 
     async def do(self, job: Callable[[], T], urgency: int = SOON) -> T:
         """Have a job done, and wait for its result; of those that are as urgent, the first comes first.
