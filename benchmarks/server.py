@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import math
+import os
 import statistics
 import sys
 import tempfile
@@ -43,8 +45,17 @@ def program(lines: int, findings: int) -> str:
     return "import torch\n\n\n" + "".join(parts)
 
 
-async def measured(text: str, times: int, pull: bool) -> tuple[float, list[float]]:
-    """Seconds until the first answer, and those from each change to its answer."""
+def cpu_seconds(pid: int) -> float:
+    """What a process has used of the processor, where the system says so."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return math.nan
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+async def measured(text: str, times: int, pull: bool) -> tuple[float, list[float], float]:
+    """Seconds until the first answer, those from each change to its answer, and those of the processor."""
     client = LanguageClient("benchmark", "1")
     answers: asyncio.Queue[int | None] = asyncio.Queue()
 
@@ -81,6 +92,8 @@ async def measured(text: str, times: int, pull: bool) -> tuple[float, list[float
         first = time.perf_counter() - start
         line = text.count("\n")
         seconds = []
+        assert client._server is not None
+        used = cpu_seconds(client._server.pid)
         for version in range(2, times + 2):
             await asyncio.sleep(0.05)
             area = types.Range(types.Position(line, version - 2), types.Position(line, version - 2))
@@ -93,10 +106,11 @@ async def measured(text: str, times: int, pull: bool) -> tuple[float, list[float
             )
             await answered(version)
             seconds.append(time.perf_counter() - began)
+        used = (cpu_seconds(client._server.pid) - used) / times
         await client.shutdown_async(None)
         client.exit(None)
         await client.stop()
-    return first, seconds
+    return first, seconds, used
 
 
 def main() -> None:
@@ -106,13 +120,13 @@ def main() -> None:
     parser.add_argument("--times", type=int, default=TIMES, help="changes of each file")
     arguments = parser.parse_args()
     print(f"{arguments.lines} lines, {arguments.times} changes; milliseconds until the answer")
-    print(f"{'findings':>8}  {'asked for':9}  {'first':>6}  {'median':>6}  {'slowest':>7}")
+    print(f"{'findings':>8}  {'asked for':9}  {'first':>6}  {'median':>6}  {'slowest':>7}  {'CPU':>4}")
     for findings in (0, 10, arguments.lines // FUNCTION.count("\n")):
         for pull in (False, True):
             text = program(arguments.lines, findings)
-            first, seconds = asyncio.run(measured(text, arguments.times, pull))
-            row = (1000 * each for each in (first, statistics.median(seconds), max(seconds)))
-            shown = "  ".join(f"{each:>{size}.0f}" for each, size in zip(row, (6, 6, 7), strict=True))
+            first, seconds, used = asyncio.run(measured(text, arguments.times, pull))
+            row = (1000 * each for each in (first, statistics.median(seconds), max(seconds), used))
+            shown = "  ".join(f"{each:>{size}.0f}" for each, size in zip(row, (6, 6, 7, 4), strict=True))
             print(f"{findings:>8}  {'yes' if pull else 'no':9}  {shown}")
 
 
