@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from torchmigrate.catalogue.builtin import RULES
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.catalogue.store import default_catalogue
-from torchmigrate.cli.describe import fix_level
 from torchmigrate.config.torchfix_codes import CODES, LATER, LATER_NAMES
+from torchmigrate.report.explanation import fix_level
 from torchmigrate.report.rule_texts import generic
 from torchmigrate.rewrite.fix_maker import fill
 

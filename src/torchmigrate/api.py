@@ -23,9 +23,9 @@ from torchmigrate.report.console import Console
 from torchmigrate.report.reasons import help_of, message_of, reason_of
 from torchmigrate.report.style import printable
 from torchmigrate.run.configurations import Configurations
-from torchmigrate.run.engines import Engines, scopes_of
+from torchmigrate.run.engines import Engines
 from torchmigrate.run.results import Results, texts_in
-from torchmigrate.source.kinds import kind_of, read_source
+from torchmigrate.source.kinds import read_source, source_of_text
 from torchmigrate.source.text import Source, SourceError
 
 if TYPE_CHECKING:
@@ -317,31 +317,24 @@ def _checked(
     text: str, path: AnyPath | None, options: Layer, config: AnyPath | None, *, isolated: bool, fix: bool
 ) -> tuple[Report, FileResult | None]:
     from torchmigrate.project.discover import is_excluded
-    from torchmigrate.run.runner import attempt
+    from torchmigrate.run.texts import TextChecker
 
     place = Path("<text>" if path is None else path)
     around = [place if path is not None else Path()]
     configurations = _configurations(around, options, config, isolated=isolated, fix=fix)
     if is_excluded(place, configurations.settings_in):
         return Report(), None
-    scopes, problems = scopes_of([place], configurations, _silent())
-    engines = Engines(configurations, scopes)
+    checker = TextChecker(configurations)
     name = None if path is None else place
+    scope, problems = checker.scope(place)
     try:
-        source = _source_of(text, place, embedded=scopes[place].settings.embedded)
+        source = source_of_text(text, place, embedded=scope.settings.embedded)
     except SourceError as error:
-        problems.append(FoundProblem(place, error.reason, error.line, error.kind, error.cell))
+        problems = [*problems, FoundProblem(place, error.reason, error.line, error.kind, error.cell)]
         return Report((), _problems(problems, nameless=path is None)), None
-    result = attempt(lambda _: engines.check_source(source, place), place)
+    result = checker.check(source, place)
     findings = tuple(_public(result, result.new or source, name))
     return Report(findings, _problems([*problems, *result.problems], nameless=path is None)), result
-
-
-def _source_of(text: str, path: Path, *, embedded: bool) -> Source:
-    kind = kind_of(path, embedded=embedded)
-    if kind is Source and "\0" not in text:
-        return Source.from_text(text, path)
-    return kind.from_bytes(text.encode("utf-8", "surrogatepass"), path)
 
 
 # ---- what is given back ----------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from harness.catalogue import loaded_rules
 
 from torchmigrate.cli.commands import commands
-from torchmigrate.cli.describe import generic
+from torchmigrate.report.rule_texts import generic
 
 
 def shown(tmp_path: Path, text: str, code: str) -> str:

@@ -9,8 +9,8 @@ from docs_site.markdown import cell, code, fenced, prose, table
 from torchmigrate.catalogue.builtin import RULES
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.catalogue.store import default_catalogue
-from torchmigrate.cli.describe import Section, about, fix_level, sections, versions
 from torchmigrate.cli.session import examples
+from torchmigrate.report.explanation import Section, about, fix_level, sections, versions
 from torchmigrate.report.rule_texts import generic
 
 TOPICS = {

@@ -4,56 +4,31 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from torchmigrate.catalogue.model import Case, Rule
+from torchmigrate.catalogue.model import Rule
 from torchmigrate.catalogue.pages import has_page, page_of, url_of
 from torchmigrate.config.torchfix_codes import CODES, RELEASED
-from torchmigrate.findings import Applicability
+from torchmigrate.report.explanation import (
+    MOST_SYMBOLS,
+    STATUS,
+    about,
+    fix_level,
+    fix_level_in,
+    in_range,
+    sections,
+    severity_in,
+    versions,
+)
 from torchmigrate.report.rule_texts import generic
 from torchmigrate.report.style import Style, printable
-from torchmigrate.versions.range import VersionRange, applicability, severity
-from torchmigrate.versions.releases import Version, parse_version
+from torchmigrate.versions.range import VersionRange
 
 if TYPE_CHECKING:
     from torchmigrate.catalogue.examples import Example
     from torchmigrate.cli.session import Session
 
 _WIDTH = 100
-_STATUS = ("outdated", "deprecated", "changed", "removed")
-_MOST_SYMBOLS = 40  # that `explain` lists
-
-
-def versions(rule: Rule) -> str:
-    """ "deprecated in 1.9, removed in 2.0", the oldest first."""
-    known = [(status, version) for status in _STATUS if (version := getattr(rule, status))]
-    return ", ".join(f"{status} in {version}" for status, version in sorted(known, key=_by_version))
-
-
-def _by_version(known: tuple[str, str]) -> Version:
-    return parse_version(known[1])
-
-
-def fix_level(rule: Rule) -> str:
-    """The best that the rule can do: "safe", "unsafe", "advice" (its own code, not applied) or "none"."""
-    levels = [case.applicability for case in rule.cases]  # a codemod without one only reports
-    if not levels:
-        return "none"
-    return {Applicability.DISPLAY: "advice"}.get(max(levels), max(levels).label)
-
-
-def fix_level_in(rule: Rule, span: VersionRange) -> str:
-    """The same for a range: what its target lacks is "advice", what its minimum lacks is unsafe."""
-    levels = [applicability(case, rule, span)[0] for case in rule.cases]
-    if not levels:
-        return fix_level(rule)
-    return {Applicability.DISPLAY: "advice"}.get(max(levels), max(levels).label)
-
-
-def _severity(rule: Rule, span: VersionRange) -> str | None:
-    """How bad a finding is at the target; None: the rule is not about a release, or says nothing there."""
-    level = severity(rule, span) if versions(rule) else None
-    return None if level is None else level.label
 
 
 def _told(rules: Iterable[Rule], span: VersionRange | None) -> list[Rule]:
@@ -61,7 +36,7 @@ def _told(rules: Iterable[Rule], span: VersionRange | None) -> list[Rule]:
     return [
         rule
         for rule in sorted(rules, key=lambda rule: rule.code)
-        if span is None or not versions(rule) or _severity(rule, span) is not None
+        if span is None or not versions(rule) or severity_in(rule, span) is not None
     ]
 
 
@@ -80,7 +55,7 @@ def rules_table(
             rule.code,
             rule.name,
             f"{rule.library}: {versions(rule)}" if versions(rule) else rule.library,
-            *([] if span is None else [_severity(rule, span) or ""]),
+            *([] if span is None else [severity_in(rule, span) or ""]),
             fix_level(rule) if span is None else fix_level_in(rule, span),
             generic(rule, rule.summary) + (" (off unless selected)" if rule.opt_in else ""),
         )
@@ -109,10 +84,10 @@ def rules_json(rules: Iterable[Rule], span: VersionRange | None = None) -> str:
             "summary": generic(rule, rule.summary),
             "why": rule.why,
             "library": rule.library,
-            **{status: getattr(rule, status) for status in _STATUS},
+            **{status: getattr(rule, status) for status in STATUS},
             "symbols": list(rule.symbols),
             "modules": list(rule.modules),
-            **({} if span is None else {"severity": _severity(rule, span)}),
+            **({} if span is None else {"severity": severity_in(rule, span)}),
             "fix": fix_level(rule) if span is None else fix_level_in(rule, span),
             "opt_in": rule.opt_in,
             "advice": None if rule.advice is None else generic(rule, rule.advice),
@@ -161,66 +136,6 @@ def _beginning_with(prefix: str, rules: Sequence[Rule]) -> list[Rule]:
     return [rule for rule in rules if rule.code in codes]
 
 
-class Section(NamedTuple):
-    """A part of what is said of a rule: one of prose, code and lists.
-
-    names: what is looked for, as code; lines: sentences; file: what `code` is called where it is not Python.
-    example: `code` is what the rule is shown by.
-    """
-
-    title: str
-    prose: str = ""
-    names: Sequence[str] = ()
-    lines: Sequence[str] = ()
-    code: str = ""
-    file: str | None = None
-    example: bool = False
-
-
-def about(rule: Rule) -> list[str]:
-    """The releases that a rule is about, and whether it is looked for: a line each."""
-    return [
-        *([f"{rule.library}: {versions(rule)}"] if versions(rule) else []),
-        *(["Off unless selected."] if rule.opt_in else []),
-    ]
-
-
-def sections(rule: Rule, examples: Sequence[Example], most: int | None = None) -> list[Section]:
-    """All that is said of a rule below its summary, whatever shows it. most: of the names that it finds."""
-    found = [
-        Section("Why", rule.why),
-        Section("What is found", names=_symbols(rule, most), lines=_conditions(rule)),
-        Section("What the fix does", lines=_fixes(rule)),
-    ]
-    for example in examples:
-        if example.kind == "fix":
-            unsafe = example.applicability is not Applicability.SAFE
-            note = f" ({example.applicability.label})" if unsafe else ""
-            found.append(
-                Section(f"Before{note}", code=example.before.rstrip(), file=example.file, example=True)
-            )
-            found.append(
-                Section("After", code=(example.after or "").rstrip(), file=example.file, example=True)
-            )
-    kept = [example for example in examples if example.kind == "report-only"]
-    if kept:
-        code = "\n\n".join(example.before.rstrip() for example in kept)
-        found.append(Section("Found, not rewritten", code=code, file=kept[0].file, example=True))
-    if rule.advice:
-        found.append(Section("By hand", generic(rule, rule.advice)))
-    found.append(Section("Links", names=rule.references))
-    found.append(Section("To suppress it", code=suppression(rule)))
-    return [section for section in found if any(section[1:5])]
-
-
-def suppression(rule: Rule) -> str:
-    """The comment that hides a rule, in the language that it is about."""
-    text = f"torchmigrate: ignore[{rule.code}] reason"
-    if set(rule.files) == {"cpp"}:
-        return f"// {text}"
-    return f"<!-- {text} -->" if set(rule.files) == {"markdown"} else f"# {text}"
-
-
 def explanation(
     rule: Rule, examples: Sequence[Example], style: Style, span: VersionRange | None = None
 ) -> str:
@@ -229,8 +144,8 @@ def explanation(
     if about(rule):
         parts.append("\n".join(about(rule)))
     if span is not None and versions(rule):
-        parts.append(_in_range(rule, span))
-    for section in sections(rule, examples, _MOST_SYMBOLS):
+        parts.append(in_range(rule, span))
+    for section in sections(rule, examples, MOST_SYMBOLS):
         text = "\n".join(
             [
                 *([_wrap(section.prose)] if section.prose else []),
@@ -243,24 +158,6 @@ def explanation(
     if has_page(rule):
         parts.append(f"Documentation: {page_of(rule.code)}")
     return "\n\n".join(parts) + "\n"
-
-
-def _in_range(rule: Rule, span: VersionRange) -> str:
-    """ "On torch 2.6, with torch 1.8 as the minimum: error; the fix is unsafe."."""
-    where = f"On torch {span.target}"
-    if span.minimum is not None:
-        where += f", with torch {span.minimum} as the minimum"
-    level = _severity(rule, span)
-    if level is None:
-        if severity(rule, VersionRange(span.target)) is None:
-            return f"{where}: nothing is reported yet."
-        return f"{where}: nothing is reported, since both have the change."
-    fix = {
-        "none": "there is no fix",
-        "advice": "the fix is only shown",
-    }
-    best = fix_level_in(rule, span)
-    return f"{where}: {level}; {fix.get(best, f'the fix is {best}')}."
 
 
 def torchfix_explanation(code: str, rules: Iterable[Rule], style: Style) -> str:
@@ -279,58 +176,6 @@ def torchfix_explanation(code: str, rules: Iterable[Rule], style: Style) -> str:
     for title, text in (("The same here", lines), ("What it reports", reported), ("In use", [use])):
         parts.append(style.heading(title) + "\n" + textwrap.indent("\n".join(text), "  "))
     return "\n\n".join(parts) + "\n"
-
-
-def _symbols(rule: Rule, most: int | None) -> list[str]:
-    """The names that a rule is about, each with the new one if there is one. most: how many."""
-    lines = []
-    for names in (rule.symbols, {name: {"new": new} if new else {} for name, new in rule.modules.items()}):
-        for name, variables in names.items():
-            new = variables.get("new")
-            lines.append(f"{name} -> {new}" if new else name)
-    rest = 0 if most is None else len(lines) - most
-    return [*lines[:most], f"... and {rest} more"] if rest > 1 else lines
-
-
-def _conditions(rule: Rule) -> list[str]:
-    """Where these names are found only."""
-    lines = []
-    if rule.parameters:
-        lines.append(f"only with {_names(rule.parameters)}")
-    if rule.only_in_patterns:
-        lines += [f"only as {case.pattern}" for case in rule.cases if case.pattern]
-    if rule.missing:
-        lines.append(f"only without {_names(rule.missing)}")
-    return lines
-
-
-def _names(names: Sequence[str]) -> str:
-    return " or ".join(f"`{name}=`" for name in names)
-
-
-def _fixes(rule: Rule) -> list[str]:
-    """How safe each way to rewrite is, and why; equal ones once."""
-    if not rule.cases:
-        return ["Nothing: it only reports."]
-    lines = []
-    for case in rule.cases:
-        text = _safety(case, rule)
-        if case.title:
-            text += f": {generic(rule, case.title)}"
-        if case.reason:
-            text += f" ({case.reason})" if case.title else f": {case.reason}"
-        lines.append(text)
-    return list(dict.fromkeys(lines))
-
-
-def _safety(case: Case, rule: Rule) -> str:
-    level = case.applicability.label
-    if case.requires is None:
-        return level
-    needs = case.requires if " " in case.requires else f"{rule.library} {case.requires}"
-    if case.applicability is Applicability.SAFE:
-        return f"safe; unsafe where the code must also run on less than {needs}"
-    return f"{level}, needs {needs}"
 
 
 def _wrap(text: str, hanging: int = 0) -> str:

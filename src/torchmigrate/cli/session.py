@@ -191,14 +191,9 @@ def _has_parameter(rule: Rule, key: str) -> bool:
 
 def examples(rule: Rule) -> Sequence[Example]:
     """The examples of a rule. Raises click.ClickException if its file is gone."""
-    from torchmigrate.catalogue.builtin import EXAMPLES
-    from torchmigrate.catalogue.examples import FIX, REPORT_ONLY, Example
     from torchmigrate.catalogue.problems import CatalogueError
-    from torchmigrate.catalogue.store import examples_of
+    from torchmigrate.report.explanation import examples_of
 
-    if rule.code in EXAMPLES:
-        before, after = EXAMPLES[rule.code]
-        return [Example(FIX if after else REPORT_ONLY, before, after)]
     try:
         return examples_of(rule)
     except CatalogueError as error:

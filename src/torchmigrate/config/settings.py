@@ -367,17 +367,7 @@ def read_config(path: Path, *, named: bool = True) -> Layer:
         raise ConfigError(f"{path}: there is no [{TABLE}] table in it")
     if not isinstance(table, dict):
         raise ConfigError(f"{path}: [{TABLE}] must be a table")
-    values: dict[str, object] = {}
-    for key, value in table.items():
-        reader = _READERS.get(key)
-        if reader is None:
-            known = ", ".join(sorted(_READERS))
-            raise empty.fail(key, f"unknown key{did_you_mean(key, _READERS) or '.'} Allowed are {known}")
-        try:
-            values[key.replace("-", "_")] = reader(value)
-        except ValueError as error:
-            raise empty.fail(key, str(error)) from None
-    layer = empty._replace(**values)  # type: ignore[arg-type]  # each reader gives its field's type
+    layer = layer_of(table, empty)
     root = path.absolute().parent
     named_there = [("rules", item) for item in layer.rules]
     if layer.cache_dir is not None:
@@ -396,6 +386,24 @@ def read_config(path: Path, *, named: bool = True) -> Layer:
     extend = None if layer.extend is None else Path(os.path.normpath(root / layer.extend))
     baseline = None if layer.baseline is None else Path(os.path.normpath(root / layer.baseline))
     return layer._replace(rules=rules, extend=extend, baseline=baseline, root=root, project=project)
+
+
+def layer_of(table: Mapping[str, object], empty: Layer) -> Layer:
+    """The options in a table, by the keys of a configuration file.
+
+    empty: where they are from. Raises ConfigError that names the key.
+    """
+    values: dict[str, object] = {}
+    for key, value in table.items():
+        reader = _READERS.get(key)
+        if reader is None:
+            known = ", ".join(sorted(_READERS))
+            raise empty.fail(key, f"unknown key{did_you_mean(key, _READERS) or '.'} Allowed are {known}")
+        try:
+            values[key.replace("-", "_")] = reader(value)
+        except ValueError as error:
+            raise empty.fail(key, str(error)) from None
+    return empty._replace(**values)  # type: ignore[arg-type]  # each reader gives its field's type
 
 
 def read_layers(path: Path, *, named: bool = True) -> list[Layer]:

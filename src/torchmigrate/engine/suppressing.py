@@ -59,7 +59,7 @@ def with_comments(
     refused: list[Refused] = []
     taken: list[tuple[Source, Finding]] = []
     for text, finding in found:
-        why = _never(text, finding, source)
+        why = never_suppressed(text, finding, source)
         if why is not None:
             refused.append(Refused(finding, text, why))
             continue
@@ -125,8 +125,8 @@ def _fitting(source: Source, meaning: object, edits: list[Edit]) -> list[Edit]:
     return fitting([], edits)
 
 
-def _never(text: Source, finding: Finding, source: Source) -> str | None:
-    """Why no comment can hide a finding; None: one may."""
+def never_suppressed(text: Source, finding: Finding, source: Source) -> str | None:
+    """Why no comment can hide a finding; None: one may, unless its line cannot take one."""
     if finding.code in (INVALID_SUPPRESSION, UNUSED_SUPPRESSION):
         return _ABOUT_COMMENTS
     if finding.seen:

@@ -145,6 +145,14 @@ def is_excluded(path: Path, settings_in: SettingsIn) -> bool:
     return _Walker(settings_in).leaves_out(os.path.realpath(path), path, False)
 
 
+def is_passed_over(path: Path, settings_in: SettingsIn, top: Path, *, any_kind: bool = False) -> bool:
+    """Whether a run on a directory would not come to a file in it, which need not exist.
+
+    top: the directory. any_kind: the name of the file does not matter.
+    """
+    return not _Walker(settings_in).comes_to(os.path.realpath(path), os.path.realpath(top), any_kind)
+
+
 # A chain of ignore files that hold in a directory, innermost first, each with the directory's path
 # relative to where the file is ("" or with a trailing slash).
 _Chain = tuple[tuple["Patterns", str], ...]
@@ -367,12 +375,9 @@ class _Walker:
 
     def walk(self, start: str, real: str) -> None:
         """Take everything below a directory, which `start` names and whose real path is `real`."""
-        start = "" if start == os.curdir else _slash(start)
-        exclusion = self.exclusion_in(real)
-        project = project_of(Path(real))
-        place = _Place(start, _slash(real), exclusion, exclusion.prefix(real), (), None, "")
-        respect_gitignore = exclusion.settings.respect_gitignore
-        stack = [self.in_repository(place, project) if respect_gitignore else place]
+        first, project = self.begin("" if start == os.curdir else _slash(start), real)
+        exclusion, respect_gitignore = first.exclusion, first.exclusion.settings.respect_gitignore
+        stack = [first]
         inner = {str(project), exclusion.root, *self.named} - {os.sep}
         seen = 0
         while stack:
@@ -389,18 +394,7 @@ class _Walker:
                 continue
             seen += len(listed)
             names = {entry.name for entry in listed}
-            if not CONFIG_NAMES.isdisjoint(names):
-                exclusion = self.exclusion_in(place.real.rstrip(os.sep) or os.sep)
-                prefix = exclusion.prefix(place.real.rstrip(os.sep) or os.sep)
-                place = place._replace(exclusion=exclusion, prefix=prefix)
-            if respect_gitignore and not place.ignored:
-                chain, repository, inside = place.chain, place.repository, place.inside
-                if ".git" in names:
-                    repository, inside = _Repository(Path(place.real), self), ""
-                    chain = repository.excludes()
-                if ".gitignore" in names:
-                    chain = self.read_patterns(Path(place.real, ".gitignore"), project) + chain
-                place = place._replace(chain=chain, repository=repository, inside=inside)
+            place = self.looked_at(place, names, project, respect_gitignore)
             for entry in listed:
                 try:
                     is_directory = entry.is_dir(follow_symlinks=False)
@@ -419,6 +413,48 @@ class _Walker:
                         self.problem(place.shown + entry.name, "is not a regular file")
                 except OSError as error:  # file systems that do not tell the kind of an entry in advance
                     self.problem(place.shown + entry.name, f"cannot read: {explain_os_error(error)}")
+
+    def begin(self, start: str, real: str) -> tuple[_Place, Path]:
+        """The directory to begin with, by its name and its real path; and its project."""
+        exclusion = self.exclusion_in(real)
+        project = project_of(Path(real))
+        place = _Place(start, _slash(real), exclusion, exclusion.prefix(real), (), None, "")
+        respect_gitignore = exclusion.settings.respect_gitignore
+        return self.in_repository(place, project) if respect_gitignore else place, project
+
+    def looked_at(
+        self, place: _Place, names: Collection[str], project: Path, respect_gitignore: bool
+    ) -> _Place:
+        """A directory that has these names in it, with what they say of what is excluded."""
+        if not CONFIG_NAMES.isdisjoint(names):
+            exclusion = self.exclusion_in(place.real.rstrip(os.sep) or os.sep)
+            prefix = exclusion.prefix(place.real.rstrip(os.sep) or os.sep)
+            place = place._replace(exclusion=exclusion, prefix=prefix)
+        if respect_gitignore and not place.ignored:
+            chain, repository, inside = place.chain, place.repository, place.inside
+            if ".git" in names:
+                repository, inside = _Repository(Path(place.real), self), ""
+                chain = repository.excludes()
+            if ".gitignore" in names:
+                chain = self.read_patterns(Path(place.real, ".gitignore"), project) + chain
+            place = place._replace(chain=chain, repository=repository, inside=inside)
+        return place
+
+    def comes_to(self, real: str, top: str, any_kind: bool) -> bool:
+        """Whether a walk from a directory comes to a file, both given by their real paths."""
+        if not real.startswith(_slash(top)):
+            return False
+        place, project = self.begin(_slash(top), top)
+        respect_gitignore = place.exclusion.settings.respect_gitignore
+        *directories, name = Path(real).relative_to(top).parts
+        for directory in directories:
+            place = self.looked_at(place, entries(Path(place.real)), project, respect_gitignore)
+            ignored = self.ignores(place, directory, True)
+            if ignored is None:
+                return False
+            place = _entered(place, directory, ignored)
+        place = self.looked_at(place, entries(Path(place.real)), project, respect_gitignore)
+        return (any_kind or self.wants(place, name)) and self.ignores(place, name, False) is not None
 
     def wants(self, place: _Place, name: str) -> bool:
         """Whether a file in a directory is looked for, by its name."""

@@ -48,3 +48,11 @@ def with_code(paths: Sequence[Path]) -> Sequence[Path]:
 def read_source(path: Path, *, embedded: bool = False) -> Source:
     """The text of a file. Raises SourceError if it is missing, unreadable or no text of its kind."""
     return kind_of(path, embedded=embedded).read(path)
+
+
+def source_of_text(text: str, path: Path, *, embedded: bool = False) -> Source:
+    """The text of a file that need not hold it. Raises SourceError if it is no text of its kind."""
+    kind = kind_of(path, embedded=embedded)
+    if kind is Source and "\0" not in text:
+        return Source.from_text(text, path)
+    return kind.from_bytes(text.encode("utf-8", "surrogatepass"), path)

@@ -1,0 +1,71 @@
+"""Texts that are checked as files which need not hold them, one after the other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from torchmigrate.engine.engine import Engine
+from torchmigrate.findings import FileResult, Problem
+from torchmigrate.report.console import Console
+from torchmigrate.run.configurations import Configurations, Scope
+from torchmigrate.run.engines import scopes_of
+from torchmigrate.run.runner import attempt
+from torchmigrate.source.text import Source
+
+
+class TextChecker:
+    """Checks texts, and keeps what it learns of configurations and of the files of the project.
+
+    Who wants to know of files that have changed meanwhile calls `files.paths.forget` and makes a new one.
+    """
+
+    def __init__(self, configurations: Configurations) -> None:
+        self.configurations = configurations
+        self._scopes: dict[Path, tuple[Scope, list[Problem]]] = {}
+        self._engines: list[Engine] = []  # all share what they know of other files
+        self._fixers: dict[int, Engine] = {}
+        self._console = Console("never", quiet=True)
+
+    def scope(self, path: Path) -> tuple[Scope, list[Problem]]:
+        """What holds for a file, and what was not read to say so.
+
+        Raises ConfigError where its configuration cannot be used.
+        """
+        if path not in self._scopes:
+            scopes, problems = scopes_of([path], self.configurations, self._console)
+            self._scopes[path] = scopes[path], problems
+        return self._scopes[path]
+
+    def engine(self, path: Path) -> Engine:
+        """What checks a file. Raises ConfigError as `scope`."""
+        scope = self.scope(path)[0]
+        for known in self._engines:
+            if known.settings == scope.settings and known.whole is scope.catalogue:
+                return known
+        if self._engines:
+            made = self._engines[0].sibling(scope.settings, scope.catalogue)
+        else:
+            around = self.configurations.settings_around
+            made = Engine(scope.catalogue, scope.settings, settings_in=around)
+        self._engines.append(made)
+        return made
+
+    def fixer(self, path: Path) -> Engine:
+        """What makes the fixes in a file, as its configuration wants. Raises ConfigError as `scope`."""
+        engine = self.engine(path)
+        if id(engine) not in self._fixers:
+            self._fixers[id(engine)] = engine.sibling(engine.settings._replace(fix=True), engine.whole)
+        return self._fixers[id(engine)]
+
+    def check(self, source: Source, path: Path) -> FileResult:
+        """Check a text as a file; whatever goes wrong is a problem of the result.
+
+        Raises ConfigError as `scope`.
+        """
+        engine = self.engine(path)
+        return attempt(lambda _: engine.check_source(source, path), path)
+
+    def fix(self, source: Source, path: Path) -> FileResult:
+        """The same, and the fixes are made. Raises ConfigError as `scope`."""
+        engine = self.fixer(path)
+        return attempt(lambda _: engine.check_source(source, path), path)
