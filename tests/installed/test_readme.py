@@ -161,6 +161,9 @@ def test_the_tests_are_those_of_ci() -> None:
 
 
 def configurations(page: Path) -> list[str]:
+    """Ours; those of editors are in `tests/server/test_editors.py`."""
+    if page.name == "editors.md":
+        return []
     return [block.content for block in blocks(page.read_text("utf-8"), "toml")]
 
 
@@ -192,6 +195,7 @@ def test_the_page_about_configuration_shows_every_key() -> None:
 def test_suppressions_and_codes(page: Path) -> None:
     from torchmigrate.catalogue.codes import INVALID_SUPPRESSION
     from torchmigrate.engine.suppressions import Suppressions
+    from torchmigrate.flake8_plugin import NOT_DONE
     from torchmigrate.run.configurations import load_rules
     from torchmigrate.source.text import Source
 
@@ -200,7 +204,7 @@ def test_suppressions_and_codes(page: Path) -> None:
     for block in blocks(text, "python"):
         found = Suppressions.of(Source.from_text(block.content, page)).findings([INVALID_SUPPRESSION], known)
         assert [message_of(finding) for finding in found] == []
-    assert set(re.findall(r"\bTM\d{3}\b", text)) <= set(known.values())
+    assert set(re.findall(r"\bTM\d{3}\b", text)) <= {NOT_DONE, *known.values()}
 
 
 def test_links_of_the_readme() -> None:

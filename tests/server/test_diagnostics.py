@@ -9,6 +9,8 @@ import pytest
 from harness.editor import ENCODINGS, Editor
 from lsprotocol import types
 
+from torchmigrate.catalogue.pages import page_of
+
 OLD = (
     "import torch\n"
     "\n"
@@ -40,7 +42,7 @@ def test_a_finding_is_a_diagnostic(tmp_path: Path) -> None:
         assert outdated.message == "`torch.ger` is deprecated; use `torch.outer`"
         assert (outdated.source, outdated.code) == ("torchmigrate", "TM110")
         assert outdated.code_description is not None
-        assert outdated.code_description.href == "https://github.com/pytorch/pytorch/pull/44887"
+        assert outdated.code_description.href == page_of("TM110")
         assert outdated.severity == types.DiagnosticSeverity.Information
         assert outdated.tags is None
         assert gone.severity == types.DiagnosticSeverity.Error

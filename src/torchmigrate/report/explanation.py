@@ -1,4 +1,4 @@
-"""What there is to say of a rule, for `explain`, editors and the documentation: the parts, without a layout."""
+"""What there is to say of a rule, whoever shows it: the parts, without a layout."""
 
 from __future__ import annotations
 

@@ -102,5 +102,5 @@ def as_markdown(rule: Rule, examples: Sequence[Example], span: VersionRange) -> 
         code = f"```{language}\n{section.code}\n```" if section.code else ""
         parts += [f"**{section.title}**", section.prose, "\n".join(lines), code]
     if has_page(rule):
-        parts.append(f"[Documentation]({page_of(rule.code)})")
+        parts.append(f"Documentation: {page_of(rule.code)}")
     return "\n\n".join(part.strip() for part in parts if part.strip()) + "\n"
