@@ -175,7 +175,7 @@ def explanation(
             parts.append(f"{style.heading(title)}\n{textwrap.indent(text, '  ')}")
 
     section("Why", _wrap(rule.why))
-    section("What is found", _symbols(rule))
+    section("What it finds", _symbols(rule))
     section("What the fix does", "\n".join(_fixes(rule)))
     for example in examples:
         if example.kind == "fix":
@@ -185,11 +185,11 @@ def explanation(
             section(f"Before{note}", example.before.rstrip())
             section("After", (example.after or "").rstrip())
     kept = [example.before.rstrip() for example in examples if example.kind == "report-only"]
-    section("Found, not rewritten", "\n\n".join(kept))
+    section("Found, but not fixed", "\n\n".join(kept))
     if rule.advice:
         section("By hand", _wrap(generic(rule, rule.advice)))
     section("Links", "\n".join(rule.references))
-    section("To suppress it", f"# torchmigrate: ignore[{rule.code}] reason")
+    section("How to suppress it", f"# torchmigrate: ignore[{rule.code}] reason")
     return "\n\n".join(parts) + "\n"
 
 
@@ -201,11 +201,11 @@ def _in_range(rule: Rule, span: VersionRange) -> str:
     level = _severity(rule, span)
     if level is None:
         if severity(rule, VersionRange(span.target)) is None:
-            return f"{where}: nothing is reported yet."
-        return f"{where}: nothing is reported, since both have the change."
+            return f"{where}: no finding yet."
+        return f"{where}: no finding, because both releases have the change."
     fix = {
         "none": "there is no fix",
-        "advice": "the fix is only shown",
+        "advice": "the fix is only displayed",
         "rewrite": "the fix depends on the code",
     }
     best = fix_level_in(rule, span)
@@ -223,9 +223,9 @@ def torchfix_explanation(code: str, rules: Iterable[Rule], style: Style) -> str:
         off = " (off unless selected)" if rule.opt_in else ""
         lines.append(_wrap(f"{rule.code}  {rule.name:{size}}  {generic(rule, rule.summary)}{off}", size + 9))
     reported = [f"{what} -> {', '.join(codes)}" for what, codes in entry.rules.items()]
-    use = f"`# noqa: {code}` hides these rules, and `--select {code}` selects them."
+    use = f"`# noqa: {code}` suppresses these rules, and `--select {code}` selects them."
     parts = [f"{style.heading(code)} {style.bold(entry.summary)}", f"{origin}."]
-    for title, text in (("The same here", lines), ("What it reports", reported), ("In use", [use])):
+    for title, text in (("Rule in torchmigrate", lines), ("What it finds", reported), ("In use", [use])):
         parts.append(style.heading(title) + "\n" + textwrap.indent("\n".join(text), "  "))
     return "\n\n".join(parts) + "\n"
 
@@ -255,7 +255,7 @@ def _names(names: Sequence[str]) -> str:
 def _fixes(rule: Rule) -> list[str]:
     """How safe each way to rewrite is, and why; equal ones once."""
     if not rule.cases:
-        return ["It rewrites several places together."] if rule.codemod else ["Nothing: it only reports."]
+        return ["It changes several places together."] if rule.codemod else ["Nothing: the rule has no fix."]
     lines = []
     for case in rule.cases:
         text = _safety(case, rule)
@@ -273,7 +273,7 @@ def _safety(case: Case, rule: Rule) -> str:
         return level
     needs = case.requires if " " in case.requires else f"{rule.library} {case.requires}"
     if case.applicability is Applicability.SAFE:
-        return f"safe; unsafe where the code must also run on less than {needs}"
+        return f"safe; unsafe if the code must also run on a release before {needs}"
     return f"{level}, needs {needs}"
 
 

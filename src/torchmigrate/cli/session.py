@@ -151,7 +151,9 @@ class Session(NamedTuple):
         if names:
             from torchmigrate.catalogue.problems import listed
 
-            raise click.ClickException(f"`{key}` may be {listed(names[:10])}: name one of them")
+            raise click.ClickException(
+                f"`{key}` is ambiguous: it matches {listed(names[:10])}; use a full name"
+            )
         from torchmigrate.config.selection import did_you_mean
         from torchmigrate.config.torchfix_codes import CODES
 
