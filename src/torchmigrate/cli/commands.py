@@ -582,8 +582,8 @@ def explain(rule: str, colour: str, config: Path | None, isolated: bool, **optio
     """Explain a rule: its reason, the releases it applies to, its fix and how safe that is, and links.
 
     You can name the rule by its code or name, or by a symbol that it finds, such as torch.symeig. For a
-    TorchFix code, such as TOR101, the command lists the equivalent rules; for a prefix such as TM21, the rules
-    with that prefix.
+    TorchFix code, such as TOR101, the command lists the equivalent rules; for a prefix such as TM21, it lists
+    the rules with that prefix.
     """
     from torchmigrate.cli.describe import explained
     from torchmigrate.cli.session import Session
