@@ -138,7 +138,7 @@ def examples_of(rule: Rule) -> tuple[Example, ...]:
     for loaded in _loaded_file(path):
         if loaded.rule.code == rule.code:
             return loaded.examples
-    raise CatalogueError([RuleProblem(path, 0, f"rule {rule.code} is no longer there")])
+    raise CatalogueError([RuleProblem(path, 0, f"rule {rule.code} no longer exists")])
 
 
 def source_of(rule: Rule) -> tuple[Path, int]:

@@ -94,7 +94,10 @@ def versions_line(tally: Tally) -> str:
         text = f"Target {_listed(named)}; minimum "
     unknown = minimums.pop(None, 0)
     if not minimums:
-        return f"{text}unknown: fixes are only safe for the target; names that older releases lack are not reported."
+        return (
+            f"{text}unknown: fixes are only safe for the target;"
+            " names that older releases lack are not reported."
+        )
     known = sorted(minimums, key=lambda version: parse_version(version or ""))
     if len(known) > 1:
         named = {f"torch {key}": minimums[key] for key in known}

@@ -131,7 +131,7 @@ class Environment:
         """Find out what it holds; why torch cannot be imported, or None."""
         said = self.ask(_ASK)
         if said is None:
-            raise UpgradeError(f"{self.directory} is no environment with a Python that runs")
+            raise UpgradeError(f"{self.directory} is not an environment with a working Python")
         self.python = ".".join(map(str, said["python"]))
         self.torch = said.get("torch", "")
         return None if self.torch else str(said["error"])

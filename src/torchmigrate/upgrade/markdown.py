@@ -49,7 +49,7 @@ def _lines(report: Report) -> Iterator[str]:
         yield from ("", "## Reverted, because tests failed", "")
         for taken in report.taken_back:
             where = (
-                "all of it"
+                "all fixes"
                 if taken.whole
                 else ", ".join(f"`{path}:{line}`" if line else f"`{path}`" for path, line in taken.places)
             )

@@ -28,7 +28,7 @@ def headline(report: Report) -> str:
     bad = len(report.after.bad)
     passed = f"{len(report.after.passed)} passed ({len(report.before.passed)} before)"
     text = f"{report.project} on torch {target}: {passed}"
-    text += f", {more} mended" if more else ""
+    text += f", {more} fixed" if more else ""
     return text + (f", {bad} still failing." if bad else ", none failing.")
 
 
@@ -58,7 +58,7 @@ def _lines(report: Report, style: Style) -> Iterator[str]:
         yield style.bold("Reverted, because tests failed:")
         for taken in report.taken_back:
             where = (
-                "all of it" if taken.whole else ", ".join(_place(*place) for place in taken.places[:_MOST])
+                "all fixes" if taken.whole else ", ".join(_place(*place) for place in taken.places[:_MOST])
             )
             yield f"  {taken.group.title}: {where}"
             yield f"    {taken.tests[0]}{_and_more(len(taken.tests))}: {_short(taken.message)}"
