@@ -242,7 +242,7 @@ def test_what_cannot_be_done_is_one_line(tmp_path: Path, project: Project, repos
     outside.mkdir()
     (outside / "a.py").write_text(OLD)
     assert error("--changed-since", "HEAD", str(outside)) == (
-        f"error: --changed-since: {outside} is in no git repository\n"
+        f"error: --changed-since: {outside} is not in a git repository\n"
     )
 
 

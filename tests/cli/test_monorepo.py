@@ -14,7 +14,7 @@ from harness.project import Project
 
 OLD = "import torch\n\nscaler = torch.cuda.amp.GradScaler()\ny = torch.rfft(x, 4)\n"
 SCALER, RFFT = "TM202", "TM151"
-UNKNOWN = "minimum unknown: fixes are safe for the target only; what older releases lack is not reported."
+UNKNOWN = "minimum unknown: fixes are only safe for the target; names that older releases lack are not reported."
 
 RULE = """\
 - code: ACM001
@@ -156,10 +156,10 @@ def test_a_configuration_extends_another(repository: Project) -> None:
     assert found(repository) == {"a/old.py": [SCALER], "b/old.py": [RFFT], "top.py": [SCALER]}
     repository.write("torchmigrate.toml", 'extend = "b/torchmigrate.toml"\n')
     done = repository.run("check", "b", code=2)
-    assert done.stderr.endswith("extend: the files extend each other in a circle\n")
+    assert done.stderr.endswith("extend: the files extend each other in a cycle\n")
     repository.write("b/torchmigrate.toml", 'extend = "/etc/hostname"\n')
     done = repository.run("check", "b", code=2)
-    assert "'/etc/hostname' is outside of the project; name this file with `--config`" in done.stderr
+    assert "'/etc/hostname' is outside of the project; pass this file with `--config`" in done.stderr
 
 
 def test_a_plan_has_the_configuration_of_each_file(repository: Project) -> None:

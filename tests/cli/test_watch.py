@@ -104,4 +104,4 @@ def test_it_goes_with_findings_alone(project: Project) -> None:
 
 def test_what_is_not_there_cannot_be_watched(project: Project) -> None:
     done = project.run("check", "--watch", "gone/sub/a.py", code=2)
-    assert done.stderr.startswith("error: --watch: cannot watch: ")
+    assert done.stderr.startswith("error: --watch: cannot watch files: ")

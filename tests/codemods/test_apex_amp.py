@@ -559,7 +559,7 @@ REFUSED = {
     ),
     "saved with what is not known": (
         [(LOOP, f'    helpers = {{"amp": amp, "batches": batches}}\n{LOOP}')],
-        "`amp` is handed on",
+        "`amp` is passed on",
     ),
     "restored before it is made": (
         [
@@ -575,7 +575,7 @@ REFUSED = {
             ("from apex import amp", "from apex.fp16_utils import *\nfrom apex import amp"),
             (STEP, f"{STEP}        print(to_python_float(loss))\n"),
         ],
-        "with `torch.amp` write `.item()`",
+        "with `torch.amp` use `.item()`",
     ),
     "a loop of backward passes": (
         [
@@ -589,7 +589,7 @@ REFUSED = {
         "where the optimizer may not step",
     ),
     "closure": ([("optimizer.step()", "optimizer.step(lambda: loss)")], "a closure"),
-    "amp as an object": ([(LOOP, f"    helper(amp)\n{LOOP}")], "`amp` is handed on"),
+    "amp as an object": ([(LOOP, f"    helper(amp)\n{LOOP}")], "`amp` is passed on"),
     "half precision": ([("make()", "make().half()")], "leave `.half()` out"),
     "half precision later": ([(LOOP, f"    model.half()\n{LOOP}")], "leave `.half()` out"),
     "two items of which one uses the other": (

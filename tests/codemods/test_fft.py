@@ -842,7 +842,7 @@ def test_safe_first():
     assert len(found) == 2
     assert finding.fix is not None and finding.fix.applicability is Applicability.SAFE
     assert all(item.fix is finding.fix for item in found), "one fix for both"
-    assert "`--unsafe-fixes` makes it complex tensors throughout" in (help_of(finding) or "")
+    assert "`--unsafe-fixes` uses complex tensors throughout" in (help_of(finding) or "")
 
 
 def test_unsafe_where_asked_for():
@@ -886,8 +886,8 @@ REFUSED = {
     "computed": ("return torch.fft(x, x.dim() - 1)", "computed in the call"),
     "sizes": ("return torch.irfft(x, 2, signal_sizes=(4,))", "another length"),
     "no sizes": ("return torch.irfft(torch.rfft(x, 1), 1)", "the result has an odd length, 2 * n - 1"),
-    "no sizes, computed": ("return torch.irfft(x * y, 2)", "give its input a name"),
-    "no sizes, no number": ("return torch.irfft(x, w)", "say how many dimensions there are"),
+    "no sizes, computed": ("return torch.irfft(x * y, 2)", "assign its input to a variable"),
+    "no sizes, no number": ("return torch.irfft(x, w)", "pass the number of dimensions"),
     "no call": ("f = torch.rfft\nreturn f(x, 1), torch.irfft(y, 1)", "handed on"),
     "comment": ("return torch.rfft(x,  # the signal\n    1)", "comment"),
     "effects": ("return torch.irfft(x, 1, onesided=False, signal_sizes=sizes())", "may do something"),

@@ -198,7 +198,7 @@ def test_torch_means_something_else():
             for x in loader:
                 model(x)
     """)
-    assert obstacle(text) == "`torch` means something else here"
+    assert obstacle(text) == "`torch` has another meaning here"
 
 
 # ---- in place -------------------------------------------------------------------------------------------
@@ -451,7 +451,7 @@ def test_lightning_modules_by_their_base():
 @pytest.mark.parametrize(
     ("build", "why"),
     [
-        ("model = Net(); model.cuda()", "the statement shares its line with others"),
+        ("model = Net(); model.cuda()", "other statements are on the same line"),
         ("if small: model = Net()\nelse: model = Net().cuda()", None),
         (
             "if one:\n    model = Net().cuda()\nelse:\n    model = Net()\n    model = DDP(model.cuda())",
@@ -467,7 +467,7 @@ def test_lightning_modules_by_their_base():
             "the copies that `DataParallel` makes would run the compiled code of the original: use "
             "`DistributedDataParallel` first",
         ),
-        ("model = Net()\nmodel = FSDP(model)", "with FSDP, it is the sharded model that is compiled"),
+        ("model = Net()\nmodel = FSDP(model)", "with FSDP, compile the sharded model"),
     ],
 )
 def test_report_only(build: str, why: str | None):
@@ -489,7 +489,7 @@ def test_not_always_built():
             if project:
                 model(x).sum().backward()
     """)
-    assert obstacle(text) == "it is built under a condition"
+    assert obstacle(text) == "it is created under a condition"
 
 
 @pytest.mark.parametrize(

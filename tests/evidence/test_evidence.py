@@ -273,10 +273,10 @@ def test_the_nearest_evidence_above_a_file_counts(project: Project) -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("{", "is not JSON: record it again"),
-        ("[" * 100_000, "is not JSON: record it again"),
-        ("[]", "is not evidence as `torchmigrate record` writes it: record it again"),
-        ('{"version": 99, "files": {}}', "is evidence of another version: record it again"),
+        ("{", "is not valid JSON: record it again"),
+        ("[" * 100_000, "is not valid JSON: record it again"),
+        ("[]", "was not written by `torchmigrate record`: record it again"),
+        ('{"version": 99, "files": {}}', "was recorded by another version: record it again"),
         ('{"version": 1, "files": {"lib.py": {"sha256": "", "places": {"x": {}}}}}', "is not evidence"),
         ('{"version": 1, "files": {"lib.py": []}}', "is not evidence"),
         (" " * (17 << 20), "is larger than 16 MB: not read"),
@@ -300,7 +300,7 @@ def test_evidence_elsewhere_is_not_read(project: Project, tmp_path_factory: pyte
     (project.path / ".torchmigrate").mkdir()
     (project.path / ".torchmigrate" / "evidence.json").symlink_to(outside)
     done = project.run("check", code=2)
-    assert ".torchmigrate/evidence.json: leads out of the project: not read" in done.stderr
+    assert ".torchmigrate/evidence.json: points outside of the project: not read" in done.stderr
 
 
 def test_places_that_are_not_there(project: Project) -> None:

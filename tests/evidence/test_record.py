@@ -291,7 +291,7 @@ def test_the_exit_code_is_that_of_the_command(project: Project) -> None:
 
 def test_nothing_to_be_kept(project: Project) -> None:
     done = record(project, sys.executable, "-c", "pass")
-    assert done.stderr == "torchmigrate: no place that a rule may be about has run: nothing is kept.\n"
+    assert done.stderr == "torchmigrate: the command ran no code that a rule applies to; nothing was recorded.\n"
     assert not (project.path / ".torchmigrate" / "evidence.json").exists()
 
 
@@ -300,7 +300,7 @@ def test_a_link_is_not_written_through(project: Project, tmp_path_factory: pytes
     (project.path / ".torchmigrate").symlink_to(outside)
     done = record(project, sys.executable, "-c", "pass")
     assert done.returncode == 2
-    assert ".torchmigrate is a link: nothing is written there" in done.stderr
+    assert ".torchmigrate is a symbolic link: not written" in done.stderr
     assert not list(outside.iterdir())
 
 

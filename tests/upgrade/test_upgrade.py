@@ -79,7 +79,7 @@ def test_what_breaks_a_test_is_taken_back_and_the_rest_is_committed(tmp_path: Pa
     # A commit for each group, on a branch of its own that follows from what was there.
     log = repository.git("log", "--format=%s", "main..torchmigrate/upgrade-2.13").splitlines()
     assert log == [step["title"] for step in reversed(report["applied"])]
-    assert len(log) == 3 and log[-1] == "Raise torch and what goes with it to 2.13"
+    assert len(log) == 3 and log[-1] == "Raise torch and its companion packages to 2.13"
     for name in ("report.md", "report.html"):
         text = (repository.work / name).read_text(encoding="utf-8")
         assert "model.py:9" in text and "test_twice_is_what_it_was" in text
@@ -117,7 +117,7 @@ def test_a_line_that_was_fixed_and_fails_as_before_is_named_with_its_fix(tmp_pat
     assert "assert_close" in repository.result("test_some.py")
     [failing] = repository.report["failing"]
     assert failing["cause"].startswith(
-        "perhaps about torch: the line was fixed, and does not do what it did: "
+        "possibly about torch: a fix changed this line, and it now behaves differently: "
     )
     assert (failing["path"], failing["line"]) == ("test_some.py", 5)
 
@@ -288,7 +288,7 @@ def test_an_upgrade_that_was_killed_goes_on_where_it_was(tmp_path: Path) -> None
     process.wait()
     assert repository.state == before
     again = repository.upgrade(code=2)
-    assert "--resume goes on with it" in again.stderr
+    assert "use --resume to continue it" in again.stderr
     repository.upgrade("--resume")
     runs = log.read_bytes().count(b"pytest -q")
     assert set(repository.report["after"]["tests"].values()) == {"passed"}
@@ -315,7 +315,7 @@ def test_control_c_and_the_end_of_the_time_leave_what_was_done(tmp_path: Path) -
     before = repository.state
     done = repository.upgrade("--time-limit", "0.1", code=2)
     assert done.stderr.splitlines()[-1] == (
-        f"error: the time is over; what was done is kept in {repository.work}: the same command with --resume goes on"
+        f"error: the time limit was reached; the work so far is in {repository.work}; run the same command with --resume to continue"
     )
     process = subprocess.Popen(
         repository.arguments("--resume"),
@@ -340,7 +340,7 @@ def test_a_dry_run_says_what_would_be_done_and_makes_nothing(tmp_path: Path) -> 
     done = repository.upgrade("--dry-run")
     assert not repository.work.exists()
     assert repository.git("branch", "--list", "torchmigrate/*") == ""
-    assert "changes that are not committed are not part of the upgrade" in done.stdout
+    assert "uncommitted changes are not part of the upgrade" in done.stdout
     assert "Tests: `pytest -q`." in done.stdout and "(TM110): 1 file" in done.stdout
 
 
@@ -376,7 +376,7 @@ def test_submodules_are_used_and_not_upgraded(tmp_path: Path) -> None:
     )
     repository.commit()
     done = repository.upgrade()
-    assert "the submodule deps is used as it is, and is not upgraded" in done.stderr
+    assert "the submodule deps is used unchanged and not upgraded" in done.stderr
     assert repository.report["before"]["tests"] == {"test_some.py::test_some": "passed"}
     assert repository.result("deps/helper.py") == MODEL
 
@@ -389,8 +389,8 @@ def test_submodules_are_used_and_not_upgraded(tmp_path: Path) -> None:
             ["--test", "pytest -k nothing"],
             "`pytest -k nothing` runs no test (3 deselected",
         ),
-        (["--test", "'"], "the test command `'` cannot be understood: "),
-        (["--also", "perl"], "--also: `perl` is not known; there are python2, python, numpy"),
+        (["--test", "'"], "cannot parse the test command `'`: "),
+        (["--also", "perl"], "--also: `perl` is unknown; choose from python2, python, numpy"),
         (["--work", "{path}/inside"], "is in the project: name a directory outside of it with --work"),
         (["--resume"], "there is no upgrade to go on with; leave out --resume"),
         (["--to", "2.9"], "it has torch 2.13.0"),

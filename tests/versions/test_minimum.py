@@ -145,7 +145,7 @@ def test_what_is_needed_is_the_release_of_the_whole_name(project: Project) -> No
     project.write("train.py", "import torch\n\nn = torch.linalg.vector_norm(torch.ones(3))\n")
     (finding,) = project.findings("--select", "TM005")
     assert finding["message"].startswith("`torch.linalg.vector_norm` exists since torch 1.9")
-    assert finding["help"] == "raise the minimum to torch 1.9, or test for the release"
+    assert finding["help"] == "raise the minimum to torch 1.9, or check the torch version before you use it"
 
 
 def test_a_test_for_a_release_tells_what_is_supported(project: Project) -> None:

@@ -60,7 +60,7 @@ def read_content(path: Path) -> Content:
     except _DamagedError as error:
         reason = str(error)
     except UnicodeDecodeError:
-        reason = "is not UTF-8 text"
+        reason = "it is not UTF-8 text"
     except json.JSONDecodeError as error:
         conflict = next(
             (row for row, line in enumerate(data.split(b"\n"), 1) if line.startswith(_CONFLICT)), 0
@@ -70,7 +70,7 @@ def read_content(path: Path) -> Content:
         else:
             reason = f"line {error.lineno} is not valid JSON"
     except (RecursionError, ValueError):  # nested too deeply; a number with too many digits
-        reason = "is not valid JSON"
+        reason = "it is not valid JSON"
     else:
         return content._replace(data=data)
     raise BaselineError(path, f"not a baseline: {reason}")
@@ -82,9 +82,9 @@ class _DamagedError(Exception):
 
 def _understood(content: Any) -> Content:
     if not isinstance(content, dict) or "findings" not in content:
-        raise _DamagedError("has no list of findings")
+        raise _DamagedError("it has no list of findings")
     if content.get("version") != VERSION:
-        raise _DamagedError("was written by another version of torchmigrate")
+        raise _DamagedError("it was written by another version of torchmigrate")
     target, listed = content.get("target"), content["findings"]
     if not isinstance(target, str | None):
         raise _DamagedError("its target is not a torch release")

@@ -103,7 +103,7 @@ def user_rule_files(paths: Sequence[Path], within: Path | None = None) -> Collec
         for file in [path] if exists(path) and not is_dir(path) else directory_files(path):
             real = Path(os.path.realpath(file))
             if within is not None and not real.is_relative_to(within):
-                raise CatalogueError([RuleProblem(file, 0, "is outside of the project: not read")])
+                raise CatalogueError([RuleProblem(file, 0, "points outside of the project: not read")])
             files.setdefault(real, file)
     return files.values()
 

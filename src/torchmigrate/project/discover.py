@@ -460,7 +460,7 @@ class _Walker:
         elif any(is_below(real, directory) for directory in inner):
             self.add(real, shown, True)
         else:
-            self.problem(shown, "points out of the project: not checked unless you name it")
+            self.problem(shown, "points outside of the project: not checked unless you name it")
 
     # ---- git ---------------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ _SENTENCES = {
     Obstacle.WORDS: "{text}",
     Obstacle.TARGET: "needs {needs}, but the target is {has}",
     Obstacle.MINIMUM: "needs {needs}, but the project supports {has}",
-    Obstacle.COMMENT: "the fix would remove a comment",
+    Obstacle.COMMENT: "the fix removes a comment",
     Obstacle.ANNOTATION: "only an annotation or a variable name shows {text}",
     Obstacle.EVIDENCE: "only types recorded at run time show {text}",
     Obstacle.CONFIGURATION: "the configuration makes it unsafe",
