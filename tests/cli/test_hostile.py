@@ -241,7 +241,7 @@ def test_patterns_in_a_configuration(project: Project, pattern: str) -> None:
     project.write("torchmigrate.toml", f'per-file-ignores = {{ "{text}" = ["TM110"] }}\n')
     ignoring = project.check()
     if errors(done):
-        assert ignoring.stdout == "" and "is not a pattern" in errors(ignoring)[0]
+        assert ignoring.stdout == "" and "is not a valid pattern" in errors(ignoring)[0]
     else:
         assert found(ignoring)[-1] == "old.py"
 

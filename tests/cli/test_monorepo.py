@@ -14,7 +14,9 @@ from harness.project import Project
 
 OLD = "import torch\n\nscaler = torch.cuda.amp.GradScaler()\ny = torch.rfft(x, 4)\n"
 SCALER, RFFT = "TM202", "TM151"
-UNKNOWN = "minimum unknown: fixes are only safe for the target; names that older releases lack are not reported."
+UNKNOWN = (
+    "minimum unknown: fixes are only safe for the target; names that older releases lack are not reported."
+)
 
 RULE = """\
 - code: ACM001

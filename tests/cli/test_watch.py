@@ -99,7 +99,10 @@ def test_control_c_ends_it(watched: Watched) -> None:
 
 def test_it_goes_with_findings_alone(project: Project) -> None:
     for options in (("-",), ("--fix",), ("--diff",), ("--fix-pins",)):
-        assert "--watch reports findings in files" in project.run("check", "--watch", *options, code=2).stderr
+        assert (
+            "--watch only reports findings in files"
+            in project.run("check", "--watch", *options, code=2).stderr
+        )
 
 
 def test_what_is_not_there_cannot_be_watched(project: Project) -> None:

@@ -287,7 +287,7 @@ REFUSED = {
         "handed on",
     ),
     "rebound": (PLAIN + "def go(x, f=None):\n    f = Scale(1.0)\n    return f(x)\n", "bound several times"),
-    "both ways": (PLAIN + "def go(x):\n    return Scale(1.0)(x) + Scale.apply(x, 2.0)\n", "beside"),
+    "both ways": (PLAIN + "def go(x):\n    return Scale(1.0)(x) + Scale.apply(x, 2.0)\n", "uses both"),
     "any settings": (PLAIN + "def go(x, *a):\n    return Scale(*a)(x)\n", "not understood"),
     "derived": (PLAIN + "class Twice(Scale):\n    pass\n", "not called"),
     "name clash": (
@@ -309,7 +309,7 @@ REFUSED = {
     "state from call to call": (
         PLAIN.replace("return x * x", "self.factor += 1\n        return x * x")
         + "def go(x):\n    f = Scale(1.0)\n    return f(x) + f(x)\n",
-        "keeps from call to call",
+        "keeps between calls",
     ),
     "gradient of unknown kind": (
         PLAIN.replace("return grad * 2 * x * self.factor", "return helper(grad)") + "Scale(1.0)(1)\n",
@@ -317,7 +317,7 @@ REFUSED = {
     ),
     "a method of the old kind": (
         PLAIN.replace("self.save_for_backward(x)", "self.mark_shared_storage((x, x))") + "Scale(1.0)(1)\n",
-        "in a context",
+        "a context has no",
     ),
 }
 

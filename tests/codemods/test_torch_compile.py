@@ -464,7 +464,7 @@ def test_lightning_modules_by_their_base():
         ("model = Net()\nmodel(x)\nmodel.cuda()", "it is moved to a device after its first use"),
         (
             "model = Net().cuda()\nmodel = nn.DataParallel(model)",
-            "the copies that `DataParallel` makes would run the compiled code of the original: use "
+            "the copies that `DataParallel` creates would run the compiled code of the original: use "
             "`DistributedDataParallel` first",
         ),
         ("model = Net()\nmodel = FSDP(model)", "with FSDP, compile the sharded model"),
@@ -504,7 +504,9 @@ def test_not_always_built():
 def test_second_backward(backward: str, refused: str | None):
     text = (NET + "model = Net()" + LOOP).replace("backward()", backward)
     if refused:
-        assert obstacle(text) == f"the file differentiates with `{refused}=`, which compiled models refuse"
+        assert (
+            obstacle(text) == f"the file computes gradients with `{refused}=`, which compiled models reject"
+        )
     else:
         assert len(added(text)) == 1
 

@@ -279,8 +279,8 @@ def test_a_state_dict_that_the_same_function_wrote() -> None:
 @pytest.mark.parametrize(
     ("use", "reason"),
     [
-        ("net.load_state_dict({})", "a file that holds other objects than tensors and plain containers"),
-        ("use({})", "it runs whatever code the file contains"),
+        ("net.load_state_dict({})", "files that hold anything but tensors and plain containers"),
+        ("use({})", "runs any code that the file contains"),
     ],
 )
 def test_a_minimum_without_the_argument_is_said_beside_the_reason(use: str, reason: str) -> None:

@@ -308,7 +308,7 @@ def test_objects_have_attributes_of_their_own() -> None:
         (
             "maths.scaled(x, 1, b)",
             "b",
-            "`torch.maths.scaled` takes at most 2 positional arguments since torch 1.5; here are 3",
+            "`torch.maths.scaled` takes at most 2 positional arguments since torch 1.5, but 3 are given",
         ),
         (
             "maths.renamed(x, tensor2=y)",
@@ -321,7 +321,7 @@ def test_objects_have_attributes_of_their_own() -> None:
         (
             "nn.Rnn.made(3, 0)",  # no object of the class in front: a method of the class
             "3",
-            "`torch.nn.Rnn.made` takes at most 0 positional arguments since torch 1.5; here are 2",
+            "`torch.nn.Rnn.made` takes at most 0 positional arguments since torch 1.5, but 2 are given",
         ),
         ("nn.Rnn.made((3, 4))", "(3, 4)", None),
     ],
@@ -407,7 +407,10 @@ def test_moved(call: str, minimum: str | None, places: list[str]) -> None:
 
 def test_words_of_moved() -> None:
     (finding,) = check("import torch\ntorch.maths.moved(x, size)\n")
-    assert message_of(finding) == "argument 2 of `torch.maths.moved` is `mode` since torch 1.5; before, it was `size`"
+    assert (
+        message_of(finding)
+        == "argument 2 of `torch.maths.moved` is `mode` since torch 1.5; before, it was `size`"
+    )
     assert finding.severity is Severity.WARNING
     assert finding.timeline == Timeline("torch", changed="1.5")
 
@@ -457,20 +460,20 @@ def test_needs_newer(text: str, places: list[str]) -> None:
 
 def test_words_of_needs_newer() -> None:
     (finding,) = check("import torch\ntorch.func.vmap(f)\n", minimum="1.13")
-    assert message_of(finding) == "`torch.func` exists since torch 2.0, and the project supports 1.13"
+    assert message_of(finding) == "`torch.func` exists since torch 2.0, but the project supports 1.13"
     assert finding.timeline == Timeline("torch", added="2.0")
     assert finding.severity is Severity.WARNING
     (finding,) = check("import torch\ntorch.zeros(3, pin_memory=True)\n", minimum="1.13")
     assert (
         message_of(finding)
-        == "`torch.zeros` takes `pin_memory` since torch 2.0, and the project supports 1.13"
+        == "`torch.zeros` takes `pin_memory` since torch 2.0, but the project supports 1.13"
     )
     assert finding.timeline == Timeline("torch", added="2.0")
 
 
 def test_an_old_target_needs_newer_as_well() -> None:
     (finding,) = check("import torch\ntorch.func.vmap(f)\n", target="1.13")
-    assert message_of(finding) == "`torch.func` exists since torch 2.0, and the target is 1.13"
+    assert message_of(finding) == "`torch.func` exists since torch 2.0, but the target is 1.13"
     assert finding.code == "TM005"
 
 

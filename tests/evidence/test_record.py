@@ -291,7 +291,9 @@ def test_the_exit_code_is_that_of_the_command(project: Project) -> None:
 
 def test_nothing_to_be_kept(project: Project) -> None:
     done = record(project, sys.executable, "-c", "pass")
-    assert done.stderr == "torchmigrate: the command ran no code that a rule applies to; nothing was recorded.\n"
+    assert (
+        done.stderr == "torchmigrate: the command ran no code that a rule applies to; nothing was recorded.\n"
+    )
     assert not (project.path / ".torchmigrate" / "evidence.json").exists()
 
 

@@ -466,7 +466,10 @@ def test_fixed_text_and_findings_of_stdin(empty: Project) -> None:
 
 def test_a_diff_has_its_own_way(project: Project) -> None:
     done = project.run("check", "--diff", "-o", "out", code=2)
-    assert done.stderr.splitlines()[-1] == "error: --output-file only applies to findings and cannot be used with --diff, which writes to stdout."
+    assert (
+        done.stderr.splitlines()[-1]
+        == "error: --output-file only applies to findings and cannot be used with --diff, which writes to stdout."
+    )
 
 
 def update() -> None:

@@ -120,7 +120,7 @@ def test_exceptions_become_problems(tmp_path: Path, jobs: int) -> None:
     ok, error, deep, memory, last = reasons(results)
     assert (ok, last) == ("", "")
     assert error.startswith("internal error: ValueError: first line second line (test_runner.py:")
-    assert error.endswith("); please report it")
+    assert error.endswith("); please report this")
     assert deep == "nested too deeply: not checked"
     assert memory == "not enough memory to check this file"
 

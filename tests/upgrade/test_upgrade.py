@@ -105,7 +105,7 @@ def test_a_test_that_fails_is_explained_by_the_line_that_it_fails_at(tmp_path: P
     assert (solved["path"], solved["line"], solved["about_torch"]) == ("model.py", 6, True)
     assert solved["code"] and solved["cause"].startswith(solved["code"])
     assert "--also numpy" in failing["test_whole"]["cause"] and not failing["test_whole"]["about_torch"]
-    assert failing["test_other"]["cause"].endswith("nothing says whether that is about torch")
+    assert failing["test_other"]["cause"].endswith("torchmigrate cannot tell whether torch is the cause")
     [hand] = [each for each in repository.report["by_hand"] if each["tests"]]
     assert (hand["path"], hand["line"], hand["tests"]) == ("model.py", 6, 1)
 
@@ -268,8 +268,8 @@ def test_without_tests_modules_are_imported_and_scripts_give_their_help(tmp_path
     }
     assert set(repository.report["after"]["tests"].values()) == {"passed"}
     assert (
-        "no tests were found: all that was verified is" in done.stdout
-        and "1 file that would do its work at once left out" in done.stdout
+        "no tests were found: only verified that" in done.stdout
+        and "1 file skipped: importing would start real work" in done.stdout
     )
     assert not (repository.work / "tree" / "worked").exists()
 
@@ -347,7 +347,7 @@ def test_a_dry_run_says_what_would_be_done_and_makes_nothing(tmp_path: Path) -> 
 def test_a_project_without_git_is_copied(tmp_path: Path) -> None:
     repository = Repository(tmp_path, PROJECT, git=False)
     done = repository.upgrade()
-    assert "is in no git repository: what is upgraded is a copy" in done.stderr
+    assert "is not in a git repository: upgrading the copy" in done.stderr
     assert (repository.path / "model.py").read_text() == MODEL
     assert not (repository.path / ".git").exists()
     assert "torch.linalg.eigh" in repository.result("model.py")
@@ -391,8 +391,11 @@ def test_submodules_are_used_and_not_upgraded(tmp_path: Path) -> None:
         ),
         (["--test", "'"], "cannot parse the test command `'`: "),
         (["--also", "perl"], "--also: `perl` is unknown; choose from python2, python, numpy"),
-        (["--work", "{path}/inside"], "is in the project: name a directory outside of it with --work"),
-        (["--resume"], "there is no upgrade to go on with; leave out --resume"),
+        (
+            ["--work", "{path}/inside"],
+            "is inside of the project: choose a directory outside of it with --work",
+        ),
+        (["--resume"], "there is no upgrade to continue; remove --resume"),
         (["--to", "2.9"], "it has torch 2.13.0"),
         (["--env", "{path}"], "not a virtual environment"),
     ],
@@ -408,7 +411,7 @@ def test_bad_places_get_one_line(tmp_path: Path) -> None:
     empty = Repository(tmp_path, {}, git=False)
     empty.git("init", "--quiet")
     done = subprocess.run(empty.arguments(), env=environment(), capture_output=True, text=True)
-    assert done.returncode == 2 and "the repository has no commit yet" in done.stderr
+    assert done.returncode == 2 and "the repository has no commits" in done.stderr
     (tmp_path / "file").write_text("")
     arguments = [argument.replace(str(empty.path), str(tmp_path / "file")) for argument in empty.arguments()]
     done = subprocess.run(arguments, env=environment(), capture_output=True, text=True)
@@ -439,7 +442,7 @@ def test_other_tools_mend_what_is_not_about_torch(tmp_path: Path) -> None:
     done = repository.upgrade("--also", "python2,numpy,python")
     assert "print(text)" in repository.result("old.py")
     assert "from collections.abc import Sequence" in repository.result("model.py")
-    assert [step["title"][:6] for step in repository.report["applied"]] == ["Make P", "Import", "Use wh"]
+    assert [step["title"][:6] for step in repository.report["applied"]] == ["Conver", "Update", "Replac"]
     assert "1 passed" in done.stdout
 
 

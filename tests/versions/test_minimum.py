@@ -244,8 +244,8 @@ def test_verbose_says_which_minimum_holds_where(project: Project) -> None:
     done = project.run("check", "--verbose", "trainer", "--target", "1.13")
     assert told(done) == [
         f"minimum: torch 1.13, from {craft} (2 files)",
-        f"minimum: torch 2.0 in {project.path / 'trainer' / 'requirements.txt'} is newer than the target: "
-        "not used (1 file)",
+        f"minimum: ignoring torch 2.0 in {project.path / 'trainer' / 'requirements.txt'}, which is newer than the "
+        "target (1 file)",
     ]
     done = project.run("check", "--verbose", ".", "--minimum", "1.9")
     assert told(done) == ["target: torch 2.15; minimum: 1.9"]
@@ -341,9 +341,9 @@ def test_a_project_lives_with_a_change_that_its_minimum_has(
     assert project.codes(*select, "--minimum", before) == [code]
     assert project.codes(*select, "--isolated", "--target", before) == []
     shown = project.run("explain", code, "--target", "2.13", "--minimum", since).stdout
-    assert "nothing is reported, since both have the change." in shown
+    assert "no finding, because both releases have the change." in shown
     shown = project.run("explain", code, "--target", before).stdout
-    assert "nothing is reported yet." in shown
+    assert "no finding yet." in shown
 
 
 BASE = """\

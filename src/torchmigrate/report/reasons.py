@@ -39,7 +39,7 @@ def message_of(finding: Finding) -> str:
     if lacking is None:
         return message
     who = "the project supports" if lacking.kind is Obstacle.MINIMUM else "the target is"
-    return f"{message}, and {who} {lacking.has}"
+    return f"{message}, but {who} {lacking.has}"
 
 
 def help_of(finding: Finding) -> str | None:

@@ -140,7 +140,7 @@ class Upgrade:
             "with --help"
         )
         if left_out:
-            verified += f" ({plural(left_out, 'file')} skipped: importing them would start their work)"
+            verified += f" ({plural(left_out, 'file')} skipped: importing would start real work)"
         return command, verified
 
     def _suite(self, command: str, environment: Environment, name: str) -> Suite:
