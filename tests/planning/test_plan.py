@@ -150,7 +150,7 @@ def test_releases_that_nobody_knows_yet() -> None:
             [place(breaks="1.8"), place(breaks="2.0")],
             (1, 8),
             "Does not run on torch 1.8 as it stands: 1 place breaks there."
-            " The newest on which nothing breaks is 1.7.",
+            " The newest release on which nothing breaks is 1.7.",
         ),
         (
             [place(breaks="1.8"), place(needs="2.0")],
@@ -222,7 +222,7 @@ def test_what_the_minimum_lacks() -> None:
         in table
     )
     assert json.loads(as_json(made, LINKS))["releases"][0]["needs_newer"] == 1
-    assert "### Needs newer\n\n1 place uses what torch 1.8" in as_markdown(made, LINKS, step=True)
+    assert "### Needs newer\n\n1 place uses names that torch 1.8" in as_markdown(made, LINKS, step=True)
 
 
 # ---- links --------------------------------------------------------------------------------------------

@@ -171,7 +171,7 @@ def make():
         item["location"]["row"]: (item["fix"]["applicability"], item["fix"]["reason"])
         for item in project.findings("--select", "TM201", "train.py")
     }
-    old = "needs torch 1.12, and the project supports torch 1."
+    old = "needs torch 1.12, but the project supports torch 1."
     first = ("unsafe", f"{old}6")  # the first that has the class
     assert levels == {4: first, 9: ("unsafe", f"{old}7"), 11: ("safe", None), 15: first}
     project.write("requirements.txt", "torch>=1.8\n")

@@ -182,7 +182,7 @@ def test_applicability() -> None:
     )
     assert told(safe, rule(), VersionRange("1.7")) == (
         Applicability.DISPLAY,
-        "needs torch 1.8, and the target is torch 1.7",
+        "needs torch 1.8, but the target is torch 1.7",
     )
     assert told(Case(), rule(), VersionRange("1.0", "1.0")) == (Applicability.SAFE, None)
 
