@@ -575,7 +575,7 @@ REFUSED = {
             ("from apex import amp", "from apex.fp16_utils import *\nfrom apex import amp"),
             (STEP, f"{STEP}        print(to_python_float(loss))\n"),
         ],
-        "with `torch.amp` use `.item()`",
+        "with `torch.amp`, use `.item()`",
     ),
     "a loop of backward passes": (
         [
@@ -659,7 +659,7 @@ REFUSED = {
     ),
     "both back-ends": (
         [(LOOP, f"    with torch.cuda.amp.autocast():\n        pass\n{LOOP}")],
-        "the file has `torch.cuda.amp.autocast` too",
+        "the file also uses `torch.cuda.amp.autocast`",
     ),
     "clipped elsewhere": (
         [
@@ -677,7 +677,7 @@ REFUSED = {
         "would step with scaled gradients",
     ),
     "step before": ([(LOOP, f"    optimizer.step()\n{LOOP}")], "steps before a backward pass"),
-    "starred": ([('opt_level="O1"', "**args.amp")], "arguments are not plain"),
+    "starred": ([('opt_level="O1"', "**args.amp")], "cannot analyze the arguments"),
     "level": ([('"O1"', '"01"')], "there is no opt level '01'"),
     "shared line": ([("optimizer.step()", "optimizer.step(); print(1)")], "more than one statement"),
     "one of several branches": (
@@ -691,11 +691,14 @@ REFUSED = {
     ),
     "patched functions": (
         [("def main", "@amp.float_function\ndef norm(x):\n    return x\n\n\ndef main")],
-        "`apex.amp.float_function` has no counterpart",
+        "`apex.amp.float_function` has no equivalent",
     ),
     "returned": ([("    model, optimizer = amp.init", "    return amp.init")], "is not assigned"),
     "no step": ([(STEP, "        engine.step(optimizer)\n")], "pass the scaler on"),
-    "no forward pass": ([("F.mse_loss(model(x), y)", "next(losses)")], "is not seen"),
+    "no forward pass": (
+        [("F.mse_loss(model(x), y)", "next(losses)")],
+        "cannot find where the model computes",
+    ),
     "suppressed": ([(LOOP, f"    amp.load_state_dict(args.amp)  # noqa: TM223\n{LOOP}")], "is suppressed"),
     "other branch": (
         [
@@ -757,7 +760,7 @@ def main(model, optimizer):
 """
     findings, after = check(text)
     assert after == text
-    assert findings and all("line 10: `amp` is handed to `train`" in item for item in findings)
+    assert findings and all("line 10: `amp` is passed to `train`" in item for item in findings)
 
 
 @pytest.mark.parametrize("name", REFUSED)

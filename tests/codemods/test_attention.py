@@ -365,7 +365,7 @@ def test_dropout_is_applied_in_training_only() -> None:
         ("w = (q @ k.mT).softmax(-1)\nreturn v @ w.transpose(1, 2)", "dimensions of the weights are permuted"),
         ("s = (q @ k.mT).view(2, 3, 5, 5)\nreturn s.softmax(-1) @ v", "the scores are reshaped"),
         ("s = torch.baddbmm(mask, q, k, beta=2)\nreturn s.softmax(-1) @ v", "its own factor"),
-        ("w = nn.Dropout(0.1)((q @ k.mT).softmax(-1))\nreturn w @ v", "made on the spot"),
+        ("w = nn.Dropout(0.1)((q @ k.mT).softmax(-1))\nreturn w @ v", "created in place"),
         (
             "s = q @ k.mT\nif mask.any():\n    mask = mask.logical_not()\n    s = s.masked_fill(mask, -1e9)\n"
             "return s.softmax(-1) @ v",

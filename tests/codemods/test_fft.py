@@ -879,19 +879,19 @@ def test_stft_of_what_may_be_complex(body, safe):
 # ---- what is refused ----------------------------------------------------------------------------------------
 
 REFUSED = {
-    "stars": ("a = torch.rfft(x, 1)\nreturn torch.irfft(a, *w)", "unpacks its arguments"),
-    "options": ("return torch.fft(x, **w), torch.ifft(y, 1)", "unpacks its arguments"),
-    "one-sided or not": ("return torch.rfft(x, 1, onesided=w), torch.rfft(x, 1)", "only known when it runs"),
+    "stars": ("a = torch.rfft(x, 1)\nreturn torch.irfft(a, *w)", "cannot analyze the arguments"),
+    "options": ("return torch.fft(x, **w), torch.ifft(y, 1)", "cannot analyze the arguments"),
+    "one-sided or not": ("return torch.rfft(x, 1, onesided=w), torch.rfft(x, 1)", "only known at run time"),
     "four dimensions": ("return torch.fft(x, 4)", "not 1, 2 or 3"),
     "computed": ("return torch.fft(x, x.dim() - 1)", "computed in the call"),
     "sizes": ("return torch.irfft(x, 2, signal_sizes=(4,))", "differs from the number of dimensions"),
     "no sizes": ("return torch.irfft(torch.rfft(x, 1), 1)", "the result has an odd length, 2 * n - 1"),
     "no sizes, computed": ("return torch.irfft(x * y, 2)", "assign its input to a variable"),
     "no sizes, no number": ("return torch.irfft(x, w)", "pass the number of dimensions"),
-    "no call": ("f = torch.rfft\nreturn f(x, 1), torch.irfft(y, 1)", "handed on"),
+    "no call": ("f = torch.rfft\nreturn f(x, 1), torch.irfft(y, 1)", "passed on"),
     "comment": ("return torch.rfft(x,  # the signal\n    1)", "comment"),
-    "effects": ("return torch.irfft(x, 1, onesided=False, signal_sizes=sizes())", "may do something"),
-    "unknown": ("return torch.rfft(x, 1, half=True), torch.rfft(x, 1)", "unpacks its arguments"),
+    "effects": ("return torch.irfft(x, 1, onesided=False, signal_sizes=sizes())", "may have side effects"),
+    "unknown": ("return torch.rfft(x, 1, half=True), torch.rfft(x, 1)", "cannot analyze the arguments"),
 }
 
 

@@ -525,12 +525,12 @@ REFUSED = {
     "types": (
         "from functorch import FunctionalModule\nf, p = make_functional(model)\nf(p, x)\n"
         "def run(f: FunctionalModule, p): ...\n",
-        "names `functorch.FunctionalModule`",
+        "uses `functorch.FunctionalModule`",
     ),
     "not assigned": ("make_functional(model)[0]\n", "not assigned"),
     "in a list": ("made = [make_functional(m) for m in (model, model)]\n", "not assigned"),
     "a comment": ("f, p = make_functional(  # the net\n    model)\nf(p, x)\n", "comment"),
-    "shared line": ("f, p = make_functional(model); f(p, x)\n", "share"),
+    "shared line": ("f, p = make_functional(model); f(p, x)\n", "on one line"),
     "the signature of old": (
         "p, f, _ = make_functional(model)\nf(p, (x,))\n",
         "not a function and 1 of its states",

@@ -281,26 +281,29 @@ def test_gradcheck():
 
 
 REFUSED = {
-    "handed on": (PLAIN + "layers = [Scale(1.0)]\n", "handed on"),
+    "handed on": (PLAIN + "layers = [Scale(1.0)]\n", "passed on"),
     "state read from outside": (
         PLAIN + "def go(x):\n    f = Scale(1.0)\n    f(x)\n    return f.factor\n",
-        "handed on",
+        "passed on",
     ),
-    "rebound": (PLAIN + "def go(x, f=None):\n    f = Scale(1.0)\n    return f(x)\n", "bound several times"),
+    "rebound": (
+        PLAIN + "def go(x, f=None):\n    f = Scale(1.0)\n    return f(x)\n",
+        "assigned several times",
+    ),
     "both ways": (PLAIN + "def go(x):\n    return Scale(1.0)(x) + Scale.apply(x, 2.0)\n", "uses both"),
-    "any settings": (PLAIN + "def go(x, *a):\n    return Scale(*a)(x)\n", "not understood"),
-    "derived": (PLAIN + "class Twice(Scale):\n    pass\n", "not called"),
+    "any settings": (PLAIN + "def go(x, *a):\n    return Scale(*a)(x)\n", "cannot analyze the arguments"),
+    "derived": (PLAIN + "class Twice(Scale):\n    pass\n", "used without being called"),
     "name clash": (
         PLAIN.replace("factor, bias=0.5", "x, bias=0.5").replace("= factor", "= x") + "Scale(1.0)(1)\n",
         "both have a variable `x`",
     ),
     "self handed on": (
         PLAIN.replace("x, = self.saved_tensors", "x, = load(self)") + "Scale(1.0)(1)\n",
-        "hands",
+        "passes the function object on",
     ),
     "unknown state": (
         PLAIN.replace("self.factor + self.bias", "self.other") + "Scale(1.0)(1)\n",
-        "sets `other`",
+        "never sets `other`",
     ),
     "changing argument": (
         PLAIN + "def go(x):\n    k = 1\n    f = Scale(k)\n    k = 2\n    return f(x)\n",

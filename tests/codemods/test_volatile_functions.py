@@ -204,10 +204,10 @@ def test_functions_inside_of_one_change_with_it():
             "    b = net(a)\n    b.backward()",
             "`backward()` is called on",
         ),
-        ("def wrap(x, v):\n    return Variable(x, volatile=v)\nnet(wrap(*x))", "not understood"),
+        ("def wrap(x, v):\n    return Variable(x, volatile=v)\nnet(wrap(*x))", "cannot analyze"),
         (
             "def wrap(x, v):\n    v = v or x\n    return Variable(x, volatile=v)\nnet(wrap(x, True))",
-            "do not say",
+            "do not know",
         ),
         (
             "@jit\ndef wrap(x):\n    return Variable(x, volatile=True)\nprint(net(wrap(x)))",

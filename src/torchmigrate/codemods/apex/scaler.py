@@ -169,11 +169,11 @@ class Scaler:
         every: list[ast.expr | ast.keyword] = [*call.args, *call.keywords]
         if starred or not every or any(isinstance(item, ast.GeneratorExp) for item in call.args):
             raise Unclear(
-                f"line {call.lineno}: the call of `{function.name}` unpacks its arguments", line=call.lineno
+                f"line {call.lineno}: cannot analyze the arguments of `{function.name}`", line=call.lineno
             )
         if any(item.arg is None for item in call.keywords):
             raise Unclear(
-                f"line {call.lineno}: the call of `{function.name}` unpacks its arguments", line=call.lineno
+                f"line {call.lineno}: cannot analyze the arguments of `{function.name}`", line=call.lineno
             )
         editor = CallEditor(rewriting.source, call)
         editor.add(code("$scaler", scaler=text), self.name if by_name else None)

@@ -263,7 +263,7 @@ def bound(call: ast.Call, parameters: Sequence[str]) -> dict[str, ast.expr]:
     found: dict[str, ast.expr] = {}
     plain = not any(isinstance(item, ast.Starred) for item in call.args) and len(call.args) <= len(parameters)
     if not plain or any(item.arg not in parameters for item in call.keywords):
-        raise Unclear(f"line {call.lineno}: the call unpacks its arguments", line=call.lineno)
+        raise Unclear(f"line {call.lineno}: cannot analyze the arguments of the call", line=call.lineno)
     found.update(zip(parameters, call.args, strict=False))
     found.update((item.arg, item.value) for item in call.keywords if item.arg is not None)
     return found

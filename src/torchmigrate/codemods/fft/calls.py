@@ -89,7 +89,7 @@ def read(hit: RuleMatch, source: Source) -> Transform:
     arguments = tuple(arguments_of(call))
     bound = bind(parse_signature(SIGNATURES[kind]), arguments, method=hit.use.method)
     if not bound.understood:
-        raise Unclear("the call unpacks its arguments")
+        raise Unclear("cannot analyze the arguments of the call")
     given = {name: indices[0] for name, indices in bound.given.items()}
     receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
     value = receiver if given["input"] == RECEIVER else arguments[given["input"]].value

@@ -282,7 +282,9 @@ class Plan:
         if dropped:
             reasons = (*reasons, *because("calls in other files must change as well"))
         title = (
-            "Run the computation under `torch.no_grad()`" if needed or rewriting.wraps else "Remove `volatile`"
+            "Run the computation under `torch.no_grad()`"
+            if needed or rewriting.wraps
+            else "Remove `volatile`"
         )
         edits = dict.fromkeys((*rewriting.edits(), *needed))
         return file.fixes.fix(rule, title, level, reasons, edits, releases)
