@@ -551,7 +551,7 @@ def test_what_is_no_code_is_said_to_be_none(project: Project, name: str, text: s
 def test_syntax_of_a_newer_python(project: Project) -> None:
     project.write("new.py", "import torch\ntype X = int\n")
     done = project.run("check", "new.py", code=2)
-    assert "new.py:2: needs Python 3.12, and torchmigrate runs on Python 3." in done.stderr
+    assert "new.py:2: needs Python 3.12, but torchmigrate runs on Python 3." in done.stderr
 
 
 def test_the_beginning_of_codes_in_a_suppression(project: Project) -> None:

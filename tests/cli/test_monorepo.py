@@ -188,7 +188,7 @@ def test_target_and_minimum_with_where_they_are_from(repository: Project) -> Non
     ]
     assert end(repository) == [
         "Target torch 2.9 (2 files), torch 2.15 (3 files); minimum torch 1.7 (b/torchmigrate.toml; 2 files),"
-        " unknown (3 files, with fixes that are safe for the target only)."
+        " unknown (3 files, with fixes that are only safe for the target)."
     ]
     assert end(repository, "top.py", "--quiet") == []
 
