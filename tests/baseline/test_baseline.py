@@ -221,7 +221,10 @@ def test_a_check_only_counts_what_is_gone(project: Project) -> None:
     before = (project.path / NAME).read_bytes()
     project.write("pkg/old.py", OLD.replace("torch.ger", "torch.outer"))
     done = project.run("check", code=0)
-    assert "1 finding in the baseline no longer exists: run `torchmigrate baseline --prune` to remove it." in done.stderr
+    assert (
+        "1 finding in the baseline no longer exists: run `torchmigrate baseline --prune` to remove it."
+        in done.stderr
+    )
     project.run("check", "--diff", code=0)
     assert (project.path / NAME).read_bytes() == before
 

@@ -137,7 +137,7 @@ def test_a_program_runs_as_it_does_without(project: Project) -> None:
     assert recorded.stdout == plain.stdout
     lines = recorded.stderr.splitlines()
     assert lines[:-1] == plain.stderr.splitlines()
-    assert lines[-1].startswith("torchmigrate: .torchmigrate/evidence.json knows ")
+    assert lines[-1].startswith("torchmigrate: .torchmigrate/evidence.json now has records of ")
     assert recorded.returncode == plain.returncode == 1
     seen = evidence(project)["program.py"]
     lines = dedent(PROGRAM).splitlines()
@@ -274,7 +274,7 @@ def test_the_plugin_of_pytest(tested: Project) -> None:
     plugin = ("-p", "torchmigrate.cli.pytest_plugin", "--torchmigrate-record")
     done = execute(tested, *PYTEST, *plugin, PYTHONPATH=str(SOURCE))
     assert "1 failed, 2 passed" in done.stdout
-    assert "torchmigrate: .torchmigrate/evidence.json knows " in done.stdout
+    assert "torchmigrate: .torchmigrate/evidence.json now has records of " in done.stdout
     assert evidence(tested)["library.py"]["4 qr"] == {"receiver": ["tensor:float32:2:strided"]}
     without = execute(tested, *PYTEST, *plugin[:2], PYTHONPATH=str(SOURCE))
     assert "torchmigrate" not in without.stdout

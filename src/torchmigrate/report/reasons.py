@@ -14,7 +14,7 @@ _SENTENCES = {
     Obstacle.MINIMUM: "needs {needs}, but the project supports {has}",
     Obstacle.COMMENT: "the fix removes a comment",
     Obstacle.ANNOTATION: "only an annotation or a variable name shows {text}",
-    Obstacle.EVIDENCE: "only types recorded at run time show {text}",
+    Obstacle.EVIDENCE: "only recorded types show {text}",
     Obstacle.CONFIGURATION: "the configuration makes it unsafe",
     Obstacle.REPLACED: "another file replaces `{name}` of this file",
     Obstacle.UNSAFE: "`--unsafe-fixes` {text}",
