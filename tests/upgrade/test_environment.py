@@ -29,7 +29,7 @@ def test_an_environment_is_made_and_what_cannot_be_installed_is_said(tmp_path: P
     assert report["after"]["tests"] == {"test_model.py::test_outer": "passed"}
     assert list(report["left_out"]) == ["no-such-package-of-torchmigrate>=1"]
     assert "cannot install six==1.17.99; installed six in another version" in report["notes"]
-    assert "numpy is imported, and not asked for: it is installed" in report["notes"]
+    assert "installed numpy, which the project imports but does not require" in report["notes"]
     assert "no-such-package-of-torchmigrate>=1 could not be installed" in done.stdout
     assert "torch.outer" in repository.result("model.py")
 

@@ -57,7 +57,7 @@ PROJECT = {"model.py": MODEL, "test_model.py": TESTS, "requirements.txt": "torch
 def test_what_breaks_a_test_is_taken_back_and_the_rest_is_committed(tmp_path: Path) -> None:
     repository = Repository(tmp_path, PROJECT)
     done = repository.upgrade()
-    assert done.stdout.startswith("project on torch 2.13: 3 passed (2 before), 1 mended, none failing.")
+    assert done.stdout.startswith("project on torch 2.13: 3 passed (2 before), 1 fixed, none failing.")
     assert repository.result("model.py") == MODEL.replace(
         "return torch.ger(a, b)\n", "return torch.outer(a, b)\n"
     ).replace("torch.symeig(a, eigenvectors=True)", "torch.linalg.eigh(a, UPLO='U')").replace(
