@@ -289,7 +289,7 @@ def _layer(
     target: str | None, minimum: str | None, select: Sequence[str] | None, ignore: Sequence[str]
 ) -> Layer:
     if isinstance(select, str) or isinstance(ignore, str):
-        raise TypeError("`select` and `ignore` are lists of codes, not one text")
+        raise TypeError("`select` and `ignore` must be lists of codes, not a string")
     return Layer(
         option="{}",
         target=target,

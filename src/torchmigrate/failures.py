@@ -36,18 +36,20 @@ class Failures:
 
     def left_out(self, finding: Finding, why: str) -> None:
         """Name a fix that is not applied."""
-        self._add(finding.code, f"the fix was left out, since {why}", finding.start)
+        self._add(finding.code, f"the fix was skipped, because {why}", finding.start)
 
     def failed(self, code: str, lost: str, error: Exception, offset: int | None) -> None:
         """Name what an exception has cost."""
         if isinstance(error, RecursionError):
-            self._add(code, f"{lost} was left out, since the code is nested too deeply", offset)
+            self._add(code, f"{lost} was skipped, because the code is nested too deeply", offset)
             return
         trace = error.__traceback__
         while trace is not None and trace.tb_next is not None:
             trace = trace.tb_next
         where = f" in {Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}" if trace else ""
-        self._add(code, f"{lost} was left out, since the rule failed ({type(error).__name__}{where})", offset)
+        self._add(
+            code, (f"{lost} was skipped, because the rule failed ({type(error).__name__}{where})"), offset
+        )
 
     def _add(self, code: str, what: str, offset: int | None) -> None:
         line = None if offset is None else self.source.position(offset)[0]

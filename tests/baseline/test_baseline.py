@@ -221,7 +221,10 @@ def test_a_check_only_counts_what_is_gone(project: Project) -> None:
     before = (project.path / NAME).read_bytes()
     project.write("pkg/old.py", OLD.replace("torch.ger", "torch.outer"))
     done = project.run("check", code=0)
-    assert "1 finding of the baseline is gone: `torchmigrate baseline --prune` takes it out." in done.stderr
+    assert (
+        "1 finding in the baseline no longer exists: run `torchmigrate baseline --prune` to remove it."
+        in done.stderr
+    )
     project.run("check", "--diff", code=0)
     assert (project.path / NAME).read_bytes() == before
 
@@ -229,7 +232,7 @@ def test_a_check_only_counts_what_is_gone(project: Project) -> None:
 def test_prune_takes_out_and_never_adds(project: Project) -> None:
     project.write("pkg/old.py", OLD.replace("torch.ger", "torch.outer") + NEW)
     done = project.run("baseline", "--prune", code=0)
-    assert done.stderr.splitlines()[0] == f"Took 1 finding out of {NAME}."
+    assert done.stderr.splitlines()[0] == f"Removed 1 finding from {NAME}."
     assert entries(project) == [("pkg/old.py", "TM100", 1)]
     assert found(project) == [("old.py", "TM110", 13)]
 
@@ -237,7 +240,7 @@ def test_prune_takes_out_and_never_adds(project: Project) -> None:
 def test_fixes_are_made_of_accepted_findings_too_and_shrink_it(project: Project) -> None:
     done = project.run("check", "--fix", code=0)
     assert "torch.outer(a, b)" in (project.path / "pkg/old.py").read_text()
-    assert f"Took 1 finding out of {NAME}." in done.stderr
+    assert f"Removed 1 finding from {NAME}." in done.stderr
     assert entries(project) == [("pkg/old.py", "TM100", 1)]
     before = (project.path / NAME).read_bytes()
     project.run("check", "--fix", code=0)
@@ -360,22 +363,22 @@ def test_git_merges_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (b"", "line 1 is not JSON"),
-        (b"{", "line 1 is not JSON"),
+        (b"", "line 1 is not valid JSON"),
+        (b"{", "line 1 is not valid JSON"),
         (b"[]", "it has no list of findings"),
-        (b'{"version": 9, "findings": []}', "it is of another version of torchmigrate"),
+        (b'{"version": 9, "findings": []}', "it was written by another version of torchmigrate"),
         (
             b'{"version": 1, "findings": [{"path": "a.py"}]}',
-            "finding 1 lacks something, or has what it should not",
+            "finding 1 has missing or unknown keys",
         ),
         (b'{"version": 1, "findings": ["a"]}', "finding 1 is not an object"),
         (b'{"version": 1, "findings": {}}', "its findings are not a list"),
-        (b"{\n<<<<<<< HEAD\n=======\n>>>>>>> other\n}", "line 2 is the mark of a merge conflict"),
+        (b"{\n<<<<<<< HEAD\n=======\n>>>>>>> other\n}", "line 2 is a merge conflict marker"),
         (b"\xff\xfe{", "it is not UTF-8 text"),
-        (b"[" * 100_000, "it is not JSON that anybody would write"),
+        (b"[" * 100_000, "it is not valid JSON"),
         (
             b'{"version": 1, "findings": [], "x": ' + b"9" * 10_000 + b"}",
-            "it is not JSON that anybody would write",
+            "it is not valid JSON",
         ),
     ],
 )

@@ -19,7 +19,7 @@ FIXTURES = Path(__file__).parents[1] / "fixtures"
 OLD = "import torch\n\ny = torch.ger(a, b)\n"
 NEW = OLD.replace("ger", "outer")
 DIRECTORY = ".torchmigrate_cache"
-_TOLD = re.compile(r"cache: (\d+) of (\d+) files? need no check\n")
+_TOLD = re.compile(r"cache: (\d+) of (\d+) files? are up to date\n")
 _DIFFERENT = re.compile(r"(?:cache: .*|checked .* in .* s)\n")
 
 

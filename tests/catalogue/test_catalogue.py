@@ -426,7 +426,7 @@ def test_mistakes_in_a_rule(tmp_path: Path, old: str, new: str, expected: str) -
         ),
         ("- {replace: torch.b($input}", "10: "),
         ('- {replace: "torch.b($input"}', "10: `torch.b(__input` is not a Python expression"),
-        ("- {rename: $new}", "10: `$new` is no variable of the symbols"),
+        ("- {rename: $new}", "10: `$new` is not a variable of the symbols"),
         (
             "- {rename: torch.linalg()}",
             "10: `cases[0].rename` must be a qualified name, or a variable such as $new",
@@ -549,10 +549,10 @@ def test_other_mistakes(tmp_path: Path) -> None:
         load_file(tmp_path / "rules.yaml")
     with pytest.raises(CatalogueError, match="cannot read: no such file"):
         load_file(tmp_path / "gone.yaml")
-    with pytest.raises(CatalogueError, match="is not a directory of rules"):
+    with pytest.raises(CatalogueError, match="is not a directory with rules"):
         load_directory(tmp_path / "gone")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(CatalogueError, match=re.escape("holds no rule files (*.yaml)")):
+    with pytest.raises(CatalogueError, match=re.escape("contains no rule files (*.yaml)")):
         load_directory(tmp_path / "empty")
 
 
@@ -758,7 +758,7 @@ def test_rules_that_do_not_load(checkout: Path) -> None:
 
 def test_an_installation_without_rules(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store, "_CHECKOUT_RULES", checkout.parent / "gone")
-    with pytest.raises(CatalogueError, match="the rules are missing: install torchmigrate again"):
+    with pytest.raises(CatalogueError, match="the rules are missing: reinstall torchmigrate"):
         store.default_catalogue()
 
 
@@ -876,7 +876,7 @@ def test_a_symbol_that_is_still_there_at_the_target_is_not_found(tmp_path: Path)
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
-        ("[$old]", "[$older]", "`$older` is no variable of the symbols"),
+        ("[$old]", "[$older]", "`$older` is not a variable of the symbols"),
         ("{old: c, new_name: d,", "{old: e, new_name: d,", "`e` is not in the signature of `torch.g`"),
         ('removed: "2.1"}', 'removed: "1.77"}', "there is no torch 1.77"),
     ],

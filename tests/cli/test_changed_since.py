@@ -233,16 +233,16 @@ def test_what_cannot_be_done_is_one_line(tmp_path: Path, project: Project, repos
         f"error: --changed-since: there is no revision `no-such` in {repository.path}\n"
     )
     assert "there is no revision `--output=x`" in error("--changed-since", "--output=x")
-    assert "goes with files" in error("--changed-since", "HEAD", "-")
+    assert "requires files" in error("--changed-since", "HEAD", "-")
     repository.git("checkout", "--quiet", "--orphan", "alone")
     project.write("alone.py", "")
     repository.commit()
-    assert "have no commit in common" in error("--changed-since", "main")
+    assert "have no common commit" in error("--changed-since", "main")
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "a.py").write_text(OLD)
     assert error("--changed-since", "HEAD", str(outside)) == (
-        f"error: --changed-since: {outside} is in no git repository\n"
+        f"error: --changed-since: {outside} is not in a git repository\n"
     )
 
 

@@ -34,8 +34,8 @@ FIXED = OLD.replace("torch.cuda.amp.GradScaler()", 'torch.amp.GradScaler("cuda")
 CLEAN = "import torch\n\nx = torch.linalg.eigh(y)\n"
 # The end of every run without a minimum; and of one that fixed what is above.
 UNKNOWN = (
-    "Target torch 2.15, minimum unknown: fixes are safe for the target only; what older releases lack is not"
-    " reported."
+    "Target torch 2.15, minimum unknown: fixes are only safe for the target; names that older releases lack are"
+    " not reported."
 )
 NEEDS = "The fixed file needs torch 2.3 or newer."
 SCALER, RFFT, UPSAMPLING = "TM202", "TM151", "TM495"
@@ -393,7 +393,7 @@ def test_minimum_from_the_project(project: Project) -> None:
     done = project.run("check", "--verbose", "--isolated", "--select", SCALER, code=1)
     assert "minimum: unknown" in done.stderr and "  = fix: " in done.stdout
     done = project.run("check", "--verbose", "--target", "1.7", code=1)
-    assert "is newer than the target: not used" in done.stderr
+    assert ", which is newer than the target" in done.stderr
 
 
 # ---- files --------------------------------------------------------------------------------------------
@@ -490,7 +490,7 @@ def test_per_file_ignores(project: Project) -> None:
         ),
         ("[tool.torchmigrate]\ntarget = 2.1\n", "[tool.torchmigrate] target: must be quoted"),
         ("[tool.torchmigrate]\nselect = ['X']\n", "[tool.torchmigrate] select: unknown rule `X`"),
-        ("[tool.torchmigrate]\nrules = ['none']\n", "none: is not a directory of rules"),
+        ("[tool.torchmigrate]\nrules = ['none']\n", "none: is not a directory with rules"),
         ("[tool.torchmigrate\n", "not TOML: "),
     ],
 )
@@ -508,8 +508,8 @@ def test_bad_configuration(project: Project, text: str, message: str) -> None:
         (["--nonsense"], "No such option"),
         (["--output-format", "xml"], "is not one of"),
         (["--jobs", "0"], "must be at least 1"),
-        (["-", "old.py"], "`-` (stdin) cannot be mixed with other paths."),
-        (["--stdin-filename", "a.py", "old.py"], "--stdin-filename goes with `-`"),
+        (["-", "old.py"], "`-` (stdin) cannot be combined with other paths."),
+        (["--stdin-filename", "a.py", "old.py"], "--stdin-filename requires `-`"),
         (["--config", "none.toml"], "does not exist"),
     ],
 )
@@ -525,14 +525,21 @@ def test_a_release_as_people_write_it(project: Project, version: str) -> None:
 
 def test_a_release_that_nobody_knows(project: Project) -> None:
     done = project.run("check", "--target", "9.9", code=2)
-    assert "torch 9.9 is not known; the newest release that this version knows is 2.15" in done.stderr
+    assert (
+        "torch 9.9 is unknown; the newest release that this version of torchmigrate knows is 2.15"
+        in done.stderr
+    )
 
 
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
         ("half.py", "x = (\n", "half.py:1: syntax error: '(' was never closed"),
-        ("d.txt", "Title\nimport torch\nsome text\n", "d.txt:3: not a Python file (its name ends in `.txt`)"),
+        (
+            "d.txt",
+            "Title\nimport torch\nsome text\n",
+            "d.txt:3: not a Python file (its name ends with `.txt`)",
+        ),
     ],
 )
 def test_what_is_no_code_is_said_to_be_none(project: Project, name: str, text: str, message: str) -> None:
@@ -544,13 +551,13 @@ def test_what_is_no_code_is_said_to_be_none(project: Project, name: str, text: s
 def test_syntax_of_a_newer_python(project: Project) -> None:
     project.write("new.py", "import torch\ntype X = int\n")
     done = project.run("check", "new.py", code=2)
-    assert "new.py:2: needs Python 3.12, and torchmigrate runs on Python 3." in done.stderr
+    assert "new.py:2: needs Python 3.12, but torchmigrate runs on Python 3." in done.stderr
 
 
 def test_the_beginning_of_codes_in_a_suppression(project: Project) -> None:
     project.write("part.py", "import torch\ny = torch.ger(a, b)  # torchmigrate: ignore[TM1]\n")
     done = project.run("check", "part.py", code=1)
-    assert "`TM1` is the beginning of codes; a suppression names whole ones" in done.stdout
+    assert "`TM1` is a prefix, but a suppression needs whole codes" in done.stdout
 
 
 def test_flake8_noqa_is_for_the_whole_file(project: Project) -> None:
@@ -632,20 +639,20 @@ def test_explain(project: Project, key: str) -> None:
     for part in (
         "\ntorch: deprecated in 2.4\n",
         "\nWhy\n",
-        "\nWhat is found\n  torch.cuda.amp.GradScaler\n",
-        "\nWhat the fix does\n  safe; unsafe where the code must also run on less than torch 2.3\n",
+        "\nWhat it finds\n  torch.cuda.amp.GradScaler\n",
+        "\nWhat the fix does\n  safe; unsafe if the code must also run on a release before torch 2.3\n",
         "\nBefore\n",
         "\nAfter\n",
-        "\nFound, not rewritten\n",
+        "\nFound, but not fixed\n",
         "\nLinks\n  https://",
-        f"\nTo suppress it\n  # torchmigrate: ignore[{SCALER}] reason\n",
+        f"\nHow to suppress it\n  # torchmigrate: ignore[{SCALER}] reason\n",
     ):
         assert part in text
 
 
 def test_explain_the_rules_about_comments(project: Project) -> None:
     assert "\nBefore\n" in project.run("explain", "unused-suppression", code=0).stdout
-    assert "\nFound, not rewritten\n" in project.run("explain", "TM010", code=0).stdout
+    assert "\nFound, but not fixed\n" in project.run("explain", "TM010", code=0).stdout
 
 
 @pytest.mark.parametrize("prefix", ["TM2", "tm20"])
@@ -739,7 +746,7 @@ def test_rules(project: Project) -> None:
             "On torch 2.6, with torch 1.7 as the minimum: error; the fix is unsafe.",
         ),
         (["--target", "1.9"], "On torch 1.9: warning; the fix is safe."),
-        (["--target", "1.8"], "On torch 1.8: nothing is reported yet."),
+        (["--target", "1.8"], "On torch 1.8: no finding yet."),
     ],
 )
 def test_explain_for_a_range(project: Project, arguments: list[str], expected: str) -> None:
@@ -757,7 +764,7 @@ def test_rules_for_a_range(project: Project) -> None:
     old = listed("--target", "1.8")
     assert "TM100" not in old and old["TM011"] == (None, "safe") and old[RFFT][0] == "error"
     assert "  SEVERITY  FIX " in project.run("rules", "--target", "1.8", code=0).stdout.splitlines()[0]
-    assert "--minimum goes with --target." in project.run("rules", "--minimum", "1.8", code=2).stderr
+    assert "--minimum requires --target." in project.run("rules", "--minimum", "1.8", code=2).stderr
     done = project.run("explain", "symeig", "--target", "1.8", "--minimum", "2.0", code=2)
     assert "the minimum, torch 2.0, is newer than the target, torch 1.8." in done.stderr
 

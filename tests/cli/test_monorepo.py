@@ -14,7 +14,9 @@ from harness.project import Project
 
 OLD = "import torch\n\nscaler = torch.cuda.amp.GradScaler()\ny = torch.rfft(x, 4)\n"
 SCALER, RFFT = "TM202", "TM151"
-UNKNOWN = "minimum unknown: fixes are safe for the target only; what older releases lack is not reported."
+UNKNOWN = (
+    "minimum unknown: fixes are only safe for the target; names that older releases lack are not reported."
+)
 
 RULE = """\
 - code: ACM001
@@ -156,10 +158,10 @@ def test_a_configuration_extends_another(repository: Project) -> None:
     assert found(repository) == {"a/old.py": [SCALER], "b/old.py": [RFFT], "top.py": [SCALER]}
     repository.write("torchmigrate.toml", 'extend = "b/torchmigrate.toml"\n')
     done = repository.run("check", "b", code=2)
-    assert done.stderr.endswith("extend: the files extend each other in a circle\n")
+    assert done.stderr.endswith("extend: the files extend each other in a cycle\n")
     repository.write("b/torchmigrate.toml", 'extend = "/etc/hostname"\n')
     done = repository.run("check", "b", code=2)
-    assert "'/etc/hostname' is outside of the project; name this file with `--config`" in done.stderr
+    assert "'/etc/hostname' is outside of the project; pass this file with `--config`" in done.stderr
 
 
 def test_a_plan_has_the_configuration_of_each_file(repository: Project) -> None:
@@ -186,7 +188,7 @@ def test_target_and_minimum_with_where_they_are_from(repository: Project) -> Non
     ]
     assert end(repository) == [
         "Target torch 2.9 (2 files), torch 2.15 (3 files); minimum torch 1.7 (b/torchmigrate.toml; 2 files),"
-        " unknown (3 files, with fixes that are safe for the target only)."
+        " unknown (3 files, with fixes that are only safe for the target)."
     ]
     assert end(repository, "top.py", "--quiet") == []
 

@@ -99,9 +99,12 @@ def test_control_c_ends_it(watched: Watched) -> None:
 
 def test_it_goes_with_findings_alone(project: Project) -> None:
     for options in (("-",), ("--fix",), ("--diff",), ("--fix-pins",)):
-        assert "--watch reports findings in files" in project.run("check", "--watch", *options, code=2).stderr
+        assert (
+            "--watch only reports findings in files"
+            in project.run("check", "--watch", *options, code=2).stderr
+        )
 
 
 def test_what_is_not_there_cannot_be_watched(project: Project) -> None:
     done = project.run("check", "--watch", "gone/sub/a.py", code=2)
-    assert done.stderr.startswith("error: --watch: cannot watch: ")
+    assert done.stderr.startswith("error: --watch: cannot watch files: ")

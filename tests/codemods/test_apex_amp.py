@@ -545,7 +545,7 @@ REFUSED = {
                 '    else:\n        model, optimizer = amp.initialize(model, optimizer, opt_level="O1")\n',
             )
         ],
-        "`amp.initialize` is called again in line",
+        "calls `amp.initialize` again",
     ),
     "other objects in one branch": (
         [
@@ -555,11 +555,11 @@ REFUSED = {
                 "    else:\n        model, optimizer = amp.initialize(model, optimizer)\n",
             )
         ],
-        "arguments are no plain names",
+        "arguments are not plain names",
     ),
     "saved with what is not known": (
         [(LOOP, f'    helpers = {{"amp": amp, "batches": batches}}\n{LOOP}')],
-        "`amp` is handed on",
+        "`amp` is passed on",
     ),
     "restored before it is made": (
         [
@@ -575,7 +575,7 @@ REFUSED = {
             ("from apex import amp", "from apex.fp16_utils import *\nfrom apex import amp"),
             (STEP, f"{STEP}        print(to_python_float(loss))\n"),
         ],
-        "with `torch.amp` write `.item()`",
+        "with `torch.amp`, use `.item()`",
     ),
     "a loop of backward passes": (
         [
@@ -589,29 +589,32 @@ REFUSED = {
         "where the optimizer may not step",
     ),
     "closure": ([("optimizer.step()", "optimizer.step(lambda: loss)")], "a closure"),
-    "amp as an object": ([(LOOP, f"    helper(amp)\n{LOOP}")], "`amp` is handed on"),
-    "half precision": ([("make()", "make().half()")], "leave `.half()` out"),
-    "half precision later": ([(LOOP, f"    model.half()\n{LOOP}")], "leave `.half()` out"),
+    "amp as an object": ([(LOOP, f"    helper(amp)\n{LOOP}")], "`amp` is passed on"),
+    "half precision": ([("make()", "make().half()")], "remove `.half()`"),
+    "half precision later": ([(LOOP, f"    model.half()\n{LOOP}")], "remove `.half()`"),
     "two items of which one uses the other": (
         [("as scaled_loss:", "as scaled_loss, watch(scaled_loss):")],
-        "the other item of the `with` uses",
+        "another item of the `with` uses",
     ),
     "by hand": (
         [
             ("with amp.scale_loss(loss, optimizer) as scaled_loss:", "if True:"),
             ("            scaled_loss.", "            amp.scale_loss(loss, optimizer).__enter__()."),
         ],
-        "is entered by hand",
+        "without `with`",
     ),
-    "the function itself": ([(LOOP, f"    register(amp.scale_loss)\n{LOOP}")], "is handed on as a function"),
-    "scaled loss behind": ([(STEP, f"        print(scaled_loss)\n{STEP}")], "used beside `amp.scale_loss`"),
+    "the function itself": ([(LOOP, f"    register(amp.scale_loss)\n{LOOP}")], "is passed on as a function"),
+    "scaled loss behind": (
+        [(STEP, f"        print(scaled_loss)\n{STEP}")],
+        "used outside of `amp.scale_loss`",
+    ),
     "scaled loss beside": (
         [("scaled_loss.backward()", "scaled_loss.backward()\n            print(scaled_loss.item())")],
-        "only the backward pass, and what works",
+        "only the backward pass and code for scaled gradients",
     ),
     "another backward pass": (
         [("scaled_loss.backward()", "scaled_loss.backward()\n            (2 * loss).backward()")],
-        "only the backward pass, and what works",
+        "only the backward pass and code for scaled gradients",
     ),
     "gradients of one of several backward passes": (
         [
@@ -652,11 +655,11 @@ REFUSED = {
     ),
     "initialized twice": (
         [(LOOP, f"    model, optimizer = amp.initialize(model, optimizer)\n{LOOP}")],
-        "`amp.initialize` is called again in line",
+        "calls `amp.initialize` again",
     ),
     "both back-ends": (
         [(LOOP, f"    with torch.cuda.amp.autocast():\n        pass\n{LOOP}")],
-        "the file has `torch.cuda.amp.autocast` too",
+        "the file also uses `torch.cuda.amp.autocast`",
     ),
     "clipped elsewhere": (
         [
@@ -666,7 +669,7 @@ REFUSED = {
             ),
             (STEP, f"        clip(model)\n{STEP}"),
         ],
-        "clipped apart from the step",
+        "clipped away from the step",
     ),
     "not scaled": ([(STEP, f"        (loss * 2).backward()\n{STEP}")], "without `amp.scale_loss`"),
     "another optimizer": (
@@ -674,7 +677,7 @@ REFUSED = {
         "would step with scaled gradients",
     ),
     "step before": ([(LOOP, f"    optimizer.step()\n{LOOP}")], "steps before a backward pass"),
-    "starred": ([('opt_level="O1"', "**args.amp")], "arguments are not plain"),
+    "starred": ([('opt_level="O1"', "**args.amp")], "cannot analyze the arguments"),
     "level": ([('"O1"', '"01"')], "there is no opt level '01'"),
     "shared line": ([("optimizer.step()", "optimizer.step(); print(1)")], "more than one statement"),
     "one of several branches": (
@@ -688,11 +691,14 @@ REFUSED = {
     ),
     "patched functions": (
         [("def main", "@amp.float_function\ndef norm(x):\n    return x\n\n\ndef main")],
-        "`apex.amp.float_function` has no counterpart",
+        "`apex.amp.float_function` has no equivalent",
     ),
     "returned": ([("    model, optimizer = amp.init", "    return amp.init")], "is not assigned"),
-    "no step": ([(STEP, "        engine.step(optimizer)\n")], "hand the scaler on"),
-    "no forward pass": ([("F.mse_loss(model(x), y)", "next(losses)")], "is not seen"),
+    "no step": ([(STEP, "        engine.step(optimizer)\n")], "pass the scaler on"),
+    "no forward pass": (
+        [("F.mse_loss(model(x), y)", "next(losses)")],
+        "cannot find where the model computes",
+    ),
     "suppressed": ([(LOOP, f"    amp.load_state_dict(args.amp)  # noqa: TM223\n{LOOP}")], "is suppressed"),
     "other branch": (
         [
@@ -703,12 +709,12 @@ REFUSED = {
                 "                scaled_loss.backward()\n        else:\n            (2 * loss).backward()\n",
             )
         ],
-        "does not do the same",
+        "do different things",
     ),
     "outputs": ([('opt_level="O1"', "cast_model_outputs=torch.float16")], "`cast_model_outputs` has no"),
     "not initialised here": (
         [('    model, optimizer = amp.initialize(model, optimizer, opt_level="O1")\n', "")],
-        "`amp.initialize` is not called in this file",
+        "this file does not call `amp.initialize`",
     ),
     "calls that may not be seen": (
         [
@@ -717,14 +723,14 @@ REFUSED = {
                 f"    epoch(model, optimizer)\n    log('epoch')\n    return []\n\n\ndef epoch(model, optimizer):\n{LOOP}",
             ),
         ],
-        "it is not sure that all calls of it are seen",
+        "some of its calls may not be visible",
     ),
     "steps in a callback": (
         [
             ("def main", "def train(model, optimizer):\n    optimizer.step()\n\n\ndef main"),
             (STEP, "        run(train, model, optimizer)\n"),
         ],
-        "hand the scaler on",
+        "pass the scaler on",
     ),
     "changed names": (
         [
@@ -754,7 +760,7 @@ def main(model, optimizer):
 """
     findings, after = check(text)
     assert after == text
-    assert findings and all("line 10: `amp` is handed to `train`" in item for item in findings)
+    assert findings and all("line 10: `amp` is passed to `train`" in item for item in findings)
 
 
 @pytest.mark.parametrize("name", REFUSED)
@@ -1137,9 +1143,9 @@ def test_the_branch_of_apex_is_what_goes() -> None:
     findings, after = check(text)
     assert after == text
     assert [item.partition("; ")[2].partition(",")[0] for item in findings] == [
-        "delete the import",
-        "delete the branch of apex",
-        "delete the branch of apex",
+        "remove the import",
+        "remove the apex branch",
+        "remove the apex branch",
     ]
     assert "`backend == 'apex'` (line 6)" in findings[1]
     assert "the `else` of `backend == 'native'` (line 10)" in findings[2]

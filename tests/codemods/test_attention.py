@@ -349,32 +349,32 @@ def test_dropout_is_applied_in_training_only() -> None:
 @pytest.mark.parametrize(
     ("body", "why"),
     [
-        ("w = (q @ k.mT).softmax(-1)\nreturn w @ v, w", "`w` is returned too"),
+        ("w = (q @ k.mT).softmax(-1)\nreturn w @ v, w", "`w` is returned as well"),
         ("w = (q @ k.mT).softmax(-1)\nout = w @ v\nprint(w)\nreturn out", "`w` is used elsewhere"),
         ("w = (q @ k.mT).softmax(-1)\nout = w @ v\nw = w + 1\nreturn out", "`w` is used elsewhere"),
-        ("s = q @ k.mT\ns = s - s.mean()\nreturn s.softmax(-1) @ v", "the mask is not understood"),
+        ("s = q @ k.mT\ns = s - s.mean()\nreturn s.softmax(-1) @ v", "cannot analyze the mask"),
         ("s = (q @ k.mT + mask) * 0.5\nreturn s.softmax(-1) @ v", "the mask is added before"),
         ("s = q @ k.mT * mask\nreturn s.softmax(-1) @ v", "the scale may be a tensor"),
         ("s = q @ k.mT * 2 * 3\nreturn s.softmax(-1) @ v", "the scores are scaled twice"),
         ("s = (q @ k.mT).masked_fill(mask == 0, -1e9) + mask\nreturn s.softmax(-1) @ v", "there are several masks"),
         ("s = q @ k.mT + mask\nif mask.any():\n    s = s + mask\nreturn s.softmax(-1) @ v", "there are several masks"),
-        ("s = (q @ k.mT).masked_fill(mask == 0, -1e9) * -0.5\nreturn s.softmax(-1) @ v", "by what may be negative"),
-        ("w = F.softmax((q @ k.mT).float(), -1)\nreturn w @ v.float()", "which is not cast back"),
-        ("w = F.softmax(q @ k.mT, -1).half()\nreturn w @ v.half()", "to a dtype of their own"),
+        ("s = (q @ k.mT).masked_fill(mask == 0, -1e9) * -0.5\nreturn s.softmax(-1) @ v", "by a value that may be negative"),
+        ("w = F.softmax((q @ k.mT).float(), -1)\nreturn w @ v.float()", "its result is not cast back"),
+        ("w = F.softmax(q @ k.mT, -1).half()\nreturn w @ v.half()", "to another dtype"),
         ("q = q.float()\nw = F.softmax(q @ k.float().mT, -1).to(v.dtype)\nreturn w @ v", "query and key are cast"),
-        ("w = (q @ k.mT).softmax(-1)\nreturn v @ w.transpose(1, 2)", "dimensions of the weights are moved"),
-        ("s = (q @ k.mT).view(2, 3, 5, 5)\nreturn s.softmax(-1) @ v", "the scores change their shape"),
-        ("s = torch.baddbmm(mask, q, k, beta=2)\nreturn s.softmax(-1) @ v", "a factor of its own"),
-        ("w = nn.Dropout(0.1)((q @ k.mT).softmax(-1))\nreturn w @ v", "made on the spot"),
+        ("w = (q @ k.mT).softmax(-1)\nreturn v @ w.transpose(1, 2)", "dimensions of the weights are permuted"),
+        ("s = (q @ k.mT).view(2, 3, 5, 5)\nreturn s.softmax(-1) @ v", "the scores are reshaped"),
+        ("s = torch.baddbmm(mask, q, k, beta=2)\nreturn s.softmax(-1) @ v", "its own factor"),
+        ("w = nn.Dropout(0.1)((q @ k.mT).softmax(-1))\nreturn w @ v", "created in place"),
         (
             "s = q @ k.mT\nif mask.any():\n    mask = mask.logical_not()\n    s = s.masked_fill(mask, -1e9)\n"
             "return s.softmax(-1) @ v",
-            "may not hold any more",
+            "may have changed",
         ),
         (
             "s = q @ k.mT\nif mask is not None:\n    q = q * 2\n    s = s.masked_fill(mask == 0, -1e9)\n"
             "return s.softmax(-1) @ v",
-            "`q` is assigned again",
+            "`q` is reassigned",
         ),
         (
             "s = q @ k.mT\nhidden = -1e9\nif mask is None:\n    hidden = 0.0\n"
@@ -388,25 +388,25 @@ def test_dropout_is_applied_in_training_only() -> None:
         ),
         (
             "w = (q @ k.mT).softmax(-1)\nif mask is not None:\n    w = mask(w)\nreturn w @ v, w",
-            "`w` is returned too",
+            "`w` is returned as well",
         ),
         ("s = (q @ k.mT).masked_fill(mask == 0, 0.0)\nreturn s.softmax(-1) @ v", "another value"),
         ("w = F.softmax(q @ k.mT, dim=-1, dtype=torch.float32)\nreturn w @ v", "another dtype"),
-        ("w = (q @ k.mT).softmax(-1)\nw = w * mask\nreturn w @ v", "something else is done to the weights"),
-        ("s = q @ k.mT\nif mask is not None:\n    s = s + mask\nelse:\n    s = s + 1\nreturn s.softmax(-1) @ v", "change in branches"),
-        ("s = q @ k.mT\nq = q + 1\nreturn s.softmax(-1) @ v + q", "assigned again before"),
+        ("w = (q @ k.mT).softmax(-1)\nw = w * mask\nreturn w @ v", "the weights are used in another operation"),
+        ("s = q @ k.mT\nif mask is not None:\n    s = s + mask\nelse:\n    s = s + 1\nreturn s.softmax(-1) @ v", "change in several branches"),
+        ("s = q @ k.mT\nq = q + 1\nreturn s.softmax(-1) @ v + q", "reassigned before"),
         ("s = q @ k.mT\ns = s.masked_fill(mask[:, :s.size(-1)] == 0, -1e9)\nreturn s.softmax(-1) @ v", "used elsewhere"),
         ("return torch.softmax(q @ k.mT, dim=2) @ v", "may not be over the keys"),
-        ("w = (q @ k.mT).softmax(-1); return w @ v", "share a line"),
+        ("w = (q @ k.mT).softmax(-1); return w @ v", "on one line"),
         (
             "s = torch.einsum('bhid,bjd->bhij', q, k[:, 0])\nw = s.softmax(-1)\n"
             "return torch.einsum('bhij,bhjd->bhid', w, v)",
-            "no product of each query with each key",
+            "not a product of each query with each key",
         ),
         (
             "s = torch.einsum('bhid,bhjd->bhij', q, k)\nw = s.softmax(-1)\n"
             "return torch.einsum('bhij,bhid->bhjd', w, v)",
-            "no product over the keys",
+            "not a product over the keys",
         ),
     ],
 )  # fmt: skip

@@ -842,14 +842,14 @@ def test_safe_first():
     assert len(found) == 2
     assert finding.fix is not None and finding.fix.applicability is Applicability.SAFE
     assert all(item.fix is finding.fix for item in found), "one fix for both"
-    assert "`--unsafe-fixes` makes it complex tensors throughout" in (help_of(finding) or "")
+    assert "`--unsafe-fixes` uses complex tensors throughout" in (help_of(finding) or "")
 
 
 def test_unsafe_where_asked_for():
     text = function("f = torch.rfft(x, 1)\nreturn torch.irfft(f, 1)")
     (finding, *_) = findings(text, "--unsafe-fixes")
     assert finding.fix is not None and finding.fix.applicability is Applicability.UNSAFE
-    assert "complex tensors take the place of pairs" in (reason_of(finding.fix) or "")
+    assert "complex tensors replace pairs" in (reason_of(finding.fix) or "")
 
 
 def test_old_releases():
@@ -879,19 +879,19 @@ def test_stft_of_what_may_be_complex(body, safe):
 # ---- what is refused ----------------------------------------------------------------------------------------
 
 REFUSED = {
-    "stars": ("a = torch.rfft(x, 1)\nreturn torch.irfft(a, *w)", "not all written out"),
-    "options": ("return torch.fft(x, **w), torch.ifft(y, 1)", "not all written out"),
-    "one-sided or not": ("return torch.rfft(x, 1, onesided=w), torch.rfft(x, 1)", "only known when it runs"),
+    "stars": ("a = torch.rfft(x, 1)\nreturn torch.irfft(a, *w)", "cannot analyze the arguments"),
+    "options": ("return torch.fft(x, **w), torch.ifft(y, 1)", "cannot analyze the arguments"),
+    "one-sided or not": ("return torch.rfft(x, 1, onesided=w), torch.rfft(x, 1)", "only known at run time"),
     "four dimensions": ("return torch.fft(x, 4)", "not 1, 2 or 3"),
     "computed": ("return torch.fft(x, x.dim() - 1)", "computed in the call"),
-    "sizes": ("return torch.irfft(x, 2, signal_sizes=(4,))", "another length"),
+    "sizes": ("return torch.irfft(x, 2, signal_sizes=(4,))", "differs from the number of dimensions"),
     "no sizes": ("return torch.irfft(torch.rfft(x, 1), 1)", "the result has an odd length, 2 * n - 1"),
-    "no sizes, computed": ("return torch.irfft(x * y, 2)", "give its input a name"),
-    "no sizes, no number": ("return torch.irfft(x, w)", "say how many dimensions there are"),
-    "no call": ("f = torch.rfft\nreturn f(x, 1), torch.irfft(y, 1)", "handed on"),
+    "no sizes, computed": ("return torch.irfft(x * y, 2)", "assign its input to a variable"),
+    "no sizes, no number": ("return torch.irfft(x, w)", "pass the number of dimensions"),
+    "no call": ("f = torch.rfft\nreturn f(x, 1), torch.irfft(y, 1)", "passed on"),
     "comment": ("return torch.rfft(x,  # the signal\n    1)", "comment"),
-    "effects": ("return torch.irfft(x, 1, onesided=False, signal_sizes=sizes())", "may do something"),
-    "unknown": ("return torch.rfft(x, 1, half=True), torch.rfft(x, 1)", "not all written out"),
+    "effects": ("return torch.irfft(x, 1, onesided=False, signal_sizes=sizes())", "may have side effects"),
+    "unknown": ("return torch.rfft(x, 1, half=True), torch.rfft(x, 1)", "cannot analyze the arguments"),
 }
 
 

@@ -485,7 +485,7 @@ def test_tuple_kept(body: str):
     findings, after = check(before)
     inside = [item for item in findings if item.start > before.index("class Net")]
     assert inside and all(item.fix is not None for item in inside), [help_of(item) for item in inside]
-    assert all("stay a tuple, since" in (help_of(item) or "") for item in inside)
+    assert all("stay a tuple, because" in (help_of(item) or "") for item in inside)
     assert not [line for line in after.splitlines() if "make_functional" in line and "(" in line]
     for one, other in zip(run(before), run(after), strict=True):
         torch.testing.assert_close(one, other)
@@ -515,22 +515,22 @@ REFUSED = {
     ),
     "kept in a loop": (
         "kept = []\nfor m in [model]:\n    f, p = make_functional(m)\n    kept.append((f, p))\n",
-        "made in a loop",
+        "created in a loop",
     ),
     "kept in a loop as a function": (
         "kept = []\nfor m in [model]:\n    f, p = make_functional(m)\n    g = [vmap(f)]\n    kept.append(g)\n",
-        "made in a loop",
+        "created in a loop",
     ),
-    "in a class": ("class A:\n    f, p = make_functional(model)\n    save(p)\n", "made in a class"),
+    "in a class": ("class A:\n    f, p = make_functional(model)\n    save(p)\n", "created in a class"),
     "types": (
         "from functorch import FunctionalModule\nf, p = make_functional(model)\nf(p, x)\n"
         "def run(f: FunctionalModule, p): ...\n",
-        "names `functorch.FunctionalModule`",
+        "uses `functorch.FunctionalModule`",
     ),
     "not assigned": ("make_functional(model)[0]\n", "not assigned"),
     "in a list": ("made = [make_functional(m) for m in (model, model)]\n", "not assigned"),
     "a comment": ("f, p = make_functional(  # the net\n    model)\nf(p, x)\n", "comment"),
-    "shared line": ("f, p = make_functional(model); f(p, x)\n", "share"),
+    "shared line": ("f, p = make_functional(model); f(p, x)\n", "on one line"),
     "the signature of old": (
         "p, f, _ = make_functional(model)\nf(p, (x,))\n",
         "not a function and 1 of its states",

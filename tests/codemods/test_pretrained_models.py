@@ -191,17 +191,17 @@ UNSAFE = {
     "more arguments in a dict": (
         "models.resnet18(flag, **options)\n",
         "models.resnet18(weights=models.ResNet18_Weights.IMAGENET1K_V1 if flag else None, **options)",
-        "what is passed may be weights already",
+        "the argument may already be weights",
     ),
     "models whose weights have different names": (
         "T = [models.detection.fasterrcnn_resnet50_fpn, models.segmentation.fcn_resnet50]\nT[n](pretrained=True)\n",
         'T[n](weights="DEFAULT")',
-        "best set",
+        "best weights",
     ),
     "a partial that others call": (
         "TABLE = {'a': functools.partial(models.resnet18, pretrained=True)}\n",
         "weights=models.ResNet18_Weights.IMAGENET1K_V1",
-        "once more",
+        "callers of the partial object may also pass",
     ),
     "a dict of the module": (
         "OPTIONS = {'pretrained': True}\nmodels.resnet18(**OPTIONS)\n",
@@ -241,27 +241,27 @@ REFUSED = {
         class B(A):
             table = {"a": OwnNet}
         """,
-        "may also be something else",
+        "may also be another function",
     ),
     "a table with something else in it": (
         "T = {'a': models.resnet18, 'own': OwnNet}\nT[n](pretrained=True)\n",
-        "may also be something else",
+        "may also be another function",
     ),
     "a table that gets something else": (
         "T = {'a': models.resnet18}\nT['own'] = OwnNet\nT[n](pretrained=True)\n",
-        "may also be something else",
+        "may also be another function",
     ),
     "a dict that others get": (
         "def f():\n    o = {'pretrained': True}\n    mine(**o)\n    return models.resnet18(**o)\n",
-        "`mine` gets `o`, too, in line 7",
+        "line 7 also passes `o` to `mine`",
     ),
     "a dict that is passed on": (
         "def f():\n    o = {'pretrained': True}\n    show(o)\n    return models.resnet18(**o)\n",
-        "used in other ways, too, in line 7",
+        "line 7 also uses `o` in another way",
     ),
     "a dict whose flag is read": (
         "def f():\n    o = {'pretrained': True}\n    if o['pretrained']:\n        g()\n    models.resnet18(**o)\n",
-        "used in other ways, too, in line 7",
+        "line 7 also uses `o` in another way",
     ),
     "a dict of the caller": (
         "def f(**o):\n    o['pretrained'] = True\n    return models.resnet18(**o)\n",

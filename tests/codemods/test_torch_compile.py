@@ -198,7 +198,7 @@ def test_torch_means_something_else():
             for x in loader:
                 model(x)
     """)
-    assert obstacle(text) == "`torch` means something else here"
+    assert obstacle(text) == "`torch` has another meaning here"
 
 
 # ---- in place -------------------------------------------------------------------------------------------
@@ -451,7 +451,7 @@ def test_lightning_modules_by_their_base():
 @pytest.mark.parametrize(
     ("build", "why"),
     [
-        ("model = Net(); model.cuda()", "the statement shares its line with others"),
+        ("model = Net(); model.cuda()", "other statements are on the same line"),
         ("if small: model = Net()\nelse: model = Net().cuda()", None),
         (
             "if one:\n    model = Net().cuda()\nelse:\n    model = Net()\n    model = DDP(model.cuda())",
@@ -464,10 +464,10 @@ def test_lightning_modules_by_their_base():
         ("model = Net()\nmodel(x)\nmodel.cuda()", "it is moved to a device after its first use"),
         (
             "model = Net().cuda()\nmodel = nn.DataParallel(model)",
-            "the copies that `DataParallel` makes would run the compiled code of the original: use "
+            "the copies that `DataParallel` creates would run the compiled code of the original: use "
             "`DistributedDataParallel` first",
         ),
-        ("model = Net()\nmodel = FSDP(model)", "with FSDP, it is the sharded model that is compiled"),
+        ("model = Net()\nmodel = FSDP(model)", "with FSDP, compile the sharded model"),
     ],
 )
 def test_report_only(build: str, why: str | None):
@@ -489,7 +489,7 @@ def test_not_always_built():
             if project:
                 model(x).sum().backward()
     """)
-    assert obstacle(text) == "it is built under a condition"
+    assert obstacle(text) == "it is created under a condition"
 
 
 @pytest.mark.parametrize(
@@ -504,7 +504,9 @@ def test_not_always_built():
 def test_second_backward(backward: str, refused: str | None):
     text = (NET + "model = Net()" + LOOP).replace("backward()", backward)
     if refused:
-        assert obstacle(text) == f"the file differentiates with `{refused}=`, which compiled models refuse"
+        assert (
+            obstacle(text) == f"the file computes gradients with `{refused}=`, which compiled models reject"
+        )
     else:
         assert len(added(text)) == 1
 
@@ -525,7 +527,7 @@ IN_PLACE = WRAPPED + "torch.save(model.state_dict(), path)\n"
             WRAPPED,
             ("--minimum", "1.13"),
             Applicability.UNSAFE,
-            "needs torch 2.0, and the project supports torch 1.13; ",
+            "needs torch 2.0, but the project supports torch 1.13; ",
         ),
         (WRAPPED, ("--target", "2.0"), Applicability.UNSAFE, ""),
         (IN_PLACE, ("--minimum", "2.1"), Applicability.UNSAFE, ""),
@@ -533,13 +535,13 @@ IN_PLACE = WRAPPED + "torch.save(model.state_dict(), path)\n"
             IN_PLACE,
             ("--minimum", "2.0"),
             Applicability.UNSAFE,
-            "needs torch 2.1, and the project supports torch 2.0; ",
+            "needs torch 2.1, but the project supports torch 2.0; ",
         ),
         (
             IN_PLACE,
             ("--target", "2.0"),
             Applicability.DISPLAY,
-            "needs torch 2.1, and the target is torch 2.0",
+            "needs torch 2.1, but the target is torch 2.0",
         ),
     ],
 )

@@ -279,13 +279,13 @@ def test_a_state_dict_that_the_same_function_wrote() -> None:
 @pytest.mark.parametrize(
     ("use", "reason"),
     [
-        ("net.load_state_dict({})", "a file that holds other objects than tensors and plain containers"),
-        ("use({})", "it runs whatever code the file contains"),
+        ("net.load_state_dict({})", "files that hold anything but tensors and plain containers"),
+        ("use({})", "runs any code that the file contains"),
     ],
 )
 def test_a_minimum_without_the_argument_is_said_beside_the_reason(use: str, reason: str) -> None:
     text = f"import torch\n{use.format('torch.load(path)')}\n"
-    for minimum, needs in (("1.10", "needs torch 1.13, and the project supports torch 1.10; "), ("1.13", "")):
+    for minimum, needs in (("1.10", "needs torch 1.13, but the project supports torch 1.10; "), ("1.13", "")):
         (finding,) = run(text, *ONLY, "--minimum", minimum).findings
         assert finding.fix is not None and reason_of(finding.fix).startswith(f"{needs}{reason}")
 

@@ -151,28 +151,28 @@ def test_strings_comments_and_continuation_lines_stay_right():
     ("body", "why"),
     [
         ("x = Variable(x, volatile=True)\nreturn x", "returned"),
-        ("x = Variable(x, volatile=p)\nreturn net(x)", "not every caller of `f`"),
-        ("return Variable(x, volatile=self.test)", "do not say whether it is volatile"),
-        ("return net(Variable(x, volatile=True)), Variable(p, volatile=True)", "not every caller of `f`"),
+        ("x = Variable(x, volatile=p)\nreturn net(x)", "some callers of `f`"),
+        ("return Variable(x, volatile=self.test)", "do not know whether it is volatile"),
+        ("return net(Variable(x, volatile=True)), Variable(p, volatile=True)", "some callers of `f`"),
         ("self.h = Variable(x, volatile=True)", "stored in `self.h`"),
         ("h = Variable(x, volatile=True)\nself.all.append(h)", "stored in `self.all`"),
         ("h = net(Variable(x, volatile=True))\nyield h", "yielded"),
         ("h = net(Variable(x, volatile=True))\nh.backward()", "backward()"),
-        ("h = Variable(x, volatile=True)\ndef f():\n    return h", "function that is defined here"),
+        ("h = Variable(x, volatile=True)\ndef f():\n    return h", "nested function"),
         ("global h\nh = net(Variable(x, volatile=True))", "is global"),
         (
             "h = Variable(x, volatile=True)\nfor y in p:\n    a, c = net(h), net(y)\n    c.backward()\n    h = a * 2",
-            "computes something else",
+            "also computes something else",
         ),
         ("h = Variable(x, volatile=True); a = net(h)", "more than one statement"),
         ("h = Variable(x, requires_grad=True, volatile=True)\na = net(h)", "`requires_grad`"),
         ("h = Variable(x, volatile=f())\na = net(h)", "computed"),
-        ("h = Variable(*x, volatile=True)\na = net(h)", "not understood"),
+        ("h = Variable(*x, volatile=True)\na = net(h)", "cannot analyze"),
         ("h = Variable(x,  # here\n  volatile=True)\na = net(h)", "comment"),
         ("a = Variable(x, volatile=p)\nb = Variable(x, volatile=True)\nc = net(a, b)", "several flags"),
-        ("a = Variable(x, volatile=p)\np = 1\nc = net(a)", "changes meanwhile"),
+        ("a = Variable(x, volatile=p)\np = 1\nc = net(a)", "changes in between"),
         ("a = Variable(x, volatile=p)\nb = net(x)\np = 1\nc = net(a)\nreturn b", "may need gradients"),
-        ("a = lambda: Variable(x, volatile=True)", "not made by a statement"),
+        ("a = lambda: Variable(x, volatile=True)", "not created by a statement"),
     ],
 )
 def test_refused(body: str, why: str):
@@ -234,7 +234,7 @@ def test_calls_that_ask_for_volatile_variables():
         == "import torch\n\ndef to_var(x):\n    return x\na = to_var(x)\nb = to_var(x)\ndef other():\n    market(volatile=True)\n"
     )
     helps, new = check("from tools import to_var\nimport torch\n\na = to_var(x, volatile=True)\n")
-    assert "`to_var` makes volatile variables" in helps[0]
+    assert "`to_var` creates volatile variables" in helps[0]
 
 
 def test_crlf():

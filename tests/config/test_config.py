@@ -158,11 +158,11 @@ def test_every_key_is_a_field_and_every_field_a_key() -> None:
     [
         (
             "extend_select = []",
-            "extend_select: unknown key; did you mean `extend-select`? Allowed are baseline, cache-dir, embedded, evidence, ",
+            "extend_select: unknown key; did you mean `extend-select`? Allowed keys are baseline, cache-dir, embedded, evidence, ",
         ),
         (
             "nonsense = 1",
-            "nonsense: unknown key. Allowed are baseline, cache-dir, embedded, evidence, exclude, ",
+            "nonsense: unknown key. Allowed keys are baseline, cache-dir, embedded, evidence, exclude, ",
         ),
         ("target = 2.1", 'target: must be quoted, such as "2.1" (unquoted, 1.10 would be the number 1.1)'),
         ("target = true", 'target: must be a release of torch such as "2.13", not True'),
@@ -200,7 +200,7 @@ def test_mistakes_in_torchmigrate_toml(tmp_path: Path) -> None:
     [
         ("[tool.torchmigrate\n", "not TOML: "),
         ("[tool]\ntorchmigrate = 1\n", "[tool.torchmigrate] must be a table"),
-        ("[tool.other]\n", "there is no [tool.torchmigrate] table in it"),
+        ("[tool.other]\n", "has no [tool.torchmigrate] table"),
     ],
 )
 def test_files_without_a_table(tmp_path: Path, text: str, message: str) -> None:

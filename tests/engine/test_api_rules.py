@@ -207,12 +207,12 @@ def test_parameters_of_no_release(call: str, places: list[str]) -> None:
 def test_words_of_removed() -> None:
     (finding,) = check("import torch\ntorch.attic.sums(x)\n")
     assert finding.severity is Severity.ERROR
-    assert message_of(finding) == "`torch.attic` is gone since torch 1.8"
+    assert message_of(finding) == "`torch.attic` was removed in torch 1.8"
     assert finding.help == "`torch.maths.sums` has the same name"
     assert finding.timeline == Timeline("torch", removed="1.8")
     assert finding.symbol == "torch.attic"
     (finding,) = check("from torchvision.pieces import cut\n")
-    assert message_of(finding) == "`torchvision.pieces.cut` is gone since torchvision 0.15"
+    assert message_of(finding) == "`torchvision.pieces.cut` was removed in torchvision 0.15"
     assert finding.timeline == Timeline("torchvision", removed="0.15")
 
 
@@ -280,7 +280,7 @@ def test_unknown() -> None:
     text = "import torch\nfrom torch.nn import Liner\ntorch.zeroes(3)\ntorch.backport.x\ntorch.Group.x\ntorch.attic.nothing\n"
     assert found(text) == ["TM002 Liner", "TM002 torch.zeroes", "TM001 torch.attic"]
     _, finding, _ = check(text)
-    assert message_of(finding) == "`torch.zeroes` is in no release of torch from 1.2 to 2.15"
+    assert message_of(finding) == "`torch.zeroes` does not exist in any release of torch from 1.2 to 2.15"
     assert finding.help == "did you mean `torch.zeros`?"
     assert finding.severity is Severity.WARNING
 
@@ -303,17 +303,17 @@ def test_objects_have_attributes_of_their_own() -> None:
         (
             "maths.scaled(x, async_op=True)",
             "async_op=True",
-            "`torch.maths.scaled` takes no `async_op` since torch 1.5",
+            "`torch.maths.scaled` no longer takes `async_op` since torch 1.5",
         ),
         (
             "maths.scaled(x, 1, b)",
             "b",
-            "`torch.maths.scaled` takes at most 2 positional arguments since torch 1.5; here are 3",
+            "`torch.maths.scaled` takes at most 2 positional arguments since torch 1.5, but 3 are given",
         ),
         (
             "maths.renamed(x, tensor2=y)",
             "tensor2=y",
-            "`torch.maths.renamed` takes no `tensor2` since torch 1.5",
+            "`torch.maths.renamed` no longer takes `tensor2` since torch 1.5",
         ),
         ("maths.scaled(*a, async_op=True)", "async_op=True", None),
         ("maths.short(x, 1, keep=True)", "keep=True", None),
@@ -321,7 +321,7 @@ def test_objects_have_attributes_of_their_own() -> None:
         (
             "nn.Rnn.made(3, 0)",  # no object of the class in front: a method of the class
             "3",
-            "`torch.nn.Rnn.made` takes at most 0 positional arguments since torch 1.5; here are 2",
+            "`torch.nn.Rnn.made` takes at most 0 positional arguments since torch 1.5, but 2 are given",
         ),
         ("nn.Rnn.made((3, 4))", "(3, 4)", None),
     ],
@@ -407,7 +407,10 @@ def test_moved(call: str, minimum: str | None, places: list[str]) -> None:
 
 def test_words_of_moved() -> None:
     (finding,) = check("import torch\ntorch.maths.moved(x, size)\n")
-    assert message_of(finding) == "argument 2 of `torch.maths.moved` is `mode` since torch 1.5; it was `size`"
+    assert (
+        message_of(finding)
+        == "argument 2 of `torch.maths.moved` is `mode` since torch 1.5; before, it was `size`"
+    )
     assert finding.severity is Severity.WARNING
     assert finding.timeline == Timeline("torch", changed="1.5")
 
@@ -457,20 +460,20 @@ def test_needs_newer(text: str, places: list[str]) -> None:
 
 def test_words_of_needs_newer() -> None:
     (finding,) = check("import torch\ntorch.func.vmap(f)\n", minimum="1.13")
-    assert message_of(finding) == "`torch.func` exists since torch 2.0, and the project supports 1.13"
+    assert message_of(finding) == "`torch.func` exists since torch 2.0, but the project supports 1.13"
     assert finding.timeline == Timeline("torch", added="2.0")
     assert finding.severity is Severity.WARNING
     (finding,) = check("import torch\ntorch.zeros(3, pin_memory=True)\n", minimum="1.13")
     assert (
         message_of(finding)
-        == "`torch.zeros` takes `pin_memory` since torch 2.0, and the project supports 1.13"
+        == "`torch.zeros` takes `pin_memory` since torch 2.0, but the project supports 1.13"
     )
     assert finding.timeline == Timeline("torch", added="2.0")
 
 
 def test_an_old_target_needs_newer_as_well() -> None:
     (finding,) = check("import torch\ntorch.func.vmap(f)\n", target="1.13")
-    assert message_of(finding) == "`torch.func` exists since torch 2.0, and the target is 1.13"
+    assert message_of(finding) == "`torch.func` exists since torch 2.0, but the target is 1.13"
     assert finding.code == "TM005"
 
 
@@ -606,14 +609,14 @@ def test_settings(text: str, places: list[str]) -> None:
 
 def test_words_of_settings() -> None:
     (finding,) = check(SETTINGS + "config.moved = 1\n")
-    assert message_of(finding) == "`torch._inductor.config.moved` is gone since torch 2.5"
+    assert message_of(finding) == "`torch._inductor.config.moved` was removed in torch 2.5"
     assert finding.severity is Severity.ERROR
     assert finding.help == "`torch.config.moved` has the same name"
     (finding,) = check(SETTINGS + "config.old = 1\n")
     assert finding.help == "use `torch._inductor.config.verbose`"
     (finding,) = check(SETTINGS + "config.unread = 1\n")
     assert message_of(finding) == (
-        "`torch._inductor.config.unread` has no effect since torch 2.5: nothing in torch reads it"
+        "`torch._inductor.config.unread` has no effect since torch 2.5: torch does not read it"
     )
     assert finding.severity is Severity.INFO
 

@@ -93,7 +93,7 @@ c = torch.compile(f)
 
 def test_what_needs_a_release_is_one_finding_of_a_file() -> None:
     (finding,) = run(NEW, *only(["TM005"]), "--minimum", "2.0").findings
-    assert finding.help == "raise the minimum to torch 2.1, or test for the release"
+    assert finding.help == "raise the minimum to torch 2.1, or check the torch version before you use it"
     assert [finding.start, *(start for start, _ in finding.places)] == [18, 40]
     assert len(run(NEW, *only(["TM005"]), "--minimum", "1.13").findings) == 2
 

@@ -49,17 +49,17 @@ def make_it(monkeypatch: pytest.MonkeyPatch, *edits: Edit) -> None:
 @pytest.mark.parametrize(
     ("edits", "why"),
     [
-        ([], "it has no edits"),
+        ([], "the fix has no edits"),
         ([Edit(0, 6, "x"), Edit(3, 9, "y")], "its edits overlap"),
         ([Edit(0, 100_000, "")], "an edit is outside the text"),
-        ([Edit(13, 17, "from from")], "it gave code that does not parse"),
+        ([Edit(13, 17, "from from")], "the fixed code does not parse"),
     ],
 )
 def test_a_bad_fix_is_named_and_the_others_are_applied(project, monkeypatch, unsafe, edits, why) -> None:
     make_it(monkeypatch, *edits)
     done = project.run("check", "--fix", *unsafe, "a.py", code=2)
     (line,) = [line for line in done.stderr.splitlines() if "TM721" in line]
-    assert line.startswith("error: a.py:2: TM721: the fix was left out, since " + why)
+    assert line.startswith("error: a.py:2: TM721: the fix was skipped, because " + why)
     assert (project.path / "a.py").read_text() == FIXED
     assert "TM721" in done.stdout, "it is still a finding"
 
@@ -75,7 +75,7 @@ def test_several_bad_fixes(project, monkeypatch) -> None:
 
     monkeypatch.setattr(model_urls, "find", find)
     done = project.run("check", "--fix", "a.py", code=2)
-    assert done.stderr.count("TM721: the fix was left out, since it gave code that does not parse") == 3
+    assert done.stderr.count("TM721: the fix was skipped, because the fixed code does not parse") == 3
     assert (project.path / "a.py").read_text() == FIXED
 
 
@@ -91,7 +91,7 @@ def test_a_rule_that_raises_does_not_take_the_others_along(project, monkeypatch,
     monkeypatch.setattr(model_urls, "find", find)
     done = project.run("check", *fix, "a.py", code=2)
     (line,) = [line for line in done.stderr.splitlines() if "TM721" in line]
-    assert line.startswith("error: a.py: TM721: every finding was left out, since ")
+    assert line.startswith("error: a.py: TM721: every finding was skipped, because ")
     if fix == []:
         assert "TM106" in done.stdout or "TM110" in done.stdout
     elif fix == ["--diff"]:
@@ -111,7 +111,7 @@ def test_a_fix_that_raises_leaves_its_finding(project, monkeypatch) -> None:
         rewrite, "rewrite", lambda rule, *others: fail(rule) if rule.code == "TM414" else real(rule, *others)
     )
     done = project.run("check", "--fix", "--select=TM1,TM4", "a.py", code=2)
-    assert "a.py:5: TM414: the fix was left out, since the rule failed (IndexError in test_failures.py:" in (
+    assert "a.py:5: TM414: the fix was skipped, because the rule failed (IndexError in test_failures.py:" in (
         done.stderr
     )
     assert (project.path / "a.py").read_text() == CODE.replace("torch.ger", "torch.outer")
@@ -127,7 +127,7 @@ def test_fixes_without_an_end_leave_the_file_alone(project, monkeypatch, unsafe)
 
     monkeypatch.setattr(model_urls, "find", find)
     done = project.run("check", "--fix", *unsafe, "a.py", code=2)
-    assert "a.py: TM721: the fixes never come to an end; the file was left alone" in done.stderr
+    assert "a.py: TM721: applying fixes does not end; the file was not changed" in done.stderr
     assert (project.path / "a.py").read_text() == CODE
     assert "TM721" in done.stdout
 
@@ -167,7 +167,7 @@ def test_a_lost_comment_is_a_reason_of_its_own(project, options) -> None:
     fix = fix_of(project, "TM100", DROPS_A_COMMENT, *options)
     assert fix["applicability"] == "unsafe"
     reason = str(fix["reason"])
-    assert reason.endswith("a comment would be lost")
+    assert reason.endswith("the fix removes a comment")
     assert reason.startswith("needs torch 1.8") == bool(options)
 
 

@@ -142,13 +142,13 @@ def test_carriage_returns_and_wide_characters() -> None:
 @pytest.mark.parametrize(
     ("comment", "message"),
     [
-        ("# torchmigrate: ignore", "`ignore` without a code suppresses nothing; name what it should hide"),
-        ("# torchmigrate: ignore[ ]", "`ignore` without a code suppresses nothing; name what it should hide"),
+        ("# torchmigrate: ignore", "`ignore` without a code suppresses nothing; add the code of the rule"),
+        ("# torchmigrate: ignore[ ]", "`ignore` without a code suppresses nothing; add the code of the rule"),
         (
             "# torchmigrate: ignore-file",
-            "`ignore-file` without a code suppresses nothing; name what it should hide",
+            "`ignore-file` without a code suppresses nothing; add the code of the rule",
         ),
-        ("# torchmigrate: skip", "`skip` is not a suppression; this comment suppresses nothing"),
+        ("# torchmigrate: skip", "`skip` is not a valid suppression and suppresses nothing"),
         ("# torchmigrate: ignore[TM109]", "unknown rule `TM109` in a suppression; did you mean `TM100`?"),
         (
             "# torchmigrate: ignore[symeigs]",

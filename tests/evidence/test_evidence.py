@@ -81,7 +81,7 @@ def test_the_fix_is_not_safe(project: Project) -> None:
     project.run("check", "--fix", code=1)
     assert "rows.matrix_power(2)" in (project.path / "lib.py").read_text()
     done = project.run("check", code=1)
-    assert "(only what was seen at run time says that it is a tensor)" in done.stdout
+    assert "(only recorded types show that it is a tensor)" in done.stdout
     project.run("check", "--fix", "--unsafe-fixes", code=0)
     assert "torch.linalg.matrix_power(rows, 2)" in (project.path / "lib.py").read_text()
 
@@ -273,12 +273,12 @@ def test_the_nearest_evidence_above_a_file_counts(project: Project) -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("{", "is not JSON: record it again"),
-        ("[" * 100_000, "is not JSON: record it again"),
-        ("[]", "is not evidence as `torchmigrate record` writes it: record it again"),
-        ('{"version": 99, "files": {}}', "is evidence of another version: record it again"),
-        ('{"version": 1, "files": {"lib.py": {"sha256": "", "places": {"x": {}}}}}', "is not evidence"),
-        ('{"version": 1, "files": {"lib.py": []}}', "is not evidence"),
+        ("{", "is not valid JSON: record it again"),
+        ("[" * 100_000, "is not valid JSON: record it again"),
+        ("[]", "was not written by `torchmigrate record`: record it again"),
+        ('{"version": 99, "files": {}}', "was recorded by another version: record it again"),
+        ('{"version": 1, "files": {"lib.py": {"sha256": "", "places": {"x": {}}}}}', "was not written by"),
+        ('{"version": 1, "files": {"lib.py": []}}', "was not written by"),
         (" " * (17 << 20), "is larger than 16 MB: not read"),
     ],
 )
@@ -300,7 +300,7 @@ def test_evidence_elsewhere_is_not_read(project: Project, tmp_path_factory: pyte
     (project.path / ".torchmigrate").mkdir()
     (project.path / ".torchmigrate" / "evidence.json").symlink_to(outside)
     done = project.run("check", code=2)
-    assert ".torchmigrate/evidence.json: leads out of the project: not read" in done.stderr
+    assert ".torchmigrate/evidence.json: points outside of the project: not read" in done.stderr
 
 
 def test_places_that_are_not_there(project: Project) -> None:

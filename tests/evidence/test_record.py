@@ -137,7 +137,7 @@ def test_a_program_runs_as_it_does_without(project: Project) -> None:
     assert recorded.stdout == plain.stdout
     lines = recorded.stderr.splitlines()
     assert lines[:-1] == plain.stderr.splitlines()
-    assert lines[-1].startswith("torchmigrate: .torchmigrate/evidence.json knows ")
+    assert lines[-1].startswith("torchmigrate: .torchmigrate/evidence.json now has records of ")
     assert recorded.returncode == plain.returncode == 1
     seen = evidence(project)["program.py"]
     lines = dedent(PROGRAM).splitlines()
@@ -274,7 +274,7 @@ def test_the_plugin_of_pytest(tested: Project) -> None:
     plugin = ("-p", "torchmigrate.cli.pytest_plugin", "--torchmigrate-record")
     done = execute(tested, *PYTEST, *plugin, PYTHONPATH=str(SOURCE))
     assert "1 failed, 2 passed" in done.stdout
-    assert "torchmigrate: .torchmigrate/evidence.json knows " in done.stdout
+    assert "torchmigrate: .torchmigrate/evidence.json now has records of " in done.stdout
     assert evidence(tested)["library.py"]["4 qr"] == {"receiver": ["tensor:float32:2:strided"]}
     without = execute(tested, *PYTEST, *plugin[:2], PYTHONPATH=str(SOURCE))
     assert "torchmigrate" not in without.stdout
@@ -291,7 +291,9 @@ def test_the_exit_code_is_that_of_the_command(project: Project) -> None:
 
 def test_nothing_to_be_kept(project: Project) -> None:
     done = record(project, sys.executable, "-c", "pass")
-    assert done.stderr == "torchmigrate: no place that a rule may be about has run: nothing is kept.\n"
+    assert (
+        done.stderr == "torchmigrate: the command ran no code that a rule applies to; nothing was recorded.\n"
+    )
     assert not (project.path / ".torchmigrate" / "evidence.json").exists()
 
 
@@ -300,7 +302,7 @@ def test_a_link_is_not_written_through(project: Project, tmp_path_factory: pytes
     (project.path / ".torchmigrate").symlink_to(outside)
     done = record(project, sys.executable, "-c", "pass")
     assert done.returncode == 2
-    assert ".torchmigrate is a link: nothing is written there" in done.stderr
+    assert ".torchmigrate is a symbolic link: not written" in done.stderr
     assert not list(outside.iterdir())
 
 

@@ -299,6 +299,6 @@ def test_what_is_no_notebook_is_a_problem_in_a_line(tmp_path: Path) -> None:
     (tmp_path / "old.py").write_text(OLD)
     done = run(tmp_path, ".", "--fix")
     assert done.returncode == 2
-    assert "no.ipynb:1: not a notebook: it is no JSON" in done.stderr
+    assert "no.ipynb:1: not a notebook: not valid JSON" in done.stderr
     assert "half.ipynb:cell 3:1: " in done.stderr
     assert (tmp_path / "half.ipynb").read_text() == NOTEBOOK.replace("# outer", "def f(:")

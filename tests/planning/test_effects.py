@@ -206,7 +206,7 @@ def test_what_was_not_read_is_told_by_kind(project: Project) -> None:
         "Cython files": (2, True),
         "Python file": (1, False),
     }
-    assert made["is_whole"] is False and "Whether the project runs is not known" in made["headline"]
+    assert made["is_whole"] is False and "It is unknown whether the project runs" in made["headline"]
 
 
 def test_files_of_the_kinds_that_are_read_are_not_told(project: Project) -> None:

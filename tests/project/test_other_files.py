@@ -244,7 +244,7 @@ def test_strings_of_other_files_take_what_is_code(text: str, stays: bool, projec
     assert ("import torch.nn.functional as F" in project.read("user.py")) is stays
 
 
-# What puts something else in the place of `torch.nn.functional.sigmoid`.
+# What replaces `torch.nn.functional.sigmoid`.
 PATCHES = [
     "F.sigmoid = wrap(F.sigmoid)",
     "torch.nn.functional.sigmoid = wrap(F.sigmoid)",
@@ -378,7 +378,7 @@ def test_the_reason_is_said(project: Project) -> None:
         }
     )
     out = " ".join(project.run("check", "--isolated", "user.py").split())
-    assert "test_user.py puts something else in the place of `torch.nn.functional.sigmoid`" in out
+    assert "test_user.py replaces `torch.nn.functional.sigmoid`" in out
 
 
 LOADS = "import torch\nmodel.load_state_dict(torch.load(path)['model'])\n"

@@ -395,7 +395,7 @@ def test_statistics_or_one_line(output_format: str, project: Project) -> None:
     done = project.run(*arguments, code=2)
     assert done.stdout == ""
     assert done.stderr.splitlines()[-1] == (
-        f"error: --statistics has the formats full, concise and json, not {output_format}."
+        f"error: --statistics supports the formats full, concise and json, not {output_format}."
     )
 
 
@@ -466,7 +466,10 @@ def test_fixed_text_and_findings_of_stdin(empty: Project) -> None:
 
 def test_a_diff_has_its_own_way(project: Project) -> None:
     done = project.run("check", "--diff", "-o", "out", code=2)
-    assert done.stderr.splitlines()[-1] == "error: --output-file is for findings: --diff writes to stdout."
+    assert (
+        done.stderr.splitlines()[-1]
+        == "error: --output-file only applies to findings and cannot be used with --diff, which writes to stdout."
+    )
 
 
 def update() -> None:

@@ -286,8 +286,8 @@ def test_json_of_what_is_in_the_way() -> None:
         {"kind": "patch", "name": "torch.load", "path": "conftest.py"},
     ]
     assert item["fix"]["reason"] == (
-        "needs torch 2.3, and the project supports torch 1.8; conftest.py puts something else in the place of "
-        "`torch.load`, which the new code would not see"
+        "needs torch 2.3, but the project supports torch 1.8; conftest.py replaces `torch.load`, and the new "
+        "code would not use the replacement"
     )
     assert item["unsafe_fix"]["message"] == "Do more" and item["unsafe_fix"]["reason"] == "it rounds"
 

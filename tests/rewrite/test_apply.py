@@ -426,7 +426,7 @@ def test_save(target: Path) -> None:
     source = Source.read(target)
     save(target, source.with_text(source.text.replace("ger", "outer")))
     assert target.read_bytes() == data.replace(b"ger", b"outer")
-    with pytest.raises(SourceError, match="changed while it was being checked: not written"):
+    with pytest.raises(SourceError, match="changed while torchmigrate was checking it: not written"):
         save(target, source.with_text(""))
     target.write_bytes(b"# coding: latin-1\nger = '\xe9'\n")
     source = Source.read(target)

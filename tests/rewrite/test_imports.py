@@ -94,18 +94,18 @@ def test_what_is_seen(code: str, text: str) -> None:
 @pytest.mark.parametrize(
     ("code", "new", "reason"),
     [
-        ("from torch import qr\ndef f(torch, A):\n    return qr(A)", "torch.linalg.qr", "`torch` means something else here"),
-        ("from torch import qr\ntorch = 1\nqr(A)", "torch.linalg.qr", "`torch` means something else here"),
-        ("from mylib import torch\nfrom torch import qr\nqr(A)", "torch.linalg.qr", "`torch` means something else here"),
+        ("from torch import qr\ndef f(torch, A):\n    return qr(A)", "torch.linalg.qr", "`torch` has another meaning here"),
+        ("from torch import qr\ntorch = 1\nqr(A)", "torch.linalg.qr", "`torch` has another meaning here"),
+        ("from mylib import torch\nfrom torch import qr\nqr(A)", "torch.linalg.qr", "`torch` has another meaning here"),
         ("try:\n    from torch import qr\nexcept ImportError:\n    pass\ndef f(A):\n    return qr(A)",
-         "torch.linalg.qr", "`qr` is imported only under a condition"),
-        ("if x:\n    from torch import qr\nqr(A)", "torch.linalg.qr", "`qr` is imported only under a condition"),
-        ("import torch\ndef f(str):\n    return torch.qr(A)", "str", "`str` means something else here"),
+         "torch.linalg.qr", "`qr` is only imported under a condition"),
+        ("if x:\n    from torch import qr\nqr(A)", "torch.linalg.qr", "`qr` is only imported under a condition"),
+        ("import torch\ndef f(str):\n    return torch.qr(A)", "str", "`str` has another meaning here"),
         ("from torch import qr\nqr(A)\nfrom lib import *\nqr(A)", "torch.linalg.qr", None),
         ("import torch\nglobal_ = 1\ndef g():\n    global math\n    math = 2\ndef f():\n    torch.qr()", "math.sqrt",
-         "`math` means something else here"),
+         "`math` has another meaning here"),
         ("def f(A):\n    torch = A\n    def g():\n        from torch import qr\n        return qr(A), torch",
-         "torch.linalg.qr", "`torch` means something else in this function"),
+         "torch.linalg.qr", "`torch` has another meaning in this function"),
     ],
 )  # fmt: skip
 def test_refusals(code: str, new: str, reason: str | None) -> None:
@@ -122,7 +122,7 @@ def test_star_that_follows_is_in_the_way_of_deferred_uses_only() -> None:
     case = Case("from torch import qr\ny = qr(A)\ndef f(A):\n    return qr(A)\nfrom lib import *\n")
     now, later = case.uses("qr")
     assert isinstance(case.planner.spell("math.sqrt", now), Spelling)
-    assert case.planner.spell("math.sqrt", later) == Refusal("a later star import may rebind `math`")
+    assert case.planner.spell("math.sqrt", later) == Refusal("a star import further down may rebind `math`")
     # A library's name means the library, whoever passes it on.
     assert isinstance(case.planner.spell("torch.linalg.qr", later), Spelling)
 

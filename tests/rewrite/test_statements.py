@@ -76,7 +76,7 @@ def test_merge(before: str, after: str):
         ("class A:\n    def one(self): pass\n    def two(self):\n        pass\n", "one line"),
         (
             "class A:\n    def one(self):\n      pass\n    def two(self):\n        pass\n",
-            "not indented alike",
+            "have different indentation",
         ),
     ],
 )

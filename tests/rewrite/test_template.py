@@ -110,9 +110,9 @@ def test_swapped_arguments_take_each_others_places() -> None:
     ("before", "after", "reason"),
     [
         ("torch.old(\n    b,  # side\n    a,\n)", "torch.new(\n    a,  # side\n    b,\n)",
-         "a comment would stand at another argument"),
+         "a comment would move to another argument"),
         ("torch.old(\n    # side\n    b,\n    a,\n)", "torch.new(\n    # side\n    a,\n    b,\n)",
-         "a comment would stand at another argument"),
+         "a comment would move to another argument"),
         ("torch.old(  # side\n    b,\n    a,\n)", "torch.new(  # side\n    a,\n    b,\n)", None),
         ("torch.old(\n    b,\n    a,\n    # end\n)", "torch.new(\n    a,\n    b,\n    # end\n)", None),
     ],
@@ -129,7 +129,7 @@ def test_comment_that_has_no_place() -> None:
     found = first_rewrite(code, make_rule(Case(template="$a @ $b")))
     assert found is not None
     assert apply(*found) == "import torch\ny = a @ b\n"
-    assert sentence(found[0].losses) == "a comment would be lost"
+    assert sentence(found[0].losses) == "the fix removes a comment"
     code = "import torch\ny = torch.old(\n    [a,  # in\n    ], b)\n"
     found = first_rewrite(code, make_rule(Case(template="torch.cat($a) @ $b")))
     assert found is not None

@@ -120,8 +120,8 @@ def test_exceptions_become_problems(tmp_path: Path, jobs: int) -> None:
     ok, error, deep, memory, last = reasons(results)
     assert (ok, last) == ("", "")
     assert error.startswith("internal error: ValueError: first line second line (test_runner.py:")
-    assert error.endswith("); please report it")
-    assert deep == "nested too deeply to be checked"
+    assert error.endswith("); please report this")
+    assert deep == "nested too deeply: not checked"
     assert memory == "not enough memory to check this file"
 
 
@@ -141,9 +141,9 @@ def test_a_process_that_dies_costs_one_file(tmp_path: Path) -> None:
     assert [result.path for result in results] == paths
     found = {number: reason for number, reason in enumerate(reasons(results)) if reason}
     assert found == {
-        10: "internal error: its process was ended by SIGKILL; please report it",
-        30: "internal error: its process ended with code 3; please report it",
-        59: "internal error: its process was ended by SIGKILL; please report it",
+        10: "internal error: its process was terminated by SIGKILL; please report this",
+        30: "internal error: its process exited with code 3; please report this",
+        59: "internal error: its process was terminated by SIGKILL; please report this",
     }
     log = (tmp_path / "log").read_text().split()
     assert sorted(log) == [path.name for path, text in zip(paths, texts, strict=True) if text == "mark"]

@@ -257,7 +257,7 @@ def test_python_2_is_called_so(text: str, construct: str) -> None:
 )
 def test_async_argument(text: str, line: int) -> None:
     assert reason_of(text) == (
-        "`async` is a keyword since Python 3.7; PyTorch's argument is now `non_blocking=`",
+        "`async` is a keyword since Python 3.7; use PyTorch's new argument `non_blocking=`",
         line,
     )
 

@@ -193,7 +193,7 @@ def test_json_has_places_and_reasons(project: Project) -> None:
     assert (item["code"], item["severity"], item["fix"]) == ("TM970", "warning", None)
     assert item["location"] == {"row": 1, "column": 8}
     assert [reason["text"] for reason in item["blocked_by"]] == [
-        "`torchrun` passes no `--local-rank`, and `train.py` was not found from here"
+        "`torchrun` does not pass `--local-rank`, and `train.py` was not found"
     ]
 
 

@@ -57,7 +57,7 @@ PROJECT = {"model.py": MODEL, "test_model.py": TESTS, "requirements.txt": "torch
 def test_what_breaks_a_test_is_taken_back_and_the_rest_is_committed(tmp_path: Path) -> None:
     repository = Repository(tmp_path, PROJECT)
     done = repository.upgrade()
-    assert done.stdout.startswith("project on torch 2.13: 3 passed (2 before), 1 mended, none failing.")
+    assert done.stdout.startswith("project on torch 2.13: 3 passed (2 before), 1 fixed, none failing.")
     assert repository.result("model.py") == MODEL.replace(
         "return torch.ger(a, b)\n", "return torch.outer(a, b)\n"
     ).replace("torch.symeig(a, eigenvectors=True)", "torch.linalg.eigh(a, UPLO='U')").replace(
@@ -79,7 +79,7 @@ def test_what_breaks_a_test_is_taken_back_and_the_rest_is_committed(tmp_path: Pa
     # A commit for each group, on a branch of its own that follows from what was there.
     log = repository.git("log", "--format=%s", "main..torchmigrate/upgrade-2.13").splitlines()
     assert log == [step["title"] for step in reversed(report["applied"])]
-    assert len(log) == 3 and log[-1] == "Raise torch and what goes with it to 2.13"
+    assert len(log) == 3 and log[-1] == "Raise torch and its companion packages to 2.13"
     for name in ("report.md", "report.html"):
         text = (repository.work / name).read_text(encoding="utf-8")
         assert "model.py:9" in text and "test_twice_is_what_it_was" in text
@@ -105,7 +105,7 @@ def test_a_test_that_fails_is_explained_by_the_line_that_it_fails_at(tmp_path: P
     assert (solved["path"], solved["line"], solved["about_torch"]) == ("model.py", 6, True)
     assert solved["code"] and solved["cause"].startswith(solved["code"])
     assert "--also numpy" in failing["test_whole"]["cause"] and not failing["test_whole"]["about_torch"]
-    assert failing["test_other"]["cause"].endswith("nothing says whether that is about torch")
+    assert failing["test_other"]["cause"].endswith("torchmigrate cannot tell whether torch is the cause")
     [hand] = [each for each in repository.report["by_hand"] if each["tests"]]
     assert (hand["path"], hand["line"], hand["tests"]) == ("model.py", 6, 1)
 
@@ -117,7 +117,7 @@ def test_a_line_that_was_fixed_and_fails_as_before_is_named_with_its_fix(tmp_pat
     assert "assert_close" in repository.result("test_some.py")
     [failing] = repository.report["failing"]
     assert failing["cause"].startswith(
-        "perhaps about torch: the line was fixed, and does not do what it did: "
+        "possibly about torch: a fix changed this line, and it now behaves differently: "
     )
     assert (failing["path"], failing["line"]) == ("test_some.py", 5)
 
@@ -268,8 +268,8 @@ def test_without_tests_modules_are_imported_and_scripts_give_their_help(tmp_path
     }
     assert set(repository.report["after"]["tests"].values()) == {"passed"}
     assert (
-        "no tests were found: all that was verified is" in done.stdout
-        and "1 file that would do its work at once left out" in done.stdout
+        "no tests were found: only verified that" in done.stdout
+        and "1 file skipped: importing would start real work" in done.stdout
     )
     assert not (repository.work / "tree" / "worked").exists()
 
@@ -288,7 +288,7 @@ def test_an_upgrade_that_was_killed_goes_on_where_it_was(tmp_path: Path) -> None
     process.wait()
     assert repository.state == before
     again = repository.upgrade(code=2)
-    assert "--resume goes on with it" in again.stderr
+    assert "use --resume to continue it" in again.stderr
     repository.upgrade("--resume")
     runs = log.read_bytes().count(b"pytest -q")
     assert set(repository.report["after"]["tests"].values()) == {"passed"}
@@ -319,7 +319,7 @@ def test_control_c_and_the_end_of_the_time_leave_what_was_done(tmp_path: Path) -
     before = repository.state
     done = repository.upgrade("--time-limit", "0.1", code=2)
     assert done.stderr.splitlines()[-1] == (
-        f"error: the time is over; what was done is kept in {repository.work}: the same command with --resume goes on"
+        f"error: the time limit was reached; the work so far is in {repository.work}; run the same command with --resume to continue"
     )
     started.unlink(missing_ok=True)
     process = subprocess.Popen(
@@ -347,7 +347,7 @@ def test_a_dry_run_says_what_would_be_done_and_makes_nothing(tmp_path: Path) -> 
     done = repository.upgrade("--dry-run")
     assert not repository.work.exists()
     assert repository.git("branch", "--list", "torchmigrate/*") == ""
-    assert "changes that are not committed are not part of the upgrade" in done.stdout
+    assert "uncommitted changes are not part of the upgrade" in done.stdout
     assert "Tests: `pytest -q`." in done.stdout and "(TM110): 1 file" in done.stdout
 
 
@@ -367,7 +367,7 @@ def test_the_work_directory_may_be_relative(tmp_path: Path) -> None:
 def test_a_project_without_git_is_copied(tmp_path: Path) -> None:
     repository = Repository(tmp_path, PROJECT, git=False)
     done = repository.upgrade()
-    assert "is in no git repository: what is upgraded is a copy" in done.stderr
+    assert "is not in a git repository: upgrading the copy" in done.stderr
     assert (repository.path / "model.py").read_text() == MODEL
     assert not (repository.path / ".git").exists()
     assert "torch.linalg.eigh" in repository.result("model.py")
@@ -396,7 +396,7 @@ def test_submodules_are_used_and_not_upgraded(tmp_path: Path) -> None:
     )
     repository.commit()
     done = repository.upgrade()
-    assert "the submodule deps is used as it is, and is not upgraded" in done.stderr
+    assert "the submodule deps is used unchanged and not upgraded" in done.stderr
     assert repository.report["before"]["tests"] == {"test_some.py::test_some": "passed"}
     assert repository.result("deps/helper.py") == MODEL
 
@@ -409,10 +409,13 @@ def test_submodules_are_used_and_not_upgraded(tmp_path: Path) -> None:
             ["--test", "pytest -k nothing"],
             "`pytest -k nothing` runs no test (3 deselected",
         ),
-        (["--test", "'"], "the test command `'` cannot be understood: "),
-        (["--also", "perl"], "--also: `perl` is not known; there are python2, python, numpy"),
-        (["--work", "{path}/inside"], "is in the project: name a directory outside of it with --work"),
-        (["--resume"], "there is no upgrade to go on with; leave out --resume"),
+        (["--test", "'"], "cannot parse the test command `'`: "),
+        (["--also", "perl"], "--also: `perl` is unknown; choose from python2, python, numpy"),
+        (
+            ["--work", "{path}/inside"],
+            "is inside of the project: choose a directory outside of it with --work",
+        ),
+        (["--resume"], "there is no upgrade to continue; remove --resume"),
         (["--to", "2.9"], "it has torch 2.13.0"),
         (["--env", "{path}"], "not a virtual environment"),
     ],
@@ -428,7 +431,7 @@ def test_bad_places_get_one_line(tmp_path: Path) -> None:
     empty = Repository(tmp_path, {}, git=False)
     empty.git("init", "--quiet")
     done = subprocess.run(empty.arguments(), env=environment(), capture_output=True, text=True)
-    assert done.returncode == 2 and "the repository has no commit yet" in done.stderr
+    assert done.returncode == 2 and "the repository has no commits" in done.stderr
     (tmp_path / "file").write_text("")
     arguments = [argument.replace(str(empty.path), str(tmp_path / "file")) for argument in empty.arguments()]
     done = subprocess.run(arguments, env=environment(), capture_output=True, text=True)
@@ -459,7 +462,7 @@ def test_other_tools_mend_what_is_not_about_torch(tmp_path: Path) -> None:
     done = repository.upgrade("--also", "python2,numpy,python")
     assert "print(text)" in repository.result("old.py")
     assert "from collections.abc import Sequence" in repository.result("model.py")
-    assert [step["title"][:6] for step in repository.report["applied"]] == ["Make P", "Import", "Use wh"]
+    assert [step["title"][:6] for step in repository.report["applied"]] == ["Conver", "Update", "Replac"]
     assert "1 passed" in done.stdout
 
 

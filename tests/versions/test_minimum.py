@@ -145,7 +145,7 @@ def test_what_is_needed_is_the_release_of_the_whole_name(project: Project) -> No
     project.write("train.py", "import torch\n\nn = torch.linalg.vector_norm(torch.ones(3))\n")
     (finding,) = project.findings("--select", "TM005")
     assert finding["message"].startswith("`torch.linalg.vector_norm` exists since torch 1.9")
-    assert finding["help"] == "raise the minimum to torch 1.9, or test for the release"
+    assert finding["help"] == "raise the minimum to torch 1.9, or check the torch version before you use it"
 
 
 def test_a_test_for_a_release_tells_what_is_supported(project: Project) -> None:
@@ -171,7 +171,7 @@ def make():
         item["location"]["row"]: (item["fix"]["applicability"], item["fix"]["reason"])
         for item in project.findings("--select", "TM201", "train.py")
     }
-    old = "needs torch 1.12, and the project supports torch 1."
+    old = "needs torch 1.12, but the project supports torch 1."
     first = ("unsafe", f"{old}6")  # the first that has the class
     assert levels == {4: first, 9: ("unsafe", f"{old}7"), 11: ("safe", None), 15: first}
     project.write("requirements.txt", "torch>=1.8\n")
@@ -244,8 +244,8 @@ def test_verbose_says_which_minimum_holds_where(project: Project) -> None:
     done = project.run("check", "--verbose", "trainer", "--target", "1.13")
     assert told(done) == [
         f"minimum: torch 1.13, from {craft} (2 files)",
-        f"minimum: torch 2.0 in {project.path / 'trainer' / 'requirements.txt'} is newer than the target: "
-        "not used (1 file)",
+        f"minimum: ignoring torch 2.0 in {project.path / 'trainer' / 'requirements.txt'}, which is newer than the "
+        "target (1 file)",
     ]
     done = project.run("check", "--verbose", ".", "--minimum", "1.9")
     assert told(done) == ["target: torch 2.15; minimum: 1.9"]
@@ -341,9 +341,9 @@ def test_a_project_lives_with_a_change_that_its_minimum_has(
     assert project.codes(*select, "--minimum", before) == [code]
     assert project.codes(*select, "--isolated", "--target", before) == []
     shown = project.run("explain", code, "--target", "2.13", "--minimum", since).stdout
-    assert "nothing is reported, since both have the change." in shown
+    assert "no finding, because both releases have the change." in shown
     shown = project.run("explain", code, "--target", before).stdout
-    assert "nothing is reported yet." in shown
+    assert "no finding yet." in shown
 
 
 BASE = """\

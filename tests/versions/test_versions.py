@@ -178,11 +178,11 @@ def test_applicability() -> None:
     assert told(safe, rule(), VersionRange(minimum="1.8")) == (Applicability.SAFE, None)
     assert told(safe, rule(), VersionRange(minimum="1.6")) == (
         Applicability.UNSAFE,
-        "needs torch 1.8, and the project supports torch 1.6",
+        "needs torch 1.8, but the project supports torch 1.6",
     )
     assert told(safe, rule(), VersionRange("1.7")) == (
         Applicability.DISPLAY,
-        "needs torch 1.8, and the target is torch 1.7",
+        "needs torch 1.8, but the target is torch 1.7",
     )
     assert told(Case(), rule(), VersionRange("1.0", "1.0")) == (Applicability.SAFE, None)
 
@@ -190,7 +190,7 @@ def test_applicability() -> None:
 def test_applicability_keeps_a_reason_of_its_own() -> None:
     case = Case(requires="1.8", applicability=Applicability.UNSAFE, reason="copies")
     assert told(case, rule(), VersionRange(minimum="1.8")) == (Applicability.UNSAFE, "copies")
-    lacks = "needs torch 1.8, and the project supports torch 1.6; copies"
+    lacks = "needs torch 1.8, but the project supports torch 1.6; copies"
     assert told(case, rule(), VersionRange(minimum="1.6")) == (Applicability.UNSAFE, lacks)
     shown = case._replace(applicability=Applicability.DISPLAY)
     assert told(shown, rule(), VersionRange(minimum="1.6")) == (Applicability.DISPLAY, "copies")
@@ -210,18 +210,18 @@ def test_applicability_counts_in_the_rules_library_or_the_one_that_is_named() ->
     own = Case(requires="0.13")
     assert told(own, rule("torchvision"), VersionRange(minimum="1.11")) == (
         Applicability.UNSAFE,
-        "needs torchvision 0.13, and the project supports torchvision 0.12",
+        "needs torchvision 0.13, but the project supports torchvision 0.12",
     )
     named = Case(requires="torch 2.0")
     assert told(named, rule("functorch"), VersionRange(minimum="1.13"))[0] is Applicability.UNSAFE
     assert told(named, rule("torchaudio"), VersionRange(minimum="2.0"))[0] is Applicability.SAFE
     assert told(Case(requires="1.6"), rule("apex"), VersionRange(minimum="1.5")) == (
         Applicability.UNSAFE,
-        "needs torch 1.6, and the project supports torch 1.5",
+        "needs torch 1.6, but the project supports torch 1.5",
     )
     assert told(Case(requires="0.2"), rule("functorch"), VersionRange(minimum="1.5")) == (
         Applicability.UNSAFE,
-        "needs functorch 0.2, and the project supports no functorch",
+        "needs functorch 0.2, but the project supports no functorch",
     )
 
 

@@ -55,13 +55,13 @@ def _name(rule: Rule, name: str) -> Iterator[str]:
         if rule.removed is not None and parse_version(rule.removed) <= surface.versions[0]:
             return  # gone before the first release that was read
         if surface.status(name, newest) is Status.ABSENT:
-            yield f"`{name}` is in no release of {surface.library}"
+            yield f"`{name}` does not exist in any release of {surface.library}"
         return
     spans = surface.spans(name)
     gone = spans[-1][1] if spans else None
     if rule.removed is None:
         if gone is not None:
-            yield f"`{name}` is gone since {show_version(gone)}: `removed` is missing"
+            yield f"`{name}` was removed in {show_version(gone)}: `removed` is missing"
         return
     removed = parse_version(rule.removed)
     before = _release_before(surface, removed)
@@ -76,7 +76,7 @@ def _name(rule: Rule, name: str) -> Iterator[str]:
 
 
 def _until(gone: Version | None) -> str:
-    return "it is still there" if gone is None else f"it is gone since {show_version(gone)}"
+    return "it still exists" if gone is None else f"it was removed in {show_version(gone)}"
 
 
 def _members(rule: Rule) -> Iterator[str]:
@@ -88,7 +88,7 @@ def _members(rule: Rule) -> Iterator[str]:
             surface.known(name) or surface.status(name, surface.versions[0]) is Status.UNKNOWN
             for surface, name in zip(surfaces, names, strict=True)
         ):
-            yield f"`{member}` is in no release of {', '.join(rule.modules)}"
+            yield f"`{member}` does not exist in any release of {', '.join(rule.modules)}"
 
 
 def _release_before(surface: Surface, version: Version) -> Version | None:

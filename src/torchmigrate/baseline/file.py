@@ -66,11 +66,11 @@ def read_content(path: Path) -> Content:
             (row for row, line in enumerate(data.split(b"\n"), 1) if line.startswith(_CONFLICT)), 0
         )
         if conflict:
-            reason = f"line {conflict} is the mark of a merge conflict"
+            reason = f"line {conflict} is a merge conflict marker"
         else:
-            reason = f"line {error.lineno} is not JSON"
+            reason = f"line {error.lineno} is not valid JSON"
     except (RecursionError, ValueError):  # nested too deeply; a number with too many digits
-        reason = "it is not JSON that anybody would write"
+        reason = "it is not valid JSON"
     else:
         return content._replace(data=data)
     raise BaselineError(path, f"not a baseline: {reason}")
@@ -84,10 +84,10 @@ def _understood(content: Any) -> Content:
     if not isinstance(content, dict) or "findings" not in content:
         raise _DamagedError("it has no list of findings")
     if content.get("version") != VERSION:
-        raise _DamagedError("it is of another version of torchmigrate")
+        raise _DamagedError("it was written by another version of torchmigrate")
     target, listed = content.get("target"), content["findings"]
     if not isinstance(target, str | None):
-        raise _DamagedError("its target is not a release of torch")
+        raise _DamagedError("its target is not a torch release")
     if not isinstance(listed, list):
         raise _DamagedError("its findings are not a list")
     counts: dict[Entry, int] = {}
@@ -99,7 +99,7 @@ def _understood(content: Any) -> Content:
         texts = [item.get("path"), item.get("code"), item.get("symbol", ""), item.get("line")]
         count = item.get("count", 1)
         if not all(isinstance(text, str) for text in texts) or type(count) is not int or count < 1:
-            raise _DamagedError(f"finding {number} lacks something, or has what it should not")
+            raise _DamagedError(f"finding {number} has missing or unknown keys")
         entry = Entry(*texts)
         # Both sides of a merge may have it.
         counts[entry] = max(count, counts.get(entry, 0))

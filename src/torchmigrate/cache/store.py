@@ -80,7 +80,7 @@ class Store:
                     self._entries.setdefault(path, entry)
             data = self._data(self._kept()) or self._data(self._seen)
             if data is None:
-                self.note(f"cache: too much to keep in {self.path}")
+                self.note(f"cache: too many entries for {self.path}")
                 return
             replace(self.path, data)
             tidy(self.directory, time.time())
@@ -110,9 +110,9 @@ class Store:
             if type(day) is not int or any(type(entry.seen) is not int for entry in entries.values()):
                 raise ValueError("no days")
         except UnreadableError as error:
-            self.note(f"cache: {self.path} is not used: {error.reason}")
+            self.note(f"cache: ignoring {self.path}: {error.reason}")
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-            self.note(f"cache: {self.path} is not used: it is damaged")
+            self.note(f"cache: ignoring {self.path}: it is damaged")
         else:
             return entries, day
         return {}, 0

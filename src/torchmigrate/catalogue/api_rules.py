@@ -21,107 +21,111 @@ RULES = (
     Rule(
         code=REMOVED_API,
         name="removed-api",
-        summary="A name that some release had and the target does not have",
+        summary="a name that an older release has, but the target does not",
         library=_LIBRARY,
         symbols={},
         why="Most upgrades fail with `module has no attribute` or `cannot import name`. torchmigrate knows "
-        "every name of torch, torchvision, torchaudio, torchtext, torchdata and functorch in every release. "
-        "A name that is gone and has no rule of its own is reported here. Names that were assigned in the "
-        "file, code that asks before it uses a name, and what compiled code makes are left alone.",
-        advice="look for the change in the release notes of the release that is named",
+        "every name of torch, torchvision, torchaudio, torchtext, torchdata and functorch in every "
+        "release. This rule reports a name that was removed and that no other rule covers. It ignores "
+        "names that the file assigns, code that checks for a name before it uses it, and names that "
+        "compiled code creates.",
+        advice="look for the change in the release notes of that release",
     ),
     Rule(
         code=UNKNOWN_API,
         name="unknown-api",
-        summary="A name, or a parameter of a function, that no release has",
+        summary="a name or function parameter that no release has",
         library=_LIBRARY,
         symbols={},
-        why="A misspelt name, one from a nightly build, or one that a fork has. It is never in the released "
-        "library, so that the code fails where it gets there.",
+        why="The name is misspelled, or belongs to a nightly build or a fork. No released library has it, "
+        "so the code raises an error when it runs.",
         advice="check the spelling",
         opt_in=True,
     ),
     Rule(
         code=REMOVED_PARAMETER,
         name="removed-parameter",
-        summary="An argument that a function once took and does not take at the target",
+        summary="an argument that a function used to take, but does not take at the target",
         library=_LIBRARY,
         symbols={},
-        why="The call raises `unexpected keyword argument`, or `takes n positional arguments`. It is only "
-        "reported where every signature of the function is known and no `**kwargs` could take the argument.",
-        advice="look for the change in the release notes of the release that is named",
+        why="The call raises `unexpected keyword argument`, or `takes n positional arguments`. The rule "
+        "only reports it if every signature of the function is known and no `**kwargs` could take the "
+        "argument.",
+        advice="look for the change in the release notes of that release",
     ),
     Rule(
         code=MOVED_ARGUMENT,
         name="moved-argument",
-        summary="A positional argument that is for another parameter than it was",
+        summary="a positional argument that now sets another parameter",
         library=_LIBRARY,
         raises="sometimes",
         symbols={},
-        why="A parameter was put in before others or taken out, so that an argument without a keyword now "
-        "means something else, often without an error. It is reported where the project supports releases "
-        "from before and after the change, or where the argument itself looks like the old parameter. That "
-        "a parameter was only renamed is not reported.",
+        why="A parameter was inserted before others or removed, so a positional argument now has another "
+        "meaning, often without an error. The rule reports it if the project supports releases from "
+        "before and after the change, or if the argument looks like a value for the old parameter. It "
+        "does not report parameters that were only renamed.",
         advice="pass the argument by keyword",
     ),
     Rule(
         code=NEEDS_NEWER,
         name="needs-newer",
-        summary="A name or parameter that the oldest supported release does not have",
+        summary="a name or parameter that the oldest supported release does not have",
         library=_LIBRARY,
         symbols={},
-        why="The project says that it supports this release (`minimum`, or what its own requirements say), "
-        "and there the code fails. What is behind a version test, `hasattr` or `try` is not reported, and "
-        "nothing is where no minimum is known, nor in tests, examples, benchmarks and documentation, which "
-        "need not run on every release. In a file, all that needs the same release is one finding.",
-        advice="raise the minimum, or test for the release",
+        why="The project declares that it supports this release (through `minimum`, or through its own "
+        "requirements), but the code fails there. The rule ignores code guarded by a version check, "
+        "`hasattr` or `try`, and tests, examples, benchmarks and documentation, which need not run on "
+        "every release. It needs a known minimum. One finding per file lists all uses that need the "
+        "same release.",
+        advice="raise the minimum, or check the torch version before you use it",
         once="file",
     ),
     Rule(
         code=DEPRECATED_API,
         name="deprecated-api",
-        summary="A name or argument of which the library warns that it is deprecated",
+        summary="a name or argument that is deprecated: the library warns about it",
         library=_LIBRARY,
         symbols={},
-        why="What the target warns of and has no rule of its own: functions, classes and modules, settings "
-        "of configuration modules, and arguments of which a function warns. The words are the library's own. "
-        "What stands in `warnings.catch_warnings()`, behind a version test, or beside the new name is left "
-        "alone.",
-        advice="look for what replaces it in the documentation",
+        why="The target warns about this name, and no other rule covers it: functions, classes and "
+        "modules, settings of configuration modules, and arguments of functions. The message quotes "
+        "the library. The rule ignores code in `warnings.catch_warnings()`, code guarded by a version "
+        "check, and code that also uses the new name.",
+        advice="look for the replacement in the documentation",
     ),
     Rule(
         code=UNREAD_SETTING,
         name="unread-setting",
-        summary="A setting of a configuration module that nothing in the library reads",
+        summary="a setting of a configuration module that the library does not read",
         library=_LIBRARY,
         symbols={},
-        why="Settings of `torch._dynamo.config` and its like are kept for those who still set them when what "
-        "they were for is gone. It is found by looking for the name in all modules of the release. PyTorch "
-        "says nothing about most of them, so that the rule is off unless it is selected.",
+        why="`torch._dynamo.config` and similar modules keep settings for code that still sets them after "
+        "the feature was removed. The rule finds them by looking for the name in all modules of the "
+        "release. PyTorch does not document most of them, so the rule is off unless you select it.",
         advice="remove it",
         opt_in=True,
     ),
     Rule(
         code=DOCUMENTED_DEPRECATION,
         name="documented-deprecation",
-        summary="A name that only the documentation calls deprecated",
+        summary="a name that is deprecated only in the documentation",
         library=_LIBRARY,
         symbols={},
-        why="The same as `deprecated-api`, of what does not warn. Such names often stay for years, and few "
-        "have a replacement: `torch.jit.ignore` marks hundreds of methods in code that is not compiled. "
-        "Therefore the rule is off unless it is selected; what has a replacement has a rule of its own.",
-        advice="look for what replaces it in the documentation",
+        why="The rule is like `deprecated-api`, but for names that do not warn. Such names often stay for "
+        "years, and few have a replacement: `torch.jit.ignore` marks hundreds of methods in code that "
+        "is not compiled. The rule is therefore off unless you select it. Names with a replacement "
+        "have their own rules.",
+        advice="look for the replacement in the documentation",
         opt_in=True,
     ),
     Rule(
         code=RENAMED_SETTING,
         name="renamed-setting",
-        summary="A setting of a configuration module that has become another name of a new one",
+        summary="a setting of a configuration module that is now an alias of a new one",
         library=_LIBRARY,
         symbols={},
-        why="`torch._dynamo.config.cache_size_limit` is kept as another name of `recompile_limit`. Both do "
-        "the same and nothing warns, so that the rule is off unless it is selected. Nothing is said where "
-        "the minimum does not have the new name.",
+        why="`torch._dynamo.config.cache_size_limit` is kept as an alias of `recompile_limit`. Both do the "
+        "same and nothing warns, so the rule is off unless you select it. The rule is silent if the "
+        "minimum does not have the new name.",
         advice="use the new name",
         opt_in=True,
     ),

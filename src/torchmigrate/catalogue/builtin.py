@@ -13,22 +13,23 @@ COMMENTS = (
     Rule(
         code=codes.INVALID_SUPPRESSION,
         name="invalid-suppression",
-        summary="A `torchmigrate:` comment that suppresses nothing, because it is not understood",
+        summary="a `torchmigrate:` comment that suppresses nothing, because it is not valid",
         library="torchmigrate",
         symbols={},
-        why="A suppression has to name the rules that it hides, by code or by name. One that names none "
-        "would also hide what is found in later years, and a misspelt one hides nothing; both are refused.",
+        why="A suppression must list the rules that it hides, by code or name. Without a list, it would "
+        "also hide new findings in later years, and a misspelled rule hides nothing. torchmigrate "
+        "rejects both.",
         advice="write `# torchmigrate: ignore[CODE] reason` at the end of the line, "
         "or `# torchmigrate: ignore-file[CODE] reason` anywhere in the file",
     ),
     Rule(
         code=codes.UNUSED_SUPPRESSION,
         name="unused-suppression",
-        summary="A suppression of a rule that finds nothing there",
+        summary="a suppression of a rule that has no finding there",
         library="torchmigrate",
         symbols={},
-        why="A suppression that outlived its finding would silently hide the next one. It is only reported "
-        "when the rule that it names is selected in this run.",
+        why="A suppression that is no longer needed would silently hide the next finding. The rule only "
+        "reports it if the suppressed rule is enabled in this run.",
         advice="remove the suppression",
         cases=(Case(),),
     ),
@@ -40,9 +41,9 @@ ASYNC_ARGUMENT = Rule(
     summary="`async` is a keyword since Python 3.7; PyTorch's argument is `non_blocking`",
     library="torchmigrate",
     symbols={},
-    why="Tensors took `async=` until torch 0.4, which renamed the argument to `non_blocking` because `async` "
-    "was to become a keyword of Python. A file that still has it does not even compile.",
-    advice="write `non_blocking=` instead of `async=`",
+    why="Torch 0.4 renamed the argument `async=` of tensor methods to `non_blocking`, because `async` was "
+    "going to become a Python keyword. A file that still uses it does not compile.",
+    advice="use `non_blocking=` instead of `async=`",
     cases=(Case(),),
     references=("https://github.com/pytorch/pytorch/pull/4999",),
 )

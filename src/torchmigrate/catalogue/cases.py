@@ -204,7 +204,7 @@ def _rename(text: str, path: KeyPath, words: Vocabulary) -> str:
     for name in _VARIABLE.findall(text):
         if name not in words.variables:
             names = listed(f"${item}" for item in sorted(words.variables))
-            words.problem(path, f"`${name}` is no variable of the symbols; allowed: a name, or {names}")
+            words.problem(path, f"`${name}` is not a variable of the symbols; allowed: a name, or {names}")
     return text
 
 

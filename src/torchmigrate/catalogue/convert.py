@@ -60,7 +60,7 @@ class Vocabulary:
     def _check_variable(self, variable: str, path: KeyPath) -> None:
         """Report a `$variable` in the place of a parameter that is none for one of the symbols."""
         if variable not in self.variables:
-            self.problem((*path, f"${variable}"), f"`${variable}` is no variable of the symbols")
+            self.problem((*path, f"${variable}"), f"`${variable}` is not a variable of the symbols")
             return
         for symbol, values in self.symbols.items():
             name = values[variable]

@@ -22,8 +22,8 @@ def directory_files(directory: Path) -> list[Path]:
         CatalogueError: it is not a directory, or holds none.
     """
     if not directory.is_dir():
-        raise CatalogueError([RuleProblem(directory, 0, "is not a directory of rules")])
+        raise CatalogueError([RuleProblem(directory, 0, "is not a directory with rules")])
     paths = rule_paths(directory)
     if not paths:
-        raise CatalogueError([RuleProblem(directory, 0, "holds no rule files (*.yaml)")])
+        raise CatalogueError([RuleProblem(directory, 0, "contains no rule files (*.yaml)")])
     return paths

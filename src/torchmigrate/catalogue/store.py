@@ -33,9 +33,7 @@ def rules_directory() -> Path:
     for directory in (_INSTALLED_RULES, _CHECKOUT_RULES):
         if directory.is_dir():
             return directory
-    raise CatalogueError(
-        [RuleProblem(_INSTALLED_RULES, 0, "the rules are missing: install torchmigrate again")]
-    )
+    raise CatalogueError([RuleProblem(_INSTALLED_RULES, 0, "the rules are missing: reinstall torchmigrate")])
 
 
 def rule_files() -> list[Path]:
@@ -105,7 +103,7 @@ def user_rule_files(paths: Sequence[Path], within: Path | None = None) -> Collec
         for file in [path] if exists(path) and not is_dir(path) else directory_files(path):
             real = Path(os.path.realpath(file))
             if within is not None and not real.is_relative_to(within):
-                raise CatalogueError([RuleProblem(file, 0, "leads out of the project: not read")])
+                raise CatalogueError([RuleProblem(file, 0, "points outside of the project: not read")])
             files.setdefault(real, file)
     return files.values()
 
@@ -140,7 +138,7 @@ def examples_of(rule: Rule) -> tuple[Example, ...]:
     for loaded in _loaded_file(path):
         if loaded.rule.code == rule.code:
             return loaded.examples
-    raise CatalogueError([RuleProblem(path, 0, f"rule {rule.code} is no longer there")])
+    raise CatalogueError([RuleProblem(path, 0, f"rule {rule.code} no longer exists")])
 
 
 def source_of(rule: Rule) -> tuple[Path, int]:

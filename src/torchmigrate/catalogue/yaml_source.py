@@ -88,7 +88,7 @@ class _Builder:
         self.file.lines.setdefault(path, node.start_mark.line + 1)
         self.room -= 1
         if self.room < 0 or len(around) > MOST_DEPTH:
-            raise CatalogueError([RuleProblem(self.file.path, 0, "too much for a rule file: not read")])
+            raise CatalogueError([RuleProblem(self.file.path, 0, "too large for a rule file: not read")])
         if id(node) in around:
             self.file.problem(path, "an alias that contains itself is not allowed")
             return None

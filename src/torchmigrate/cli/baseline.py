@@ -69,7 +69,7 @@ def run_baseline(
             if prune:
                 baseline = baselines[place]
                 fewer = baseline.apply(baseline.change([each for each, _ in found.files], directories))
-                session.console.note(f"Took {plural(fewer, 'finding')} out of {shown}.")
+                session.console.note(f"Removed {plural(fewer, 'finding')} from {shown}.")
                 continue
             write(place, found.files, directories, found.target)
             files = sum(bool(some) for _, some in found.files)
@@ -78,8 +78,8 @@ def run_baseline(
             )
             if place not in {scope.settings.baseline for scope in results.engines.scopes.values()}:
                 session.console.note(
-                    f"`torchmigrate check --baseline {shown}` leaves them out; so does `baseline ="
-                    f' "{_relative(place, session.settings)}"` in the configuration.'
+                    f"To hide them, run `torchmigrate check --baseline {shown}`, or set `baseline = "
+                    f'"{_relative(place, session.settings)}"` in the configuration.'
                 )
     return FAILED if results.say_problems(here) else DONE
 

@@ -131,7 +131,7 @@ class Checker:
         known = {} if cache is None else cache.results(found.files)
         left = [path for path in found.files if path not in known]
         if cache is not None:
-            self.console.detail(f"cache: {len(known)} of {plural(len(found.files), 'file')} need no check")
+            self.console.detail(f"cache: {len(known)} of {plural(len(found.files), 'file')} are up to date")
         done = 0
         with self._at_work() as progress:
             checked = self._checked(left, engines, progress)
@@ -354,7 +354,7 @@ class Checker:
                 continue
             if fewer:
                 self.console.note(
-                    f"Took {plural(fewer, 'finding')} out of {shown_path(baseline.path, self.here)}."
+                    f"Removed {plural(fewer, 'finding')} from {shown_path(baseline.path, self.here)}."
                 )
 
     def _render(self, file: FileFindings) -> None:
@@ -447,7 +447,7 @@ class Checker:
             console.note(line)
         if self.problems:
             console.note(
-                f"{plural(len({problem.path for problem in self.problems}), 'file')} could not be done."
+                f"{plural(len({problem.path for problem in self.problems}), 'file')} could not be processed."
             )
             return FAILED
         if output.exit_zero:

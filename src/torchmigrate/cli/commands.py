@@ -55,41 +55,47 @@ def _reason(ctx: click.Context, parameter: click.Parameter, value: str | None) -
     """The callback of an option for text that becomes part of a comment."""
     reason = (value or "").strip()
     if not reason.isprintable():
-        raise click.BadParameter("must be text of one line.")
+        raise click.BadParameter("must be one line of text.")
     if any(not after[:1].isdigit() for after in reason.split("#")[1:]):
-        raise click.BadParameter("must have no `#` but before a number: another comment would begin there.")
+        raise click.BadParameter(
+            "must not contain `#` except before a number: another comment would start there."
+        )
     return reason
 
 
 @click.group(
     cls=Group,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Exit codes: 0 nothing found, 1 findings left, 2 something could not be done.",
+    epilog="Exit codes: 0 no findings, 1 findings left, 2 an error occurred.",
 )
 @click.version_option(__version__, prog_name="torchmigrate", message="%(prog)s %(version)s")
 def commands() -> None:
-    """Find and rewrite PyTorch code that is outdated for the release you move to."""
+    """Find and rewrite PyTorch code that is outdated for the release you migrate to."""
 
 
-@commands.command(cls=Command, short_help="Find outdated code, and fix it on request.")
+@commands.command(cls=Command, short_help="Find outdated code, and optionally fix it.")
 @paths_argument
-@option("--fix", is_flag=True, help="Apply safe fixes to the files.")
-@option("--diff", is_flag=True, help="Show what --fix would change, and change nothing.")
+@option("--fix", is_flag=True, help="Apply safe fixes.")
+@option("--diff", is_flag=True, help="Show the changes of --fix as a diff, without writing files.")
 @option(
     "--unsafe-fixes/--no-unsafe-fixes",
     default=None,
-    help="Count and apply fixes that may change results, too.",
+    help="Include fixes that may change results.",
 )
 @option(
     "--fix-pins",
     is_flag=True,
-    help="--fix, and raise pins of torch, its companions and Python to the target.",
+    help="Like --fix, and also raise the pins of torch, its companion packages and Python to the target.",
 )
-@option("-i", "--interactive", is_flag=True, help="--fix, but ask about every fix.")
-@option("--show-fixes", is_flag=True, help="List what was fixed, by file and rule.")
+@option("-i", "--interactive", is_flag=True, help="Ask about every fix before applying it.")
+@option("--show-fixes", is_flag=True, help="List the applied fixes by file and rule.")
 @option("-w", "--watch", is_flag=True, help="Check again whenever a file changes.")
-@option("-e", "--exit-zero", is_flag=True, help="Exit with 0 even if there are findings.")
-@option("--exit-non-zero-on-fix", is_flag=True, help="Exit with 1 if anything was fixed.")
+@option("-e", "--exit-zero", is_flag=True, help="Exit with 0, even if there are findings.")
+@option(
+    "--exit-non-zero-on-fix",
+    is_flag=True,
+    help="Exit with 1 if any file was fixed, even if no findings are left.",
+)
 @jobs_option
 @evidence_option
 @selection_options
@@ -101,7 +107,7 @@ def commands() -> None:
     type=click.Path(path_type=Path),
     metavar="FILE",
     group=FILES,
-    help="What the text on stdin is called; with `-` as PATHS.",
+    help="The file name to use for the text on stdin; with `-` as PATHS.",
 )
 @option(
     "--output-format",
@@ -109,7 +115,7 @@ def commands() -> None:
     default="full",
     envvar="TORCHMIGRATE_OUTPUT_FORMAT",
     group=OUTPUT,
-    help="How to print findings. [env: TORCHMIGRATE_OUTPUT_FORMAT] [default: full]",
+    help="The format of the findings. [env: TORCHMIGRATE_OUTPUT_FORMAT] [default: full]",
 )
 @option(
     "-o",
@@ -124,10 +130,18 @@ def commands() -> None:
     "--changed-since",
     metavar="REVISION",
     group=FILES,
-    help="Only what is in lines that have changed since, in the work tree of git; new files count whole.",
+    help=(
+        "Only report findings in lines that have changed in git since this revision, including uncommitted "
+        "changes and new files."
+    ),
 )
 @baseline_options
-@option("--statistics", is_flag=True, group=OUTPUT, help="Print how often each rule was found instead.")
+@option(
+    "--statistics",
+    is_flag=True,
+    group=OUTPUT,
+    help="Print the number of findings per rule instead of the findings.",
+)
 @quiet_option
 @verbose_option
 @colour_option
@@ -147,7 +161,7 @@ def check(
     no_cache: bool,
     **options: Any,
 ) -> int:
-    """Check files and directories (default: the current one), or stdin with `-`.
+    """Check files and directories (default: the current directory), or stdin with `-`.
 
     Findings go to stdout, everything else to stderr. With --fix and `-`, the fixed text goes to stdout and
     the findings go to stderr.
@@ -157,24 +171,31 @@ def check(
 
     from_stdin = Path("-") in paths
     if from_stdin and len(paths) > 1:
-        raise click.UsageError("`-` (stdin) cannot be mixed with other paths.")
+        raise click.UsageError("`-` (stdin) cannot be combined with other paths.")
     if from_stdin and options["changed_since"] is not None:
-        raise click.UsageError("--changed-since goes with files, not with `-` (stdin).")
+        raise click.UsageError("--changed-since requires files and cannot be used with `-` (stdin).")
     if stdin_filename is not None and not from_stdin:
-        raise click.UsageError("--stdin-filename goes with `-` as the only path.")
+        raise click.UsageError("--stdin-filename requires `-` as the only path.")
     if statistics and output_format not in COUNTED:
         raise click.UsageError(
-            f"--statistics has the formats {', '.join(COUNTED[:-1])} and {COUNTED[-1]}, not {output_format}."
+            f"--statistics supports the formats {', '.join(COUNTED[:-1])} and {COUNTED[-1]}, not "
+            f"{output_format}."
         )
     if options["diff"] and output_file is not None:
-        raise click.UsageError("--output-file is for findings: --diff writes to stdout.")
+        raise click.UsageError(
+            "--output-file only applies to findings and cannot be used with --diff, which writes to stdout."
+        )
     if watch and (from_stdin or options["fix"] or options["diff"] or options["fix_pins"]):
-        raise click.UsageError("--watch reports findings in files: it goes neither with `-` nor with fixes.")
+        raise click.UsageError(
+            "--watch only reports findings in files; it cannot be used with `-` or with fixes."
+        )
     if options["interactive"]:
         if from_stdin or watch or options["diff"]:
-            raise click.UsageError("--interactive fixes files: it goes neither with `-`, --diff nor --watch.")
+            raise click.UsageError(
+                "--interactive fixes files; it cannot be used with `-`, --diff or --watch."
+            )
         if not _is_terminal(sys.stdin) or not _is_terminal(sys.stderr):
-            raise click.ClickException("--interactive asks on a terminal: stdin and stderr must be one.")
+            raise click.ClickException("--interactive needs a terminal for stdin and stderr.")
     paths = paths or (Path(),)
     name = stdin_filename or Path("<stdin>")
     where = [name if stdin_filename else Path()] if from_stdin else paths
@@ -223,16 +244,19 @@ def check(
     return check_files()
 
 
-@commands.command(cls=Command, short_help="Accept what is found now: only new findings count.")
+@commands.command(cls=Command, short_help="Accept all current findings, so that only new ones are reported.")
 @paths_argument
-@option("--prune", is_flag=True, help="Take out what is not found any more, and add nothing.")
+@option("--prune", is_flag=True, help="Remove findings that no longer exist from the file, and add none.")
 @option(
     "-o",
     "--output",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
     group=OUTPUT,
-    help="The file. [default: that of the configuration, or .torchmigrate-baseline.json in its directory]",
+    help=(
+        "The baseline file. [default: the file in the configuration, or .torchmigrate-baseline.json in its "
+        "directory]"
+    ),
 )
 @jobs_option
 @evidence_option
@@ -247,13 +271,12 @@ def check(
 def baseline(
     paths: tuple[Path, ...], prune: bool, output: Path | None, jobs: int | None, **options: Any
 ) -> int:
-    """Write a baseline: a file with all findings, which `check --baseline` leaves out from then on.
+    """Write a baseline: a file with all current findings, which `check --baseline` then hides.
 
-    Findings are known again by file, rule and the text of their line, wherever that is. Where there is a
-    baseline already, the entries of files that are not under PATHS, and of rules that are not looked for,
-    stay.
+    The baseline identifies a finding by its file, its rule and the text of its line, so line numbers may
+    change. Existing entries for files that are not under PATHS, and for rules that are not enabled, are kept.
 
-    Exit codes: 0 done, 2 something could not be done.
+    Exit codes: 0 done, 2 an error occurred.
     """
     from torchmigrate.cli.baseline import run_baseline
     from torchmigrate.cli.session import Session
@@ -262,9 +285,9 @@ def baseline(
     return run_baseline(session, paths or (Path(),), output, jobs, prune=prune)
 
 
-@commands.command("suppress", cls=Command, short_help="Write comments that hide what is found now.")
+@commands.command("suppress", cls=Command, short_help="Add suppression comments for all current findings.")
 @paths_argument
-@option("--reason", metavar="TEXT", callback=_reason, help="What the comments say beside the codes.")
+@option("--reason", metavar="TEXT", callback=_reason, help="The reason to write after the codes.")
 @jobs_option
 @evidence_option
 @selection_options
@@ -277,12 +300,12 @@ def baseline(
 @colour_option
 @config_options
 def suppress_findings(paths: tuple[Path, ...], reason: str, jobs: int | None, **options: Any) -> int:
-    """Write `# torchmigrate: ignore[CODE] reason` into the lines of all findings.
+    """Add a `# torchmigrate: ignore[CODE] reason` comment to the lines of all findings.
 
-    A comment of that kind that is there already gets the new codes. What a baseline hides is left alone.
-    Where a line cannot take a comment, a line on stderr says so.
+    Existing comments of this kind get the additional codes. Findings in the baseline are not suppressed. If a
+    line cannot take a comment, a message on stderr says so.
 
-    Exit codes: 0 done, 1 findings left, 2 something could not be done.
+    Exit codes: 0 done, 1 findings left, 2 an error occurred.
     """
     from torchmigrate.cli.session import Session
     from torchmigrate.cli.suppress import Suppressor
@@ -291,15 +314,15 @@ def suppress_findings(paths: tuple[Path, ...], reason: str, jobs: int | None, **
     return Suppressor(session, reason, jobs, baseline=not options["no_baseline"]).run(paths or (Path(),))
 
 
-@commands.command(cls=Command, short_help="Remove what check has kept.")
+@commands.command(cls=Command, short_help="Remove the caches of check.")
 @quiet_option
 @colour_option
 @config_options
 @cache_dir_option
 def clean(quiet: bool, colour: str, config: Path | None, isolated: bool, cache_dir: Path | None) -> int:
-    """Remove the caches of the current directory's project, and those below the current directory.
+    """Remove the caches of the current project, and all caches below the current directory.
 
-    Only files that torchmigrate has made are removed.
+    The command only removes files that torchmigrate created.
     """
     from torchmigrate.cli.clean import remove_caches
     from torchmigrate.cli.session import Session
@@ -310,7 +333,7 @@ def clean(quiet: bool, colour: str, config: Path | None, isolated: bool, cache_d
     return remove_caches(session, cache_dir)
 
 
-@commands.command(cls=Command, short_help="Say what every release of torch would break.")
+@commands.command(cls=Command, short_help="Show what each torch release breaks in a project.")
 @paths_argument
 @jobs_option
 @evidence_option
@@ -318,8 +341,8 @@ def clean(quiet: bool, colour: str, config: Path | None, isolated: bool, cache_d
     "--to",
     "--target",
     "target",
-    help="Plan for this release, and list what there is to do for it. [default: the newest one known, and no"
-    " list]",
+    help="The release to plan for; lists everything to do for it. [default: the newest known release, "
+    "without a list]",
 )
 @minimum_option
 @selection_options
@@ -329,7 +352,10 @@ def clean(quiet: bool, colour: str, config: Path | None, isolated: bool, cache_d
     type=click.Choice(["table", "markdown", "json", "html"]),
     default="table",
     group=OUTPUT,
-    help="html is one page with a chart, a table to filter, and source excerpts. [default: table]",
+    help=(
+        "The format of the plan; html is a page with a chart, a filterable table, and source excerpts. "
+        "[default: table]"
+    ),
 )
 @option(
     "-o",
@@ -343,10 +369,15 @@ def clean(quiet: bool, colour: str, config: Path | None, isolated: bool, cache_d
     "--link-template",
     metavar="URL",
     group=OUTPUT,
-    help="What places link to, such as https://github.com/o/r/blob/main/{path}#L{line}; the path is relative"
-    " to the root of the repository. [default: the file itself]",
+    help="The link for each place, such as https://github.com/o/r/blob/main/{path}#L{line}; the path is "
+    "relative to the root of the repository. [default: the file itself]",
 )
-@option("--title", metavar="TEXT", group=OUTPUT, help="The name of the project. [default: of its directory]")
+@option(
+    "--title",
+    metavar="TEXT",
+    group=OUTPUT,
+    help="The name of the project. [default: the name of its directory]",
+)
 @quiet_option
 @verbose_option
 @colour_option
@@ -360,15 +391,15 @@ def plan(
     title: str | None,
     **options: Any,
 ) -> int:
-    """Make the upgrade plan of files and directories (default: the current one).
+    """Show the upgrade plan for files and directories (default: the current directory).
 
-    First what no fix mends, with its lines. Then a row for the releases of torch of which the same is to be
-    said, from the project's minimum to the newest: how many places break on import, raise when they are
-    reached, may raise, change their results silently or warn, how many of them began to with that release
-    (+), and what it takes to mend them. Then what was not read. A target in the configuration does not
-    matter.
+    The plan lists the places that no fix can change, then a table of the torch releases from the project's
+    minimum to the newest. Each row counts the places that break on import, raise when reached, may raise,
+    silently change their results or warn on these releases, the places for which that is new (+), and the
+    effort to change them. Releases with the same counts share a row. Finally, the plan lists files that were
+    not read. The command ignores the target in the configuration.
 
-    Exit codes: 0 done, 2 something could not be done.
+    Exit codes: 0 done, 2 an error occurred.
     """
     from torchmigrate.cli.plan import Request, run_plan
     from torchmigrate.cli.session import Session
@@ -383,42 +414,56 @@ def plan(
     )
 
 
-@commands.command(cls=Command, short_help="Upgrade a project, and prove it by its own tests.")
+@commands.command(cls=Command, short_help="Upgrade a project, and verify the result with its own tests.")
 @click.argument("path", type=click.Path(path_type=Path), default=".")
 @version_option(
-    "--to", "--target", "target", help="The torch release to move to. [default: the newest one known]"
+    "--to", "--target", "target", help="The torch release to upgrade to. [default: the newest known release]"
 )
-@option("--test", metavar="COMMAND", help="What tests the project. [default: pytest -q, if there are tests]")
-@option("--unsafe-fixes", is_flag=True, help="Make fixes that may change results, too: tests judge them.")
+@option(
+    "--test",
+    metavar="COMMAND",
+    help="The command that runs the tests. [default: pytest -q, if there are tests]",
+)
+@option(
+    "--unsafe-fixes",
+    is_flag=True,
+    help="Include fixes that may change results, and let the tests judge them.",
+)
 @option(
     "--also",
     "also",
     metavar="TOOLS",
     multiple=True,
     callback=listed,
-    help="numpy, python (ruff), python2 (fissix): mend what these removed, too.",
+    help="Also replace what numpy, python (with ruff) or python2 (with fissix) removed.",
 )
 @option(
     "--evidence/--no-evidence",
     default=True,
-    help="Record what tests call outdated places with: fixes know more. [default: record]",
+    help="Record the types of objects during the tests, which allows more fixes. [default: record]",
 )
-@option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
-@option("--resume", is_flag=True, help="Go on where an upgrade was interrupted.")
+@option("--dry-run", is_flag=True, help="Show what the command would do, without doing it.")
+@option("--resume", is_flag=True, help="Continue an interrupted upgrade.")
 @option(
     "--work",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Where to work. [default: beside the project]",
+    help="The directory to work in. [default: next to the project]",
 )
-@option("--time-limit", type=float, callback=positive, metavar="MINUTES", help="Stop then; --resume goes on.")
+@option(
+    "--time-limit",
+    type=float,
+    callback=positive,
+    metavar="MINUTES",
+    help="Stop after this time; continue with --resume.",
+)
 @option(
     "--test-timeout",
     type=float,
     callback=positive,
     default=300.0,
     metavar="SECONDS",
-    help="What a single test may take. [default: 300]",
+    help="The time limit for a single test. [default: 300]",
 )
 @option(
     "--env",
@@ -426,7 +471,7 @@ def plan(
     type=click.Path(path_type=Path),
     metavar="DIR",
     group=ENVIRONMENT,
-    help="An environment that has the target already. [default: one is made]",
+    help="An existing environment with the target release. [default: create one]",
 )
 @option(
     "--old-env",
@@ -434,28 +479,28 @@ def plan(
     type=click.Path(path_type=Path),
     metavar="DIR",
     group=ENVIRONMENT,
-    help="One with the torch of before: the tests run there first.",
+    help="An environment with the old torch; the tests run there first.",
 )
 @option(
     "--python",
     metavar="VERSION",
     group=ENVIRONMENT,
-    help="The Python of the new environment, as 3.11 or a path.",
+    help="The Python for the new environment: a version such as 3.11, or a path.",
 )
-@option("--index-url", metavar="URL", group=ENVIRONMENT, help="Where packages come from, as for pip.")
+@option("--index-url", metavar="URL", group=ENVIRONMENT, help="The package index, as for pip.")
 @option(
     "--extra-index-url",
     metavar="URL",
     multiple=True,
     group=ENVIRONMENT,
-    help="Where they come from as well: builds for the CPU.",
+    help="An additional package index, for example for CPU builds.",
 )
 @option(
     "--install-option",
     metavar="OPTION",
     multiple=True,
     group=ENVIRONMENT,
-    help="Another option of pip install, such as --no-cache-dir.",
+    help="An additional option for pip install, such as --no-cache-dir.",
 )
 @jobs_option
 @option(
@@ -463,19 +508,19 @@ def plan(
     type=click.Choice(["text", "markdown", "json", "html"]),
     default="text",
     group=OUTPUT,
-    help="How to print the report. [default: text]",
+    help="The format of the report. [default: text]",
 )
 @quiet_option
 @verbose_option
 @colour_option
 def upgrade(path: Path, output_format: str, **options: Any) -> int:
-    """Upgrade a project to a release of torch, and prove it by the project's own tests.
+    """Upgrade a project to a torch release, and verify the result with the project's own tests.
 
-    Works in a git work tree of its own, beside the project, on a branch: the checkout is not touched. The
-    tests run on the new torch before anything is changed. Fixes are committed by rule or migration; the tests
-    run again, and what makes one fail is found and taken back.
+    The command works on a branch in a separate git work tree next to the project and does not touch your
+    checkout. It runs the tests on the new torch before it changes anything, and commits fixes by rule or
+    migration. It then runs the tests again, and finds and reverts the fixes that make a test fail.
 
-    Exit codes: 0 no test fails, 1 tests fail in the end (as they did before), 2 it could not be done.
+    Exit codes: 0 all tests pass, 1 tests still fail (as they did before), 2 an error occurred.
     """
     from torchmigrate.cli.session import open_console
     from torchmigrate.cli.upgrade import dry_run, run_upgrade
@@ -510,7 +555,7 @@ def upgrade(path: Path, output_format: str, **options: Any) -> int:
 
 @commands.command(
     cls=Command,
-    short_help="Run a command, and record what it shows of outdated places.",
+    short_help="Run a command, and record the types of objects in outdated code.",
     context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
 )
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
@@ -518,7 +563,7 @@ def upgrade(path: Path, output_format: str, **options: Any) -> int:
     "--root",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     metavar="DIRECTORY",
-    help="The project whose files are recorded. [default: the repository, or the current directory]",
+    help="The project whose files to record. [default: the repository, or the current directory]",
 )
 @quiet_option
 @colour_option
@@ -526,14 +571,14 @@ def upgrade(path: Path, output_format: str, **options: Any) -> int:
 def record(
     command: tuple[str, ...], root: Path | None, quiet: bool, colour: str, config: Path | None, isolated: bool
 ) -> int:
-    """Run COMMAND, such as `pytest`, and record what runs at places that rules may be about.
+    """Run COMMAND, such as `pytest`, and record the types of objects in code that rules may apply to.
 
-    Of every such place of the project that runs, what the objects are is kept in .torchmigrate/evidence.json:
-    their classes, and of tensors dtype, number of dimensions and layout; no values. `check` and `plan` use it
-    for files that have not changed since. More runs add to it. The command runs in its own Python, from 3.7
-    on, and needs no torchmigrate there.
+    For each such place of the project that runs, torchmigrate records the classes of the objects in
+    .torchmigrate/evidence.json, and the dtype, number of dimensions and layout of tensors, but no values.
+    `check` and `plan` use the records for files that have not changed since. Later runs add to the file. The
+    command runs in its own Python (3.7 or newer), which does not need torchmigrate.
 
-    Exit code: that of the command, 2 if it cannot be run or nothing can be kept.
+    Exit code: the exit code of the command, or 2 if it cannot run or the records cannot be written.
     """
     from torchmigrate.cli.record import run_recorded
     from torchmigrate.cli.session import Session
@@ -554,7 +599,7 @@ def record(
 @option(
     "--unsafe-fixes/--no-unsafe-fixes",
     default=None,
-    help="Count and apply fixes that may change results, too.",
+    help="Also count and apply fixes that may change results.",
 )
 @evidence_option
 @selection_options
@@ -566,7 +611,7 @@ def record(
     type=click.Choice(["text", "json"]),
     default="text",
     group=OUTPUT,
-    help="How to print them. [default: text]",
+    help="Format of the output. [default: text]",
 )
 @quiet_option
 @verbose_option
@@ -595,18 +640,18 @@ def show_config(path: Path, schema: str | None, output_format: str, **options: A
     return show_settings(Session.from_options([path], options), path, output_format)
 
 
-@commands.command(cls=Command, short_help="Say all about one rule.")
+@commands.command(cls=Command, short_help="Explain a rule.")
 @click.argument("rule", metavar="CODE|NAME|SYMBOL|PARAMETER", shell_complete=complete_rules)
 @range_options
 @colour_option
 @config_options
 def explain(rule: str, colour: str, config: Path | None, isolated: bool, **options: Any) -> int:
-    """Why a rule exists, which releases it is about, what it does to code, how safe that is, and links.
+    """Explain a rule: its reason, the releases it applies to, its fix and how safe that is, and links.
 
-    The rule is named by its code or name, or by what it finds: a function, class or module (torch.symeig,
-    symeig, x.symeig), or a parameter (size_average, torch.nn.MSELoss.size_average). Several rules are listed,
-    a line each, as are those of a prefix such as TM21, and those that stand for a code of TorchFix, such as
-    TOR101.
+    You can name the rule by its code or name, by what it finds, such as a function, class or module
+    (torch.symeig, symeig, x.symeig), or by a parameter (size_average, torch.nn.MSELoss.size_average). If there are
+    several rules, the command lists them. For a TorchFix code, such as TOR101, it lists the equivalent rules; for a
+    prefix such as TM21, the rules with that prefix.
     """
     from torchmigrate.cli.describe import explained
     from torchmigrate.cli.session import Session
@@ -622,15 +667,16 @@ def explain(rule: str, colour: str, config: Path | None, isolated: bool, **optio
     type=click.Choice(["table", "json"]),
     default="table",
     group=OUTPUT,
-    help="How to print them. [default: table]",
+    help="The format of the list. [default: table]",
 )
 @range_options
 @colour_option
 @config_options
 def rules(output_format: str, colour: str, config: Path | None, isolated: bool, **options: Any) -> int:
-    """Every rule, with the releases it is about and what it can fix.
+    """List all rules, with the releases they apply to and what they can fix.
 
-    With --target, those that report something for that release, how bad it is, and how safe the fix is.
+    With --target, list the rules that report something for that release, with their severity and the
+    applicability of their fix.
     """
     from torchmigrate.cli.describe import rules_json, rules_table
     from torchmigrate.cli.session import Session

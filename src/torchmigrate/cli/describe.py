@@ -171,9 +171,9 @@ def torchfix_explanation(code: str, rules: Iterable[Rule], style: Style) -> str:
         off = " (off unless selected)" if rule.opt_in else ""
         lines.append(_wrap(f"{rule.code}  {rule.name:{size}}  {generic(rule, rule.summary)}{off}", size + 9))
     reported = [f"{what} -> {', '.join(codes)}" for what, codes in entry.rules.items()]
-    use = f"`# noqa: {code}` hides these rules, and `--select {code}` selects them."
+    use = f"`# noqa: {code}` suppresses these rules, and `--select {code}` selects them."
     parts = [f"{style.heading(code)} {style.bold(entry.summary)}", f"{origin}."]
-    for title, text in (("The same here", lines), ("What it reports", reported), ("In use", [use])):
+    for title, text in (("Rule in torchmigrate", lines), ("What it finds", reported), ("In use", [use])):
         parts.append(style.heading(title) + "\n" + textwrap.indent("\n".join(text), "  "))
     return "\n\n".join(parts) + "\n"
 

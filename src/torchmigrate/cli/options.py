@@ -173,53 +173,61 @@ jobs_option: Callable[[Any], Any] = option(
     type=int,
     callback=_positive,
     metavar="NUMBER",
-    help="How many processes work. [default: as many as pay off]",
+    help="The number of processes. [default: chosen automatically]",
 )
 selection_options: Callable[[Any], Any] = _all(
-    rules_option("--select", "Look for these only: codes, prefixes such as TM1, names, or ALL."),
-    rules_option("--extend-select", "Look for these, too."),
-    rules_option("--ignore", "Don't look for these."),
-    rules_option("--extend-ignore", "The same as --ignore."),
+    rules_option("--select", "Only enable these rules: codes, prefixes such as TM1, names, or ALL."),
+    rules_option("--extend-select", "Enable these rules in addition."),
+    rules_option("--ignore", "Disable these rules."),
+    rules_option("--extend-ignore", "Same as --ignore."),
 )
 target_option: Callable[[Any], Any] = version_option(
-    "--target", help="The torch release to move to. [default: the newest one known]"
+    "--target", help="The torch release to migrate to. [default: the newest known release]"
 )
 minimum_option: Callable[[Any], Any] = version_option(
     "--minimum",
-    help="The oldest torch release that the code must still run on. [default: what the project requires]",
+    help=(
+        "The oldest torch release that the code must support. [default: detected from the project's "
+        "requirements]"
+    ),
 )
 range_options: Callable[[Any], Any] = _all(
-    version_option("--target", help="Say what this means for a torch release to move to."),
-    version_option("--minimum", help="The oldest torch release that must still run; with --target."),
+    version_option("--target", help="Explain what the rule means for this target release."),
+    version_option(
+        "--minimum", help="The oldest torch release that the code must support; requires --target."
+    ),
 )
 file_options: Callable[[Any], Any] = _all(
     list_option(
-        "--exclude", "PATTERNS", FILES, "Leave out these instead of the default ones (.venv, build, ...)."
+        "--exclude",
+        "PATTERNS",
+        FILES,
+        ("Exclude these files and directories instead of the defaults (.venv, build, ...)."),
     ),
-    list_option("--extend-exclude", "PATTERNS", FILES, "Leave out these, too."),
+    list_option("--extend-exclude", "PATTERNS", FILES, "Exclude these files and directories in addition."),
     option(
         "--force-exclude/--no-force-exclude",
         default=None,
         group=FILES,
-        help="Leave out excluded files even if they are named as PATHS.",
+        help="Apply excludes also to files named as PATHS.",
     ),
     option(
         "--respect-gitignore/--no-respect-gitignore",
         default=None,
         group=FILES,
-        help="Leave out what git ignores. [default: respect]",
+        help="Exclude files that git ignores. [default: respect]",
     ),
     option(
         "--embedded/--no-embedded",
         default=None,
         group=FILES,
-        help="Check examples in docstrings, Markdown and reStructuredText, too.",
+        help="Also check examples in docstrings, Markdown and reStructuredText.",
     ),
 )
 evidence_option: Callable[[Any], Any] = option(
     "--evidence/--no-evidence",
     default=None,
-    help="Use what `torchmigrate record` has seen of the project. [default: where it is there]",
+    help="Use the recordings of `torchmigrate record`. [default: if there are any]",
 )
 baseline_options: Callable[[Any], Any] = _all(
     option(
@@ -227,9 +235,14 @@ baseline_options: Callable[[Any], Any] = _all(
         type=click.Path(dir_okay=False, path_type=Path),
         metavar="FILE",
         group=BASELINE,
-        help="Leave out the findings in this file, which `torchmigrate baseline` wrote.",
+        help="Hide the findings in this file, written by `torchmigrate baseline`.",
     ),
-    option("--no-baseline", is_flag=True, group=BASELINE, help="Use no baseline, also of the configuration."),
+    option(
+        "--no-baseline",
+        is_flag=True,
+        group=BASELINE,
+        help="Use no baseline, even if the configuration has one.",
+    ),
 )
 config_options: Callable[[Any], Any] = _all(
     option(
@@ -237,9 +250,14 @@ config_options: Callable[[Any], Any] = _all(
         type=click.Path(exists=True, dir_okay=False, path_type=Path),
         metavar="FILE",
         group=CONFIG,
-        help="Use this file instead of the nearest pyproject.toml or torchmigrate.toml.",
+        help="Use this configuration file instead of the nearest pyproject.toml or torchmigrate.toml.",
     ),
-    option("--isolated", is_flag=True, group=CONFIG, help="Read no configuration and detect no minimum."),
+    option(
+        "--isolated",
+        is_flag=True,
+        group=CONFIG,
+        help="Ignore all configuration files, and do not detect the minimum.",
+    ),
 )
 cache_dir_option: Callable[[Any], Any] = option(
     "--cache-dir",
@@ -247,7 +265,7 @@ cache_dir_option: Callable[[Any], Any] = option(
     metavar="DIR",
     envvar="TORCHMIGRATE_CACHE_DIR",
     group=CONFIG,
-    help="The directory of the cache. [default: .torchmigrate_cache in the project]",
+    help="The cache directory. [default: .torchmigrate_cache in the project]",
 )
 cache_options: Callable[[Any], Any] = _all(
     option(
@@ -256,7 +274,7 @@ cache_options: Callable[[Any], Any] = _all(
         is_flag=True,
         envvar="TORCHMIGRATE_NO_CACHE",
         group=CONFIG,
-        help="Check every file again, and write no cache.",
+        help="Do not read or write the cache.",
     ),
     cache_dir_option,
 )
@@ -266,17 +284,17 @@ colour_option: Callable[[Any], Any] = option(
     type=click.Choice(["auto", "always", "never"]),
     default="auto",
     group=OUTPUT,
-    help="When to use colour. auto: on a terminal, unless NO_COLOR or FORCE_COLOR says otherwise.",
+    help="When to use color; auto uses it on a terminal, unless NO_COLOR or FORCE_COLOR is set.",
 )
 quiet_option: Callable[[Any], Any] = option(
-    "-q", "--quiet", is_flag=True, group=OUTPUT, help="Findings and errors only."
+    "-q", "--quiet", is_flag=True, group=OUTPUT, help="Only print findings and errors."
 )
 verbose_option: Callable[[Any], Any] = option(
     "-v",
     "--verbose",
     is_flag=True,
     group=OUTPUT,
-    help="Say which configuration and versions are used, and where they come from.",
+    help="Also print the configuration and versions in use, and their origin.",
 )
 
 
@@ -286,7 +304,7 @@ def span(options: dict[str, Any]) -> VersionRange | None:
 
     if options["target"] is None:
         if options["minimum"] is not None:
-            raise click.UsageError("--minimum goes with --target.")
+            raise click.UsageError("--minimum requires --target.")
         return None
     try:
         return VersionRange(options["target"], options["minimum"])

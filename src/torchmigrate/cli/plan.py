@@ -67,7 +67,7 @@ def run_plan(session: Session, paths: Sequence[Path], request: Request) -> int:
         session.console.problem(problem, here)
     if problems:
         session.console.note(
-            f"{plural(len({problem.path for problem in problems}), 'file')} could not be done."
+            f"{plural(len({problem.path for problem in problems}), 'file')} could not be processed."
         )
         return FAILED
     return DONE

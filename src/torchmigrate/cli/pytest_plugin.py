@@ -48,8 +48,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.getgroup("torchmigrate").addoption(
         _OPTION,
         action="store_true",
-        help="Record what runs at outdated places of the project in .torchmigrate/evidence.json,"
-        " which `torchmigrate check` and `plan` use.",
+        help="Record the types of objects in outdated code to .torchmigrate/evidence.json, which "
+        "`torchmigrate check` and `plan` use.",
     )
 
 

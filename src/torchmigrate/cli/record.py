@@ -41,9 +41,9 @@ def end_recording(recording: Recording) -> str:
     except UnreadableError as error:
         raise click.ClickException(f"{recording.evidence}: {error.reason}") from None
     if not count:
-        return "torchmigrate: no place that a rule may be about has run: nothing is kept."
+        return "torchmigrate: the command ran no code that a rule applies to; nothing was recorded."
     shown = shown_path(recording.evidence, Path.cwd())
-    return f"torchmigrate: {shown} knows {plural(count, 'place')} that ran."
+    return f"torchmigrate: {shown} now has records of {plural(count, 'place')}."
 
 
 def run_recorded(session: Session, command: Sequence[str], root: Path | None) -> int:

@@ -18,7 +18,7 @@ from torchmigrate.source.kinds import read_source
 from torchmigrate.source.text import Source, SourceError
 
 DONE, LEFT, FAILED = 0, 1, 2
-_NO_USE = "a comment does not hide it"
+_NO_USE = "a comment cannot hide it"
 # A comment may bring to light what another rule says of the line, or the next place of what is said once of a
 # file.
 _ROUNDS = 100

@@ -33,7 +33,7 @@ def run_upgrade(request: Request, console: Console, output_format: str) -> int:
     except UpgradeError as error:
         raise click.ClickException(str(error)) from None
     except OutOfTime:
-        raise click.ClickException(f"the time is over; {_how_to_go_on(upgrade)}") from None
+        raise click.ClickException(f"the time limit was reached; {_how_to_go_on(upgrade)}") from None
     except OSError as error:  # the disk is full, or something was removed meanwhile
         what = f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error)
         raise click.ClickException(f"{what}; {_how_to_go_on(upgrade)}") from None
@@ -96,8 +96,8 @@ _FILES: dict[str, Callable[[Report], str]] = {
 
 def _how_to_go_on(upgrade: Upgrade | None) -> str:
     if upgrade is None or not hasattr(upgrade, "space"):
-        return "nothing was begun"
-    return f"what was done is kept in {upgrade.space.directory}: the same command with --resume goes on"
+        return "nothing was started"
+    return f"the work so far is in {upgrade.space.directory}; run the same command with --resume to continue"
 
 
 def _how_to_take(upgrade: Upgrade) -> str:
@@ -105,4 +105,4 @@ def _how_to_take(upgrade: Upgrade) -> str:
     if space.is_copy:
         return f"The upgraded copy is {space.tree}."
     take, remove = f"git merge {space.branch}", f"git worktree remove --force {space.tree}"
-    return f"To take it: {take}. To remove the work tree: {remove}"
+    return f"To use it: {take}. To remove the work tree: {remove}"

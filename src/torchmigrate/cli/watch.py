@@ -44,7 +44,7 @@ def watch(paths: Sequence[Path], check: Callable[[], int], colour: str) -> int:
                 pass
             forget()
     except OSError as error:
-        raise click.ClickException(f"--watch: cannot watch: {explain_os_error(error)}") from None
+        raise click.ClickException(f"--watch: cannot watch files: {explain_os_error(error)}") from None
 
 
 def _changes(directories: set[Path]) -> Iterator[bool]:
@@ -53,7 +53,7 @@ def _changes(directories: set[Path]) -> Iterator[bool]:
         import watchfiles
     except ImportError:
         raise click.ClickException(
-            '--watch needs the package watchfiles: pip install "torchmigrate[watch]"'
+            '--watch requires the package watchfiles: pip install "torchmigrate[watch]"'
         ) from None
 
     class Relevant(watchfiles.DefaultFilter):

@@ -179,7 +179,7 @@ def combine(
         for pattern, selectors in layer.per_file_ignores:
             _check(layer, "per_file_ignores", selectors, rules)
             if not _patterns(pattern.removeprefix("!")):
-                raise layer.fail("per-file-ignores", f"{reprlib.repr(pattern)} is not a pattern")
+                raise layer.fail("per-file-ignores", f"{reprlib.repr(pattern)} is not a valid pattern")
             per_file += [(here, union(selectors, rules)) for here in _here([pattern], layer.root, root)]
         safe |= union(layer.extend_safe_fixes, rules)
         unsafe |= union(layer.extend_unsafe_fixes, rules)
@@ -242,7 +242,8 @@ def check_version(value: str) -> str:
     shown = show_version(version)
     if version > RELEASES[-1]:
         raise ValueError(
-            f"torch {shown} is not known; the newest release that this version knows is {NEWEST}"
+            f"torch {shown} is unknown; the newest release that this version of torchmigrate knows is "
+            f"{NEWEST}"
         )
     if version > RELEASES[0] and version not in RELEASES:
         raise ValueError(f"there is no torch {shown}")
@@ -364,7 +365,7 @@ def read_config(path: Path, *, named: bool = True) -> Layer:
     inside = path.name == PROJECT_FILE
     empty = Layer(origin=str(path), option=f"[{TABLE}] {{}}" if inside else "{}")
     if table is None:
-        raise ConfigError(f"{path}: there is no [{TABLE}] table in it")
+        raise ConfigError(f"{path}: has no [{TABLE}] table")
     if not isinstance(table, dict):
         raise ConfigError(f"{path}: [{TABLE}] must be a table")
     layer = layer_of(table, empty)
@@ -378,7 +379,7 @@ def read_config(path: Path, *, named: bool = True) -> Layer:
         named_there.append(("baseline", layer.baseline))
     for key, item in named_there:
         if project is not None and not is_below(os.path.realpath(root / item), str(project)):
-            what = f"{str(item)!r} is outside of the project; name this file with `--config`"
+            what = f"{str(item)!r} is outside of the project; pass this file with `--config`"
             raise empty.fail(key, what)
     if layer.cache_dir is not None:
         layer = layer._replace(cache_dir=root / layer.cache_dir)
@@ -398,7 +399,7 @@ def layer_of(table: Mapping[str, object], empty: Layer) -> Layer:
         reader = _READERS.get(key)
         if reader is None:
             known = ", ".join(sorted(_READERS))
-            raise empty.fail(key, f"unknown key{did_you_mean(key, _READERS) or '.'} Allowed are {known}")
+            raise empty.fail(key, f"unknown key{did_you_mean(key, _READERS) or '.'} Allowed keys are {known}")
         try:
             values[key.replace("-", "_")] = reader(value)
         except ValueError as error:
@@ -416,7 +417,7 @@ def read_layers(path: Path, *, named: bool = True) -> list[Layer]:
         except ConfigError as error:
             raise layers[0].fail("extend", str(error)) from None
         if os.path.realpath(extended) in seen or len(seen) == MOST_EXTENDED:
-            raise layers[0].fail("extend", "the files extend each other in a circle")
+            raise layers[0].fail("extend", "the files extend each other in a cycle")
         seen.add(os.path.realpath(extended))
         layers.insert(0, base)
     return layers
@@ -448,7 +449,7 @@ def _read_paths(value: object) -> tuple[Path, ...]:
 
 def _read_path(value: object) -> Path:
     if not isinstance(value, str):
-        raise ValueError(f"must be the path of a file, not {reprlib.repr(value)}")
+        raise ValueError(f"must be a file path, not {reprlib.repr(value)}")
     return Path(value)
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from torchmigrate.engine.engine import Engine
     from torchmigrate.engine.suppressions import Suppressions
 
-_BORROWED = because("that would change an import of the module, which the example has its name from")
+_BORROWED = because("the fix would change an import of the module that the example uses")
 
 
 def examples_in(source: Source) -> list[tuple[int, Document]]:

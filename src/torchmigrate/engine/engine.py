@@ -48,18 +48,18 @@ if TYPE_CHECKING:
 
 MAX_ROUNDS = 10  # without fewer fixes than ever before
 MOST_ROUNDS = 200  # with fewer: calls in each other, which Python's parser takes up to that depth
-ENDLESS = "{}: the fixes never come to an end; the file was left alone (please report)"
+ENDLESS = "{}: applying fixes does not end; the file was not changed (please report this)"
 PYTHON = frozenset(["", *KINDS, ".pyw"])  # suffixes of what may be Python
-_BROKEN = because("a cell does not parse, and may use what this changes")
-_ELSEWHERE = because("it goes with places in lines that are not looked at")
-TOO_DEEP = "nested too deeply to be checked"
+_BROKEN = because("a cell does not parse and may use the changed names")
+_ELSEWHERE = because("the fix includes lines that are not checked")
+TOO_DEEP = "nested too deeply: not checked"
 
 
 def _reason(error: SourceError, path: Path) -> str:
     """Why a text cannot be checked; of one that is not even named as Python, not that it is Python 2."""
     if path.suffix in PYTHON:
         return error.reason
-    return f"not a Python file (its name ends in `{path.suffix}`)"
+    return f"not a Python file (its name ends with `{path.suffix}`)"
 
 
 def _without_fix(finding: Finding) -> Finding:
@@ -478,7 +478,7 @@ class Engine:
                 broken = [item for item in wanted if item.fix in bad]
                 left_out.update((finding.code, finding.start) for finding in broken)
                 for finding in {finding.fix: finding for finding in reversed(broken)}.values():
-                    failures.left_out(finding, "it gave code that does not parse")
+                    failures.left_out(finding, "the fixed code does not parse")
                 result.problems += reversed(failures.problems)
                 done = editing.apply(source.text, working)
                 after = source.edited(done.text, done.edits)

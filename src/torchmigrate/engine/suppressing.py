@@ -23,11 +23,11 @@ from torchmigrate.source.other import CPP, REQUIREMENTS, SHELL, TOML, YAML, Othe
 from torchmigrate.source.text import Source, SourceError
 from torchmigrate.texts.cpp import Code
 
-_ABOUT_COMMENTS = "no comment hides what is wrong with comments"
-_SEEN = "only a recording says that it is found: a comment would have no use without it"
-_EXAMPLE = "an example in documentation: readers would see the comment"
-_KIND = "a comment at the end of its line could be read as part of it"
-_TAKEN = "a comment would change what the line says"
+_ABOUT_COMMENTS = "a comment cannot hide a problem with comments"
+_SEEN = "only recorded types lead to this finding, so the comment would be unused without them"
+_EXAMPLE = "the code is an example in documentation, where readers would see the comment"
+_KIND = "a comment at the end of this line could become part of the line"
+_TAKEN = "a comment would change the meaning of the line"
 _COMMENT_MARKS = {CPP: "//", REQUIREMENTS: "#", SHELL: "#", TOML: "#", YAML: "#"}
 
 

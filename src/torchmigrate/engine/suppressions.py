@@ -274,9 +274,9 @@ def _finding(
 def _fault(comment: Comment, known: Collection[str]) -> str | None:
     """Why a comment of ours is refused."""
     if comment.kind not in ("ignore", "ignore-file"):
-        return f"`{comment.kind or 'torchmigrate:'}` is not a suppression; this comment suppresses nothing"
+        return f"`{comment.kind or 'torchmigrate:'}` is not a valid suppression and suppresses nothing"
     if not comment.items:
-        return f"`{comment.kind}` without a code suppresses nothing; name what it should hide"
+        return f"`{comment.kind}` without a code suppresses nothing; add the code of the rule"
     unknown = [item.text for item in comment.items if item.text not in known]
     if unknown:
         from torchmigrate.config.selection import did_you_mean
@@ -285,13 +285,13 @@ def _fault(comment: Comment, known: Collection[str]) -> str | None:
         if codes:
             which = f"`{codes[0]}`" if len(codes) == 1 else f"each of the {len(codes)}"
             return (
-                f"`{unknown[0]}` is the beginning of codes; a suppression names whole ones: name {which}"
-                " that it should hide"
+                f"`{unknown[0]}` is a prefix, but a suppression needs whole codes; write {which} that it "
+                "should hide"
             )
         return f"unknown rule `{unknown[0]}` in a suppression{did_you_mean(unknown[0], known)}"
     if comment.kind == "ignore" and comment.alone:
         return (
-            "a suppression on a line of its own hides nothing; put it at the end of the line it is meant for"
+            "a suppression on a line of its own has no effect; put it at the end of the line with the finding"
         )
     return None
 

@@ -179,13 +179,13 @@ def _parsed(data: bytes) -> dict[str, FileEvidence]:
     try:
         content: Any = json.loads(data)
     except (ValueError, RecursionError):
-        raise UnreadableError("is not JSON: record it again") from None
+        raise UnreadableError("is not valid JSON: record it again") from None
     try:
         if content["version"] != VERSION:
-            raise UnreadableError("is evidence of another version: record it again")
+            raise UnreadableError("was recorded by another version: record it again")
         return {str(name): _entry(entry) for name, entry in content["files"].items()}
     except (KeyError, TypeError, AttributeError, ValueError):
-        raise UnreadableError("is not evidence as `torchmigrate record` writes it: record it again") from None
+        raise UnreadableError("was not written by `torchmigrate record`: record it again") from None
 
 
 def _entry(entry: Any) -> FileEvidence:

@@ -78,7 +78,7 @@ def begin(root: Path, names: Iterable[str]) -> Recording:
     try:
         for place in (directory, parts):
             if place.is_symlink():
-                raise UnreadableError(f"{place.name} is a link: nothing is written there")
+                raise UnreadableError(f"{place.name} is a symbolic link: not written")
             place.mkdir(exist_ok=True)
         ignored = directory / ".gitignore"
         if not os.path.lexists(ignored):

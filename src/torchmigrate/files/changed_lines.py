@@ -50,7 +50,7 @@ def changed_since(revision: str, files: Sequence[Path]) -> dict[Path, Rows | Non
 
 def _top(directory: Path) -> Path:
     if repository_of(directory) is None:
-        raise GitError(f"{directory} is in no git repository")
+        raise GitError(f"{directory} is not in a git repository")
     return Path(os.path.realpath(Git(directory).run("rev-parse", "--show-toplevel")))
 
 
@@ -75,8 +75,8 @@ def _common_commit(git: Git, revision: str) -> str:
     common = git.says("merge-base", "HEAD", commit)
     if not common:
         raise GitError(
-            f"`{revision}` and HEAD have no commit in common in {git.directory}; a shallow clone may lack it:"
-            " fetch more of the history"
+            f"`{revision}` and HEAD have no common commit in {git.directory}; in a shallow clone, fetch "
+            "more of the history"
         )
     return common.split("\n")[0]
 
@@ -101,7 +101,9 @@ class _Tree:
             self.git.says("-C", str(submodule), "rev-parse", "--verify", "--quiet", f"{found}^{{commit}}")
             is None
         ):
-            raise GitError(f"the submodule {submodule} lacks commit {found[:12]}, which it is compared with")
+            raise GitError(
+                f"the submodule {submodule} lacks commit {found[:12]}, which is needed for the comparison"
+            )
         return found
 
     def changed(self, names: Iterable[str]) -> Iterator[tuple[str, Rows | None]]:
@@ -150,7 +152,7 @@ def _without_filters(git: Git) -> list[str]:
     options = []
     for name in sorted(set((said or "").split("\0")) - {""}):
         if "=" in name:
-            raise GitError(f"git in {git.directory}: the name of a filter has `=` in it: not used")
+            raise GitError(f"git in {git.directory}: ignoring a filter whose name contains `=`")
         options += ["-c", f"{name}={'false' if name.endswith('.required') else ''}"]
     return options
 

@@ -64,7 +64,7 @@ def tracked(git: Path, suffixes: tuple[str, ...]) -> Tracked:
             names += _names(read(git / f"sharedindex.{base}", INDEX, within=git))[0]
         files = frozenset(os.fsdecode(name) for name in names if name.endswith(ends))
     except (IndexError, ValueError):
-        raise UnreadableError("is not an index of git that is understood") from None
+        raise UnreadableError("is not a git index that torchmigrate can read") from None
     directories: set[str] = set()
     for file in files:
         end = file.rfind("/")

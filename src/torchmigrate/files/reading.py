@@ -44,7 +44,7 @@ def read(path: str | Path, most: int = TEXT, within: Path | None = None) -> byte
         if within is not None:
             path = os.path.realpath(path, strict=True)
             if not is_below(path, str(within)):
-                raise UnreadableError("leads out of the project: not read")
+                raise UnreadableError("points outside of the project: not read")
         _check(os.stat(path), most)  # noqa: PTH116 (opening a device may set it going)
         handle = os.open(path, _FLAGS)
         try:

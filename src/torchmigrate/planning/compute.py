@@ -181,9 +181,9 @@ def headline(plan: Plan) -> str:
     """
     unread = [each for each in plan.unread if each.matters]
     if not plan.concerned:
-        text = "Nothing was checked: there is no file under the given paths that could be read."
+        text = "Nothing was checked: no file under the given paths could be read."
         if plan.files:
-            none = "The file that was read does not mention" if plan.files == 1 else ""
+            none = "The only file that was read does not mention" if plan.files == 1 else ""
             none = none or f"None of the {plan.files} files that were read mentions"
             text = f"{none} torch or its companions."
     else:
@@ -192,7 +192,7 @@ def headline(plan: Plan) -> str:
         return text
     kinds = _listed([f"{each.count} {each.kind}" for each in unread])
     were = "was" if len(unread) == 1 and unread[0].count == 1 else "were"
-    return f"{text} Whether the project runs is not known: {kinds} {were} not read."
+    return f"{text} It is unknown whether the project runs: {kinds} {were} not read."
 
 
 def _listed(words: Sequence[str]) -> str:
@@ -212,8 +212,8 @@ def _headline(plan: Plan) -> str:
     if high < plan.first:
         gone = plan.rows[0].broken
         return (
-            f"{_claim(plan, first, runs=False)}: {_count(gone, 'breaks', 'break')} there."
-            f" The newest on which nothing breaks is {show_version(high)}."
+            f"{_claim(plan, first, runs=False)}: {_count(gone, 'breaks', 'break')} there. The newest "
+            f"release on which nothing breaks is {show_version(high)}."
         )
     if low is None:
         text = _claim(plan, f"up to torch {show_version(high)}")
@@ -223,15 +223,15 @@ def _headline(plan: Plan) -> str:
         text = _claim(plan, f"torch {show_version(low)} to {show_version(high)}")
     reasons = []
     if plan.lacking and low is not None:
-        reasons.append(f"{_count(len(plan.lacking), 'needs', 'need')} a newer one than {first}")
+        reasons.append(f"{_count(len(plan.lacking), 'needs', 'need')} a newer release than {first}")
     if high < plan.target:
         row = next(row for row in plan.rows if row.release > high)
         reasons.append(f"torch {show_version(row.release)} breaks {_broken(row)}")
         if plan.last.broken > row.broken:
-            reasons.append(f"up to {target} it is {plan.last.broken}")
+            reasons.append(f"{target} breaks {plan.last.broken}")
     for effect, one, more in (
         (Effect.MAY_RAISE, "may raise", "may raise"),
-        (Effect.CHANGES, "changes its results silently", "change their results silently"),
+        (Effect.CHANGES, "silently changes its results", "silently change their results"),
         (Effect.WARNS, "warns", "warn"),
     ):
         number = plan.last.effects[effect].places
@@ -243,9 +243,7 @@ def _headline(plan: Plan) -> str:
 def _claim(plan: Plan, releases: str, *, runs: bool = True) -> str:
     """Where the code runs, and what that rests on."""
     files = plural(plan.concerned, "file")
-    unknown = (
-        ", of which no minimum is known" if plan.minimum is None and releases.startswith("up to") else ""
-    )
+    unknown = ", with no known minimum" if plan.minimum is None and releases.startswith("up to") else ""
     if not plan.is_whole:
         if not runs:
             return f"Of {files}, not all runs on torch {releases} as it stands"

@@ -61,7 +61,8 @@ def _effort(number: int, effort: Effort) -> str:
 def total_line(plan: Plan) -> str:
     """ "12 places in 2 files: 9 safe fixes, 1 unsafe fix, 2 by hand"."""
     if not plan.last.places:
-        return "nothing to do" if plan.is_whole and plan.concerned else "nothing to do in what was read"
+        whole = plan.is_whole and plan.concerned
+        return "nothing to do" if whole else "nothing to do in the files that were read"
     places, files = plural(plan.last.places, "place"), plural(len(by_file(plan)), "file")
     return f"{places} in {files}: {efforts_line(plan.last)}"
 
@@ -71,8 +72,8 @@ def guess_line(plan: Plan) -> str:
     number = plan.last.may_differ
     if not number:
         return ""
-    that = "it depends on that" if number == 1 else "they depend on that"
-    return f"{plural(number, 'more place')} may behave differently; whether {that} is a guess."
+    that = "it depends on the change" if number == 1 else "they depend on the change"
+    return f"{plural(number, 'more place')} may behave differently; torchmigrate cannot tell whether {that}."
 
 
 def pinned_line(plan: Plan) -> str:
@@ -97,7 +98,8 @@ def imports_line(plan: Plan) -> str:
     rest = f" and {plural(len(through) - MOST_NAMED, 'other')}" if len(through) > MOST_NAMED else ""
     files = plural(number, "more file")
     return (
-        f"{files} cannot be imported on torch {show_version(plan.target)}: through {', '.join(named)}{rest}."
+        f"{files} cannot be imported on torch {show_version(plan.target)}, because of "
+        f"{', '.join(named)}{rest}."
     )
 
 
@@ -121,7 +123,8 @@ def lacking_line(plan: Plan) -> str:
     if not plan.lacking:
         return f"{plural(number, 'place')} {'needs' if number == 1 else 'need'} torch {first}"
     return (
-        f"{plural(number, 'place')} {'uses' if number == 1 else 'use'} what torch {first} does not have yet"
+        f"{plural(number, 'place')} {'uses' if number == 1 else 'use'} names that torch {first} does "
+        "not have yet"
     )
 
 
@@ -134,4 +137,4 @@ def minimum_hint(plan: Plan) -> str:
     if not needs:
         return ""
     fixes = "unsafe fix is" if len(held) == 1 else "unsafe fixes are"
-    return f"{len(held)} {fixes} safe once torch {show_version(max(needs))} is the minimum."
+    return f"{len(held)} {fixes} safe if torch {show_version(max(needs))} is the minimum."

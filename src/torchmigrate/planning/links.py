@@ -60,13 +60,13 @@ def _check(template: str) -> None:
             (field, spec, conversion) for _, field, spec, conversion in string.Formatter().parse(template)
         ]
     except ValueError as error:
-        raise ValueError(f"{template!r} is no template: {error}") from None
+        raise ValueError(f"{template!r} is not a valid template: {error}") from None
     for field, spec, conversion in fields:
         if field is not None and (field not in _FIELDS or spec or conversion):
-            raise ValueError(f"{template!r} has {{{field}}}; only {{path}} and {{line}} are filled in")
+            raise ValueError(f"{template!r} contains {{{field}}}; only {{path}} and {{line}} are supported")
     if "path" not in {field for field, _, _ in fields}:
         raise ValueError(f"{template!r} lacks {{path}}")
     if _SCHEME.match(template) and not template.lower().startswith(_SCHEMES):
-        raise ValueError(f"{template!r} must begin with one of {', '.join(_SCHEMES)}, or be a path")
+        raise ValueError(f"{template!r} must start with one of {', '.join(_SCHEMES)}, or be a path")
     if re.search(r"[\s\"'<>`\\\x00-\x1f]", template):
-        raise ValueError(f"{template!r} has a character that no address may have")
+        raise ValueError(f"{template!r} contains a character that is not allowed in a URL")

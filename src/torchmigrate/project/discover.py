@@ -185,7 +185,9 @@ class _Repository:
             # Files of any name may be looked for.
             return tracked(self.directories[0], ("",) if self.walker.all_kinds else self.walker.suffixes)
         except UnreadableError as error:
-            self.walker.problem(self.top / ".git", f"what git tracks is not known: its index {error.reason}")
+            self.walker.problem(
+                self.top / ".git", (f"cannot tell which files git tracks: its index {error.reason}")
+            )
             return Tracked()
 
 
@@ -240,7 +242,7 @@ class _Exclusion:
         try:
             patterns = Patterns(lines)
         except TooManyError:
-            problem(self.root, f"too many {what} patterns with wildcards: none of them is used")
+            problem(self.root, f"too many {what} patterns with wildcards: ignoring all of them")
             return None
         for bad in reversed(patterns.bad):
             problem(self.root, f"invalid {what} pattern: {bad}")
@@ -490,11 +492,11 @@ class _Walker:
         if is_dir(Path(real)):
             return
         if not is_file(Path(real)):
-            self.problem(shown, "leads to something that is not a regular file")
+            self.problem(shown, "points to something that is not a regular file")
         elif any(is_below(real, directory) for directory in inner):
             self.add(real, shown, True)
         else:
-            self.problem(shown, "leads out of the project: not checked unless it is named")
+            self.problem(shown, "points outside of the project: not checked unless you name it")
 
     # ---- git ---------------------------------------------------------------------------------------
 
@@ -532,7 +534,7 @@ class _Walker:
             self.problem(file, error.reason)
             return ()
         except TooManyError:
-            self.problem(file, "has too many patterns with wildcards: not used")
+            self.problem(file, "has too many patterns with wildcards: ignored")
             return ()
         return ((patterns, ""),) if patterns else ()
 

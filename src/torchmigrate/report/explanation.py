@@ -46,7 +46,7 @@ def sections(rule: Rule, examples: Sequence[Example], most: int | None = None) -
     """All that is said of a rule below its summary, whatever shows it. most: of the names that it finds."""
     found = [
         Section("Why", rule.why),
-        Section("What is found", names=_symbols(rule, most), lines=_conditions(rule)),
+        Section("What it finds", names=_symbols(rule, most), lines=_conditions(rule)),
         Section("What the fix does", lines=_fixes(rule)),
     ]
     for example in examples:
@@ -62,11 +62,11 @@ def sections(rule: Rule, examples: Sequence[Example], most: int | None = None) -
     kept = [example for example in examples if example.kind == "report-only"]
     if kept:
         code = "\n\n".join(example.before.rstrip() for example in kept)
-        found.append(Section("Found, not rewritten", code=code, file=kept[0].file, example=True))
+        found.append(Section("Found, but not fixed", code=code, file=kept[0].file, example=True))
     if rule.advice:
         found.append(Section("By hand", generic(rule, rule.advice)))
     found.append(Section("Links", names=rule.references))
-    found.append(Section("To suppress it", code=suppression(rule)))
+    found.append(Section("How to suppress it", code=suppression(rule)))
     return [section for section in found if any(section[1:5])]
 
 
@@ -130,11 +130,11 @@ def in_range(rule: Rule, span: VersionRange) -> str:
     level = severity_in(rule, span)
     if level is None:
         if severity(rule, VersionRange(span.target)) is None:
-            return f"{where}: nothing is reported yet."
-        return f"{where}: nothing is reported, since both have the change."
+            return f"{where}: no finding yet."
+        return f"{where}: no finding, because both releases have the change."
     fix = {
         "none": "there is no fix",
-        "advice": "the fix is only shown",
+        "advice": "the fix is only displayed",
     }
     best = fix_level_in(rule, span)
     return f"{where}: {level}; {fix.get(best, f'the fix is {best}')}."
@@ -170,7 +170,7 @@ def _names(names: Sequence[str]) -> str:
 def _fixes(rule: Rule) -> list[str]:
     """How safe each way to rewrite is, and why; equal ones once."""
     if not rule.cases:
-        return ["Nothing: it only reports."]
+        return ["Nothing: the rule has no fix."]
     lines = []
     for case in rule.cases:
         text = _safety(case, rule)
@@ -188,5 +188,5 @@ def _safety(case: Case, rule: Rule) -> str:
         return level
     needs = case.requires if " " in case.requires else f"{rule.library} {case.requires}"
     if case.applicability is Applicability.SAFE:
-        return f"safe; unsafe where the code must also run on less than {needs}"
+        return f"safe; unsafe if the code must also run on a release before {needs}"
     return f"{level}, needs {needs}"

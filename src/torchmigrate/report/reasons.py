@@ -10,15 +10,15 @@ from torchmigrate.source.text import Source
 
 _SENTENCES = {
     Obstacle.WORDS: "{text}",
-    Obstacle.TARGET: "needs {needs}, and the target is {has}",
-    Obstacle.MINIMUM: "needs {needs}, and the project supports {has}",
-    Obstacle.COMMENT: "a comment would be lost",
-    Obstacle.ANNOTATION: "only an annotation or a name says {text}",
-    Obstacle.EVIDENCE: "only what was seen at run time says {text}",
-    Obstacle.CONFIGURATION: "made unsafe by the configuration",
-    Obstacle.REPLACED: "another file puts something else in the place of `{name}` of this one",
+    Obstacle.TARGET: "needs {needs}, but the target is {has}",
+    Obstacle.MINIMUM: "needs {needs}, but the project supports {has}",
+    Obstacle.COMMENT: "the fix removes a comment",
+    Obstacle.ANNOTATION: "only an annotation or a variable name shows {text}",
+    Obstacle.EVIDENCE: "only recorded types show {text}",
+    Obstacle.CONFIGURATION: "the configuration makes it unsafe",
+    Obstacle.REPLACED: "another file replaces `{name}` of this file",
     Obstacle.UNSAFE: "`--unsafe-fixes` {text}",
-    Obstacle.TAKEN: "`{name}` is taken from this file by other code",
+    Obstacle.TAKEN: "other code imports `{name}` from this file",
 }
 
 
@@ -39,7 +39,7 @@ def message_of(finding: Finding) -> str:
     if lacking is None:
         return message
     who = "the project supports" if lacking.kind is Obstacle.MINIMUM else "the target is"
-    return f"{message}, and {who} {lacking.has}"
+    return f"{message}, but {who} {lacking.has}"
 
 
 def help_of(finding: Finding) -> str | None:
@@ -73,9 +73,7 @@ def said_of(finding: Finding, source: Source) -> Finding:
 def _one(reason: Reason) -> str:
     if reason.kind is Obstacle.PATCH:
         where = "this file" if reason.path is None else reason.path.name
-        return (
-            f"{where} puts something else in the place of `{reason.name}`, which the new code would not see"
-        )
+        return f"{where} replaces `{reason.name}`, and the new code would not use the replacement"
     return _SENTENCES[reason.kind].format(
         text=reason.text, name=reason.name, needs=reason.needs, has=reason.has
     )

@@ -30,10 +30,10 @@ def baseline_lines(tally: Tally) -> list[str]:
     if tally.hidden:
         lines.append(f"The baseline hides {plural(tally.hidden, 'finding')}.")
     if tally.stale:
-        are, them = ("is", "it") if tally.stale == 1 else ("are", "them")
+        exist, them = ("exists", "it") if tally.stale == 1 else ("exist", "them")
         lines.append(
-            f"{plural(tally.stale, 'finding')} of the baseline {are} gone:"
-            f" `torchmigrate baseline --prune` takes {them} out."
+            f"{plural(tally.stale, 'finding')} in the baseline no longer {exist}: run `torchmigrate baseline "
+            f"--prune` to remove {them}."
         )
     return lines
 
@@ -104,7 +104,10 @@ def versions_line(tally: Tally) -> str:
         text = f"Target {_listed(named)}; minimum "
     unknown = minimums.pop(None, 0)
     if not minimums:
-        return f"{text}unknown: fixes are safe for the target only; what older releases lack is not reported."
+        return (
+            f"{text}unknown: fixes are only safe for the target;"
+            " names that older releases lack are not reported."
+        )
     known = sorted(minimums, key=lambda version: parse_version(version or ""))
     if len(known) > 1:
         named = {f"torch {key}": minimums[key] for key in known}
@@ -118,7 +121,7 @@ def versions_line(tally: Tally) -> str:
             where += f"; {plural(minimums[known[0]], 'file')}"
         text += f"torch {known[0]} ({where})"
     if unknown:
-        text += f", unknown ({plural(unknown, 'file')}, with fixes that are safe for the target only)"
+        text += f", unknown ({plural(unknown, 'file')}, with fixes that are only safe for the target)"
     return text + "."
 
 

@@ -17,7 +17,7 @@ from torchmigrate.findings import Edit, Fix
 from torchmigrate.source.changes import changes
 from torchmigrate.source.text import Source, SourceError
 
-_CHANGED = "changed while it was being checked: not written"
+_CHANGED = "changed while torchmigrate was checking it: not written"
 _Key = tuple[int, int, bool, str]
 
 
@@ -116,7 +116,7 @@ def _order(fix: Fix) -> tuple[_Key, list[_Key], str, str, int, str]:
 def flaw(fix: Fix, length: int) -> str | None:
     """Why a fix cannot be applied to a text of this many characters, whatever the text; None: it can."""
     if not fix.edits:
-        return "it has no edits"
+        return "the fix has no edits"
     end = 0
     previous: Edit | None = None
     for edit in sorted(set(fix.edits), key=_key):

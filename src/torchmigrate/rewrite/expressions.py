@@ -77,7 +77,7 @@ class ExpressionEdits:
         position = start
         for span in self._outermost(start, end, own):
             if span[0] < position:
-                raise CannotFix("two changes meet in one place")
+                raise CannotFix("two changes overlap")
             parts += (self.source.text[position : span[0]], self._text_at(span))
             position = span[1]
         parts.append(self.source.text[position:end])

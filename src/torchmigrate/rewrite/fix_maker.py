@@ -47,8 +47,8 @@ from torchmigrate.versions.releases import show_version
 if TYPE_CHECKING:
     from torchmigrate.rewrite.context import FileContext
 
-_OTHER_ROLES = because("the file also asks for the old name, which is not the same thing")
-_TAKEN_FROM_HERE = because("others may take the name from here")
+_OTHER_ROLES = because("the file also checks for the old name, which is a different object")
+_TAKEN_FROM_HERE = because("other code may import the name from this file")
 _FSTRING = re.compile(r"[fF][rR]?['\"]|[rR][fF]['\"]")
 # Edits, applicability, reasons, title, callee and what is required.
 _Rewritten = tuple[tuple[Edit, ...], Applicability, tuple[Reason, ...], str, str | None, set[str]]
@@ -230,11 +230,11 @@ class FixMaker:
                 level = min(level, Severity.WARNING)
             if fix is not None:
                 kind = Obstacle.EVIDENCE if seen else Obstacle.ANNOTATION
-                about = "of what class the object is"
+                about = "the class of the object"
                 if cls == TENSOR and hit.use.stated:
                     about = "that it is a tensor"
                 elif seen:
-                    about = "of what kind the objects are"
+                    about = "the types of the objects"
                 self._stated[id(fix)] = Reason(kind, about)
         start, end = hit.match.start, hit.match.end
         values = {**variables(hit), **({"argument": hit.match.parameter} if hit.match.parameter else {})}
@@ -267,7 +267,7 @@ class FixMaker:
             return None
         edits, level, reasons, title, _, requires = made
         if maybe and not use.stated and level > Applicability.UNSAFE:
-            level, reasons = Applicability.UNSAFE, because("the object may be of another class")
+            level, reasons = Applicability.UNSAFE, because("the object may have another class")
         bound = use.binding if Role.IMPORT.value in hit.rule.roles else None
         if level > Applicability.UNSAFE and bound is not None and self._has_other_roles(bound, hit.rule):
             level, reasons = Applicability.UNSAFE, _OTHER_ROLES
@@ -284,7 +284,7 @@ class FixMaker:
         # What is gone from the target nobody can take from here.
         gone = severity(hit.rule, self.versions) is Severity.ERROR
         level, reasons = (Applicability.SAFE, ()) if gone else (Applicability.UNSAFE, _TAKEN_FROM_HERE)
-        return self.fix(hit.rule, "Drop the import, which is not used", level, reasons, edits)
+        return self.fix(hit.rule, "Remove the unused import", level, reasons, edits)
 
     def remove(self, block: list[ast.stmt], statements: list[ast.stmt]) -> tuple[Edit, ...]:
         """Edits that remove statements; a suite that all fixes together would empty keeps a `pass`.

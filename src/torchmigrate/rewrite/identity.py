@@ -11,7 +11,8 @@ from torchmigrate.versions.surface import surface_of
 from torchmigrate.versions.surface_model import EntryKind
 
 REASON = because(
-    "the file compares this name, and the new one is another object: the other side may be the old one"
+    "the file compares this object, and the new name is a different object: the other operand may be "
+    "the old one"
 )
 
 _COMPARES = (ast.Is, ast.IsNot, ast.Eq, ast.NotEq, ast.In, ast.NotIn)

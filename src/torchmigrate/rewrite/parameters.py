@@ -180,5 +180,5 @@ def _header(text: str) -> str:
                 if token.string == ":" and not depth:
                     return text[: starts[token.end[0] - 1] + token.end[1]]
     except (tokenize.TokenError, SyntaxError) as error:
-        raise CannotFix("the header of the function is not understood") from error
-    raise CannotFix("the header of the function does not end")
+        raise CannotFix("the header of the function cannot be parsed") from error
+    raise CannotFix("the header of the function has no end")

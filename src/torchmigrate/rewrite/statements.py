@@ -141,7 +141,7 @@ class Rewriting:
         begin = line_start(self.text, start)
         alone = _ALONE_OR_ENDED if ended else _ALONE
         if self.text[begin:start].strip() or not alone.match(self.text, end_of(self.source, statement)):
-            raise Crowded(f"line {statement.lineno} holds more than one statement", line=statement.lineno)
+            raise Crowded(f"line {statement.lineno} has more than one statement", line=statement.lineno)
         return begin
 
     def indent(self, statement: ast.stmt) -> str:
@@ -168,7 +168,7 @@ class Rewriting:
             Crowded: it could not, which is what None says.
         """
         if edits is None:
-            raise Crowded("the code is not understood")
+            raise Crowded("the code cannot be parsed")
         self._expressions.record(edits)
 
     def replace_node(self, node: ast.expr | ast.stmt, code: Code) -> None:
@@ -240,7 +240,7 @@ class Rewriting:
         """
         copy = self._in_one_line(statement)
         if copy is None:
-            raise Crowded(f"line {statement.lineno} cannot stand on one line", line=statement.lineno)
+            raise Crowded(f"line {statement.lineno} cannot be written on one line", line=statement.lineno)
         line = self.first_line(place)
         self._insert(line, copy, line)
 
@@ -266,7 +266,7 @@ class Rewriting:
     def unwrap(self, statement: ast.stmt, body: Sequence[ast.stmt]) -> None:
         """Leave one block of a compound statement in its place; the header and other blocks go."""
         if self._unwrapped.setdefault(id(statement), body[0]) is not body[0]:
-            raise Crowded(f"line {statement.lineno}: both branches would stay", line=statement.lineno)
+            raise Crowded(f"line {statement.lineno}: both branches would remain", line=statement.lineno)
         if id(statement) in self._done:
             return
         self._done.add(id(statement))
@@ -345,7 +345,7 @@ class Rewriting:
         """
         lines = [self._own_line(function.body[0]), self._own_line(into.body[0])]
         if self._indent_of(lines[0]) != self._indent_of(lines[1]):
-            raise Crowded(f"`{function.name}` and `{into.name}` are not indented alike")
+            raise Crowded(f"`{function.name}` and `{into.name}` have different indentation")
         begin = self.first_line(function)
         start = self._body_start(begin, lines[0])
         end = self._body_end(function.body[-1], len(self._indent_of(lines[0])))
@@ -394,7 +394,7 @@ class Rewriting:
             first.setdefault(span[0], span)
         for offset, code in at.items():
             if solid.cut_at(offset):
-                raise Crowded("two changes meet in one place")
+                raise Crowded("two changes overlap")
             span = first.get(offset, (offset, offset))
             found[span] = code + found.get(span, "")
         edits = sorted(Edit(start, end, code) for (start, end), code in found.items())
@@ -512,7 +512,7 @@ class Rewriting:
         start = start_of(self.source, first)
         line = line_start(self.text, start)
         if self.text[line:start].strip():
-            raise Crowded("a method stands on one line")
+            raise Crowded("a method is written on one line")
         return line
 
     def _body_start(self, begin: int, first: int) -> int:
@@ -608,13 +608,13 @@ class Lines:
         try:
             return list(tokenize.generate_tokens(io.StringIO(self.source.text, newline="").readline))
         except (tokenize.TokenError, IndentationError, SyntaxError) as error:
-            raise Crowded("the file is not understood") from error
+            raise Crowded("the file cannot be parsed") from error
 
 
 def _check_apart(edits: Sequence[Edit]) -> None:
     for one, other in itertools.pairwise(edits):
         if other.start < one.end or (one.start == one.end == other.start == other.end):
-            raise Crowded("two changes meet in one place")
+            raise Crowded("two changes overlap")
 
 
 def _joined(edits: Sequence[Edit]) -> list[Edit]:

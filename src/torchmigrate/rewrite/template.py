@@ -164,11 +164,11 @@ def fill_node(
         remains = _Remains()
         node.visit(remains)
         if remains.found:
-            raise DoesNotFit("an argument that the template needs is absent")
+            raise DoesNotFit("the call does not pass an argument that the new code needs")
     for part in filler.parts if bound else ():
         expression = part.content.expression
         if expression is not None and (binds_or_waits(expression) or bound & names_in(expression)):
-            raise CannotFix("the template binds a name of the argument")
+            raise CannotFix("the new code would shadow a name in the argument")
     return node, filler.parts
 
 
@@ -271,7 +271,7 @@ class _Filler(cst.CSTTransformer):
                 name = arg.value.value
                 if name.startswith(_ABSENT):
                     if not self.environment.is_optional(name[len(_ABSENT) :]):
-                        raise DoesNotFit("a required argument is absent")
+                        raise DoesNotFit("the call does not pass a required argument")
                     gap = "absent"
                     continue
                 part = self.part_of(arg.value)
@@ -280,7 +280,7 @@ class _Filler(cst.CSTTransformer):
                     gap = gap or "keyword"
                     arg = arg.with_changes(keyword=cst.Name(keyword or part.name), equal=_EQUAL)
             if gap and arg.keyword is None and arg.star != "**":
-                raise DoesNotFit("an argument before one that is given is absent")
+                raise DoesNotFit("the call omits an argument before one that it passes")
             args.append(arg)
         return updated_node.with_changes(args=_with_commas(args))
 

@@ -148,7 +148,7 @@ def scopes_of(
         if refused:
             problems.append(Problem(path, reason, None, Trouble.UNREADABLE))
         else:
-            console.note(f"warning: {shown_path(path, Path.cwd())}: {reason}: no minimum is read from it")
+            console.note(f"warning: {shown_path(path, Path.cwd())}: {reason}: no minimum read from it")
 
     wanted = Requirements(console.detail, trouble)
     given = Requirements(silent, silent)  # for those packages alone that a rule may ask for
@@ -226,5 +226,5 @@ def _told(required: Required, count: int, target: Version) -> str:
     if required.python is not None:
         torch += f" (the first for Python {show_version(required.python)})"
     if required.minimum > target:
-        return f"minimum: {torch} in {required.path} is newer than the target: not used ({files})"
+        return f"minimum: ignoring {torch} in {required.path}, which is newer than the target ({files})"
     return f"minimum: {torch}, from {required.path} ({files})"

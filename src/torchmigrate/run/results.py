@@ -68,5 +68,5 @@ class Results:
             self._console.problem(problem, here)
         if self.problems:
             files = len({problem.path for problem in self.problems})
-            self._console.note(f"{plural(files, 'file')} could not be done.")
+            self._console.note(f"{plural(files, 'file')} could not be processed.")
         return bool(self.problems)

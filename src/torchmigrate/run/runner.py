@@ -98,7 +98,7 @@ def attempt(job: FileJob, path: Path) -> FileResult:
     try:
         return job(path)
     except RecursionError:
-        return FileResult(path, problems=[Problem(path, "nested too deeply to be checked")])
+        return FileResult(path, problems=[Problem(path, "nested too deeply: not checked")])
     except MemoryError:
         return FileResult(path, problems=[Problem(path, "not enough memory to check this file")])
     except Exception as error:  # a mistake of ours in one file must not end the run for the others
@@ -106,7 +106,7 @@ def attempt(job: FileJob, path: Path) -> FileResult:
 
 
 def _internal_error(path: Path, what: str) -> FileResult:
-    return FileResult(path, problems=[Problem(path, f"internal error: {what}; please report it")])
+    return FileResult(path, problems=[Problem(path, f"internal error: {what}; please report this")])
 
 
 def _describe(error: BaseException) -> str:
@@ -265,8 +265,8 @@ class _Worker:
             import signal
 
             with suppress(ValueError):
-                return f"its process was ended by {signal.Signals(-code).name}"
-        return f"its process ended with code {code}"
+                return f"its process was terminated by {signal.Signals(-code).name}"
+        return f"its process exited with code {code}"
 
 
 def _is_fork(context: BaseContext) -> bool:

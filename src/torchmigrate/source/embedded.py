@@ -60,7 +60,7 @@ def with_embedded(source: Source, changed: Iterable[Document]) -> Source:
         position = end
     new = source.with_text("".join(parts) + source.text[position:])
     if not isinstance(source, OtherSource) and _without_docstrings(new) != _without_docstrings(source):
-        raise SourceError("a fix of an example would change what is around it")
+        raise SourceError("the fix would change the text around the example")
     return new
 
 

@@ -13,7 +13,7 @@ from torchmigrate.source.notebook_file import NotebookFile, changed, read_notebo
 from torchmigrate.source.pieces import Piece, PiecesSource
 from torchmigrate.source.text import Source, SourceError
 
-_NEVER = "the cells do not parse one after the other"
+_NEVER = "the cells do not parse as one module"
 
 
 class Notebook(PiecesSource):

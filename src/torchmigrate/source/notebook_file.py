@@ -16,7 +16,7 @@ from typing import NamedTuple
 from torchmigrate.source.changes import changes
 from torchmigrate.source.text import SourceError
 
-NO_JSON = "not a notebook: it is no JSON ({})"
+NO_JSON = "not a notebook: not valid JSON ({})"
 OTHER = "not a notebook: {}"
 _SPACE = re.compile(r"[ \t\r\n]*")
 _CHARACTER = re.compile(
@@ -93,14 +93,14 @@ class _Reader:
     def notebook(self) -> NotebookFile:
         if self._next() != "{":
             self.value()
-            raise SourceError(OTHER.format("its JSON is no object"))
+            raise SourceError(OTHER.format("its JSON is not an object"))
         cells: list[Cell] | None = None
         language: str | None = None
         version: object = None
         for key in self._members():
             if key in ("cells", "worksheets") and self._next() == "[":
                 if cells is not None:
-                    raise SourceError(OTHER.format("it has its cells twice"))
+                    raise SourceError(OTHER.format("it has two lists of cells"))
                 cells = []
                 for _ in self._items():
                     if key == "cells":
@@ -116,7 +116,7 @@ class _Reader:
         if self._next():
             raise json.JSONDecodeError("Extra data", self.text, self.at)
         if version is not None and version not in ("3", "4"):
-            raise SourceError(OTHER.format("only formats 3 and 4 are read"))
+            raise SourceError(OTHER.format("only formats 3 and 4 are supported"))
         if cells is None:
             raise SourceError(OTHER.format("it has no cells"))
         return NotebookFile(self.text, language, tuple(cell for cell in cells if cell.source.end))
@@ -144,14 +144,14 @@ class _Reader:
             if key in ("source", "input") and self._next() in ('"', "["):
                 source = self._source()
                 if source is None:
-                    raise SourceError("not a notebook: the source of a cell is no text", cell=number)
+                    raise SourceError("not a notebook: the source of a cell is not text", cell=number)
                 found.append(source)
             else:
                 values[key] = self.value()
         if values.get("cell_type") != "code":
             return Cell(number, nothing, None)
         if len(found) > 1:
-            raise SourceError("not a notebook: a cell has its source twice", cell=number)
+            raise SourceError("not a notebook: a cell has two sources", cell=number)
         metadata = values.get("metadata")
         own = metadata.get("vscode") if isinstance(metadata, dict) else None
         language = own.get("languageId") if isinstance(own, dict) else values.get("language")

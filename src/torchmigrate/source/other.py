@@ -81,7 +81,7 @@ class OtherSource(Source):
     def from_bytes(cls, data: bytes, path: Path) -> OtherSource:
         """Decode the bytes of a file. Raises SourceError as `read` does."""
         if b"\0" in data:
-            raise SourceError("contains NUL bytes: not a text")
+            raise SourceError("contains NUL bytes: not a text file")
         bom = data.startswith(codecs.BOM_UTF8)
         body = data[3:] if bom else data
         try:

@@ -175,7 +175,7 @@ class PiecesSource(Source):
                 after = self.starts[index + 1] if index + 1 < len(self.starts) else len(self.text)
             if edit.end > after:
                 if self.text[after : edit.end].strip():
-                    raise SourceError("a fix would join cells")
+                    raise SourceError("the fix would merge cells")
                 edit = edit._replace(end=after)
             of_piece.setdefault(index, []).append(edit)
         for index, some in of_piece.items():
@@ -213,7 +213,7 @@ def _edited(piece: Piece, edits: list[Edit], offset: int) -> Piece:
             masks.append((waiting[0][0] + shift, waiting[0][1] + shift))
             del waiting[0]
         if waiting and waiting[0][0] < (end if end > start else start):
-            raise SourceError("a fix would change what is no Python")
+            raise SourceError("the fix would change text that is not Python")
         for some, whole in zip(parts, (text, original), strict=True):
             some += (whole[place:start], edit.text)
         place = end

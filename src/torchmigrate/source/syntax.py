@@ -24,7 +24,7 @@ def explain(error: SyntaxError, source: Source) -> str:
     newer = _newer(message, line, source)
     if newer is not None and newer > sys.version_info[:2]:
         needed, here = (f"Python {major}.{minor}" for major, minor in (newer, sys.version_info[:2]))
-        return f"needs {needed}, and torchmigrate runs on {here}: run it with that one"
+        return f"needs {needed}, but torchmigrate runs on {here}: run torchmigrate with {needed}"
     construct = _python2(message, line, column)
     if construct is not None:
         return f"Python 2 code ({construct}): convert it to Python 3 first"
@@ -42,7 +42,7 @@ def _async(source: Source, number: int, line: str, column: int) -> str | None:
         start = source.line_start(number) + found.start()
         before = source.text[max(0, start - 2000) : start].rstrip()
         if found[1] and before.endswith(("(", ",")) and not _IN_DEFINITION.search(before):
-            return "`async` is a keyword since Python 3.7; PyTorch's argument is now `non_blocking=`"
+            return "`async` is a keyword since Python 3.7; use PyTorch's new argument `non_blocking=`"
         if found.start() == column and re.match(r"async\s+(def|for|with)\b", line[column:]):
             return None
         return "`async` is a keyword since Python 3.7 and cannot be a name: rename it"

@@ -201,14 +201,14 @@ class Source:
         try:
             data = text.encode(self.encoding)
             if _decode(body, self.encoding).encode(self.encoding) != body:
-                raise SourceError(f"decoding and encoding {self.encoding} again changes the file")
+                raise SourceError(f"decoding and encoding with {self.encoding} changes the file")
         except UnicodeEncodeError as error:
             character = error.object[error.start]
             raise SourceError(f"character {character!a} does not exist in {self.encoding}") from None
         except ValueError as error:
             raise SourceError(f"not {self.encoding} text: {_one_line(error)}") from None
         if (_cookie(data) or "utf-8") != (_cookie(body) or "utf-8"):
-            raise SourceError("the change would alter the declaration of the file's encoding")
+            raise SourceError("the change would affect the declaration of the file's encoding")
         return codecs.BOM_UTF8 + data if self.bom else data
 
     # ---- places -------------------------------------------------------------------------------------

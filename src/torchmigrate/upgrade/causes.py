@@ -29,8 +29,8 @@ _NO_DEVICE = re.compile(
 )
 # torch's own words -> what to do.
 _SAID = {
-    "Weights only load failed": "since torch 2.6 `torch.load` reads tensors and plain containers only: pass"
-    " `weights_only=False` for a file that you trust",
+    "Weights only load failed": "since torch 2.6, `torch.load` only reads tensors and plain containers: "
+    "pass `weights_only=False` for a file that you trust",
 }
 _NUMPY = re.compile(
     r"module 'numpy' has no attribute|`np\.\w+` was removed|\bnumpy\b.*\b(?:removed|deprecated)"
@@ -157,7 +157,7 @@ def _cause(
     missing = _NO_MODULE.search(result.message)
     if missing is not None and not _TORCH.match(missing[1] or ""):
         return (
-            f"not about torch: the package {(missing[1] or missing[2]).partition('.')[0]} is not there",
+            f"not about torch: the package {(missing[1] or missing[2]).partition('.')[0]} is not installed",
             False,
         )
     if _NO_DEVICE.search(result.message):
@@ -165,24 +165,29 @@ def _cause(
     if finding is not None:
         return f"{finding.code}: {finding.message}", True
     if written is not None:
-        return f"perhaps about torch: the line was fixed, and does not do what it did: {written.title}", True
+        return (
+            f"possibly about torch: a fix changed this line, and it now behaves differently: {written.title}"
+        ), True
     for words, what in _SAID.items():
         if words in result.message:
             return what, True
     if _NUMPY.search(result.message):
-        return "not about torch: NumPy removed what is used; `--also numpy` mends most of it", False
+        return "not about torch: NumPy removed this name; `--also numpy` fixes most such uses", False
     if _MOVED.search(result.message):
-        return "not about torch: Python has moved what is used; `--also python` mends imports of it", False
+        return "not about torch: Python moved this name; `--also python` fixes such imports", False
     if _PYTHON2.search(result.message):
-        return "not about torch: this is Python 2; `--also python2` mends most of it", False
+        return "not about torch: this is Python 2 code; `--also python2` converts most of it", False
     if near is not None:
-        return f"perhaps {near.code}, in the same function: {near.message}", True
+        return f"possibly {near.code}, in the same function: {near.message}", True
     inner = result.frames[-1].path if result.frames else ""
     if _IN_TORCH.search(inner) or _TORCH.search(result.message):
-        return "perhaps about torch: no rule names a line of the traceback", True
+        return "possibly about torch: no rule applies to a line of the traceback", True
     if result.message.startswith(("assert", "AssertionError", "Failed: DID NOT RAISE")):
         return (
-            "a result is another one than the test expects: nothing says whether that is about torch",
+            (
+                "a result differs from the one that the test expects; torchmigrate cannot tell whether "
+                "torch is the cause"
+            ),
             False,
         )
-    return "not about torch, as far as the traceback says", False
+    return "not about torch, according to the traceback", False

@@ -131,7 +131,7 @@ class Environment:
         """Find out what it holds; why torch cannot be imported, or None."""
         said = self.ask(_ASK)
         if said is None:
-            raise UpgradeError(f"{self.directory} is no environment with a Python that runs")
+            raise UpgradeError(f"{self.directory} is not an environment with a working Python")
         self.python = ".".join(map(str, said["python"]))
         self.torch = said.get("torch", "")
         return None if self.torch else str(said["error"])
@@ -209,14 +209,16 @@ class _Maker:
         needed = wanted([*stated, *lists], python[:2])
         for name, text in well_known(imported).items():
             if needed.setdefault(name, text) is text:
-                self.environment.notes.append(f"{name} is imported, and not asked for: it is installed")
+                self.environment.notes.append(
+                    f"installed {name}, which the project imports but does not require"
+                )
         if tested:
             needed.setdefault("pytest", "pytest")
         self._install_each(needed)
         why = self.environment.identify()
         if why is not None:
             raise UpgradeError(
-                f"torch {show_version(self.target)} was installed, and cannot be imported: {why}"
+                f"torch {show_version(self.target)} is installed, but cannot be imported: {why}"
             )
 
     # ---- steps -------------------------------------------------------------------------------------------
@@ -231,8 +233,8 @@ class _Maker:
         start = size_of(self.space.log)
         if self._run(arguments) or not self.environment.interpreter.exists():
             raise UpgradeError(
-                f"an environment cannot be made with Python {self.options.python or sys.version.split()[0]}:"
-                f" {_reason(tail(self.space.log, start))}"
+                "cannot create an environment with Python "
+                f"{self.options.python or sys.version.split()[0]}: {_reason(tail(self.space.log, start))}"
             )
 
     def _base_python(self) -> str:
@@ -246,7 +248,7 @@ class _Maker:
         found = shutil.which(f"python{wish}") or _of_pyenv(wish)
         if found is None:
             raise UpgradeError(
-                f"--python: there is no python{wish} on the path; name it by its path, or install uv"
+                f"--python: there is no python{wish} on the path; pass its path, or install uv"
             )
         return found
 
@@ -256,8 +258,8 @@ class _Maker:
         if first is not None and first > self.target:
             target, mine = show_version(self.target), show_version(python[:2])
             raise UpgradeError(
-                f"torch {target} does not support Python {mine}: the first that does is torch"
-                f" {show_version(first)}; choose another one with --python"
+                f"torch {target} does not support Python {mine}, the first release that does is torch "
+                f"{show_version(first)}; choose another Python with --python"
             )
 
     def _install_torch(self, torch: Mapping[str, str], python: Version) -> None:
@@ -270,14 +272,16 @@ class _Maker:
             return
         said = tail(self.space.log, start)
         if _OFFLINE.search(said) or "(from versions: none)" in said:
-            raise UpgradeError("packages cannot be installed: there is no network, or the index has no torch")
+            raise UpgradeError(
+                "cannot install packages: there is no network, or the index does not have torch"
+            )
         if _NO_SUCH.search(said):
             raise UpgradeError(
-                f"there is no torch {show_version(self.target)} for Python {show_version(python[:2])} on this"
-                " platform in the index: choose another release with --to, another Python with --python, or"
-                " another index with --index-url"
+                f"the index has no torch {show_version(self.target)} for Python {show_version(python[:2])} "
+                "on this platform: choose another release with --to, another Python with --python, or "
+                "another index with --index-url"
             )
-        raise UpgradeError(f"torch {show_version(self.target)} cannot be installed: {_reason(said)}")
+        raise UpgradeError(f"cannot install torch {show_version(self.target)}: {_reason(said)}")
 
     def _install_project(self) -> list[str]:
         """Install the project without what it needs; what its metadata says that this is."""
@@ -311,10 +315,10 @@ class _Maker:
         any_version = [loosened(text) for text in requirement]
         if any_version != list(requirement) and not self._install(any_version, *pinned):
             self.environment.notes.append(
-                f"{requirement[0]} cannot be installed: {name} without that version is"
+                f"cannot install {requirement[0]}; installed {name} in another version"
             )
         elif not self._install(requirement, "--no-deps"):
-            self.environment.notes.append(f"{requirement[0]} is installed without what it needs: {why}")
+            self.environment.notes.append(f"installed {requirement[0]} without its dependencies: {why}")
         else:
             self.environment.left_out[requirement[0]] = why
 

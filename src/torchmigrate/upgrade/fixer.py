@@ -182,7 +182,7 @@ class Fixer:
         rules = [self._catalogue.find(code) for code in group.codes]
         found = [rule.advice.strip() for rule in rules if rule is not None and rule.advice]
         explained = " and ".join(f"`torchmigrate explain {code}`" for code in group.codes[:3])
-        return found[0] if found else (f"{explained} says what changed" if explained else "")
+        return found[0] if found else (f"{explained} explains the change" if explained else "")
 
     def groups(self, found: Mapping[str, Sequence[Finding]]) -> dict[Group, list[str]]:
         """The groups of fixes that can be made, and the files of each; migrations and rules in order."""
@@ -219,7 +219,7 @@ class Fixer:
             if rule is not None and rule.why and key not in (_PINS, _NOTEBOOKS):
                 why.append(f"{_first_sentences(rule.why)} ({code})")
         if key == _PINS:
-            title = f"Raise torch and what goes with it to {self.target}"
+            title = f"Raise torch and its companion packages to {self.target}"
         elif key == _NOTEBOOKS:
             title = f"Move the notebooks to torch {self.target}"
         else:

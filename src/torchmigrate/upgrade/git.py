@@ -13,7 +13,7 @@ class Git(git.Git):
     """
 
     error = UpgradeError
-    missing = "git is not installed: an upgrade is made in a work tree of git"
+    missing = "git is not installed, but an upgrade needs a git work tree"
 
     # ---- questions -----------------------------------------------------------------------------------
 

@@ -27,7 +27,7 @@ def _lines(report: Report) -> Iterator[str]:
     if report.before_old is not None:
         runs.insert(0, ("before, old torch", report.before_old))
     outcomes = [outcome for outcome in Outcome if any(run.count(outcome) for _, run in runs)]
-    yield "| | " + " | ".join(outcome.value for outcome in outcomes) + " | warnings of torch |"
+    yield "| | " + " | ".join(outcome.value for outcome in outcomes) + " | torch warnings |"
     yield "| --- |" + " ---: |" * (len(outcomes) + 1)
     for name, run in runs:
         yield (
@@ -38,7 +38,7 @@ def _lines(report: Report) -> Iterator[str]:
     yield ""
     yield f"Verified by {report.verified}, on torch {report.torch} and Python {report.python}."
     if report.runs_from:
-        yield f"By the names that it uses, the result runs from torch {report.runs_from} on."
+        yield f"According to the names that it uses, the result runs on torch {report.runs_from} and newer."
     if report.applied:
         yield from ("", "## Applied", "")
         for step in report.applied:
@@ -46,10 +46,10 @@ def _lines(report: Report) -> Iterator[str]:
             fixes = plural(step.fixes, "fix", "es")
             yield f"- {step.commit[:9]} {escape(step.group.title)}: {fixes} in {files}"
     if report.taken_back:
-        yield from ("", "## Taken back, because tests failed", "")
+        yield from ("", "## Reverted, because tests failed", "")
         for taken in report.taken_back:
             where = (
-                "all of it"
+                "all fixes"
                 if taken.whole
                 else ", ".join(f"`{path}:{line}`" if line else f"`{path}`" for path, line in taken.places)
             )
@@ -72,12 +72,16 @@ def _lines(report: Report) -> Iterator[str]:
             yield f"- `{hand.path}:{hand.line}` {hand.code}: {escape(_line(hand.message))}{tests}"
     new = list(dict.fromkeys(report.after.warnings))
     if new:
-        yield from ("", "## Warnings that are left", "")
+        yield from ("", "## Remaining warnings", "")
         for warned in new[:50]:
             yield f"- {warned.category} at `{warned.path}:{warned.line}`: {escape(_line(warned.message))}"
-    rest = [*(f"{name} was left out: {why}" for name, why in report.left_out.items()), *report.notes]
+    rest = [
+        *((f"{name} could not be installed: {why}") for name, why in report.left_out.items()),
+        *report.notes,
+    ]
     rest += [
-        f"{name} gave different outcomes for the same code: it does not count" for name in report.unstable
+        (f"{name} is flaky and is not counted: its outcome differs between runs of the same code")
+        for name in report.unstable
     ]
     if rest:
         yield from ("", "## Notes", "")

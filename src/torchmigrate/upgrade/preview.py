@@ -43,16 +43,16 @@ def _lines(request: Request, console: Console) -> Iterator[str]:
         tool = "uv" if shutil.which("uv") else "venv and pip"
         asked, imported = asked_by(space.project), imported_by(files)
         wanted = ", ".join(of_torch(asked, imported, request.to).values())
-        yield f"Environment: a new one by {tool}, with {wanted} and what the project asks for."
+        yield f"Environment: a new one, created with {tool}, with {wanted} and the project's requirements."
     if request.test is not None or smoke.has_tests(files):
         yield f"Tests: `{request.test or PYTEST}`."
     else:
-        yield "Tests: there are none; modules would be imported, and scripts asked for their help."
+        yield "Tests: none; the upgrade would import the modules and run the scripts with --help."
     groups = fixer.groups(fixer.look().findings)
     if not groups and not tools:
         yield f"Fixes for torch {target}: none."
         return
-    yield f"Fixes for torch {target}, a commit each:"
+    yield f"Fixes for torch {target}, one commit each:"
     yield from (f"  {tool.title}" for tool in tools)
     for group, paths in groups.items():
         yield f"  {group.title}: {plural(len(paths), 'file')}"

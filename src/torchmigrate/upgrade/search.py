@@ -66,7 +66,7 @@ class Search:
         exclusion = self.exclusions.setdefault(step.group.key, Exclusion())
         places = self._leave_out(exclusion, step, before, tests)
         message = next(
-            (run.results[test].message for test in tests if test in run.results), "it is not found any more"
+            (run.results[test].message for test in tests if test in run.results), "the test was not collected"
         )
         return TakenBack(step.group, places, tuple(tests), message, whole=exclusion.whole)
 

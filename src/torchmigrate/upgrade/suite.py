@@ -60,11 +60,11 @@ class Suite:
         try:
             self.words = shlex.split(command)
         except ValueError as error:
-            raise UpgradeError(f"the test command `{command}` cannot be understood: {error}") from None
+            raise UpgradeError(f"cannot parse the test command `{command}`: {error}") from None
         if not self.words:
             raise UpgradeError("the test command is empty")
         if "=" in self.words[0]:
-            raise UpgradeError(f"the test command begins with `{self.words[0]}`: write `env {command}`")
+            raise UpgradeError(f"the test command starts with `{self.words[0]}`: use `env {command}`")
 
     def run(self, commit: str, only: Collection[str] | None = None) -> TestRun:
         """The tests at a commit, all or some of them.
@@ -124,7 +124,7 @@ class Suite:
             if ended_by is None:
                 break
         else:
-            found.trouble = f"tests hung or crashed {_STARTS} times: the others were not run"
+            found.trouble = f"tests hung or crashed {_STARTS} times: the remaining tests did not run"
         if not found.collected:
             outcome = Outcome.PASSED if code == 0 else Outcome.FAILED
             said = (
@@ -200,12 +200,12 @@ class Suite:
             found.results[hung] = Result(Outcome.HUNG, f"took longer than {self.limit:g} s")
             return hung
         if hung is not None:
-            found.trouble = f"nothing happened for {max(self.limit, _COLLECTING):g} s: the run was ended"
+            found.trouble = f"no test finished for {max(self.limit, _COLLECTING):g} s: the run was stopped"
             return None
         if running and not finished and found.collected:
             for name in running:
                 how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
-                found.results[name] = Result(Outcome.CRASHED, f"the interpreter ended: {how}")
+                found.results[name] = Result(Outcome.CRASHED, f"the interpreter exited: {how}")
             return running[0]
         return None
 

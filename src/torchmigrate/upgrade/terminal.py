@@ -28,7 +28,7 @@ def headline(report: Report) -> str:
     bad = len(report.after.bad)
     passed = f"{len(report.after.passed)} passed ({len(report.before.passed)} before)"
     text = f"{report.project} on torch {target}: {passed}"
-    text += f", {more} mended" if more else ""
+    text += f", {more} fixed" if more else ""
     return text + (f", {bad} still failing." if bad else ", none failing.")
 
 
@@ -46,7 +46,7 @@ def _lines(report: Report, style: Style) -> Iterator[str]:
         yield f"  {name:19}{counts(run)}; {plural(warnings_of(run), 'warning')} of torch"
     yield f"  verified by        {report.verified}, on torch {report.torch} and Python {report.python}"
     if report.runs_from:
-        yield f"  runs from          torch {report.runs_from} on, by the names that it uses"
+        yield f" runs on torch {report.runs_from} and newer, according to the names it uses"
     if report.applied:
         yield ""
         yield style.bold(f"Applied, on the branch {report.branch}:")
@@ -55,10 +55,10 @@ def _lines(report: Report, style: Style) -> Iterator[str]:
             yield f"  {step.commit[:9]}  {step.group.title}: {plural(step.fixes, 'fix', 'es')} in {files}"
     if report.taken_back:
         yield ""
-        yield style.bold("Taken back, because tests failed:")
+        yield style.bold("Reverted, because tests failed:")
         for taken in report.taken_back:
             where = (
-                "all of it" if taken.whole else ", ".join(_place(*place) for place in taken.places[:_MOST])
+                "all fixes" if taken.whole else ", ".join(_place(*place) for place in taken.places[:_MOST])
             )
             yield f"  {taken.group.title}: {where}"
             yield f"    {taken.tests[0]}{_and_more(len(taken.tests))}: {_short(taken.message)}"
@@ -82,9 +82,13 @@ def _lines(report: Report, style: Style) -> Iterator[str]:
             yield f"  {hand.path}:{hand.line} {hand.code} {_short(hand.message)}{tests}"
         if len(report.by_hand) > _MOST:
             yield f"  and {len(report.by_hand) - _MOST} more places"
-    rest = [*(f"{name} was left out: {why}" for name, why in report.left_out.items()), *report.notes]
+    rest = [
+        *((f"{name} could not be installed: {why}") for name, why in report.left_out.items()),
+        *report.notes,
+    ]
     rest += [
-        f"{name} gave different outcomes for the same code: it does not count" for name in report.unstable
+        (f"{name} is flaky and is not counted: its outcome differs between runs of the same code")
+        for name in report.unstable
     ]
     if rest:
         yield ""

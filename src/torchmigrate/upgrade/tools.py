@@ -35,7 +35,7 @@ def tools_of(names: Sequence[str]) -> list[Tool]:
     """
     for name in names:
         if name not in _TOOLS:
-            raise UpgradeError(f"--also: `{name}` is not known; there are {', '.join(_TOOLS)}")
+            raise UpgradeError(f"--also: `{name}` is unknown; choose from {', '.join(_TOOLS)}")
     found = [tool for name, tool in _TOOLS.items() if name in names]
     for tool in found:
         _REQUIRES[tool.key]()
@@ -82,16 +82,16 @@ def _parses(path: Path) -> bool:
 
 
 _TOOLS = {
-    "python2": Tool("python2", "Make Python 2 files Python 3 (fissix)", "", _python2),
+    "python2": Tool("python2", "Convert Python 2 to Python 3 (fissix)", "", _python2),
     "python": Tool(
         "python",
-        "Import from where Python has it now (ruff UP035)",
-        "`from collections import Sequence` and its like are gone since Python 3.10.",
+        "Update imports that Python moved (ruff UP035)",
+        "Python 3.10 removed aliases such as `from collections import Sequence`.",
         partial(_with_ruff, "UP035"),
     ),
     "numpy": Tool(
         "numpy",
-        "Use what NumPy has in the place of what it removed (ruff NPY)",
+        "Replace what NumPy removed (ruff NPY)",
         "",
         partial(_with_ruff, "NPY001,NPY003,NPY201"),
     ),

@@ -85,31 +85,33 @@ class Upgrade:
             environment = given(request.environment, request.to)  # before anything is made
         old = None if request.old_environment is None else given(request.old_environment, None)
         self.space = Workspace.open(request.path, request.to, request.work, resume=request.resume)
-        self._say(f"works in {self.space.directory} on the branch {self.space.branch}; log: {self.space.log}")
+        self._say(
+            f"working in {self.space.directory} on the branch {self.space.branch}; log: {self.space.log}"
+        )
         for note in self.space.notes:
             self._say(note)
         self.fixer = self._fixer(unsafe=request.unsafe)
         files = self.fixer.files()
         command, verified = self._tests(files)
         if request.environment is None:
-            self._say(f"the environment for torch {show_version(request.to)} is being made")
+            self._say(f"creating the environment for torch {show_version(request.to)}")
             tested = "pytest" in command
             environment = made(*(self.space, files, request.to, request.options, self.clock), tested=tested)
         self._say(f"torch {environment.torch}, Python {environment.python}")
         self.suite = self._suite(command, environment, "target")
         before_old = None
         if old is not None:
-            self._say(f"the tests as they are, on torch {old.torch}")
+            self._say(f"running the tests of the unchanged project on torch {old.torch}")
             before_old = self._suite(command, old, "old").run(self.space.base)
             self._told(before_old)
-        self._say(f"the tests as they are, on torch {environment.torch}")
+        self._say(f"running the tests of the unchanged project on torch {environment.torch}")
         before = self.suite.run(self.space.base)
         self._told(before)
         if not before.results:
             why = f" ({before.trouble})" if before.trouble else ""
-            raise UpgradeError(f"`{command}` runs no test{why}: name a command that does with --test")
+            raise UpgradeError(f"`{command}` runs no tests{why}: pass another test command with --test")
         if request.evidence and before.collected:
-            self._say("the tests once more, to see what outdated places are called with")
+            self._say("running the tests again to record the types of objects in outdated code")
             self.suite.record(self.space.base, self.fixer.names)
         self._restore()
         steps, after = self._stages(before)
@@ -131,14 +133,14 @@ class Upgrade:
             return self.request.test, f"`{self.request.test}`"
         if smoke.has_tests(files):
             return PYTEST, f"`{PYTEST}`"
-        self._say("there are no tests: modules are imported, and scripts are asked for their help")
+        self._say("there are no tests: importing the modules and running the scripts with --help instead")
         command, left_out = smoke.command(self.space, files)
         verified = (
-            "no tests were found: all that was verified is that modules can be imported, and scripts give"
+            "no tests were found: only verified that modules can be imported, and that scripts run "
+            "with --help"
         )
-        verified += " their help"
         if left_out:
-            verified += f" ({plural(left_out, 'file')} that would do its work at once left out)"
+            verified += f" ({plural(left_out, 'file')} skipped: importing would start real work)"
         return command, verified
 
     def _suite(self, command: str, environment: Environment, name: str) -> Suite:
@@ -175,7 +177,7 @@ class Upgrade:
         """Record the tests at a commit where they get further than before; whether they do."""
         if not (self.request.evidence and after.collected and _moved(before, after)):
             return False
-        self._say("the tests once more, since they get further now")
+        self._say("recording the tests again, because they now get further")
         self.suite.record(commit, self.fixer.names)
         return True
 
@@ -188,7 +190,7 @@ class Upgrade:
             if number == _ROUNDS:  # never seen: each round leaves out more
                 for step in steps:
                     exclusions.setdefault(step.group.key, Exclusion()).whole = True
-            self._say("fixes are made" if not number else "fixes are made again without what was taken back")
+            self._say("applying fixes" if not number else "applying fixes again, without the reverted ones")
             steps = fixer.make(start, exclusions)
             if not number:
                 fixes = sum(step.fixes for step in steps)
@@ -196,7 +198,7 @@ class Upgrade:
             if not steps:
                 return steps, before
             final = steps[-1].commit
-            self._say("the tests with all of them")
+            self._say("running the tests with all fixes")
             after = self.suite.run(final)
             self._told(after)
             self._check_mended(before, after, start)
@@ -205,12 +207,14 @@ class Upgrade:
                 lost = self._surely(lost, after, start, final)
             if not lost:
                 break
-            self._say(f"  {plural(len(lost), 'test')} that passed failed: looking for the fix")
+            self._say(
+                f" {plural(len(lost), 'test')} that passed now failed: looking for the fix that breaks it"
+            )
             while lost:
                 taken = search.take_back(steps, lost)
                 self.taken_back.append(taken)
                 self._remember()
-                self._say(f"  taken back: {taken.group.title}" + _places(taken))
+                self._say(f"  reverted: {taken.group.title}" + _places(taken))
                 lost = [name for name in lost if name not in taken.tests]
                 if taken.whole:
                     break
@@ -347,5 +351,5 @@ def _counted(number: int, outcome: Outcome) -> str:
 
 def _places(taken: TakenBack) -> str:
     if taken.whole:
-        return " (all of it)"
+        return " (all fixes)"
     return ": " + ", ".join(f"{path}:{line}" if line else path for path, line in taken.places[:5])

@@ -63,16 +63,18 @@ class Workspace:
         state = _read_state(directory)
         if resume:
             if state is None:
-                raise UpgradeError(f"{directory}: there is no upgrade to go on with; leave out --resume")
+                raise UpgradeError(f"{directory}: there is no upgrade to continue; remove --resume")
             if state["origin"] != str(origin) or state["start"] != start.as_posix():
-                raise UpgradeError(f"{directory} is the upgrade of another project: {state['origin']}")
+                raise UpgradeError(
+                    f"{directory} belongs to the upgrade of another project: {state['origin']}"
+                )
             space = cls(directory, start, state["base"], state["branch"], is_copy=state["copy"])
             space._kept = set(state.get("kept", ()))
             if not space.tree.is_dir():
-                raise UpgradeError(f"{space.tree} is gone: remove {directory} and start anew")
+                raise UpgradeError(f"{space.tree} no longer exists: remove {directory} and start again")
             return space
         if directory.exists():
-            how = "--resume goes on with it" if state else "name another one with --work"
+            how = "use --resume to continue it" if state else "choose another directory with --work"
             raise UpgradeError(f"{directory} exists: {how}{_removal(directory, origin) if state else ''}")
         return cls._made(origin, cls._unmade(origin, start, directory, to))
 
@@ -94,7 +96,7 @@ class Workspace:
         """The repository or directory that a project is in, and where in it."""
         path = path.resolve()
         if not path.is_dir():
-            raise UpgradeError(f"{path}: not a directory; an upgrade is of a whole project")
+            raise UpgradeError(f"{path}: not a directory; you can only upgrade a whole project")
         top = Git(path).top
         return (path, Path()) if top is None else (top.resolve(), path.relative_to(top.resolve()))
 
@@ -102,7 +104,9 @@ class Workspace:
     def _directory(cls, origin: Path, to: Version, work: Path | None) -> Path:
         directory = work.resolve() if work else origin.parent / f"{origin.name}-upgrade-{show_version(to)}"
         if directory == origin or directory.is_relative_to(origin):
-            raise UpgradeError(f"{directory} is in the project: name a directory outside of it with --work")
+            raise UpgradeError(
+                f"{directory} is inside of the project: choose a directory outside of it with --work"
+            )
         return directory
 
     @classmethod
@@ -112,16 +116,16 @@ class Workspace:
         branch = f"torchmigrate/upgrade-{show_version(to)}"
         is_copy = git.top is None
         if not is_copy and git.head is None:
-            raise UpgradeError(f"{origin}: the repository has no commit yet; an upgrade starts from one")
+            raise UpgradeError(f"{origin}: the repository has no commits; an upgrade starts from a commit")
         if not is_copy and git.has_branch(branch):
             raise UpgradeError(
-                f"the branch {branch} exists: rename it, or delete it by `git branch -D {branch}`"
+                f"the branch {branch} exists: rename it, or delete it with `git branch -D {branch}`"
             )
         space = cls(directory, start, git.head or "", branch, is_copy=is_copy)
         if is_copy:
-            space.notes.append(f"{origin} is in no git repository: what is upgraded is a copy, {space.tree}")
+            space.notes.append(f"{origin} is not in a git repository: upgrading the copy {space.tree}")
         elif git.is_dirty:
-            space.notes.append("changes that are not committed are not part of the upgrade")
+            space.notes.append("uncommitted changes are not part of the upgrade")
         return space
 
     @classmethod
@@ -130,7 +134,7 @@ class Workspace:
         try:
             space.directory.mkdir(parents=True)
         except OSError as error:
-            raise UpgradeError(f"{space.directory}: cannot be made: {error.strerror}") from None
+            raise UpgradeError(f"cannot create {space.directory}: {error.strerror}") from None
         try:
             if space.is_copy:
                 space._copy(origin)
@@ -152,7 +156,7 @@ class Workspace:
                 origin, self.tree, symlinks=True, ignore=shutil.ignore_patterns(*_NOT_COPIED, ".git")
             )
         except (OSError, shutil.Error) as error:
-            raise UpgradeError(f"{origin} cannot be copied: {_first(error)}") from None
+            raise UpgradeError(f"cannot copy {origin}: {_first(error)}") from None
         self.git.run("init", "--quiet")
         self.git.run("add", "--all")
         self.base = self.git.commit("As it was")
@@ -165,11 +169,11 @@ class Workspace:
             target = self.tree / path
             asked = ("cat-file", "-e", f"{wanted}^{{commit}}")
             if not ((source / ".git").exists() and Git(source).says(*asked) is not None):
-                self.notes.append(f"the submodule {path} is not checked out: it is empty in the upgrade")
+                self.notes.append(f"the submodule {path} is not checked out, so it is empty in the upgrade")
                 continue
             Git(self.tree).run("clone", "--quiet", "--shared", "--no-checkout", str(source), str(target))
             Git(target).run("checkout", "--quiet", "--detach", wanted)
-            self.notes.append(f"the submodule {path} is used as it is, and is not upgraded")
+            self.notes.append(f"the submodule {path} is used unchanged and not upgraded")
 
     # ---- states of the tree ------------------------------------------------------------------------------
 
@@ -261,9 +265,9 @@ def _read_state(directory: Path) -> dict[str, Any] | None:
 
 def _removal(directory: Path, origin: Path) -> str:
     if Git(origin).top is None:
-        return f"; to start anew, remove it: rm -r {directory}"
+        return f"; to start again, remove it: rm -r {directory}"
     remove = f"worktree remove --force {directory / 'tree'}"
-    return f"; to start anew: git -C {origin} {remove} && rm -r {directory}, and delete the branch"
+    return f"; to start again: git -C {origin} {remove} && rm -r {directory}, and delete the branch"
 
 
 def _first(error: OSError | shutil.Error) -> str:

@@ -289,7 +289,7 @@ def _each(
         if not isinstance(text, str):
             continue
         if len(text) > LONGEST:
-            file.tell("not understood: a requirement is too long")
+            file.tell("not read: a requirement is too long")
             continue
         try:
             yield read(text)
@@ -408,7 +408,7 @@ def _read_cfg(data: bytes) -> ConfigParser:
     except configparser.Error as error:
         errors = getattr(error, "errors", None) or [(getattr(error, "lineno", None), "")]
         line = errors[0][0]
-        raise FormatError(f"not understood (line {line})" if line else "not understood") from None
+        raise FormatError(f"not valid (line {line})" if line else "not valid") from None
     return parser
 
 
@@ -595,5 +595,5 @@ def _yaml(data: bytes) -> dict[str, Any]:
         content = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     except (yaml.YAMLError, ValueError) as error:
         mark = getattr(error, "problem_mark", None)
-        raise FormatError(f"not YAML (line {mark.line + 1})" if mark else "not YAML") from None
+        raise FormatError(f"not valid YAML (line {mark.line + 1})" if mark else "not YAML") from None
     return _table(content)

@@ -41,7 +41,7 @@ RULES = {
 _FORWARD = "apex-amp-forward"  # TM226
 _MEMBERS = "apex-amp-optimizer"  # TM227
 _PLAN = "apex_amp"
-_SUPPRESSED = "line {line} is suppressed, and all uses of apex.amp change together"
+_SUPPRESSED = "line {line} is suppressed, but all uses of apex.amp must change together"
 
 
 def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
@@ -75,17 +75,24 @@ def _without_branch(use: Use, functions: Functions) -> str:
     """What to do with a use of apex where there is another way to train beside it."""
     statement = use.statement
     if use.role is Role.IMPORT:
-        return "delete the import, the flag that says whether apex is there, and the branches that need it"
+        return (
+            "remove the import, the flag that says whether apex is installed, and the branches that need apex"
+        )
     spot = functions.spots[id(statement)]
     inner = spot
     while inner.outer is not None and not isinstance(inner.outer.statement, ast.If):
         inner = inner.outer
     test = inner.outer.statement if inner.outer is not None else None
     if not isinstance(test, ast.If):
-        return f"delete what needs apex in `{functions.owners[id(statement)].name}`, and keep `torch.amp`"
+        return (
+            f"remove the code that needs apex in `{functions.owners[id(statement)].name}`, and keep "
+            "`torch.amp`"
+        )
     branch = f"`{ast.unparse(test.test)}` (line {test.lineno})"
     branch = branch if inner.block is test.body else f"the `else` of {branch}"
-    return f"delete the branch of apex, {branch}, and the option that chooses it; keep that of `torch.amp`"
+    return (
+        f"remove the apex branch, {branch}, and the option that selects it; keep the branch with `torch.amp`"
+    )
 
 
 def _forward(rule: Rule, hits: Sequence[RuleMatch], file: FileContext, fix: Fix | None) -> list[Finding]:
@@ -142,9 +149,9 @@ def _fix(plan: Plan, rule: Rule, file: FileContext) -> Fix:
     title = "Train with `torch.amp`"
     if plan.unused:
         case = case._replace(
-            applicability=Applicability.UNSAFE, reason="another file may import the name from here"
+            applicability=Applicability.UNSAFE, reason="another file may import the name from this one"
         )
-        title = "Remove the import, which nothing here uses"
+        title = "Remove the unused import"
     level, reasons = applicability(case, rule, file.versions)
     releases = tuple(
         release

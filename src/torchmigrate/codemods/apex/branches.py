@@ -50,7 +50,8 @@ class Branches:
                 if known is not None:  # where apex is there; `presence` takes the test away
                     if known is not (spot.block is outer.body):
                         raise Unclear(
-                            f"line {outer.lineno}: apex is used where it is not there", line=outer.lineno
+                            (f"line {outer.lineno}: apex is used in a branch for when it is not installed"),
+                            line=outer.lineno,
                         )
                     self.joined.add(id(outer))
                     self.dropped |= {id(node) for item in other for node in ast.walk(item)}
@@ -58,7 +59,8 @@ class Branches:
                 if self._same(spot.block, other):
                     if is_elif(self.rewriting.source, outer):
                         raise Unclear(
-                            f"line {outer.lineno}: apex is used in one of several branches", line=outer.lineno
+                            (f"line {outer.lineno}: apex is used in only one of several branches"),
+                            line=outer.lineno,
                         )
                     self.joined.add(id(outer))
                     self.rewriting.unwrap(outer, spot.block)

@@ -142,8 +142,8 @@ class Forward:
             here = here.outer
         if not found:
             raise Unclear(
-                f"line {scaled.statement.lineno}: where the model computes "
-                f"`{ast.unparse(scaled.loss)}` is not seen; that part belongs under `torch.autocast`",
+                f"line {scaled.statement.lineno}: cannot find where the model computes "
+                f"`{ast.unparse(scaled.loss)}`; run that code under `torch.autocast`",
                 line=scaled.statement.lineno,
             )
         for statement in own_work:
@@ -180,7 +180,7 @@ class Forward:
                     continue
                 if any(id(item) in self._busy for item in ast.walk(statement)):
                     raise Unclear(
-                        f"line {statement.lineno}: the model runs in the head of a block",
+                        f"line {statement.lineno}: the model runs in the header of a block",
                         line=statement.lineno,
                     )
                 chosen = [statement, *self._to_loss(statement, block[index:])]
@@ -233,7 +233,7 @@ class Forward:
                 block = self.functions.spots[id(item[1][0])].block
                 if self.functions.spots[id(statements[0])].block is not block:
                     raise Unclear(
-                        f"line {statements[0].lineno}: the forward pass is shared by several losses",
+                        f"line {statements[0].lineno}: several losses share the forward pass",
                         line=statements[0].lineno,
                     )
                 numbers = [self.functions.spots[id(part)].index for part in (*statements, *item[1])]

@@ -19,25 +19,25 @@ def the_call(uses: Uses, functions: Functions) -> Initialize:
     """
     if not uses.initialize:
         if not uses.places:
-            raise Unclear("nothing in this file uses the import")
+            raise Unclear("this file does not use the import")
         function = uses.places[0][0]
         name = "this file" if isinstance(function.node, ast.Module) else f"`{function.name}`"
         raise Unclear(ELSEWHERE.format(name=name))
     if len(uses.initialize) > 1 and not _one_of_two(uses, functions):
         line = uses.initialize[1].statement.lineno
         raise Unclear(
-            f"`amp.initialize` is called again in line {line}; one scaler must do for both", line=line
+            f"line {line} calls `amp.initialize` again; both calls need to share one scaler", line=line
         )
     if not uses.scaled:
         _complain_of_argument(uses, functions)
         raise Unclear(
-            "the model is initialised here and trained in another file: make the scaler here, and hand it "
-            "on to where the loss is scaled"
+            "the model is initialized here and trained in another file: create the scaler here, and pass "
+            "it to the code that scales the loss"
         )
     first = uses.initialize[0]
     if not first.optimizers:
         raise Unclear(
-            f"line {first.statement.lineno}: no optimizer is initialised", line=first.statement.lineno
+            f"line {first.statement.lineno}: no optimizer is initialized", line=first.statement.lineno
         )
     return first
 
@@ -50,7 +50,7 @@ def _complain_of_argument(uses: Uses, functions: Functions) -> None:
         if isinstance(call, ast.Call) and call.func is not use.node:
             line, name = use.statement.lineno, ast.unparse(call.func)
             raise Unclear(
-                f"line {line}: `amp` is handed to `{name}`: make the scaler here, and hand it on instead",
+                f"line {line}: `amp` is passed to `{name}`: create the scaler here, and pass it on instead",
                 line=line,
             )
 
@@ -124,8 +124,8 @@ def scale_option(first: Initialize) -> tuple[str | None, list[str]]:
             value = float(given.value)  # type: ignore[arg-type]
         except (TypeError, ValueError):
             raise Unclear(f"line {given.lineno}: the loss scale is not a number", line=given.lineno) from None
-        return str(value), ["the fixed loss scale is only where the scaler begins"]
-    return None, ["the scaler finds the loss scale itself, whatever the arguments say"]
+        return str(value), ["the fixed loss scale becomes only the initial scale"]
+    return None, ["the scaler determines the loss scale itself, whatever the arguments say"]
 
 
 def remarks(first: Initialize, uses: Uses) -> list[str]:
@@ -138,13 +138,13 @@ def remarks(first: Initialize, uses: Uses) -> list[str]:
             f"{level.value} kept the weights in half precision; under autocast they stay in single precision"
         )
     elif level is not None and not isinstance(level, ast.Constant):
-        found.append("O2 and O3, which kept the weights in half precision, become what O1 was")
+        found.append("O2 and O3, which kept the weights in half precision, now behave like O1")
     if uses.states or uses.handed:
         found.append("the amp state of old checkpoints does not load into the scaler")
     for handed in uses.handed:
-        found.append(f"line {handed.node.lineno}: of `amp`, only the state may be used where it is handed to")
+        found.append(f"line {handed.node.lineno}: the called code may only use the state of `amp`")
     if "max_loss_scale" in given or "min_loss_scale" in given:
-        found.append("a scaler has no bounds for the loss scale")
+        found.append("a scaler does not limit the loss scale")
     if not is_none(given.get("num_losses")):
         found.append("all losses share one scale")
     return found

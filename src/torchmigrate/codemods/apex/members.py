@@ -15,29 +15,29 @@ _OPTIMIZER = "optimizer of apex.amp"
 _WRAPPER = "FP16_Optimizer"
 _CLIPPING = frozenset({"clip_grad_norm_", "clip_grad_norm", "clip_grad_value_"})
 _STEP = (
-    "write `scaler.step({optimizer})`, and `scaler.update()` behind the last step of an iteration; the "
-    "scaler leaves a step out whose gradients are not finite"
+    "call `scaler.step({optimizer})`, and `scaler.update()` after the last step of an iteration; the "
+    "scaler skips a step if its gradients are not finite"
 )
-_CLIP = (
-    "gradients stay scaled until the step: write `scaler.unscale_({optimizer})` before, once for each step"
-)
+_CLIP = "gradients stay scaled until the step: call `scaler.unscale_({optimizer})` first, once per step"
 _METHODS = {
     "backward": "write `scaler.scale({argument}).backward()`",
     "clip_master_grads": (
         "write `scaler.unscale_({optimizer})`, then "
         "`torch.nn.utils.clip_grad_norm_(model.parameters(), {argument})`"
     ),
-    "update_master_grads": "leave it out: `scaler.step` unscales, and there are no master gradients",
+    "update_master_grads": "remove it: `scaler.step` unscales, and there are no master gradients",
     "step": _STEP,
 }
 _STATE = {
     "overflow": (
-        "compare `scaler.get_scale()` before and after `scaler.update()`: it is smaller after a step left out"
+        "compare `scaler.get_scale()` before and after `scaler.update()`: it is smaller after a skipped step"
     ),
     "loss_scale": "write `scaler.get_scale()`",
     "cur_scale": "write `scaler.get_scale()`",
 }
-_HALF = "leave `.half()` out: a scaler takes no weights in half precision, autocast casts what it is good for"
+_HALF = (
+    "remove `.half()`: a scaler does not accept weights in half precision, and autocast casts where useful"
+)
 
 _Scaled = dict[Function, list[ast.stmt]]  # the statements of each function that scale a loss, in order
 

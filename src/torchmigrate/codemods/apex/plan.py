@@ -123,7 +123,7 @@ class _Planner:
             if any(
                 item.start < edit.start < item.end or (edit.start < item.start < edit.end) for item in edits
             ):
-                raise Crowded("the new import would stand in code that changes")
+                raise Crowded("the new import would be in code that changes")
             edits.append(edit)
         return Plan(self.uses, edits, self.remarks)
 
@@ -205,7 +205,7 @@ class _Planner:
         text = scaler.text(function)
         if text is None:
             raise Unclear(
-                f"`{function.name}` runs the model, and does not know whether mixed precision is on"
+                f"`{function.name}` runs the model, but does not know whether mixed precision is enabled"
             )
         return code("$scaler.is_enabled()", scaler=text)
 
@@ -237,7 +237,7 @@ class _Planner:
             )
             if trains and not tests & _parts(condition):
                 raise Unclear(
-                    f"line {statement.lineno}: the branch without apex does not do the same as that with it",
+                    f"line {statement.lineno}: the branches with and without apex do different things",
                     line=statement.lineno,
                 )
 
@@ -275,7 +275,7 @@ class _Planner:
                 if any(self.functions.find(name, function) == MODEL or "model" in name for name in names):
                     raise Unclear(
                         f"line {node.lineno}: the weights are in half precision, which a scaler does not "
-                        "take: leave `.half()` out",
+                        "accept: remove `.half()`",
                         line=node.lineno,
                     )
 

@@ -88,7 +88,7 @@ class Presence:
                 continue  # the `try` stays for what else it imports
             if len(flags) < len(others) + len(attempt.orelse):
                 raise Unclear(
-                    f"line {attempt.lineno}: the `try` around the import does more than that",
+                    f"line {attempt.lineno}: the `try` around the import contains other code",
                     line=attempt.lineno,
                 )
             for handler in attempt.handlers:
@@ -99,7 +99,7 @@ class Presence:
                         and not _is_call(item)
                     ):
                         raise Unclear(
-                            f"line {item.lineno}: what is done without apex is not understood",
+                            f"line {item.lineno}: cannot analyze the code that runs without apex",
                             line=item.lineno,
                         )
             self._tries.append(attempt)
@@ -132,7 +132,7 @@ class Presence:
         if isinstance(outer, ast.Try):
             if spot.block is not outer.body:
                 raise Unclear(
-                    f"line {use.statement.lineno}: apex is imported where something else failed",
+                    f"line {use.statement.lineno}: apex is imported after something else failed",
                     line=use.statement.lineno,
                 )
             return outer
@@ -148,7 +148,7 @@ class Presence:
                 asked = True
             if not asked:
                 raise Unclear(
-                    f"line {use.statement.lineno}: `amp` is handed on as an object", line=use.statement.lineno
+                    f"line {use.statement.lineno}: `amp` is passed on as an object", line=use.statement.lineno
                 )
             self._true.add(id(node))
 
@@ -200,7 +200,7 @@ class Presence:
             self._true.discard(id(node))  # the flag stays
             return
         raise Unclear(
-            f"line {statement.lineno}: `amp` is asked for in a way that is not understood",
+            f"line {statement.lineno}: cannot analyze this check for `amp`",
             line=statement.lineno,
         )
 

@@ -19,14 +19,18 @@ from torchmigrate.semantics.flow.functions import Function, Functions
 from torchmigrate.semantics.flow.mentions import Spot, common_block
 
 _NAMES = ("scaler", "grad_scaler", "amp_scaler", "torch_scaler")
-_MAKE = 'make `scaler = torch.amp.GradScaler("cuda", enabled=...)` where `amp.initialize` is, and hand it to'
-ELSEWHERE = f"`amp.initialize` is not called in this file: {_MAKE} {{name}}"
+_MAKE = (
+    'create `scaler = torch.amp.GradScaler("cuda", enabled=...)` where `amp.initialize` is called, and '
+    "pass it to"
+)
+ELSEWHERE = f"this file does not call `amp.initialize`: {_MAKE} {{name}}"
 _NOT_GIVEN = (
-    "{name} needs the scaler, and it is not sure that all calls of it are seen: "
-    f"{_MAKE} {{name}} as one more argument"
+    f"{{name}} needs the scaler, but some of its calls may not be visible: {_MAKE} {{name}} as an "
+    "additional argument"
 )
 _OUTSIDE = (
-    "the scaler is needed outside of the function that calls `amp.initialize`: make it where both see it"
+    "code outside of the function that calls `amp.initialize` needs the scaler: create it where both "
+    "can use it"
 )
 
 
@@ -58,7 +62,7 @@ class Scaler:
         used |= {getattr(node, "name", None) for node in ast.walk(tree)}
         name = next((item for item in _NAMES if item not in used), None)
         if name is None:
-            raise Unclear("every usual name of a scaler is taken")
+            raise Unclear("all usual names for a scaler are in use")
         self.name = name
         self.in_class: ast.ClassDef | None = None
         self.receives: set[int] = set()
@@ -155,7 +159,7 @@ class Scaler:
         node, rewriting = function.node, self.rewriting
         assert not isinstance(node, ast.Module), "a function"
         if not rewriting.add_parameter(node, self.name):
-            raise Unclear(f"`{function.name}` needs the scaler, and takes no arguments so far")
+            raise Unclear(f"`{function.name}` needs the scaler, but takes no arguments so far")
 
     def _pass(self, call: ast.Call, function: Function, text: str) -> None:
         node, rewriting = function.node, self.rewriting
@@ -165,11 +169,11 @@ class Scaler:
         every: list[ast.expr | ast.keyword] = [*call.args, *call.keywords]
         if starred or not every or any(isinstance(item, ast.GeneratorExp) for item in call.args):
             raise Unclear(
-                f"line {call.lineno}: the arguments of `{function.name}` are not plain", line=call.lineno
+                f"line {call.lineno}: cannot analyze the arguments of `{function.name}`", line=call.lineno
             )
         if any(item.arg is None for item in call.keywords):
             raise Unclear(
-                f"line {call.lineno}: the arguments of `{function.name}` are not plain", line=call.lineno
+                f"line {call.lineno}: cannot analyze the arguments of `{function.name}`", line=call.lineno
             )
         editor = CallEditor(rewriting.source, call)
         editor.add(code("$scaler", scaler=text), self.name if by_name else None)
@@ -193,7 +197,7 @@ class Scaler:
         elif common is not None:
             block = common[0].block
         else:
-            raise Unclear("the scaler would be used where it is not made")
+            raise Unclear("the scaler would be used before it is created")
         here: Spot = init
         tests: list[tuple[ast.expr, ast.expr | None]] = []
         while here.block is not block:
@@ -201,7 +205,11 @@ class Scaler:
             if outer is None or not isinstance(outer.statement, ast.If):
                 line = outer.statement.lineno if outer is not None else self.first.statement.lineno
                 raise Unclear(
-                    f"`amp.initialize` stands under line {line}, and is used outside of that", line=line
+                    (
+                        f"`amp.initialize` is called under the condition in line {line}, but used outside "
+                        "of it"
+                    ),
+                    line=line,
                 )
             self._condition(outer.statement, here, tests)
             here = outer
@@ -233,7 +241,7 @@ class Scaler:
             self.functions.spots[id(statement)].outer is not None for _, statement, _, _ in calls
         ):
             raise Unclear(
-                f"`amp.initialize` is called in `{self.home.name}`, which may not run: make the scaler in "
+                f"`{self.home.name}` calls `amp.initialize`, but may not run: create the scaler in "
                 "`__init__`, with the condition as `enabled=`"
             )
 
@@ -255,10 +263,10 @@ class Scaler:
         self, statement: ast.If, inner: Spot, tests: list[tuple[ast.expr, ast.expr | None]]
     ) -> None:
         if binds_or_waits(statement.test):
-            raise Unclear(f"line {statement.lineno}: the condition binds a name", line=statement.lineno)
+            raise Unclear(f"line {statement.lineno}: the condition assigns a name", line=statement.lineno)
         if is_elif(self.rewriting.source, statement):
             raise Unclear(
-                f"line {statement.lineno}: `amp.initialize` stands in one of several branches",
+                f"line {statement.lineno}: only one of several branches calls `amp.initialize`",
                 line=statement.lineno,
             )
         left = self.presence.left_of(statement.test)

@@ -63,12 +63,12 @@ class Steps:
         self.steps = [step for step in self._steps() if id(step.statement) not in branches.dropped]
         if not self.steps:
             raise Unclear(
-                f"no step of the optimizer that `{uses.initialize[0].function.name}` initialises is found in "
-                "this file: hand the scaler on, and write `scaler.step(optimizer)` and `scaler.update()`"
+                f"this file does not step the optimizer that `{uses.initialize[0].function.name}` "
+                "initializes: pass the scaler on, and call `scaler.step(optimizer)` and `scaler.update()`"
             )
         missing = set(range(count)) - {step.number for step in self.steps}
         if missing:
-            raise Unclear("one of the optimizers is not stepped in this file")
+            raise Unclear("this file does not step one of the optimizers")
         self.steps = [step for step in self.steps if not self._is_idle(step)]
         self._check_order()
         self._check_scaled()
@@ -119,15 +119,16 @@ class Steps:
                     number = self.functions.find(key_of(node.value), function)
                     if node.attr == "step" and number is None and self._is_other(node, function):
                         raise Unclear(
-                            f"line {node.lineno}: `{ast.unparse(node.value)}` is not given to "
-                            "`amp.initialize`, and would step with scaled gradients: let the scaler step it",
+                            f"line {node.lineno}: `{ast.unparse(node.value)}` was not passed to "
+                            "`amp.initialize`, and would step with scaled gradients: step it through the "
+                            "scaler",
                             line=node.lineno,
                         )
                     if not isinstance(number, int):
                         continue
                     if node.attr in _OLD_METHODS:
                         raise Unclear(
-                            f"line {node.lineno}: `{node.attr}` of the optimizer is not understood",
+                            f"line {node.lineno}: cannot analyze `{node.attr}` of the optimizer",
                             line=node.lineno,
                         )
                     if node.attr == "step":
@@ -144,7 +145,7 @@ class Steps:
         plain = isinstance(statement, ast.Expr) and statement.value is call
         if not isinstance(call, ast.Call) or not plain or call.args or call.keywords:
             raise Unclear(
-                f"line {node.lineno}: a scaler cannot step with a closure, nor gives it a result",
+                f"line {node.lineno}: a scaler cannot step with a closure, and its step has no result",
                 line=node.lineno,
             )
         return Step(call, statement, function, number, node.value)
@@ -164,10 +165,10 @@ class Steps:
             order = sorted(common or [], key=lambda spot: spot.index)
             line = group[0].statement.lineno
             if len({spot.index for spot in order}) < len(group):
-                raise Unclear(f"line {line}: when the scaler is to be updated is not clear", line=line)
+                raise Unclear(f"line {line}: cannot tell when to update the scaler", line=line)
             if not any(order[0].statement is step.statement for step in group):
                 raise Unclear(
-                    f"line {line}: the first of several optimizers is not stepped each time", line=line
+                    f"line {line}: the first of several optimizers does not step every time", line=line
                 )
             found.append(order[-1].statement)
         return found
@@ -219,8 +220,8 @@ class Steps:
                     continue
                 if any("clip_grad" in ast.unparse(call.func) for call in own(statement, ast.Call)):
                     raise Unclear(
-                        f"line {statement.lineno}: gradients are clipped apart from the step; they are "
-                        "scaled there, so that `scaler.unscale_(optimizer)` has to come first",
+                        f"line {statement.lineno}: gradients are clipped away from the step, where they "
+                        "are still scaled; call `scaler.unscale_(optimizer)` first",
                         line=statement.lineno,
                     )
 
@@ -240,8 +241,9 @@ class Steps:
             if all(_is_synchronize(inner) for inner in item.others):
                 continue
             raise Unclear(
-                f"line {item.others[0].lineno}: gradients are used before apex unscales those of this "
-                "backward pass; with a scaler they are the sum since the last step: write it beside the step",
+                f"line {item.others[0].lineno}: gradients are used before apex unscales the gradients of "
+                "this backward pass; with a scaler, they are the sum since the last step: move this next "
+                "to the step",
                 line=item.others[0].lineno,
             )
 
@@ -274,7 +276,7 @@ class Steps:
                     continue
                 if len({step.number for step in mine}) > 1:
                     raise Unclear(
-                        f"line {statement.lineno}: whose gradients these are is not clear",
+                        f"line {statement.lineno}: cannot tell whose gradients these are",
                         line=statement.lineno,
                     )
                 yield Gradients(statement, function, mine[0].number, mine[0].optimizer)
@@ -282,7 +284,7 @@ class Steps:
             number = self.functions.find(key_of(item.argument), item.function)
             if not isinstance(number, int) or item.argument is None:
                 raise Unclear(
-                    f"line {item.statement.lineno}: which optimizer this is is not clear",
+                    f"line {item.statement.lineno}: cannot tell which optimizer this is",
                     line=item.statement.lineno,
                 )
             yield Gradients(item.statement, item.function, number, item.argument)
@@ -326,7 +328,7 @@ class Steps:
     def _unclear(self, statement: ast.stmt) -> Unclear:
         return Unclear(
             f"line {statement.lineno}: gradients are used where the optimizer may not step; a scaler "
-            "unscales them once before each step, so this belongs beside the step",
+            "unscales them once before each step, so move this next to the step",
             line=statement.lineno,
         )
 
@@ -334,7 +336,7 @@ class Steps:
         """Clip beside the step; scaler: where gradients have to be unscaled for that."""
         if not self.rewriting.fits_line(item.statement):
             raise Unclear(
-                f"line {item.statement.lineno}: this belongs beside the step, once for each",
+                f"line {item.statement.lineno}: move this next to the step, once per step",
                 line=item.statement.lineno,
             )
         if scaler is not None:
@@ -342,7 +344,7 @@ class Steps:
         self.rewriting.copy_before(item.statement, step.statement)
         self.rewriting.remove(item.statement)
         self.remarks.append(
-            f"line {item.statement.lineno}: accumulated gradients are clipped once, before the step"
+            f"line {item.statement.lineno}: accumulated gradients must be clipped once, before the step"
         )
 
     def _before_all(self, items: list[Gradients], step: Step) -> ast.stmt:

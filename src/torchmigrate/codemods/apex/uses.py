@@ -31,8 +31,8 @@ _INITIALIZE = (
 )
 _SCALE_LOSS = ("loss", "optimizers", "loss_id", "model", "delay_unscale", "delay_overflow_check")
 _SAVES = re.compile(r"checkpoint|resum|restor|restart|(?:^|_)states?(?:_|$)", re.IGNORECASE)
-_WEIGHTS = "the weights stay in single precision: leave the call out"
-_MASTERS = "there are no master parameters: leave the call out, and step through the scaler"
+_WEIGHTS = "the weights stay in single precision: remove the call"
+_MASTERS = "there are no master parameters: remove the call, and step through the scaler"
 _SCALERS = 'the loss is scaled by `torch.amp.GradScaler("cuda")`'
 _FP16_UTILS = {
     "BN_convert_float": _WEIGHTS,
@@ -47,8 +47,8 @@ _FP16_UTILS = {
     "FP16_Optimizer": f"{_SCALERS}, and the optimizer inside stays",
     "LossScaler": _SCALERS,
     "DynamicLossScaler": _SCALERS,
-    "to_python_float": "write `.item()`",
-    "clip_grad_norm": "write `torch.nn.utils.clip_grad_norm_` behind `scaler.unscale_(optimizer)`",
+    "to_python_float": "use `.item()`",
+    "clip_grad_norm": "use `torch.nn.utils.clip_grad_norm_` after `scaler.unscale_(optimizer)`",
 }
 _EXPORTS = frozenset(
     (*_FP16_UTILS, "fp16util", "fp16_optimizer", "loss_scaler", "init", "initialize", "scale_loss")
@@ -163,7 +163,7 @@ def read(names: SemanticModel, functions: Functions) -> Uses:
     for use in names.uses:
         if any(f"{name}.".startswith(tuple(f"{item}." for item in _NATIVE)) for name in use.candidates):
             line = getattr(use.node, "lineno", use.statement.lineno)
-            raise BothBackends(f"the file has `{use.candidates[0]}` too (line {line})", line=line)
+            raise BothBackends(f"the file also uses `{use.candidates[0]}` (line {line})", line=line)
     for use in found.every:
         if use.candidates == ("apex.fp16_utils",) and use.role is Role.IMPORT and use.via is Via.STAR:
             _read_star(use, names, found)
@@ -182,8 +182,8 @@ def _read_star(use: Use, names: SemanticModel, found: Uses) -> None:
     for node in ast.walk(names.tree):
         if isinstance(node, ast.Name) and node.id in _FP16_UTILS:
             raise Unclear(
-                f"line {node.lineno}: `{node.id}` is from `apex.fp16_utils`, older than amp; with "
-                f"`torch.amp` {_FP16_UTILS[node.id]}",
+                f"line {node.lineno}: `{node.id}` is from `apex.fp16_utils`, which is older than amp; with "
+                f"`torch.amp`, {_FP16_UTILS[node.id]}",
                 line=node.lineno,
             )
     found.imports.append(use)
@@ -209,8 +209,8 @@ def _read_one(use: Use, functions: Functions, found: Uses) -> None:
         return
     if use.call is None or use.role is not Role.CALL:
         if short in ("initialize", "scale_loss", "master_params", "state_dict", "load_state_dict"):
-            raise Unclear(f"line {line}: `amp.{short}` is handed on as a function", line=line)
-        raise Unclear(f"line {line}: `{name}` has no counterpart in `torch.amp`", line=line)
+            raise Unclear(f"line {line}: `amp.{short}` is passed on as a function", line=line)
+        raise Unclear(f"line {line}: `{name}` has no equivalent in `torch.amp`", line=line)
     call, statement, function = use.call, use.statement, functions.owners[id(use.statement)]
     if short == "initialize":
         found.initialize.append(_initialize(call, statement, function))
@@ -223,7 +223,7 @@ def _read_one(use: Use, functions: Functions, found: Uses) -> None:
     elif short == "load_state_dict" and len(call.args) == 1 and not call.keywords:
         found.states.append(Call(call, statement, function, call.args[0]))
     else:
-        raise Unclear(f"line {line}: `{name}` has no counterpart in `torch.amp`", line=line)
+        raise Unclear(f"line {line}: `{name}` has no equivalent in `torch.amp`", line=line)
 
 
 def _is_saved(node: ast.expr, functions: Functions) -> bool:
@@ -263,7 +263,7 @@ def bound(call: ast.Call, parameters: Sequence[str]) -> dict[str, ast.expr]:
     found: dict[str, ast.expr] = {}
     plain = not any(isinstance(item, ast.Starred) for item in call.args) and len(call.args) <= len(parameters)
     if not plain or any(item.arg not in parameters for item in call.keywords):
-        raise Unclear(f"line {call.lineno}: the arguments are not plain", line=call.lineno)
+        raise Unclear(f"line {call.lineno}: cannot analyze the arguments of the call", line=call.lineno)
     found.update(zip(parameters, call.args, strict=False))
     found.update((item.arg, item.value) for item in call.keywords if item.arg is not None)
     return found
@@ -283,11 +283,11 @@ def _initialize(call: ast.Call, statement: ast.stmt, function: Function) -> Init
         raise Unclear(f"line {line}: the result of `amp.initialize` is not assigned", line=line)
     for name in ("cast_model_type", "patch_torch_functions", "cast_model_outputs"):
         if not is_none(given.get(name)):
-            raise Unclear(f"line {line}: `{name}` has no counterpart in `torch.amp`", line=line)
+            raise Unclear(f"line {line}: `{name}` has no equivalent in `torch.amp`", line=line)
     models = _each(given["models"])
     optimizers = [] if is_none(given.get("optimizers")) else _each(given["optimizers"])
     if any(key_of(item) is None for item in (*models, *optimizers)):
-        raise Unclear(f"line {line}: the arguments are no plain names", line=line)
+        raise Unclear(f"line {line}: the arguments are not plain names", line=line)
     return Initialize(call, statement, function, models, optimizers, given)
 
 
@@ -303,8 +303,8 @@ def _scaled(call: ast.Call, statement: ast.stmt, function: Function) -> Scaled:
         item = next((item for item in statement.items if item.context_expr is call), None)
     if item is None or not isinstance(statement, ast.With):
         raise Unclear(
-            f"line {line}: `amp.scale_loss` is entered by hand: write `scaler.scale(...)` of the loss "
-            "alone, without `__enter__` and `__exit__`",
+            f"line {line}: the code enters `amp.scale_loss` without `with`: call `scaler.scale(...)` on "
+            "the loss, without `__enter__` and `__exit__`",
             line=line,
         )
     if not isinstance(item.optional_vars, ast.Name) or "loss" not in given:
@@ -313,14 +313,14 @@ def _scaled(call: ast.Call, statement: ast.stmt, function: Function) -> Scaled:
     name = item.optional_vars.id
     calls = [call for inner in statement.body for call in backwards(inner, name)]
     if any(getattr(node, "id", "") == name for part in rest for node in ast.walk(part)):
-        raise Unclear(f"line {line}: the other item of the `with` uses `{name}`", line=line)
+        raise Unclear(f"line {line}: another item of the `with` uses `{name}`", line=line)
     others = [inner for inner in statement.body if not any(True for _ in backwards(inner, name))]
     for inner in others:
         if not calls or not _may_stay(inner, name):
             raise Unclear(
-                f"line {inner.lineno}: only the backward pass, and what works with scaled gradients, may "
-                "stand under `amp.scale_loss`: write it behind, with `scaler.scale(loss)` for the "
-                "scaled loss",
+                f"line {inner.lineno}: only the backward pass and code for scaled gradients may be under "
+                "`amp.scale_loss`: move this after it, with `scaler.scale(loss)` instead of the scaled "
+                "loss",
                 line=inner.lineno,
             )
     later = given.get("delay_unscale")
@@ -341,7 +341,7 @@ def _check_names(scaled: Sequence[Scaled]) -> None:
         for node in ast.walk(item.function.node):
             if isinstance(node, ast.Name) and node.id == name and id(node) not in inside:
                 raise Unclear(
-                    f"line {node.lineno}: `{name}` is used beside `amp.scale_loss`: write "
+                    f"line {node.lineno}: `{name}` is used outside of `amp.scale_loss`: use "
                     "`scaler.scale(...)` of the loss there",
                     line=node.lineno,
                 )

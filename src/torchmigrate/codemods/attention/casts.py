@@ -14,10 +14,10 @@ from torchmigrate.codemods.base.unclear import Unclear
 from torchmigrate.semantics.facts.answers import Answers
 
 _SINGLE = ("torch.float32", "torch.float")
-_OTHER = "the softmax computes in another dtype"
-_NOT_BACK = "the softmax computes in another dtype, which is not cast back"
-_OWN = "the weights are cast to a dtype of their own"
-_OPERANDS = "query and key are cast: cast the values as well, and the result back"
+_OTHER = "the softmax uses another dtype"
+_NOT_BACK = "the softmax uses another dtype, and its result is not cast back"
+_OWN = "the weights are cast to another dtype"
+_OPERANDS = "query and key are cast: also cast the values, and cast the result back"
 
 
 class Casts:

@@ -30,7 +30,7 @@ from torchmigrate.codemods.attention.trail import (
 from torchmigrate.codemods.base.operations import Operation, Reader, number
 from torchmigrate.codemods.base.unclear import Unclear
 
-_IN_A_BRANCH = "the scores change in a branch: make an `attn_mask` of what is added there"
+_IN_A_BRANCH = "the scores change in a branch: build an `attn_mask` from the values that are added there"
 
 
 @dataclass(slots=True)
@@ -85,7 +85,7 @@ class PartsReader:
             Unclear: something in it is not understood, or used elsewhere.
         """
         if isinstance(self.site.statement, ast.If | ast.While | ast.For | ast.With | ast.Match | ast.Try):
-            raise Unclear("the product stands in the head of another statement")
+            raise Unclear("the product is in the header of another statement")
         weights = self.site.weights
         values, result = self._values()
         self.found = Parts(Turned(weights), Turned(weights), values, self.trail, result)
@@ -107,7 +107,7 @@ class PartsReader:
                 operands, one, two = (operands[0], operands[2], operands[1]), two, one
             aligned = values_of(one, two, out)
             if aligned is None:
-                raise Unclear("the einsum of the weights is no product over the keys")
+                raise Unclear("the einsum of the weights is not a product over the keys")
             return self._turned(operands[2], aligned.rows), aligned.columns
         if product.kind != "matmul" or len(operands) != 2 or product.keywords:
             raise Unclear("the product has other arguments")
@@ -127,7 +127,7 @@ class PartsReader:
         if operation.kind in ("transpose", "permute"):
             plain = untransposed(operation, node, is_bmm(self.site.product))
             if plain is None:
-                raise Unclear("the dimensions of the weights are moved")
+                raise Unclear("the dimensions of the weights are permuted")
             return self._weights(plain, before, turns + 1)
         if operation.kind == "cast":
             self.casts.of_weights(operation, self.trail)
@@ -135,16 +135,14 @@ class PartsReader:
         if operation.kind == "same":
             return self._weights(inner, before, turns)
         if operation.kind == "reshape":
-            raise Unclear(
-                "the weights change their shape on the way: bring query, key and value into that shape"
-            )
+            raise Unclear("the weights are reshaped in between: reshape query, key and value instead")
         if operation.kind == "dropout":
             self._dropout(operation, before)
             return self._weights(inner, before, turns)
         if operation.kind != "softmax":
-            raise Unclear("something else is done to the weights")
+            raise Unclear("the weights are used in another operation")
         if turns % 2 != self.turned:
-            raise Unclear("the dimensions of the weights are moved")
+            raise Unclear("the dimensions of the weights are permuted")
         self._softmax(operation, before)
         return self._scores(inner, before)
 
@@ -158,12 +156,12 @@ class PartsReader:
 
     def _dropout(self, operation: Operation, before: int) -> None:
         if self.found.dropout is not None or self.found.module is not None:
-            raise Unclear("the weights go through dropout twice")
+            raise Unclear("dropout is applied to the weights twice")
         if operation.layer is not None:
             if len(operation.operands) != 1 or operation.keywords:
                 raise Unclear("the dropout layer is called with other arguments")
             if operation.owner is None:
-                raise Unclear("the dropout layer is made on the spot, so that it is always in training mode")
+                raise Unclear("the dropout layer is created in place, so it is always in training mode")
             self.found.module = operation.owner
             self.trail.capture(before, operation.owner)
             return
@@ -193,10 +191,8 @@ class PartsReader:
         if operation.kind == "same":
             return self._scores(operation.operands[0], before)
         if operation.kind == "reshape":
-            raise Unclear(
-                "the scores change their shape on the way: bring query, key and mask into that shape"
-            )
-        raise Unclear("something else is done to the scores")
+            raise Unclear("the scores are reshaped in between: reshape query, key and mask instead")
+        raise Unclear("the scores are used in another operation")
 
     def _named_scores(self, node: ast.Name, before: int) -> None:
         for where in range(before - 1, -1, -1):
@@ -231,7 +227,8 @@ class PartsReader:
         before = statement.body[:-1]
         if statement.orelse or any(binds(item, node.id) for item in before):
             raise Unclear(
-                "the scores change in branches: make one `attn_mask` of what is added in each of them"
+                "the scores change in several branches: build one `attn_mask` from the values that are "
+                "added in each"
             )
         if operation is None or operation.kind not in ("add", "sub", "masked_fill", "where"):
             raise Unclear(_IN_A_BRANCH)
@@ -244,7 +241,7 @@ class PartsReader:
             self.trail.note(node, statement)
         else:
             if not still_holds(statement):
-                raise Unclear("the condition of the mask may not hold any more behind the branch")
+                raise Unclear("the condition of the mask may have changed after the branch")
             self.trail.reads.append(node)
             self.trail.inner.append((last, statement.body))
         self.trail.reads.append(scores)
@@ -257,7 +254,7 @@ class PartsReader:
             one, two, scores = self._dimensions(node, operands)
             aligned = scores_of(one, two, scores)
             if aligned is None:
-                raise Unclear("the einsum of the scores is no product of each query with each key")
+                raise Unclear("the einsum of the scores is not a product of each query with each key")
             query, key = (operands[2], operands[1]) if aligned.swapped else (operands[1], operands[2])
             self._operands(self._turned(query, aligned.rows), self._turned(key, aligned.columns), before)
             known = "..." in self._pattern(operands) or self.dim in (-1, len(scores) - 1)
@@ -290,7 +287,7 @@ class PartsReader:
         if beta is None or number(beta) == 1:
             self._add_mask(Mask(operation.operands[0]), before)
         elif number(beta) != 0:
-            raise Unclear("what is added to the product has a factor of its own")
+            raise Unclear("the value added to the product has its own factor")
         if alpha is not None:
             self._set_scale(alpha, before, divided=False)
         query, key = operation.operands[1:]
@@ -300,7 +297,7 @@ class PartsReader:
 
     def _scaled(self, operation: Operation, before: int) -> None:
         if len(operation.operands) != 2 or operation.keywords:
-            raise Unclear("the scores are scaled in another way")
+            raise Unclear("the scores are scaled in an unsupported way")
         scores, scale = operation.operands
         if operation.kind == "mul" and self._number(scores):
             scores, scale = scale, scores
@@ -311,7 +308,7 @@ class PartsReader:
         if self.found.scale is not None:
             raise Unclear("the scores are scaled twice")
         if not self._number(scale):
-            raise Unclear("the scale may be a tensor: multiply the query by it, and give `scale=1.0`")
+            raise Unclear("the scale may be a tensor: multiply the query by it, and pass `scale=1.0`")
         self.found.scale, self.found.divided = scale, divided
         self.trail.capture(before, scale)
 
@@ -336,7 +333,7 @@ class PartsReader:
                 return operands[1], Mask(operands[0], boolean=True)
             if self._hides(operands[1], block):
                 return operands[2], negated(operands[0], self.site, self.reader)
-        raise Unclear("the mask is not understood")
+        raise Unclear("cannot analyze the mask")
 
     def _hides(self, fill: ast.expr, block: list[ast.stmt]) -> bool:
         """Whether a value that is filled in is minus infinity, perhaps by a variable."""
@@ -364,19 +361,19 @@ class PartsReader:
         if self.found.scale is not None and not mask.boolean:
             raise Unclear("the mask is added before the scores are scaled: scale it as well")
         if self.found.scale is not None and not is_positive(self.found.scale, self.reader):
-            raise Unclear("the mask is applied before the scores are scaled, by what may be negative")
+            raise Unclear("the mask is applied before the scores are scaled by a value that may be negative")
         if self.found.mask is None:
             self.found.mask = mask
             return
         both = joined(mask, self.found.mask)
         if both is None:
-            raise Unclear("there are several masks: make one of them")
+            raise Unclear("there are several masks: combine them into one")
         self.found.mask = both
 
     def _pattern(self, operands: tuple[ast.expr, ...]) -> str:
         pattern = operands[0].value if operands and isinstance(operands[0], ast.Constant) else None
         if len(operands) != 3 or not isinstance(pattern, str):
-            raise Unclear("the einsum is not understood")
+            raise Unclear("cannot analyze the einsum")
         return pattern
 
     def _dimensions(
@@ -385,12 +382,12 @@ class PartsReader:
         words = isinstance(node, ast.Call) and self.reader.is_einops(node.func)
         found = dimensions(self._pattern(operands), words)
         if found is None:
-            raise Unclear("the einsum is not understood")
+            raise Unclear("cannot analyze the einsum")
         return found
 
     def _operation(self, node: ast.expr) -> Operation:
         found = self.reader.operation(node, self.site.owner)
         if found is None or not found.operands:
             what = f"`{ast.unparse(node.func)}`" if isinstance(node, ast.Call) else "an operation"
-            raise Unclear(f"{what} on the way is not understood")
+            raise Unclear(f"cannot analyze {what} in between")
         return found

@@ -36,7 +36,7 @@ NEW = "torch.nn.functional.scaled_dot_product_attention"
 _PRODUCTS = Words("matmul", "bmm", "einsum")
 _SCALE_SINCE = "2.1"
 _MOST = 16  # attentions of one function that are followed: for each, the whole function is looked through
-_TOO_MANY = f"there are more than {_MOST} in this function"
+_TOO_MANY = f"this function has more than {_MOST} of them"
 
 
 def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
@@ -86,7 +86,7 @@ def _fix(site: Site, rule: Rule, file: FileContext, reader: Reader, scope: Scope
     except Unclear as error:
         return str(error)
     if scope is None or _shares_lines(site, parts, source):
-        return "statements share a line"
+        return "several statements are on one line"
     spelling = file.imports.spell(
         NEW, use_at(NEW, site.statement, [site.function.body, site.block], scope, file)
     )

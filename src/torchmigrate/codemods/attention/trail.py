@@ -14,8 +14,8 @@ from torchmigrate.codemods.base.operations import names_in
 from torchmigrate.codemods.base.unclear import Unclear
 
 _RETURNED = (
-    "`{}` is returned too, and the new function does not give it: keep this for callers that need the "
-    "weights, and call the new one for all others"
+    "`{}` is returned as well, but the new function does not return it: keep this code for callers that "
+    "need the weights, and call the new function for all others"
 )
 
 
@@ -53,11 +53,11 @@ class RemovedStatements:
                 if self._is_returned(node):
                     raise Unclear(_RETURNED.format(node.id))
                 raise Unclear(
-                    f"`{node.id}` changes in a branch: an `attn_mask` can hold what is added, `dropout_p` "
-                    "the dropout"
+                    f"`{node.id}` changes in a branch: use an `attn_mask` for added values, and "
+                    "`dropout_p` for dropout"
                 )
             break
-        raise Unclear(f"`{node.id}` is not assigned on the way")
+        raise Unclear(f"`{node.id}` is not assigned in between")
 
     def note(self, node: ast.Name, statement: ast.stmt) -> None:
         """A statement that goes, and the name of what it assigns where that is read."""
@@ -169,7 +169,7 @@ class RemovedStatements:
                 changed = next((name for name in sorted(names) if binds(statement, name)), None)
                 if changed is not None:
                     raise Unclear(
-                        f"`{changed}` is assigned again before the product (line {statement.lineno})",
+                        f"`{changed}` is reassigned before the product (line {statement.lineno})",
                         line=statement.lineno,
                     )
 

@@ -322,7 +322,7 @@ class _Search:
             edits += self.logits(loss, losses)
         level, reasons = applicability(rule.cases[0], rule, self.file.versions)
         releases = self.file.imports.releases(hit.use)
-        title = "Compute the loss of the logits"
+        title = "Compute the loss from logits"
         unique = list(dict.fromkeys(edits))
         return self.file.fixes.fix(
             rule, title, level, reasons, unique, releases, required(rule.cases[0], rule)
@@ -337,7 +337,7 @@ class _Search:
             return
         target = self.sole_target(made)
         if target is None:
-            raise Unclear("the loss is not held by one variable", made)
+            raise Unclear("the loss is not stored in a single variable", made)
         for use in self.uses_of(target):
             if not isinstance(use, ast.Call):
                 raise Unclear("the loss is passed on", line=getattr(use, "lineno", None))
@@ -347,7 +347,7 @@ class _Search:
             inside = {id(item) for item in walk(owner)} if owner is not None else set()
             for node in self.file.names.nodes(ast.Attribute):
                 if node.attr == name and id(node) not in inside:
-                    raise Unclear(f"`{name}` may be used from outside of the class", node)
+                    raise Unclear(f"`{name}` may be used outside of the class", node)
         elif isinstance(self.function_of(target), ast.Module) and self.file.exports.is_taken(target.id):
             raise Unclear(f"another file may use `{target.id}`", target)
 
@@ -355,7 +355,7 @@ class _Search:
         """The edits by which a loss gets logits. Raises Unclear."""
         given = loss.input
         if given is None:
-            raise Unclear("it is not known what the loss is computed of", loss.call)
+            raise Unclear("cannot tell what the loss is computed from", loss.call)
         sigmoid = self.sigmoid_in(given)
         if sigmoid is not None:
             return [self.without(sigmoid)]
@@ -364,7 +364,7 @@ class _Search:
         model = self.model_in(given)
         if model is not None:
             return self.of_model(model, losses)
-        raise Unclear("no sigmoid is seen before the loss", given)
+        raise Unclear("found no sigmoid before the loss", given)
 
     def without(self, sigmoid: ast.Call) -> Edit:
         self.check_comment(sigmoid)
@@ -380,26 +380,26 @@ class _Search:
         bound = [item for item in mentions if not _loads(item)]
         statement = self.parents[bound[0]] if len(bound) == 1 else None
         if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
-            raise Unclear(f"no sigmoid is seen before the loss: `{read.id}` comes from elsewhere", read)
+            raise Unclear(f"found no sigmoid before the loss: `{read.id}` comes from elsewhere", read)
         sigmoid = self.sigmoid_in(statement.value)
         model = self.model_in(statement.value) if sigmoid is None else None
         if sigmoid is None and model is None:
-            raise Unclear("no sigmoid is seen before the loss", statement.value)
+            raise Unclear("found no sigmoid before the loss", statement.value)
         ours = {id(loss.input) for loss in losses}
         alone = all(id(item) in ours for item in mentions if _loads(item))
         if sigmoid is None:
             assert model is not None, "one of them is there"
             if not alone:
-                raise Unclear(f"`{read.id}` is used for more than the loss", read)
+                raise Unclear(f"`{read.id}` is not only used for the loss", read)
             return self.of_model(model, losses)
         if alone:
             return [self.without(sigmoid)]
         logits = self.argument(sigmoid)
         if sigmoid is not statement.value or not isinstance(logits, ast.Name):
-            raise Unclear(f"`{read.id}` is used for more than the loss", read)
+            raise Unclear(f"`{read.id}` is not only used for the loss", read)
         changed = [item for item in self.names_in(home, logits.id) if not _loads(item)]
         if len(changed) > 1 or (changed and isinstance(home, AnyFunction) and logits.id in _parameters(home)):
-            raise Unclear(f"`{logits.id}` may be another one at the loss", logits)
+            raise Unclear(f"`{logits.id}` may have changed before the loss", logits)
         return [replaced(self.file.source, read, code("$x", x=logits))]
 
     # ---- models --------------------------------------------------------------------------------------
@@ -417,7 +417,7 @@ class _Search:
         assert isinstance(call.func, ast.Name), "so it was found"
         owner = self.class_behind(call.func)
         self.check_calls(call.func, losses)
-        none = Unclear("no sigmoid is seen at the end of `forward`", line=owner.lineno)
+        none = Unclear("found no sigmoid at the end of `forward`", line=owner.lineno)
         methods = [item for item in owner.body if isinstance(item, ast.FunctionDef)]
         forward = [item for method in methods if method.name == "forward" for item in walk(method)]
         returns = [item for item in forward if isinstance(item, ast.Return)]
@@ -464,7 +464,7 @@ class _Search:
             raise none
         call = CallEditor(self.file.source, made)
         if call.has_comment(made.args[-1]):
-            raise Unclear("there is a comment at the sigmoid", made.args[-1])
+            raise Unclear("there is a comment next to the sigmoid", made.args[-1])
         call.drop(made.args[-1])
         edits = call.edits()
         if edits is None:
@@ -477,7 +477,7 @@ class _Search:
 
     def class_behind(self, name: ast.Name) -> ast.ClassDef:
         """The class of the file of which a variable surely is the only object. Raises Unclear."""
-        none = Unclear("no sigmoid is seen before the loss", name)
+        none = Unclear("found no sigmoid before the loss", name)
         home = self.home(name)
         stores = [item for item in self.names_in(home, name.id) if not _loads(item)]
         statement = self.parents[stores[0]] if len(stores) == 1 else None
@@ -514,7 +514,7 @@ class _Search:
             if isinstance(outer, ast.Attribute) and outer.attr in _ASKED:
                 continue
             if not isinstance(use, ast.Call) or not self.feeds(use, losses):
-                raise Unclear(f"`{name.id}` is used for more than the loss", read)
+                raise Unclear(f"`{name.id}` is not only used for the loss", read)
 
     def feeds(self, call: ast.Call, losses: Sequence[_Loss]) -> bool:
         """Whether what a model gives is read by losses alone."""

@@ -22,12 +22,12 @@ from torchmigrate.semantics.values.slots import UNKNOWN
 from torchmigrate.semantics.values.types import STATED, level
 from torchmigrate.source.trees import children
 
-_READ = "what comes out is a number of Python, for which the graph ends: keep it a tensor"
-_LIST = "the elements are numbers of Python, for which the graph ends: keep a tensor"
-_PRINT = "leave it out, or put it into a function under `@torch.compiler.disable`"
-_BRANCH = "which branch runs depends on the values of a tensor: use `torch.where`, or `torch.cond`"
+_READ = "the result is a Python number, which ends the graph: keep it a tensor"
+_LIST = "the elements are Python numbers, which end the graph: keep a tensor"
+_PRINT = "remove it, or move it to a function with `@torch.compiler.disable`"
+_BRANCH = "the branch depends on the values of a tensor: use `torch.where` or `torch.cond`"
 _CLOCK = "measure outside of `forward`, around the call of the model"
-_ARRAY = "the library behind it is not traced: do that outside of `forward`, or with torch"
+_ARRAY = "the compiler cannot trace this library: call it outside of `forward`, or use torch instead"
 
 _TRUTHS = frozenset(["torch.any", "torch.all", "torch.equal", "torch.allclose", "torch.is_nonzero"])
 _REDUCTIONS = frozenset("all any max mean min norm prod std sum var".split())

@@ -40,14 +40,14 @@ _NO_MOVES = {"train", "eval", "apply", "requires_grad_"}
 
 _MOVED_LATER = "it is moved to a device after its first use"
 _TOGETHER = "it is prepared and used or wrapped in the same statement"
-_MAYBE_UNBOUND = "it is built under a condition"
-_SHARES_LINE = "the statement shares its line with others"
+_MAYBE_UNBOUND = "it is created under a condition"
+_SHARES_LINE = "other statements are on the same line"
 _COPIES = (
-    "the copies that `DataParallel` makes would run the compiled code of the original: use "
+    "the copies that `DataParallel` creates would run the compiled code of the original: use "
     "`DistributedDataParallel` first"
 )
-_SHARD = "with FSDP, it is the sharded model that is compiled"
-_TWICE = "the file differentiates with `{}=`, which compiled models refuse"
+_SHARD = "with FSDP, compile the sharded model"
+_TWICE = "the file computes gradients with `{}=`, which compiled models reject"
 
 
 def find(rule: Rule, hits: list[RuleMatch], file: FileContext) -> Iterable[Finding]:

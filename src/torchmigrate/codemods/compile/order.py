@@ -22,13 +22,12 @@ from torchmigrate.semantics.model import Role, Scope
 from torchmigrate.source.trees import walk
 
 _COPIES = (
-    "`DataParallel` makes copies of the module for every call, which compiled code does not know: use "
-    "`DistributedDataParallel`, one process for each device"
+    "`DataParallel` copies the module in every call, which compiled code does not support: use "
+    "`DistributedDataParallel`, with one process per device"
 )
 _OUTSIDE = (
-    "compile the model that the wrapper is given, `model.compile()` before `DistributedDataParallel(model)`; "
-    "around the wrapper its own code is traced as well, which pays off only where exchanging gradients while "
-    "others are computed gains more: measure both"
+    "call `model.compile()` before `DistributedDataParallel(model)`; compiling the wrapper also traces its "
+    "own code, which only pays off if exchanging gradients while computing others gains more: measure both"
 )
 
 

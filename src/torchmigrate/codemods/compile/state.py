@@ -40,12 +40,10 @@ _MOST = 16  # models of a file that are followed: for each, all that may use it 
 _KNOWN = Words("_orig_mod", "OptimizedModule")
 _SAVE = re.compile(r"(?:^|_)save(?:_|$)|^save")
 _SAME = frozenset("to cuda cpu train eval float half double bfloat16 requires_grad_ apply".split())
-_ALIASED = (
-    "`{other}` is the model without compilation, which `{model}.compile()` would change: save `{other}`"
-)
-_ELSEWHERE = "save what was compiled: `{model}.state_dict()` has the plain keys"
-_KEPT = "compile in place: `{model}.compile(...)`, torch 2.1, and then `{target} = {model}`"
-_FORWARD = "call `{target}(...)` not its `forward`, which stays as it is, then compile in place"
+_ALIASED = "`{other}` is the plain model, which `{model}.compile()` would change: save `{other}`"
+_ELSEWHERE = "save the original model: `{model}.state_dict()` has the plain keys"
+_KEPT = "compile in place: `{model}.compile(...)` (torch 2.1), and then `{target} = {model}`"
+_FORWARD = "call `{target}(...)` instead of its `forward`, which is not compiled, then compile in place"
 _UNCLEAR = "compile in place (`{target}.compile(...)`, torch 2.1), or save `{target}._orig_mod.state_dict()`"
 
 

@@ -36,11 +36,11 @@ _MODEL_RULE = "TM900"  # compiles the models themselves
 
 _READS = frozenset(["item", "tolist", "numpy"])
 _NO_FIX = (
-    "`{}` ends the graph in its middle: take that to the caller, then put `@torch.compile` on the function"
+    "`{}` ends the graph in the middle of the function: move it to the caller, then add `@torch.compile`"
 )
-_TWICE = "it goes through a backward graph twice, which compiled code refuses"
+_TWICE = "it uses a backward graph twice, which compiled code rejects"
 _SCALER = "gradient scaling is not traced: compile the model instead"
-_MODELS = "TM900 compiles the models themselves: one of both will do"
+_MODELS = "TM900 compiles the models themselves: use one of the two rules"
 
 
 def find(rule: Rule, hits: list[RuleMatch], file: FileContext) -> Iterator[Finding]:
@@ -145,7 +145,7 @@ def _fix(rule: Rule, node: ast.FunctionDef, file: FileContext) -> Fix | str:
     """The decorator, on a line of its own; or why not."""
     body = file.names.tree.body
     if not begins_line(file.source, node):
-        return "the function shares its line with others"
+        return "other statements are on the same line"
     use = use_at(COMPILE, node, [body], file.names.module, file)
     spelling = file.imports.spell(COMPILE, use)
     if isinstance(spelling, Refusal):

@@ -85,11 +85,11 @@ def read(hit: RuleMatch, source: Source) -> Transform:
     call = hit.use.call
     kind = hit.name.rpartition(".")[2]
     if call is None or kind not in SIGNATURES:
-        raise Unclear("the function is handed on, not called")
+        raise Unclear("the function is passed on instead of called")
     arguments = tuple(arguments_of(call))
     bound = bind(parse_signature(SIGNATURES[kind]), arguments, method=hit.use.method)
     if not bound.understood:
-        raise Unclear("its arguments are not all written out")
+        raise Unclear("cannot analyze the arguments of the call")
     given = {name: indices[0] for name, indices in bound.given.items()}
     receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
     value = receiver if given["input"] == RECEIVER else arguments[given["input"]].value
@@ -149,7 +149,7 @@ def new_call(
         if new is not None:
             call.set(node, code("$value", value=new.value), keyword=new.keyword)
         elif call.has_comment(node):
-            raise Unclear("a comment stands between its arguments")
+            raise Unclear("there is a comment between its arguments")
         else:
             call.drop(node)
     if transform.method:
@@ -177,7 +177,7 @@ def _whole(transform: Transform, measure: Measure | None) -> _Changes:
     kind = transform.kind
     onesided = _flag(transform, "onesided", True)
     if onesided is None:
-        raise Unclear("whether it is one-sided is only known when it runs")
+        raise Unclear("it is only known at run time whether the transform is one-sided")
     count = _ndim(transform)
     dims, sizes = _dims(transform, count)
     base = kind if onesided else kind.replace("rfft", "fft")
@@ -197,7 +197,7 @@ def _whole(transform: Transform, measure: Measure | None) -> _Changes:
         elif parameter == "signal_sizes" and sizes is not None:
             new = sizes
         elif has_effects(transform.node(index)):
-            raise Unclear("an argument that is not needed any more may do something")
+            raise Unclear("an argument that is no longer needed may have side effects")
         arguments[index] = new
     added = _odd(count, measure) if kind == "irfft" and onesided and sizes is None else None
     real = kind == "irfft" and not onesided
@@ -207,10 +207,10 @@ def _whole(transform: Transform, measure: Measure | None) -> _Changes:
 def _odd(count: int | None, measure: Measure | None) -> Argument:
     """The sizes of a signal that was not told any: the last one is odd."""
     if count is None or measure is None:
-        what = "give its input a name" if count is not None else "say how many dimensions there are"
+        what = "assign its input to a variable" if count is not None else "pass the number of dimensions"
         raise Unclear(
-            "without `signal_sizes` the result has an odd length, 2 * n - 1 of n frequencies, where that of"
-            f" `torch.fft.irfft` has 2 * n - 2: pass the signal's size, or {what}"
+            "without `signal_sizes`, the result has an odd length, 2 * n - 1 for n frequencies, but the "
+            f"result of `torch.fft.irfft` has length 2 * n - 2: pass the size of the signal, or {what}"
         )
     odd = code("2 * $last - 1", last=measure.last())
     return Argument(odd, "n") if count == 1 else Argument(code(_SIZES[count], last=odd), "s")
@@ -233,14 +233,14 @@ def _dims(transform: Transform, count: int | None) -> tuple[Code | None, Argumen
         return dims, None
     if not isinstance(sizes, ast.Tuple | ast.List):
         if _may_be_none(sizes, transform.hit):
-            raise Unclear("`signal_sizes` may be empty: then the last size of the result is odd")
+            raise Unclear("`signal_sizes` may be empty, and then the last size of the result is odd")
         return dims, Argument(sizes, "s")
     if not sizes.elts:
         return dims, None
     if any(isinstance(item, ast.Starred) for item in sizes.elts):
         return dims, Argument(sizes, "s")
     if count is not None and len(sizes.elts) != count:
-        raise Unclear("`signal_sizes` has another length than there are dimensions")
+        raise Unclear("the length of `signal_sizes` differs from the number of dimensions")
     return dims, Argument(sizes.elts[0], "n") if count == 1 else Argument(sizes, "s")
 
 

@@ -38,11 +38,9 @@ from torchmigrate.versions.range import applicability
 CODES = frozenset(["TM149", "TM150", "TM151", "TM152", "TM153"])
 _PLAN = "fft"
 _MOST_ROUNDS = 50
-_OTHER_CLASS = because("the object may be of another class")
-_WHY_COMPLEX = (
-    "complex tensors take the place of pairs: rounding, and gradients where a number is zero, may differ"
-)
-_TRY_UNSAFE = Reason(Obstacle.UNSAFE, "makes it complex tensors throughout")
+_OTHER_CLASS = because("the object may have another class")
+_WHY_COMPLEX = "complex tensors replace pairs: rounding, and gradients where a number is zero, may differ"
+_TRY_UNSAFE = Reason(Obstacle.UNSAFE, "uses complex tensors throughout")
 _Body = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Module
 
 
@@ -209,7 +207,7 @@ class Plan:
             level, held_by = min(cases, key=lambda item: item[0])
         if level >= Applicability.UNSAFE and any(map(_may_be, group.hits)):
             level, held_by = Applicability.UNSAFE, (*held_by, *_OTHER_CLASS)
-        title = "Write `torch.view_as_complex` and `torch.view_as_real` around the transform"
+        title = "Add `torch.view_as_complex` and `torch.view_as_real` around the transform"
         group.plain = Rewriting(direct, level, held_by, title)
         if complex_edits is None or set(complex_edits) == set(direct) or arguments is None:
             return  # what a module or class computes may be read from elsewhere
@@ -220,7 +218,7 @@ class Plan:
 
     def _read(self, hit: RuleMatch) -> Transform:
         if not self.file.fixes.may_fix(hit) and not _may_be(hit):
-            raise Unclear("it is not certain what is called")
+            raise Unclear("the called function is not certain")
         return read(hit, self.file.source)
 
     def _leave_complex(self, group: Group, transforms: dict[int, Transform], values: Values) -> None:

@@ -78,12 +78,14 @@ class Calls(Comprehensions):
             kind = self.read(argument, scope)
             if self.tracked(kind):
                 self.fail(
-                    argument, f"goes to `{self.writer.source.shown(node.func)}`, which is not in this file"
+                    argument,
+                    (f"is passed to `{self.writer.source.shown(node.func)}`, which is not in this file"),
                 )
         for keyword in node.keywords:
             if self.tracked(self.read(keyword.value, scope)):
                 self.fail(
-                    keyword.value, f"goes to `{self.writer.source.shown(node.func)}`, which is not followed"
+                    keyword.value,
+                    (f"is passed to `{self.writer.source.shown(node.func)}`, which cannot be analyzed"),
                 )
         return None
 
@@ -184,7 +186,7 @@ class Calls(Comprehensions):
                 for behind in range(number, number + 8):
                     cell = self._parameter(callee, behind)
                     if self._is_state(self.cells.get(cell) if cell else None):
-                        self.fail(argument, "hides what is given")
+                        self.fail(argument, "hides the arguments")
                 break
             kinds.append(self._argument(callee, number, argument, scope))
         for keyword in keywords:
@@ -206,7 +208,7 @@ class Calls(Comprehensions):
         if cell is not None:
             self.put(cell, kind)
         elif self.tracked(kind):
-            self.fail(node, "is given to a function in a way that is not followed")
+            self.fail(node, "is passed to a function in an unsupported way")
         return kind
 
     def _parameter(self, callee: Kind, which: int | str) -> Cell | None:
@@ -238,7 +240,7 @@ class Calls(Comprehensions):
                     if isinstance(dims, ast.Tuple | ast.List):
                         entry = dims.elts[number] if number < len(dims.elts) else dims
                     if not _is_dim(entry):
-                        self.fail(node, "is mapped over dimensions that are not understood")
+                        self.fail(node, "is mapped over dimensions that cannot be analyzed")
             callee = callee.inner
 
     def _result(self, callee: Kind, kinds: Sequence[Kind], wanted: Kind, node: ast.Call) -> Kind:
@@ -257,7 +259,7 @@ class Calls(Comprehensions):
         value = self._result(callee.inner, kinds, None, node)
         if callee.argnums is None or callee.aux is None:
             if any(map(self.tracked, kinds)):
-                self.fail(node, "takes gradients with respect to arguments that are not known")
+                self.fail(node, "takes gradients of unknown arguments")
             return None
         gradient: Kind
         if isinstance(callee.argnums, tuple):

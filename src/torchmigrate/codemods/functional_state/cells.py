@@ -65,7 +65,7 @@ class AbstractStore(ABC):
             and kind is None
             and not (isinstance(node, ast.Constant) and node.value is None)
         ):
-            self.fail(node, "is given where the state of a model belongs")
+            self.fail(node, "is passed in place of the state of a model")
         return kind
 
     @abstractmethod
@@ -100,7 +100,7 @@ class AbstractStore(ABC):
         try:
             new = merged(held, kind)
         except Unclear:
-            raise Unclear(f"`{cell[2]}` holds different things") from None
+            raise Unclear(f"`{cell[2]}` holds different objects") from None
         if new != held:
             self.cells[cell] = new
             self.changed = True

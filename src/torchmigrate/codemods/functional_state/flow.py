@@ -63,7 +63,7 @@ class Expressions(Calls):
                 self.put(cell, wanted)
             return self.cells.get(cell)
         if self.tracked(self.read(node.value, scope)):
-            self.fail(node, "is not there any more")
+            self.fail(node, "no longer exists")
         return None
 
     def _display(self, node: ast.Tuple | ast.List, scope: Scope, wanted: Kind) -> Kind:
@@ -108,14 +108,14 @@ class Expressions(Calls):
             if isinstance(number, int) and -len(held.items) <= number < len(held.items):
                 return held.items[number]
             if self.tracked(held):
-                self.fail(node, "takes one of several things")
+                self.fail(node, "takes one of several objects")
             return None
         if self.tracked(held):
             self.fail(node, "takes a part of a function")
         if isinstance(index, ast.Slice):
             self._plain(index, scope)
         elif self.tracked(self.read(index, scope)):
-            self.fail(index, "is no index")
+            self.fail(index, "is not an index")
         return None
 
 
@@ -164,16 +164,14 @@ class Flow(Expressions):
         for node in self.functions.values():
             if self.tracked(Def(node)) and id(node) not in self.used:
                 name = getattr(node, "name", "a lambda")
-                raise Unclear(
-                    f"`{name}` has to do with the parameters, and is called in other files or in ways unknown"
-                )
+                raise Unclear(f"`{name}` uses the parameters, but other files or unknown code may call it")
 
     def _check_attributes(self) -> None:
         for (kind, _, name), held in self.cells.items():
             if kind == "attribute" and self.tracked(held):
                 for mention in self.local.attributes(name):
                     if id(mention) not in self.visited:
-                        raise Unclear(f"`.{name}` is used where it is not followed", mention)
+                        raise Unclear(f"`.{name}` is used in a way that cannot be analyzed", mention)
 
     def _body(self, block: Sequence[ast.stmt], scope: Scope) -> None:
         for statement in block:
@@ -203,11 +201,11 @@ class Flow(Expressions):
                         kind = self.read(item, scope)
                         fine = name == "test" or isinstance(node, ast.Delete | ast.Expr)
                         if self.tracked(kind) and not fine:
-                            self.fail(item, "is used in a way that is not understood")
+                            self.fail(item, "is used in a way that cannot be analyzed")
                     elif isinstance(item, ast.ExceptHandler | ast.match_case):
                         self._body(item.body, scope)
                     elif isinstance(item, ast.withitem) and self.tracked(self.read(item.context_expr, scope)):
-                        self.fail(item.context_expr, "is no context manager")
+                        self.fail(item.context_expr, "is not a context manager")
 
     def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope) -> None:
         inner = self.scopes.get(id(node))
@@ -278,13 +276,13 @@ class Flow(Expressions):
         cell = self._target_cell(target, scope)
         if cell is not None:
             if self.final and self._is_state(self.cells.get(cell)) and kind is None:
-                self.fail(target, "holds the state of a model, and something else")
+                self.fail(target, "holds the state of a model and other values")
             self.put(cell, kind)
         elif isinstance(target, ast.Tuple | ast.List):
             items = kind.items if isinstance(kind, Many) else (None,) * len(target.elts)
             if len(items) != len(target.elts) or any(isinstance(item, ast.Starred) for item in target.elts):
                 if self.tracked(kind):
-                    self.fail(target, "takes something apart that is not understood")
+                    self.fail(target, "unpacks something that cannot be analyzed")
                 return
             for item, part in zip(target.elts, items, strict=True):
                 self._store(item, part, scope)
@@ -292,7 +290,7 @@ class Flow(Expressions):
             if isinstance(target, ast.Subscript) and self.tracked(self.read(target.value, scope)):
                 self.fail(target, "is changed in place")
             if self.tracked(kind):
-                self.fail(target, "is not followed")
+                self.fail(target, "cannot be analyzed")
 
     def _return(self, node: ast.Return, scope: Scope) -> None:
         if node.value is None:

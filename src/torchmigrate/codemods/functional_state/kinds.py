@@ -75,7 +75,7 @@ def merged(one: Kind, other: Kind) -> Kind:
         return one
     if isinstance(one, Many) and isinstance(other, Many) and len(one.items) == len(other.items):
         return Many(tuple(map(merged, one.items, other.items)))
-    raise Unclear("a variable holds different things")
+    raise Unclear("a variable holds different objects")
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,7 @@ class Comprehensions(AbstractStore):
         inner = self.scopes.get(id(node), scope)
         part = node.generators[0]
         if len(node.generators) > 1 or part.ifs or part.is_async:
-            self.fail(node, "makes the state of a model in a way that is not understood")
+            self.fail(node, "creates the state of a model in a way that cannot be analyzed")
             return STATE
         key = self.writer.key()
         index = self._keyed(part.target, part.iter, scope, key, node.elt, inner)
@@ -78,14 +78,14 @@ class Comprehensions(AbstractStore):
                     elif self.tracked(kind):
                         self.fail(item, "is iterated")
                 if not done:
-                    self.fail(source, "has no state of a model in it that could give the keys")
+                    self.fail(source, "contains no state of a model that provides the keys")
                 return None
             if name == "range" and len(source.args) == 1 and element is not None and inner is not None:
                 return self._indexed(target, source, scope, key, element, inner)
         if isinstance(self.read(source, scope), State):
             self.writer.items(source, target, key, self.final, wrapped=False)
         else:
-            self.fail(source, "has no state of a model in it that could give the keys")
+            self.fail(source, "contains no state of a model that provides the keys")
         return None
 
     def _indexed(
@@ -101,7 +101,7 @@ class Comprehensions(AbstractStore):
             or not isinstance(self.read(counted, scope), State)
             or not isinstance(target, ast.Name)
         ):
-            self.fail(source, "has no state of a model in it that could give the keys")
+            self.fail(source, "contains no state of a model that provides the keys")
             return None
         cell = self.cell(target.id, inner)
         keyed = plain = 0
@@ -128,7 +128,7 @@ class Comprehensions(AbstractStore):
             if taken_apart and isinstance(kind, State):
                 self.writer.values(child, self.final)
             elif self.tracked(kind) and not tests and not (isinstance(node, ast.UnaryOp)):
-                self.fail(child, "is used in a way that is not understood")
+                self.fail(child, "is used in a way that cannot be analyzed")
 
 
 def _children(node: ast.expr) -> list[tuple[str, ast.expr]]:

@@ -46,9 +46,9 @@ class MakeWriter:
         if block is None:
             raise Unclear("the statement cannot be rewritten", make.call)
         if not is_alone(self.source, block, statement):
-            raise Unclear("statements share a line", make.call)
+            raise Unclear("several statements are on one line", make.call)
         if has_comment(self.source, statement):
-            raise Unclear("a comment in the statement would be lost", make.call)
+            raise Unclear("the fix would remove a comment in the statement", make.call)
         self.writer.rewriting.replace_statement(statement, self._statements(make, statement, spell))
 
     def _statements(self, make: Make, statement: ast.stmt, spell: Callable[[str], str]) -> list[NewStatement]:
@@ -120,7 +120,7 @@ class MakeWriter:
             return
         inside = {id(node) for node in ast.walk(loop)}
         if not targets or not isinstance(targets[0], ast.Name):
-            raise Unclear("it is made in a loop, and kept", make.call)
+            raise Unclear("it is created in a loop, and kept", make.call)
         for mention in local.named(targets[0].id):
             if not isinstance(mention.ctx, ast.Load) or id(mention) not in inside:
                 continue
@@ -130,13 +130,13 @@ class MakeWriter:
                 if isinstance(call, ast.Assign) and isinstance(call.targets[0], ast.Name):
                     continue
             if not isinstance(call, ast.Call):
-                raise Unclear("it is made in a loop, and kept", make.call)
+                raise Unclear("it is created in a loop, and kept", make.call)
 
     def _ensemble(
         self, make: Make, statement: ast.stmt, targets: list[ast.expr], spell: Callable[[str], str]
     ) -> list[NewStatement]:
         if not targets:
-            raise Unclear("the result is not taken apart where it is made", make.call)
+            raise Unclear("the result is not unpacked where it is created", make.call)
         kept = self._is_read(targets[0])
         made, models = self._members(make, statement, kept=kept)
         made.append(assigned(several(targets[1:]), stacked_models(models, spell)))
@@ -154,7 +154,7 @@ class MakeWriter:
         kept: it will stand twice.
         """
         if make.call.keywords or len(make.call.args) != 1 or isinstance(make.call.args[0], ast.Starred):
-            raise Unclear("the models are not given as one list", make.call)
+            raise Unclear("the models are not passed as one list", make.call)
         models = make.call.args[0]
         if not kept or isinstance(models, ast.Name | ast.Attribute):
             return [], models
@@ -186,13 +186,13 @@ class MakeWriter:
         call = make.call
         values = {item.arg: item.value for item in call.keywords}
         if None in values or any(isinstance(item, ast.Starred) for item in call.args) or len(call.args) > 2:
-            raise Unclear("its arguments are not understood", call)
+            raise Unclear("cannot analyze its arguments", call)
         model = call.args[0] if call.args else values.pop("model", None)
         frozen = call.args[1] if len(call.args) > 1 else values.pop("disable_autograd_tracking", None)
         if model is None or values:
-            raise Unclear("its arguments are not understood", call)
+            raise Unclear("cannot analyze its arguments", call)
         if frozen is not None and not (isinstance(frozen, ast.Constant) and isinstance(frozen.value, bool)):
-            raise Unclear("`disable_autograd_tracking` is no literal", call)
+            raise Unclear("`disable_autograd_tracking` is not a literal", call)
         return model, frozen is not None and bool(frozen.value)
 
     def _copied(self, make: Make, spell: Callable[[str], str]) -> Code:

@@ -33,10 +33,11 @@ _MAKERS = {"make_functional": 1, "make_functional_with_buffers": 2, "combine_sta
 _TYPES = frozenset(("FunctionalModule", "FunctionalModuleWithBuffers"))
 
 _AS_FUNCTION = (
-    "the functional model is a function and no module, also for code in other files that is given it"
+    "the functional model becomes a function instead of a module, also for code in other files that "
+    "receives it"
 )
 
-_IMPORTED_AGAIN = "another file may import the name from here"
+_IMPORTED_AGAIN = "another file may import the name from this one"
 _ALONE = 8  # every attempt reads the whole file
 
 
@@ -110,7 +111,7 @@ def _explained(finding: Finding, group: Group | None) -> Finding:
     if group is None or not (group.reason or group.kept):
         return finding
     line = getattr(group.blocking, "lineno", None)
-    why = group.reason or f"the parameters stay a tuple, since {group.kept}"
+    why = group.reason or f"the parameters stay a tuple, because {group.kept}"
     return finding._replace(blocked_by=because(why, line=line))
 
 
@@ -165,7 +166,7 @@ def _plan(file: FileContext) -> list[Group]:
         return [*(group for group in groups if not group.reason), tuples]
     for group in refused:
         if tuples.reason not in group.reason:
-            group.reason = f"{group.reason}, and as a tuple it cannot stay either: {tuples.reason}"
+            group.reason = f"{group.reason}; the parameters cannot stay a tuple either: {tuples.reason}"
     return groups
 
 
@@ -192,7 +193,7 @@ def _check_uses(uses: dict[int, Use]) -> None:
     for use in uses.values():
         bound = use.binding
         if bound is not None and _is_alone(bound):
-            raise Unclear("the `try` holds nothing but this import; without the `try` all of it is rewritten")
+            raise Unclear("the `try` only contains this import; without the `try`, there is a fix")
         guarded = use.guards.attempt is not None or bound is None or _has_other_side(bound)
         if not use.sure or use.in_fstring or guarded or use.via is Via.STAR:
             raise Unclear("the function is imported or called under a condition")
@@ -270,7 +271,7 @@ def _check_types(file: FileContext) -> None:
     """
     for use in file.names.uses:
         if use.role is not Role.IMPORT and use.candidates[0].rpartition(".")[2] in _TYPES:
-            raise Unclear(f"the file names `{use.candidates[0]}`, and the model would be a function")
+            raise Unclear(f"the file uses `{use.candidates[0]}`, but the model would become a function")
 
 
 def _speller(use: Use, file: FileContext, extra: dict[Edit, None]) -> Callable[[str], str]:
@@ -304,7 +305,10 @@ def _write(group: Group, makes: dict[int, Make], flow: Flow, file: FileContext) 
     states = flow.writer
     extra: dict[Edit, None] = {}
     if flow.as_value and states.module_methods:
-        raise Unclear("a functional model is a function here and a module there", states.module_methods[0])
+        raise Unclear(
+            ("a functional model is used as a function in one place and as a module in another"),
+            states.module_methods[0],
+        )
     _check_types(file)
     writer = MakeWriter(file.source, states, flow, wrapped=flow.as_value)
     for key, make in makes.items():
@@ -318,7 +322,7 @@ def _write(group: Group, makes: dict[int, Make], flow: Flow, file: FileContext) 
             statement = flow.local.statement_of(call)
             block = flow.local.block_of(statement) if statement is not None else None
             if statement is None or block is None or flow.local.in_fstring(call):
-                raise Unclear("a model is called where nothing can be written", call)
+                raise Unclear("a model is called in code that cannot be changed", call)
             scope = flow.scope_of(call)
             function = _spelled(CALL, use_at(CALL, statement, [block], scope, file), file, extra)
             kind = flow.read(call.func, scope)

@@ -43,7 +43,7 @@ class TupleWriter(MakeWriter):
         for name in sorted(_MODULE_PARTS):
             of_file = any(isinstance(item.ctx, ast.Store) for item in flow.local.attributes(name))
             for part in [] if of_file else flow.local.attributes(name):
-                raise Unclear(f"`.{name}` of a functional model has no counterpart", part)
+                raise Unclear(f"`.{name}` of a functional model has no equivalent", part)
         for mention in self.mentions:
             kept = flow.local.parent(mention)
             if isinstance(kept, ast.Assign) and isinstance(kept.targets[0], ast.Attribute):
@@ -56,12 +56,12 @@ class TupleWriter(MakeWriter):
                 if given and name.startswith("torch.nn.") and "a" <= name[9:10] <= "z":
                     continue  # a function
                 if given and name.startswith("torch.nn."):
-                    raise Unclear(f"`{name}` takes a module, and the model would be a function", mention)
+                    raise Unclear(f"`{name}` takes a module, but the model would become a function", mention)
 
     def _statements(self, make: Make, statement: ast.stmt, spell: Callable[[str], str]) -> list[NewStatement]:
         targets, whole = self._targets(make, statement)
         if isinstance(self.flow.local.function_of(statement), ast.ClassDef):
-            raise Unclear("it is made in a class, whose names a function in it cannot see", make.call)
+            raise Unclear("it is created in a class body, whose names a function in it cannot see", make.call)
         model = targets[0] if targets else None
         if isinstance(model, ast.Attribute):
             self._check_submodule(model, statement)
@@ -187,13 +187,13 @@ class TupleWriter(MakeWriter):
             called = isinstance(local.parent(part), ast.Call)
             if not here or len(made) > 1 or not called or part.attr not in _MODES:
                 shown = source.shown(part)
-                raise Unclear(f"`{shown}` needs a module, and the model would be a function", part)
+                raise Unclear(f"`{shown}` needs a module, but the model would become a function", part)
             self.writer.replace(mention, code("$base", base=base), True)
 
     def _check_submodule(self, target: ast.Attribute, statement: ast.stmt) -> None:
         if self._in_module(statement):
             shown = self.source.shown(target)
-            raise Unclear(f"`{shown}` is a submodule, and follows `train()`; a function would not", target)
+            raise Unclear(f"`{shown}` is a submodule and follows `train()`; a function would not", target)
 
     def _in_module(self, statement: ast.stmt) -> bool:
         """Whether a statement belongs to a class that is a module."""

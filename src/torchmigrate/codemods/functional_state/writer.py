@@ -97,7 +97,7 @@ class StateWriter:
         """`f(params, x, k=v)` as `functional_call(f, params, (x,), {"k": v})`; or what is in the way."""
         given, inputs = call.args[:states], call.args[states:]
         if len(given) < states or any(isinstance(item, ast.Starred) for item in given):
-            return "gives the state by keyword or star"
+            return "passes the state by keyword or `*`"
         if any(isinstance(item, ast.GeneratorExp) for item in call.args):
             return "has a generator among its arguments"
         first = min(map(self.source.span, call.keywords), default=None)

@@ -51,9 +51,9 @@ class CallSites:
         if isinstance(maker, ast.Attribute) and maker.attr in self.found.statics | self.found.attributes:
             return
         if isinstance(maker, ast.Attribute) and maker.attr == "apply":
-            raise Unclear(f"`{name}.apply` is called beside `{name}(...)`")
+            raise Unclear(f"the code uses both `{name}.apply` and `{name}(...)`")
         if not isinstance(maker, ast.Call) or maker.func is not node:
-            raise Unclear(f"`{name}` is not called where it is named")
+            raise Unclear(f"`{name}` is used without being called")
         self.places.append(maker)
         outer = self.local.parent(maker)
         if isinstance(outer, ast.Call) and outer.func is maker:
@@ -70,11 +70,11 @@ class CallSites:
             if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
                 self._attribute(node, maker, outer, target)
                 return
-        raise Unclear(f"an object of `{name}` is handed on")
+        raise Unclear(f"an object of `{name}` is passed on")
 
     def _apply(self, node: ast.Name, maker: ast.Call) -> None:
         if has_comment(self.source, maker):
-            raise Unclear("a comment between arguments would be lost")
+            raise Unclear("the fix would remove a comment between arguments")
         self.rewriting.record(replaced_around(self.source, node, code("$f.apply", f=node), kept=node))
         self.rewriting.record(arguments_removed(self.source, maker))
 
@@ -83,12 +83,12 @@ class CallSites:
         parameters = self.found.parameters
         by_name: dict[str, ast.expr] = {}
         if any(isinstance(item, ast.Starred) for item in maker.args) or len(maker.args) > len(parameters):
-            raise Unclear(f"the arguments of `{self.found.node.name}(...)` are not understood")
+            raise Unclear(f"cannot analyze the arguments of `{self.found.node.name}(...)`")
         for parameter, value in zip(parameters, maker.args, strict=False):
             by_name[parameter.name] = value
         for keyword in maker.keywords:
             if keyword.arg is None or keyword.arg in by_name:
-                raise Unclear(f"the arguments of `{self.found.node.name}(...)` are not understood")
+                raise Unclear(f"cannot analyze the arguments of `{self.found.node.name}(...)`")
             by_name[keyword.arg] = keyword.value
         found: list[ast.expr | Parameter] = []
         for parameter in parameters:
@@ -112,7 +112,7 @@ class CallSites:
             raise Unclear("a function object is called with keywords")
         starred = any(isinstance(item, ast.Starred) for item in call.args)
         if not self.found.first and not starred and count != self.found.inputs:
-            raise Unclear("a call has more or fewer inputs than `forward`")
+            raise Unclear("the number of inputs in a call differs from `forward`")
         if self.local.in_fstring(call):
             raise Unclear("it is called in an f-string")
         if not given:
@@ -134,7 +134,7 @@ class CallSites:
         """`f = MyF(a)` with `f(x)` everywhere behind it."""
         name = target.id
         if len(self.local.binders(name)) != 1:
-            raise Unclear(f"`{name}` is bound several times")
+            raise Unclear(f"`{name}` is assigned several times")
         given = self._given(maker)
         for item in given:
             if isinstance(item, ast.expr) and not self._lasts(item, maker):
@@ -150,7 +150,7 @@ class CallSites:
     def _called(self, mention: ast.expr, given: Sequence[Code], what: str) -> None:
         call = self.local.parent(mention)
         if not isinstance(call, ast.Call) or call.func is not mention:
-            raise Unclear(f"{what} is handed on")
+            raise Unclear(f"{what} is passed on")
         self.places.append(call)
         self._extend(call, given)
 
@@ -175,7 +175,7 @@ class CallSites:
         """`self.f = MyF(a)` with `self.f(x)` in the methods of the class."""
         name, owner = target.attr, self._class_of(target)
         if owner is None:
-            raise Unclear(f"`{self.source.shown(target)}` is no attribute of `self`")
+            raise Unclear(f"`{self.source.shown(target)}` is not an attribute of `self`")
         values = [
             self._lasting(number, item, statement, owner) for number, item in enumerate(self._given(maker))
         ]
@@ -200,9 +200,9 @@ class CallSites:
             name = self.found.parameters[number].name
             kept = f"self.{name}"
             if self._stores(name, owner, read=True):
-                raise Unclear(f"there is no name for an argument of `{self.found.node.name}(...)`")
+                raise Unclear(f"found no name for an argument of `{self.found.node.name}(...)`")
             if not is_alone(self.source, block, statement):
-                raise Unclear("statements share a line")
+                raise Unclear("several statements are on one line")
             self.rewriting.add_before(statement, code("$kept = $value", kept=kept, value=item))
         return code("$kept", kept=kept)
 
@@ -256,8 +256,8 @@ def check_fresh(found: LegacyClass) -> None:
     """
     if found.carried is not None:
         raise Unclear(
-            f"`forward` changes `self.{found.carried}`, which an object keeps from call to call: "
-            "hand it to `forward` as an argument, and keep it in the caller"
+            f"`forward` changes `self.{found.carried}`, which the object keeps between calls: pass it to "
+            "`forward` as an argument, and store it in the caller"
         )
 
 

@@ -121,7 +121,7 @@ def read_class(node: ast.ClassDef, local: TreeIndex) -> LegacyClass:
                 or item.decorator_list
                 or item.name in ("setup_context", "jvp", "vmap")
             ):
-                raise Unclear(f"nobody knows what becomes of its method `{item.name}`")
+                raise Unclear(f"its method `{item.name}` has no place in the new class")
             else:
                 helpers[item.name] = item
         elif isinstance(item, ast.Assign) and all(isinstance(target, ast.Name) for target in item.targets):
@@ -129,9 +129,9 @@ def read_class(node: ast.ClassDef, local: TreeIndex) -> LegacyClass:
         elif isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name):
             attributes.add(item.target.id)
         elif not isinstance(item, ast.Pass) and not is_docstring(item):
-            raise Unclear("there are statements in the class that are no methods")
+            raise Unclear("the class contains statements other than methods")
     if "backward" in statics:
-        raise Unclear("`backward` is static, `forward` is not")
+        raise Unclear("`backward` is static, but `forward` is not")
     if node.decorator_list or node.keywords or len(node.bases) != 1:
         raise Unclear("the class has a decorator, a metaclass or several bases")
     found = LegacyClass(
@@ -169,7 +169,7 @@ def _read_forward(found: LegacyClass) -> None:
 def _read_init(found: LegacyClass, init: Method, local: TreeIndex) -> None:
     arguments = init.args
     if arguments.vararg or arguments.kwarg or arguments.posonlyargs or init.decorator_list:
-        raise Unclear("`__init__` takes any arguments")
+        raise Unclear("`__init__` takes arbitrary arguments")
     own = self_name(init)
     plain = arguments.args[1:]
     defaults: list[ast.expr | None] = [None] * (len(plain) - len(arguments.defaults))
@@ -196,7 +196,7 @@ def _read_init(found: LegacyClass, init: Method, local: TreeIndex) -> None:
             and node.id == "super"
             and not any(local.statement_of(node) is item for item in found.dropped)
         ):
-            raise Unclear("`__init__` calls the base class in a way that is not understood")
+            raise Unclear("cannot analyze how `__init__` calls the base class")
     taken = {item.arg for item in found.forward.args.args}
     if found.forward.args.vararg is not None:
         taken.add(found.forward.args.vararg.arg)
@@ -240,16 +240,16 @@ def _check_state(found: LegacyClass, local: TreeIndex) -> None:
         for node in ast.walk(method):
             if not isinstance(node, ast.Name) or node.id != own:
                 if isinstance(node, ast.arg) and node.arg == own and node is not _first(method):
-                    raise Unclear(f"`{own}` means something else inside of `{method.name}`")
+                    raise Unclear(f"`{own}` has another meaning inside of `{method.name}`")
                 continue
             outer = local.parent(node)
             if any(local.statement_of(node) is item for item in found.dropped):
                 continue
             if not isinstance(outer, ast.Attribute):
-                raise Unclear(f"`{method.name}` hands the function object on")
+                raise Unclear(f"`{method.name}` passes the function object on")
             name = outer.attr
             if name in _GONE or (not isinstance(outer.ctx, ast.Load) and name in _CONTEXT):
-                raise Unclear(f"`{own}.{name}` is nothing, or something else, in a context")
+                raise Unclear(f"a context has no `{own}.{name}`, or one with another meaning")
             if isinstance(outer.ctx, ast.Load):
                 read[name] = None
             else:
@@ -257,17 +257,17 @@ def _check_state(found: LegacyClass, local: TreeIndex) -> None:
             called = local.parent(outer)
             if name in found.helpers or name in found.statics:
                 if not isinstance(called, ast.Call) or called.func is not outer:
-                    raise Unclear(f"`{own}.{name}` is handed on")
+                    raise Unclear(f"`{own}.{name}` is passed on")
             elif name in ("forward", "backward", "__init__"):
                 raise Unclear(f"`{method.name}` calls `{own}.{name}`")
     found.carried = _carried(found)
     both = sorted(stored & (found.attributes | found.helpers.keys() | found.statics))
     if both:
-        raise Unclear(f"`{both[0]}` belongs to the class and to its objects")
+        raise Unclear(f"`{both[0]}` is both a class attribute and an instance attribute")
     known = stored | found.attributes | found.helpers.keys() | found.statics | _CONTEXT
     unknown = [name for name in read if name not in known]
     if unknown:
-        raise Unclear(f"nothing in the class sets `{unknown[0]}`")
+        raise Unclear(f"the class never sets `{unknown[0]}`")
 
 
 def _carried(found: LegacyClass) -> str | None:

@@ -19,7 +19,7 @@ from torchmigrate.rewrite.statements import Crowded
 from torchmigrate.semantics.flow.tree_index import TreeIndex
 from torchmigrate.versions.range import applicability
 
-_ELSEWHERE = "the calls are in other files: `{name}(...)(x)` must become `{name}.apply(x, ...)` there"
+_ELSEWHERE = "the calls are in other files: replace `{name}(...)(x)` with `{name}.apply(x, ...)` there"
 
 
 def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
@@ -37,7 +37,7 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
         places: list[ast.expr] = []
         try:
             if not file.fixes.may_fix(hit):
-                raise Unclear("nobody knows what the base class is")
+                raise Unclear("the base class is unknown")
             fix = _fix(rule, node, file, local, places)
             blocked_by: tuple[Reason, ...] = ()
         except (Unclear, Crowded) as error:
@@ -75,7 +75,7 @@ def _fix(rule: Rule, node: ast.ClassDef, file: FileContext, local: TreeIndex, pl
         Unclear, Crowded: why there is none.
     """
     if isinstance(local.function_of(node), ast.ClassDef):
-        raise Unclear(f"`{node.name}` stands in another class")
+        raise Unclear(f"`{node.name}` is defined in another class")
     rewriting = file.rewriting()
     calls: CallSites | None = None
     try:

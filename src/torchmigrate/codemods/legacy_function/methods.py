@@ -52,7 +52,7 @@ class ClassRewriting:
         used |= {node.arg for item in methods for node in ast.walk(item) if isinstance(node, ast.arg)}
         own = {self_name(item) for item in methods}
         if "ctx" in used and own != {"ctx"}:
-            raise Unclear("`ctx` means something else there")
+            raise Unclear("`ctx` has another meaning there")
         return "ctx"
 
     def _rename(self, method: Method, context: str) -> None:
@@ -143,7 +143,7 @@ class ClassRewriting:
         many = self.found.inputs + (2 if self.found.varargs else 0) > 1
         sure = tuple_or_not(value, backward)
         if sure is None and (not many or self.found.varargs):
-            raise Unclear("nobody knows whether `backward` returns a tuple")
+            raise Unclear("cannot tell whether `backward` returns a tuple")
         if many and sure is False and not self.found.varargs:
             raise Unclear("`backward` returns one gradient for several inputs")
         return sure is not False
@@ -162,9 +162,9 @@ class ClassRewriting:
             raise Unclear("`__init__` and `forward` both have a docstring")
         for item in dropped:
             if logical_line(self.source, init.body, item).comment:
-                raise Unclear("a comment in `__init__` would be lost")
+                raise Unclear("the fix would remove a comment in `__init__`")
             if not is_alone(self.source, init.body, item):
-                raise Unclear("statements share a line")
+                raise Unclear("several statements are on one line")
             self.rewriting.remove(item)
         self._rename(init, context)
 

@@ -27,7 +27,7 @@ _FIRST_OF = {
     "segmentation": '"COCO_WITH_VOC_LABELS_V1"',
     "video": '"KINETICS400_V1"',
 }
-_OTHERS = 'what `True` stood for depends on `quantize`; `"DEFAULT"` is the best set of weights'
+_OTHERS = 'the weights that `True` selected depend on `quantize`; `"DEFAULT"` selects the best weights'
 
 
 def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:

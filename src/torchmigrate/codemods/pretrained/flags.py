@@ -33,8 +33,10 @@ from torchmigrate.semantics.model import NO_GUARDS, Guards, Scope, Use, Via
 from torchmigrate.versions.range import applicability
 
 _CHOICES = "choices of models"
-_BEST = 'the models differ in the name of their first weights, and `"DEFAULT"` is the best set of each'
-_PASSED_ON = "who calls the partial object may give it `{old}` once more"
+_BEST = (
+    'the original weights of the models have different names; `"DEFAULT"` selects the best weights of each'
+)
+_PASSED_ON = "callers of the partial object may also pass `{old}`"
 _IMPORTED = "other files may use `{name}`"
 
 
@@ -151,8 +153,8 @@ class _Search:
         weights, place.reason = self._weights(choice.symbols)
         if not choice.whole:
             place.help = (
-                f"`{ast.unparse(node.func)}` may also be something else that takes `{self.old}`: pass "
-                f"`{self.new}={weights}` where it is a builder of torchvision"
+                f"`{ast.unparse(node.func)}` may also be another function that takes `{self.old}`: pass "
+                f"`{self.new}={weights}` if it is a torchvision builder"
             )
         elif isinstance(given, ast.keyword) or (len(node.args) == 1 and not choice.by_keyword):
             place.edits = argument_edits(given, self.new, weights, self.file.source, node)
@@ -210,8 +212,8 @@ class _Search:
         code, needed = spelled if spelled is not None else (weights, ())
         if not choice.whole:
             place.help = (
-                f"`{ast.unparse(node.args[0])}` may also be something else that takes `{self.old}`: pass "
-                f"`{self.new}={weights}` where it is a builder of torchvision"
+                f"`{ast.unparse(node.args[0])}` may also be another function that takes `{self.old}`: pass "
+                f"`{self.new}={weights}` if it is a torchvision builder"
             )
         elif isinstance(given, ast.keyword) or len(node.args) == 2:
             edits = argument_edits(given, self.new, code, self.file.source, node)
@@ -288,14 +290,14 @@ class _Search:
             problem = self._other_use(name, options.other[0])
         for call, choice in zip(options.receivers, choices, strict=True):
             if not choice.whole and problem is None:
-                problem = f"`{ast.unparse(call.func)}` gets `{name}`, too, in line {call.lineno}"
+                problem = f"line {call.lineno} also passes `{name}` to `{ast.unparse(call.func)}`"
         reason = _IMPORTED.format(name=name) if held.kind == "module" else None
         self._entries(flags, choices, problem, reason)
 
     def _other_use(self, name: str, node: ast.expr) -> str:
         if not hasattr(node, "lineno"):
-            return f"`{name}` is a parameter, and what callers put into it stays as it is"
-        return f"`{name}` is used in other ways, too, in line {node.lineno}"
+            return f"`{name}` is a parameter, and its callers do not change"
+        return f"line {node.lineno} also uses `{name}` in another way"
 
     def _entries(
         self, flags: Sequence[Entry], choices: Sequence[Choice], problem: str | None, reason: str | None
@@ -309,7 +311,7 @@ class _Search:
             place.reason = differ or reason
             if problem is not None:
                 place.help = (
-                    f"{problem}: here and there, write `{self.new}` and {weights} for `{self.old}` and True"
+                    f"{problem}; replace `{self.old}` and True with `{self.new}` and {weights} in both places"
                 )
             elif isinstance(flag.key, ast.keyword):
                 place.edits = keyword_edits(flag.key, self.new, weights, self.file.source)

@@ -17,8 +17,8 @@ from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.lines import remove_statements
 from torchmigrate.semantics.model import Binding, Role
 
-_PROTOCOL = "the weights are loaded from the URL as it was published, with https"
-_REEXPORTED = "another file may import the name from here"
+_PROTOCOL = "loads the weights from the published URL, with https"
+_REEXPORTED = "another file may import the name from this one"
 _KEPT = "`{name}` is also used in line {line}, and that use cannot be rewritten; "
 
 

@@ -26,8 +26,8 @@ from torchmigrate.semantics.facts.file_facts import FileFacts
 from torchmigrate.semantics.model import BindingKind, Operation, Scope
 
 TITLE = "Replace with `.item()`"
-REASON = "only its name says that it holds one number; with more, `item()` raises"
-FACTOR = "it holds one number, but may have a dimension, in which case `x.data[0]` is a tensor"
+REASON = "only its name suggests that it holds a single number; otherwise `item()` raises an error"
+FACTOR = "it holds a single number, but may have a dimension, and then `x.data[0]` is a tensor"
 _DEEPEST = 8
 _TOKENS = (".", "data", "[", "0", "]")
 _REDUCTIONS = frozenset("sum mean prod norm max min std var".split())

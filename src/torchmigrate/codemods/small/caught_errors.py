@@ -31,7 +31,7 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
                 fix = None
                 if file.fixes.may_fix(hit):
                     edit = replaced(file.source, kind, code(_NEW))
-                    fix = fix_by(rule, file, "Catch the new errors too", edit)
+                    fix = fix_by(rule, file, "Catch the new errors as well", edit)
                 yield finding_at(rule, file, file.source.span(kind), symbol=hit.symbol, fix=fix)
 
 

@@ -25,5 +25,5 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
             and isinstance(node, ast.Name | ast.Attribute | ast.Subscript)
         ):
             edits = replaced_around(file.source, node, code("$program.module()", program=node), node)
-            fix = fix_by(rule, file, "Call `.module()` of it", *edits)
+            fix = fix_by(rule, file, "Call its `.module()`", *edits)
         yield file.fixes.finding(hit, fix)

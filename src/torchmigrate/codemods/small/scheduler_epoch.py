@@ -18,7 +18,7 @@ from torchmigrate.rewrite.context import FileContext
 
 _BY_METRIC = "torch.optim.lr_scheduler.ReduceLROnPlateau.step"  # of which the epoch decides nothing
 _TITLE = "Step the scheduler at the end of the loop"
-_REASON = "after the loop the scheduler has counted one step more"
+_REASON = "after the loop, the scheduler has counted one more step"
 # What may stand before the step in its loop: calls by these names change no parameters.
 _HARMLESS = frozenset("print format info debug train eval time range len set_epoch zero_grad tqdm".split())
 

@@ -96,7 +96,7 @@ def _constructed(hit: RuleMatch, item: Subclass, file: FileContext) -> Fix | Non
     edit = add_line_before(file.source, method.body, body[0], new)
     if edit is None:
         return None
-    return fix_by(hit.rule, file, "Construct it like the optimizer that it wraps", edit)
+    return fix_by(hit.rule, file, "Construct it like the wrapped optimizer", edit)
 
 
 def _wrapped(method: Method, own: str) -> str | None:

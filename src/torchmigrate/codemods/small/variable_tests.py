@@ -116,7 +116,7 @@ def _fix(rule: Rule, hit: RuleMatch, comparison: ast.Compare | None, file: FileC
         edit, title = made, "Ask with `isinstance`"
         level = min(level, Applicability.UNSAFE)
         reasons = because(
-            "the type of a tensor is never `Variable` since torch 0.4: what was skipped runs again"
+            "since torch 0.4, the type of a tensor is never `Variable`: code that was skipped runs again"
         )
     edits = (edit, *spelling.edits)
     return file.fixes.fix(

@@ -60,7 +60,7 @@ def extents(flow: Flow, computed: Sequence[tuple[Spot, Labels]]) -> Iterator[lis
         computed: these statements, with the sources.
     """
     if len(computed) > _MOST:
-        raise Unclear("what is computed stands in too many places")
+        raise Unclear("the results are used in too many places")
     groups: list[tuple[Labels, list[Spot]]] = []
     for spot, labels in computed:
         groups = _joined(groups, labels, [spot])
@@ -137,11 +137,13 @@ def check_extent(extent: Extent, flow: Flow, body: Sequence[ast.stmt], *, always
         records = False
         for node in own_nodes(statement):
             if isinstance(node, ast.Yield | ast.YieldFrom | ast.Await):
-                raise Unclear(f"{line}: a generator would carry `no_grad` to its caller")
+                raise Unclear(f"{line}: a generator would leak `no_grad` to its caller")
             if isinstance(node, ast.Call):
                 name = _last(node.func)
                 if name in _TRAINS and always:
-                    raise Unclear(f"{line}: `{name}()` is between the statements that compute with it")
+                    raise Unclear(
+                        f"{line}: `{name}()` is called between the statements that use the variable"
+                    )
                 records = records or not _is_harmless(node)
             elif isinstance(node, ast.BinOp) and isinstance(statement, ast.Assign | ast.AugAssign):
                 records = records or "loss" in ast.unparse(statement)
@@ -151,11 +153,11 @@ def check_extent(extent: Extent, flow: Flow, body: Sequence[ast.stmt], *, always
             for item in beside
             for node in ast.walk(item)
         ):
-            raise Unclear(f"{line} computes something else as well, which may need gradients")
+            raise Unclear(f"{line} also computes something else that may need gradients")
         if isinstance(statement, ast.AsyncFor | ast.AsyncWith):
-            raise Unclear(f"{line}: other code runs meanwhile")
+            raise Unclear(f"{line}: other code runs in between")
         if not touched and records and not _stays(statement, outside):
-            raise Unclear(f"{line} may need gradients, and is between the statements that compute with it")
+            raise Unclear(f"{line} may need gradients, and is between the statements that use the variable")
 
 
 def _stays(statement: ast.stmt, outside: set[str]) -> bool:

@@ -21,7 +21,7 @@ State = dict[str, Labels]
 
 NONE: Labels = frozenset()
 RETURNED = "it is returned"
-BACKWARD = "`backward()` is called on what is computed"
+BACKWARD = "`backward()` is called on the result"
 STORED = "it is stored in "
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -89,7 +89,7 @@ class Flow:
         self._block(body, None, {})
         for node in self._inner:
             for name in sorted(free_names(node) & self._ever.keys()):
-                self._leave(f"`{name}` is used in a function that is defined here", node, self._ever[name])
+                self._leave(f"`{name}` is used in a nested function", node, self._ever[name])
 
     @property
     def joined(self) -> Labels:
@@ -270,7 +270,7 @@ class Flow:
         ):
             return NONE
         if isinstance(node, ast.Yield | ast.YieldFrom | ast.Await) and labels:
-            self._leave("what is computed is yielded", node, labels)
+            self._leave("the result is yielded", node, labels)
         if isinstance(node, ast.NamedExpr):
             self._bind(node.target, labels, state)
         if isinstance(node, ast.BinOp):

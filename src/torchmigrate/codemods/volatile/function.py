@@ -61,9 +61,9 @@ class Part:
             Unclear: something about them is not understood.
         """
         if self.scope.kind == "class" or isinstance(self.scope.node, ast.Lambda):
-            raise Unclear("it is not made by a statement of a function")
+            raise Unclear("it is not created by a statement of a function")
         if not all(map(self.file.fixes.may_fix, self.hits)):
-            raise Unclear("what is called may be something else")
+            raise Unclear("the called object may be something else")
         self.sites = [site_of_call(hit, self.scope, self.file.source) for hit in self.hits]
         self.sites += self.handed.values()
         ends: dict[int, tuple[str, int | None]] = {}
@@ -143,7 +143,7 @@ class Part:
             if what == BACKWARD:  # which the flag forbids where it is volatile
                 left = frozenset(label for label in left if self.sites[label].flag is None)
             if left and what != RETURNED:
-                raise Unclear(f"line {line}: {what}, so that the extent is not clear", line=line)
+                raise Unclear(f"line {line}: {what}, so the extent is unclear", line=line)
 
     def write(self, rewriting: Rewriting) -> list[Edit]:
         """Record the changes; the edits of the imports that they need.
@@ -156,7 +156,7 @@ class Part:
         for found in extents(self.flow, self._recorded()):
             try:
                 if len(found) > _MOST:
-                    raise Unclear("what is computed stands in too many places")
+                    raise Unclear("the results are used in too many places")
                 managers = [self._manager(extent, rewriting) for extent in found]
                 break
             except (Unclear, Crowded) as error:
@@ -235,7 +235,7 @@ class Part:
                     continue
                 if other:
                     raise Unclear(
-                        f"line {node.lineno} has to do with `volatile` as well, in another way",
+                        f"line {node.lineno} also uses `volatile` in another way",
                         line=node.lineno,
                     )
 
@@ -250,18 +250,18 @@ class Part:
         flags = {site.flag_key: site.flag for site in inside}
         line = f"line {extent.first.statement.lineno}"
         if len(flags) > 1:
-            raise Unclear(f"{line}: several flags say what is volatile")
+            raise Unclear(f"{line}: several flags determine `volatile`")
         flag = next(iter(flags.values()))
         check_extent(extent, self.flow, self.body, always=flag is None)
         lines = (extent.last.statement.end_lineno or 0) - extent.first.statement.lineno + 1
         if lines > _LONGEST:
             name = getattr(self.scope.node, "name", "")
             where = (
-                f"`@torch.no_grad()` on `{name}`" if name else "a function of its own with `@torch.no_grad()`"
+                f"`@torch.no_grad()` on `{name}`" if name else "a separate function with `@torch.no_grad()`"
             )
-            raise Unclear(f"{line}: {lines} lines would be indented; {where} says it without")
+            raise Unclear(f"{line}: the fix would indent {lines} lines; use {where} instead")
         if self._changes(inside, extent):
-            raise Unclear(f"{line}: what says whether it is volatile changes meanwhile")
+            raise Unclear(f"{line}: the flag for `volatile` changes in between")
         for statement in extent.statements:
             rewriting.first_line(statement)
         name = "torch.no_grad" if flag is None else "torch.set_grad_enabled"

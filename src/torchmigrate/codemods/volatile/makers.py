@@ -28,8 +28,8 @@ def parameter_of(part: Part, line: int) -> str | None:
     name = getattr(_plain(sites[0].value), "id", None)
     if len(values) != 1 or name is None or name not in names or name in stored_names(part.body):
         raise Unclear(
-            f"line {line}: it is returned, and the callers of `{node.name}` "
-            "do not say whether it is volatile",
+            f"line {line}: it is returned, and the callers of `{node.name}` do not know whether it is "
+            "volatile",
             line=line,
         )
     return str(name)
@@ -64,7 +64,7 @@ def argument_for(
     if any(isinstance(item, ast.Starred) for item in call.args) or any(
         item.arg is None for item in call.keywords
     ):
-        raise Unclear(f"line {call.lineno}: the arguments of the call are not understood", line=call.lineno)
+        raise Unclear(f"line {call.lineno}: cannot analyze the arguments of the call", line=call.lineno)
     for keyword in call.keywords:
         if keyword.arg == parameter:
             return keyword, keyword.value
@@ -81,5 +81,5 @@ def argument_for(
     ]
     default = next((value for item, value in pairs if item.arg == parameter), None)
     if default is None:
-        raise Unclear(f"line {call.lineno}: the arguments of the call are not understood", line=call.lineno)
+        raise Unclear(f"line {call.lineno}: cannot analyze the arguments of the call", line=call.lineno)
     return None, default

@@ -176,7 +176,7 @@ class Plan:
         callers, every = self._callers(node)
         if (not callers or not every) and (parameter is not None or part.returned - part.computing):
             raise Unclear(
-                f"line {line}: it is returned, and not every caller of `{node.name}` is in this file",
+                f"line {line}: it is returned, and some callers of `{node.name}` are not in this file",
                 line=line,
             )
         for caller, statement, call in callers:
@@ -271,7 +271,7 @@ class Plan:
             if handing.given is not None and handing.maker in going:
                 line = handing.given.lineno
                 if has_comment(rewriting.source, handing.call):
-                    raise Unclear(f"line {line}: something stands between the arguments", line=line)
+                    raise Unclear(f"line {line}: there is a comment between the arguments", line=line)
                 call = CallEditor(rewriting.source, handing.call)
                 call.drop(handing.given)
                 rewriting.record(call.edits())
@@ -282,7 +282,9 @@ class Plan:
         if dropped:
             reasons = (*reasons, *because("calls in other files must change as well"))
         title = (
-            "Put what is computed under `torch.no_grad()`" if needed or rewriting.wraps else "Drop `volatile`"
+            "Run the computation under `torch.no_grad()`"
+            if needed or rewriting.wraps
+            else "Remove `volatile`"
         )
         edits = dict.fromkeys((*rewriting.edits(), *needed))
         return file.fixes.fix(rule, title, level, reasons, edits, releases)
@@ -322,7 +324,7 @@ class Plan:
         name = self._parameters[id(maker)]
         parameter = next((item for item in arguments.args if item.arg == name), None)
         if parameter is None or arguments.posonlyargs:
-            raise Unclear(f"`{name}` is no ordinary parameter of `{node.name}`")
+            raise Unclear(f"`{name}` is not a regular parameter of `{node.name}`")
         rewriting.record(parameter_dropped(rewriting.source, node, parameter))
 
 

@@ -71,7 +71,7 @@ def site_of_call(hit: RuleMatch, scope: Scope, source: Source) -> Site:
         raise Unclear(f"{line}: it is not called here")
     data, value = _arguments(use.call, line)
     if has_comment(source, use.call):
-        raise Unclear(f"{line}: a comment would be lost")
+        raise Unclear(f"{line}: the fix would remove a comment")
     assert value is not None, "calls without it are no hits"
     if isinstance(value, ast.Attribute) and value.attr == "volatile":
         return Site(use.statement, use.block, use.call, data, None, None, frozenset(), value, follows=True)
@@ -97,7 +97,7 @@ def site_of_setting(setting: Setting) -> Site | None:
         for binding in bindings
     ):
         shown = ast.unparse(setting.target.value)
-        raise Unclear(f"{line}: `{shown}` is not made here, so that the extent is not clear")
+        raise Unclear(f"{line}: `{shown}` is not created here, so the extent is unclear")
     flag, names = flag_of(value, setting.scope, line)
     return Site(setting.statement, setting.block, None, None, name, flag, names, value)
 
@@ -147,7 +147,7 @@ def _arguments(call: ast.Call, line: str) -> tuple[ast.expr, ast.expr | None]:
     given.update({item.arg: item.value for item in call.keywords if item.arg is not None})
     starred = any(isinstance(item, ast.Starred) for item in call.args)
     if starred or any(item.arg is None for item in call.keywords) or "data" not in given:
-        raise Unclear(f"{line}: the arguments of the call are not understood")
+        raise Unclear(f"{line}: cannot analyze the arguments of the call")
     recorded = given.get("requires_grad")
     if recorded is not None and not (isinstance(recorded, ast.Constant) and not recorded.value):
         raise Unclear(f"{line}: it is both volatile and `requires_grad`")

@@ -104,7 +104,7 @@ def _wrapped(rule: Rule, file: FileContext, plan: Plan) -> Iterator[Finding]:
             if item.arg == "volatile" and not (isinstance(item.value, ast.Name) or is_false(item.value)):
                 finding = finding_at(rule, file, file.source.span(item), symbol=VARIABLE, fix=None)
                 fix = plan.outcome(call, rule)
-                advice = f"`{name}` makes volatile variables: drop its parameter, and {rule.advice}"
+                advice = f"`{name}` creates volatile variables: remove its parameter, and {rule.advice}"
                 yield _told(finding, fix) if fix is not None else finding._replace(help=advice)
 
 

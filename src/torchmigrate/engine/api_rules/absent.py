@@ -93,7 +93,7 @@ class AbsentNames:
         other = suggest.same_name(self.api, name) or suggest.same_name(self.api, prefix)
         return finding(
             REMOVED_API,
-            f"`{prefix}` is gone since {since}",
+            f"`{prefix}` was removed in {since}",
             Severity.ERROR,
             self.surrounding.span(use, name, prefix),
             prefix,
@@ -118,7 +118,7 @@ class AbsentNames:
         releases = " to ".join(map(show_version, (surface.versions[0], surface.versions[-1])))
         return finding(
             UNKNOWN_API,
-            f"`{prefix}` is in no release of {surface.library} from {releases}",
+            f"`{prefix}` does not exist in any release of {surface.library} from {releases}",
             Severity.WARNING,
             self.surrounding.span(use, name, prefix),
             prefix,

@@ -121,7 +121,7 @@ class Arguments:
         yield self._finding(
             REMOVED_PARAMETER,
             function.name,
-            f"`{function.name}` takes no `{keyword}` since {release(function.name, since)}",
+            f"`{function.name}` no longer takes `{keyword}` since {release(function.name, since)}",
             node,
             Timeline(library_of(function.name), removed=show_version(since)),
         )
@@ -134,10 +134,10 @@ class Arguments:
         yield self._finding(
             UNKNOWN_API,
             function.name,
-            f"`{function.name}` takes no `{keyword}` in any release of {library} from {first} to {last}",
+            f"`{function.name}` does not take `{keyword}` in any release of {library} from {first} to {last}",
             node,
             Timeline(library),
-            "look the parameter up in the documentation",
+            "check the parameters in the documentation",
         )
 
     def _too_many(self, use: Use, function: Function, given: Sequence[ast.expr]) -> Iterator[Finding]:
@@ -155,8 +155,8 @@ class Arguments:
         yield self._finding(
             REMOVED_PARAMETER,
             function.name,
-            f"`{function.name}` takes at most {most} positional argument{'s' * (most != 1)} "
-            f"since {release(function.name, since)}; here are {len(given)}",
+            f"`{function.name}` takes at most {most} positional argument{'s' * (most != 1)} since "
+            f"{release(function.name, since)}, but {len(given)} are given",
             given[most],
             Timeline(library_of(function.name), removed=show_version(since)),
             f"pass `{kept}` by keyword" if kept else None,
@@ -182,7 +182,7 @@ class Arguments:
                 MOVED_ARGUMENT,
                 function.name,
                 f"argument {move.position + 1} of `{function.name}` is `{move.new.name}` since "
-                f"{release(function.name, move.since)}; it was `{move.old.name}`",
+                f"{release(function.name, move.since)}; before, it was `{move.old.name}`",
                 argument,
                 Timeline(library_of(function.name), changed=show_version(move.since)),
             )

@@ -157,7 +157,7 @@ class Settings:
         other = suggest.same_setting(self.api, prefix)
         return finding(
             REMOVED_API,
-            f"`{prefix}` is gone since {release(prefix, since)}",
+            f"`{prefix}` was removed in {release(prefix, since)}",
             Severity.ERROR,
             self.surrounding.span_of(node),
             prefix,
@@ -177,7 +177,7 @@ class Settings:
         when = "" if since is None or since == first_of(setting) else f" since {release(setting, since)}"
         return finding(
             UNREAD_SETTING,
-            f"`{setting}` has no effect{when}: nothing in {library} reads it",
+            f"`{setting}` has no effect{when}: {library} does not read it",
             Severity.INFO,
             self.surrounding.span_of(node),
             setting,
@@ -200,7 +200,7 @@ class Settings:
             return None
         return finding(
             RENAMED_SETTING,
-            f"`{setting}` is another name of `{new}` since {release(setting, since)}",
+            f"`{setting}` is an alias of `{new}` since {release(setting, since)}",
             Severity.INFO,
             self.surrounding.span_of(node),
             setting,
@@ -222,7 +222,7 @@ class Settings:
         releases = " to ".join(map(show_version, (surface.versions[0], surface.versions[-1])))
         return finding(
             UNKNOWN_API,
-            f"`{prefix}` is in no release of {surface.library} from {releases}",
+            f"`{prefix}` does not exist in any release of {surface.library} from {releases}",
             Severity.WARNING,
             self.surrounding.span_of(node),
             prefix,

@@ -23,7 +23,7 @@ def release(name: str, version: Version) -> str:
 
 def needs(name: str, since: Version) -> str:
     """What to do about a name that is newer than the minimum: the same for all of a release."""
-    return f"raise the minimum to {release(name, since)}, or test for the release"
+    return f"raise the minimum to {release(name, since)}, or check the torch version before you use it"
 
 
 def lacking(api: Api, name: str) -> Reason:

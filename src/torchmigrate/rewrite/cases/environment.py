@@ -43,7 +43,7 @@ class Environment:
             return self._mapped_content(name, self._captured(captured))
         state = self.given.state(name)
         if state == "unknown":
-            raise CannotFix("not every argument is understood")
+            raise CannotFix("the call passes arguments in a form that is not supported")
         if state == "absent":
             return self._absent(name)
         indices = self.given.bound.given[name]

@@ -54,9 +54,9 @@ def by_template(
     """Edits that write a template in the place of `root`; its callee; whether a comment is misplaced."""
     use = place.use
     if use.in_string and use.call is not None:
-        raise CannotFix("a call inside of a string")
+        raise CannotFix("the call is inside of a string")
     if use.method and use.call is None:
-        raise DoesNotFit("a method that is not called keeps its receiver")
+        raise DoesNotFit("the method is not called")
     template = parse_template(text)
     own_pattern = case.pattern is not None
     layout = parse_call(place.source, use.call) if use.call is not None else None
@@ -86,7 +86,7 @@ def _check_lost(parts: Sequence[Part], given: Given, case: Case, rule: Rule, pla
                 vanish += captured if isinstance(captured, list) else [captured]
     elif place.use.call is not None:
         if not given.bound.understood:
-            raise CannotFix("not every argument is understood")
+            raise CannotFix("the call passes arguments in a form that is not supported")
         said = {*used, *case.when, *case.drop, *rule.match}
         parameter_of = given.bound.parameter_of()
         if RECEIVER in parameter_of and parameter_of[RECEIVER] not in used and given.receiver is not None:
@@ -94,11 +94,11 @@ def _check_lost(parts: Sequence[Part], given: Given, case: Case, rule: Rule, pla
         for index, argument in enumerate(given.arguments):
             name = parameter_of.get(index, "")
             if name not in said:
-                raise DoesNotFit("the template has no place for an argument")
+                raise DoesNotFit("the new call does not take one of the arguments")
             if name not in used and argument.value is not None:
                 vanish.append(argument.value)
     if any(map(has_effects, vanish)):
-        raise CannotFix("the argument that would vanish may do something")
+        raise CannotFix("the removed argument may have side effects")
 
 
 def _check_order(parts: Sequence[Part]) -> None:
@@ -111,7 +111,7 @@ def _check_order(parts: Sequence[Part]) -> None:
         if times > 1 and len({content.start for content in written}) < times:
             expressions = [content.expression for content in written]
             if any(expression is not None and not is_plain(expression) for expression in expressions):
-                raise DoesNotFit("an argument is used twice")
+                raise DoesNotFit("the new code would evaluate an argument twice")
     contents = [part.content for part in parts if part.content.expression is not None]
     for index, one in enumerate(contents):
         for other in contents[index + 1 :]:

@@ -47,10 +47,10 @@ def new_arguments(
     """
     given = environment.given
     if not (given.bound.understood or (given.bound.visible and _only_rewords(case))):
-        raise CannotFix("not every argument is understood")
+        raise CannotFix("the call passes arguments in a form that is not supported")
     positional = any(item.keyword is None for item in given.arguments)
     if given.signature is None and positional and (case.insert or case.to_keyword):
-        raise CannotFix("without a signature nothing is known about positional arguments")
+        raise CannotFix("the signature is unknown, so positional arguments are not supported")
     sources = _sources(case, environment, symbol)
     _check_lost(case, environment, sources)
     found = _kept(case, environment, layout, sources, spell)
@@ -99,11 +99,11 @@ def _check_lost(case: Case, environment: Environment, sources: _Sources) -> None
     bound = environment.given.bound
     for name in (*case.drop, *sources.values):
         if RECEIVER in bound.given.get(name, ()):
-            raise CannotFix("the receiver is no argument")
+            raise CannotFix("the receiver is not an argument")
         for index in bound.given.get(name, ()):
             value = environment.given.arguments[index].value
             if name not in used and (value is None or has_effects(value)):
-                raise CannotFix("the argument that would vanish may do something")
+                raise CannotFix("the removed argument may have side effects")
 
 
 def _kept(
@@ -123,7 +123,7 @@ def _kept(
             if not slot.star and slot.keyword is None and signature is None and not shifted:
                 found.append(NewArgument(index))
                 continue
-            raise CannotFix("not every argument is understood")
+            raise CannotFix("the call passes arguments in a form that is not supported")
         if name in case.drop:
             shifted = shifted or slot.keyword is None
             continue
@@ -137,7 +137,7 @@ def _kept(
                 keyword = case.keywords.get(name, name)
                 shifted = True
             elif kind != "positional-only" or name in case.to_keyword:
-                raise CannotFix(f"{name} cannot be given by keyword")
+                raise CannotFix(f"{name} cannot be passed by keyword")
         filled = sources.values.get(name)
         text = _summed(text_of(filled.node, filled.parts, spell)) if filled is not None else None
         found.append(NewArgument(index, keyword, slot.star, text))
@@ -184,7 +184,7 @@ def _check_order(found: list[NewArgument]) -> None:
     """Raise CannotFix for arguments that Python does not allow in this order, or twice."""
     keywords = [item.keyword for item in found if item.keyword is not None]
     if len(keywords) != len(set(keywords)):
-        raise CannotFix("the new keyword is given already")
+        raise CannotFix("the call already passes the new keyword")
     named = False
     for item in found:
         plain = item.keyword is None and not item.star

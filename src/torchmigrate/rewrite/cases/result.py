@@ -81,9 +81,9 @@ def fits(result: ResultUse, context: Context, place: MatchContext) -> bool:
 
 
 def _targets(context: Context) -> list[ast.expr]:
-    assert isinstance(context.outer, ast.Assign), "unpacking is an assignment"
+    assert isinstance(context.outer, ast.Assign), "the result is unpacked, but not in an assignment"
     target = context.outer.targets[0]
-    assert isinstance(target, (ast.Tuple, ast.List)), "unpacking has several targets"
+    assert isinstance(target, (ast.Tuple, ast.List)), "the assignment has several targets"
     return target.elts
 
 
@@ -120,7 +120,7 @@ def result_edits(
     targets = _targets(context)
     names = [ast.dump(target) for target in targets if not _is_ignored(target, place)]
     if len(names) != len(set(names)):
-        raise CannotFix("a target stands twice")
+        raise CannotFix("a target occurs twice")
     if result.take is not None:
         return _single_target(context, targets[result.take], place)
     return _adjusted_targets(result, context, targets, place, spell)
@@ -152,7 +152,7 @@ def _field_edits(result: ResultUse, context: Context, place: MatchContext, spell
 
 def _single_target(context: Context, target: ast.expr, place: MatchContext) -> list[Edit]:
     """`X, LU = ...` becomes `X = ...`."""
-    assert isinstance(context.outer, ast.Assign), "unpacking is an assignment"
+    assert isinstance(context.outer, ast.Assign), "the result is unpacked, but not in an assignment"
     start, end = place.span(context.outer.targets[0])
     inner_start, inner_end = place.span(target)
     if start == inner_start:
@@ -172,10 +172,10 @@ def _adjusted_targets(
         if _is_ignored(target, place):
             continue
         if has_effects(target):
-            raise CannotFix("the target may do something")
+            raise CannotFix("the target may have side effects")
         code = place.segment(target)
         if "\n" in code or "\r" in code:
-            raise CannotFix("the target has several lines")
+            raise CannotFix("the target spans several lines")
         new = code_of(parse_template(_FIELD.sub("$it", template)).node, spell)
         lines.append(f"{code} = {new.replace(PREFIX + 'it', code)}")
     if not lines:
@@ -183,7 +183,7 @@ def _adjusted_targets(
     text = place.source.text
     start, end = place.span(context.outer)
     if context.outer is not place.use.statement:
-        raise CannotFix("the statement is a part of another one")
+        raise CannotFix("the statement is part of another one")
     first = max(text.rfind("\n", 0, start), text.rfind("\r", 0, start)) + 1
     rest = _LINE_REST.match(text, end)
     if text[first:start].strip() or rest is None:  # other statements are on its lines

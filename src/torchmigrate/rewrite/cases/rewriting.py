@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Match", "MatchContext", "Rewrite", "matches", "rewrite"]
 
-(COMMENT_MOVED,) = because("a comment would stand at another argument")
+(COMMENT_MOVED,) = because("a comment would move to another argument")
 
 _MOST_SHOWN = 40  # characters of an argument in the title of a fix
 _ATOMS = ast.Name | ast.Attribute | ast.Constant | ast.Call | ast.Subscript
@@ -119,7 +119,7 @@ class _Rewriting:
                 raise DoesNotFit("no result")
             context = context_of(case.result, root, place)
             if not fits(case.result, context, place):
-                raise DoesNotFit("another use of the result")
+                raise DoesNotFit("the code uses the result in another way")
             outcome = self.outcome(root, given, context)
             outcome.edits += result_edits(case.result, context, root, place, place.spell)
             root = context.outer if context.kind in ("index", "field") else root
@@ -202,7 +202,7 @@ class _Rewriting:
         if any(PREFIX in edit.text for edit in edits):
             raise CannotFix("a metavariable stands for nothing")
         if self.in_string() and any(_TOUCHY.search(edit.text) for edit in edits):
-            raise CannotFix("the new code may end the string that it is in")
+            raise CannotFix("the new code may contain the quote that ends the string")
         losses: list[Reason] = []
         if lost_comments(edits, text):
             losses.append(COMMENT_LOST)
@@ -242,12 +242,12 @@ class _Rewriting:
             parts.append(f"put {', '.join(f'`{value(source)}`' for source in case.insert)} first")
         mapped = [f"`{name}`" for name in case.map if is_given(name)]
         if mapped:
-            parts.append(f"write the new value of {', '.join(mapped)}")
+            parts.append(f"set the new value of {', '.join(mapped)}")
         named = [f"`{name}`" for name in case.to_keyword if is_given(name) and name not in renamed]
         if named and not parts:
-            parts.append(f"give {', '.join(named)} by name")
+            parts.append(f"pass {', '.join(named)} by keyword")
         text = " and ".join(parts) or (
-            "rewrite the call" if self.use.call is not None else "rewrite the expression"
+            "change the call" if self.use.call is not None else "change the expression"
         )
         return text[0].upper() + text[1:]
 

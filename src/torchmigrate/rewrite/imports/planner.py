@@ -82,11 +82,11 @@ class ImportPlanner:
         made that surely gives the name there.
         """
         if use.role is Role.IMPORT:
-            return Refusal("an import line is not an expression")
+            return Refusal("an import statement cannot be replaced by an expression")
         bare = qualified.removeprefix("builtins.")
         if "." not in bare and bare in BUILTINS:
             if bare in self.scopes.declared or self.scopes.scope_of(bare, use.scope) is not None:
-                return Refusal(f"`{bare}` means something else here")
+                return Refusal(f"`{bare}` has another meaning here")
             return Spelling(bare)
         return self._exact(qualified, use) or self._parent(qualified, use) or self._new(qualified, use)
 
@@ -179,7 +179,7 @@ class ImportPlanner:
                 if not isinstance(edits, Refusal):
                     return Spelling(qualified[len(module) + 1 :], edits)
         if not self.scopes.free(root, root, home.scope, [use.start]):
-            return Refusal(f"`{root}` means something else here")
+            return Refusal(f"`{root}` has another meaning here")
         edits = self._add(f"import {module or root}", root, home, use)
         return edits if isinstance(edits, Refusal) else Spelling(qualified, edits)
 
@@ -208,11 +208,11 @@ class ImportPlanner:
                 own, use
             ):
                 if own.scope is not self.names.module and mentions(own.scope.node, root):
-                    return Refusal(f"`{root}` means something else in this function")
+                    return Refusal(f"`{root}` has another meaning in this function")
                 return _Home(own.scope, own.block, own.statement)
-            return Refusal(f"`{own.name}` is imported only under a condition")
+            return Refusal(f"`{own.name}` is only imported under a condition")
         if self.scopes.imports_of(root):
-            return Refusal(f"`{root}` is imported only under a condition")
+            return Refusal(f"`{root}` is only imported under a condition")
         return module
 
     def _add_name(self, module: str, name: str, home: _Home, use: Use) -> tuple[Edit, ...] | Refusal:
@@ -243,10 +243,10 @@ class ImportPlanner:
             else:
                 edit = self._place(code, root, use)
             if edit is None:
-                return Refusal("there is no place for an import before this statement")
+                return Refusal("an import cannot be added before this statement")
             edits = (edit,)
         if self._star_follows(edits[0].start, root, home, use):
-            return Refusal(f"a later star import may rebind `{root}`")
+            return Refusal(f"a star import further down may rebind `{root}`")
         self._made[code, id(home.block)] = edits
         return edits
 

@@ -126,7 +126,7 @@ class Swaps:
         if binding.id in self.scopes.relied_on:
             return Refusal("another fix relies on this import")
         if (binding.target or ".").startswith("."):
-            return Refusal("relative imports are not a library's")
+            return Refusal("relative imports do not import a library")
         index = next(number for number, item in enumerate(statement.names) if item is alias)  # type: ignore[attr-defined]
         if isinstance(statement, ast.Import):
             return self._module(binding, alias, statement, index, new)
@@ -146,7 +146,7 @@ class Swaps:
                 if binding.uses or binding.scope.kind == "class" or self.scopes.exports.takes(binding):
                     return Refusal(f"`{binding.name}` is still used")
                 if not self.scopes.free(root, root, binding.scope, [], ignore=binding):
-                    return Refusal(f"`{root}` means something else here")
+                    return Refusal(f"`{root}` has another meaning here")
             elif self._used_module(binding, alias.name):
                 return Refusal(f"`{alias.name}` is still used")
         edits = ImportStatement(self.source, statement).rename(index, new, alias.asname or new)

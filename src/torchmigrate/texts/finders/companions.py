@@ -27,7 +27,9 @@ def find(rule: Rule, file: TextFile) -> Iterator[Finding | None]:
                 "name": pin.written,
                 "needs": show_version(needed),
                 "torch": first.written,
-                "new": f"{pin.library} {show_version(right)}" if len(right) > 1 else "no release of it",
+                "new": f"{pin.library} {show_version(right)}"
+                if len(right) > 1
+                else (f"no release of {pin.library}"),
                 "release": show_version(releases[-1][:2]),
             }
             yield file.finding(rule, values["name"], (pin.first, pin.end), values=values, excluded=FIRST)

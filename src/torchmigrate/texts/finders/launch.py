@@ -51,7 +51,7 @@ def _finding(rule: Rule, command: Command, index: int, file: TextFile) -> Findin
     blocked_by: tuple[Reason, ...] = ()
     fix: Fix | None = None
     if any(word.text in _USE_ENV for word in words) and not flags:
-        blocked_by = because("`--use_env` stands where it may not be the launcher's")
+        blocked_by = because("`--use_env` may not be an argument of the launcher")
     elif flags:
         fix = _fix(rule, command, index, flags, Applicability.SAFE, (), file)
     elif script.text is not None and _READS.search(script.text):
@@ -59,18 +59,18 @@ def _finding(rule: Rule, command: Command, index: int, file: TextFile) -> Findin
         if _TAKES.search(script.text):
             level, why = (
                 Applicability.UNSAFE,
-                "the script reads `LOCAL_RANK`, but takes `--local-rank` as well",
+                "the script reads `LOCAL_RANK`, but also takes `--local-rank`",
             )
         fix = _fix(rule, command, index, (), level, because(why) if why else (), file)
     else:
         name = script.name
         if name is None:
-            what = "the script that it starts is not named here"
+            what = "the command does not name the script"
         elif script.text is None:
-            what = f"`{name}` was not found from here"
+            what = f"`{name}` was not found"
         else:
             what = f"`{name}` does not read `LOCAL_RANK`"
-        blocked_by = because(f"`torchrun` passes no `--local-rank`, and {what}")
+        blocked_by = because(f"`torchrun` does not pass `--local-rank`, and {what}")
     start = words[index].start
     return file.finding(rule, _OLD, (start, words[index + 1].end), fix=fix, blocked_by=blocked_by)
 
@@ -134,4 +134,4 @@ def _fix(
             return None
         # With the blank, or the end of line, before it.
         edits.append(replaced(words[number - 1].end, flag.end, ""))
-    return file.fix(rule, f"Start it with `{new}`", edits, requires=requires, level=level, reasons=reasons)
+    return file.fix(rule, f"Use `{new}`", edits, requires=requires, level=level, reasons=reasons)

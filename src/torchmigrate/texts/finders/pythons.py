@@ -53,7 +53,7 @@ def find(rule: Rule, file: TextFile) -> Iterator[Finding | None]:
         if allowed[-1] < oldest:
             why = "it excludes newer Pythons"
         elif len(lower) != 1:
-            why = "it is not one lower bound"
+            why = "it is not a single lower bound"
         else:
             place = _LOWER.search(text, found.start("spec"))
             assert place is not None, "found in the specification"

@@ -52,7 +52,7 @@ def find(rule: Rule, file: TextFile) -> Iterator[Finding | None]:
         for found in _IMAGE.finditer(file.source.text):
             if parse_version(found[2]) < target:
                 values = {"name": found[1], "new": _wanted("torch", target)}
-                why = "its tag names the releases of CUDA and cuDNN as well"
+                why = "its tag also names the CUDA and cuDNN releases"
                 after = next(each for each in RELEASES if each > parse_version(found[2])[:2])
                 yield file.finding(
                     rule,
@@ -90,30 +90,33 @@ def _raised(
 ) -> tuple[Fix | None, str]:
     """What raises the pins of a group, or why that is done by hand."""
     if file.kind == MARKDOWN:
-        return None, "instructions are for people: they may be about an older release"
+        return None, "the requirement is in instructions for people, which may describe an older release"
     edits: list[Edit] = []
     if _MADE.search(file.source.text, 0, 1000):
-        return None, "the file is made from another one, in which it has to be raised"
+        return None, "the file is generated from another file; raise it there"
     for pin in group.pins:
         if _OLDEST.search(_line(file.source.text, pin.first)):
-            return None, "the line is about the oldest release"
+            return None, "the line is about the oldest supported release"
         if pin.hashed:
-            return None, "the hashes are those of the old release"
+            return None, "the hashes belong to the old release"
         if pin.local:
             return (
                 None,
-                f"`{pin.spec.lstrip('=')}` is a build for one CUDA, which the new release may not have",
+                (
+                    f"`{pin.spec.lstrip('=')}` is a build for a specific CUDA release, which the new "
+                    "release may not have"
+                ),
             )
         if pin.indexed:
-            return None, "it comes from an index that is named beside it"
+            return None, "it comes from the package index on the same line"
         if pin.conda and target >= _CONDA_ENDED:
-            return None, "PyTorch is not in its conda channel since torch 2.6: install it by pip"
+            return None, "PyTorch is no longer in its conda channel since torch 2.6: install it with pip"
         if companion(pin.library, target) == ABSENT or (pin.library == "torchtext" and target > (2, 3)):
-            return None, f"there is no {pin.library} for torch {show_version(target)}"
+            return None, f"{pin.library} has no release for torch {show_version(target)}"
     for pin in pins:
         spec = _spec(pin, target)
         if spec is None:
-            return None, f"`{pin.spec}` is not one release or one upper bound"
+            return None, f"`{pin.spec}` is not a single release or a single upper bound"
         edits.append(replaced(pin.start, pin.end, spec))
     return file.fix(rule, f"Raise to torch {show_version(target)}", edits), ""
 
