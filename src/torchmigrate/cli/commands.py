@@ -649,9 +649,9 @@ def explain(rule: str, colour: str, config: Path | None, isolated: bool, **optio
     """Explain a rule: its reason, the releases it applies to, its fix and how safe that is, and links.
 
     You can name the rule by its code or name, by what it finds, such as a function, class or module
-    (torch.symeig, symeig, x.symeig), or by a parameter (size_average, torch.nn.MSELoss.size_average). If there are
-    several rules, the command lists them. For a TorchFix code, such as TOR101, it lists the equivalent rules; for a
-    prefix such as TM21, the rules with that prefix.
+    (torch.symeig, symeig, x.symeig), or by a parameter (size_average, torch.nn.MSELoss.size_average). If
+    there are several rules, the command lists them. For a TorchFix code, such as TOR101, it lists the
+    equivalent rules; for a prefix such as TM21, the rules with that prefix.
     """
     from torchmigrate.cli.describe import explained
     from torchmigrate.cli.session import Session
