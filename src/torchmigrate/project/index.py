@@ -67,6 +67,8 @@ _PICTURE = re.compile(rb'"image/[a-z]+":\s*"[^"]*"')  # most of what is in a not
 _RUN = b"%run"
 # `%run layers.ipynb`, and the libraries that import notebooks.
 _TAKES_NOTEBOOKS = re.compile(rb"%run|import_?ipynb|nbimport|importnb|ipynb\.fs")
+_FEW = 12  # modules that are looked for one by one
+_SHORT = 4  # letters of a name that is in too many words
 _NOTHING = Contents([])
 _NO_TREE = ast.Module([], [])
 # For the whole process, as soon as the file is imported. (torch/serialization.py)
@@ -452,7 +454,12 @@ class _Project:
         if module not in self._mentioning:
             name = os.fsencode(module)
             identifier = module in self.modules and module.isidentifier()
-            found = self._naming.get(name, []) if identifier else [*self.contents.holding(name)]
+            if not identifier:
+                found = [*self.contents.holding(name)]
+            elif len(name) < _SHORT or len(self._mentioning) >= _FEW:
+                found = self._naming.get(name, [])
+            else:  # a run that makes few fixes need not know all
+                found = self.contents.having(name)
             self._mentioning[module] = found
         return self._mentioning[module]
 
