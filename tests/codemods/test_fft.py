@@ -621,6 +621,14 @@ BODIES: dict[str, tuple[str, str | None]] = {
         """,
         "torch.view_as_real(torch.fft.fftn(torch.complex(x, y), dim=tuple(range(-count, 0))))",
     ),
+    "a number of dimensions that is computed": (
+        "return torch.fft(torch.stack((x, y), -1), x.dim() - 1)",
+        "torch.view_as_real(torch.fft.fftn(torch.complex(x, y), dim=tuple(range(-(x.dim() - 1), 0))))",
+    ),
+    "a number of dimensions that asks for that of pairs": (
+        "f = torch.rfft(x, 1, onesided=False)\nreturn torch.ifft(f, f.dim() - x.dim())[..., 0]",
+        None,
+    ),
     "sizes by name": (
         """
         sizes = x.shape[-1:]
@@ -883,7 +891,6 @@ REFUSED = {
     "options": ("return torch.fft(x, **w), torch.ifft(y, 1)", "cannot analyze the arguments"),
     "one-sided or not": ("return torch.rfft(x, 1, onesided=w), torch.rfft(x, 1)", "only known at run time"),
     "four dimensions": ("return torch.fft(x, 4)", "not 1, 2 or 3"),
-    "computed": ("return torch.fft(x, x.dim() - 1)", "computed in the call"),
     "sizes": ("return torch.irfft(x, 2, signal_sizes=(4,))", "differs from the number of dimensions"),
     "no sizes": ("return torch.irfft(torch.rfft(x, 1), 1)", "the result has an odd length, 2 * n - 1"),
     "no sizes, computed": ("return torch.irfft(x * y, 2)", "assign its input to a variable"),

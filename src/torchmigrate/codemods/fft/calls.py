@@ -221,8 +221,6 @@ def _dims(transform: Transform, count: int | None) -> tuple[Code | None, Argumen
     if count is None:
         value = transform.value("signal_ndim")
         assert value is not None, "it has no default"
-        if not isinstance(value, ast.Name | ast.Attribute):
-            raise Unclear("the number of dimensions is computed in the call")
         dims: Code | None = code("tuple(range(-$count, 0))", count=value)
     else:
         dims = None if count < 3 else code("(-3, -2, -1)")

@@ -1,4 +1,4 @@
-"""TM128: an index that is computed by dividing integers."""
+"""TM128: an index, or a bound of a slice, that is computed by dividing integers."""
 
 from __future__ import annotations
 
@@ -40,19 +40,33 @@ def _by_index(file: FileContext) -> dict[str, list[ast.Subscript]]:
     """The subscripts of a file by the names that they have as an index."""
     found: dict[str, list[ast.Subscript]] = {}
     for item in file.names.nodes(ast.Subscript):
-        for part in item.slice.elts if isinstance(item.slice, ast.Tuple) else [item.slice]:
+        for part in _parts(item):
             if isinstance(part, ast.Name):
                 found.setdefault(part.id, []).append(item)
     return found
+
+
+def _parts(item: ast.Subscript) -> Iterator[ast.expr]:
+    """The indices of a subscript, and the bounds of its slices."""
+    for part in item.slice.elts if isinstance(item.slice, ast.Tuple) else [item.slice]:
+        if isinstance(part, ast.Slice):
+            yield from (bound for bound in (part.lower, part.upper, part.step) if bound is not None)
+        else:
+            yield part
 
 
 def _indexed(
     node: ast.BinOp, scope: Scope, file: FileContext, indexed: dict[str, list[ast.Subscript]]
 ) -> Iterator[ast.Subscript]:
     """What the quotient is an index of, at once or by the one name that it is given."""
-    parent = file.names.parents.get(node)
-    if isinstance(parent, ast.Subscript) and parent.slice is node:
-        yield parent
+    parents = file.names.parents
+    parent = around = parents.get(node)
+    if isinstance(around, ast.Slice):
+        around = parents.get(around)
+    if isinstance(around, ast.Tuple):
+        around = parents.get(around)
+    if isinstance(around, ast.Subscript) and any(part is node for part in _parts(around)):
+        yield around
     if not isinstance(parent, ast.Assign) or len(parent.targets) != 1:
         return
     target = parent.targets[0]
