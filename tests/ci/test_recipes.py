@@ -203,4 +203,4 @@ def test_the_bot_fails_where_it_cannot_be_done(bot: Bot) -> None:
     bot.temp = bot.where / "temp4"
     results = bot.run("99.0")
     assert [done.returncode for done in results] == [0, 1]
-    assert "torch 99.0 is not known" in results[-1].stderr
+    assert "torch 99.0 is unknown" in results[-1].stderr

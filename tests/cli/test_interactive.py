@@ -189,7 +189,7 @@ def test_unsafe_fixes_are_asked_where_they_are_wanted(project: Project) -> None:
     answered(project, "y", code=1)
     assert text(path) == outer(LOAD)
     session = answered(project, "y", "--unsafe-fixes", code=0)
-    assert "\nUnsafe: it runs whatever code the file contains: for files from a source" in session.shown[0]
+    assert "\nUnsafe: runs any code that the file contains; use it only for files from a" in session.shown[0]
     assert "Apply this unsafe fix?" in session.shown[0]
     assert text(path) == outer(LOAD).replace("'m.pt'", "'m.pt', weights_only=False")
 
@@ -279,7 +279,7 @@ def test_a_file_that_somebody_else_changed_is_left_alone(project: Project) -> No
     session.question()
     path.write_text(TWO + "mine = 1\n")
     session.terminal.press("y")
-    assert "error: a.py: changed while it was being checked: not written" in session.end(2)
+    assert "error: a.py: changed while torchmigrate was checking it: not written" in session.end(2)
     assert text(path) == TWO + "mine = 1\n"
 
 
@@ -310,14 +310,14 @@ def test_whole_lines_where_the_terminal_sends_those(project: Project) -> None:
 def test_it_does_not_go_with(project: Project, options: tuple[str, ...]) -> None:
     done = project.run("check", "--interactive", *options, code=2)
     assert done.stderr.splitlines()[-1] == (
-        "error: --interactive fixes files: it goes neither with `-`, --diff nor --watch."
+        "error: --interactive fixes files; it cannot be used with `-`, --diff or --watch."
     )
 
 
 def test_it_needs_a_terminal(project: Project) -> None:
     path = project.write("a.py", TWO)
     done = project.run("check", "--interactive", code=2)
-    assert done.stderr == "error: --interactive asks on a terminal: stdin and stderr must be one.\n"
+    assert done.stderr == "error: --interactive needs a terminal for stdin and stderr.\n"
     assert text(path) == TWO
 
 

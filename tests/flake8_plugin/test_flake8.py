@@ -77,8 +77,8 @@ def test_it_is_on_where_it_is_installed(flake8: Flake8) -> None:
     flake8.write("a.py", OLD)
     done = flake8.run("--extend-ignore=F", "a.py", code=1)
     assert done.stdout == (
-        "a.py:3:5: TM600 `torch.load` without `weights_only`: the default became True in torch 2.6\n"
-        "a.py:4:5: TM104 `torch.qr` is deprecated and removed in torch 2.14; use `torch.linalg.qr`\n"
+        "a.py:3:5: TM600 `torch.load` without `weights_only`: the default changed to True in torch 2.6\n"
+        "a.py:4:5: TM104 `torch.qr` was removed in torch 2.14; use `torch.linalg.qr`\n"
     )
     assert f"torchmigrate: {__version__}" in " ".join(flake8.run("--version", code=0).stdout.split())
 
@@ -197,7 +197,7 @@ def test_a_release_that_is_not_known(flake8: Flake8, where: str) -> None:
     options = ["--torchmigrate-minimum=2.99"] if where == "option" else []
     done = flake8.run("a.py", *options, code=2)
     assert done.stderr.splitlines()[-1].startswith(
-        "flake8: error: --torchmigrate-minimum: torch 2.99 is not known; the newest release"
+        "flake8: error: --torchmigrate-minimum: torch 2.99 is unknown; the newest release"
     )
 
 

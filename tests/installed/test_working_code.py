@@ -209,7 +209,7 @@ def test_what_moved_moves(before: str, after: str, tmp_path: Path) -> None:
 def test_what_is_gone_from_both_places_is_said_to_be_gone(code: str, tmp_path: Path) -> None:
     new, said = fixed(code, tmp_path)
     assert new == code
-    assert "TM001" in said and "was removed in torch 1." in said and "moved" not in said
+    assert "TM001" in said and "was removed in torch 1." in said and " moved" not in said
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from torchmigrate.findings import Applicability, Finding, Severity
 from torchmigrate.report.reasons import reason_of
 
 HEAD = "import torch\nfrom torch import Tensor, nn\nfrom typing import List, Optional, Union\n"
-ONLY_STATED = "only an annotation or a name says that it is a tensor"
+ONLY_STATED = "only an annotation or a variable name shows that it is a tensor"
 
 
 def findings(code: str, *codes: str) -> list[Finding]:

@@ -72,7 +72,7 @@ def test_an_unsafe_fix_says_why(tmp_path: Path) -> None:
         fix, _ = editor.actions(name)
         assert fix.title == (
             "torchmigrate (TM110): Replace with `torch.outer`"
-            " (unsafe: needs torch 1.7, and the project supports torch 1.5)"
+            " (unsafe: needs torch 1.7, but the project supports torch 1.5)"
         )
         assert fix.is_preferred is None
         assert editor.actions(name, only=[ALL]) == []
@@ -122,7 +122,7 @@ def test_a_line_that_takes_no_comment_is_named(tmp_path: Path) -> None:
         editor.apply(editor.resolved(found[0]).edit)
         assert editor.texts[name] == text
         (said,) = editor.messages
-        assert said.message.endswith(": a comment would change what the line says")
+        assert said.message.endswith(": a comment would change the meaning of the line")
 
 
 @pytest.mark.parametrize("resolve", [False, True], ids=["at once", "resolved"])

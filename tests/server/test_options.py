@@ -92,7 +92,7 @@ def test_wrong_options_are_named(tmp_path: Path) -> None:
             assert len(editor.diagnostics(name)) == 3
         for options, said in (
             ({"targt": "2.6"}, "torchmigrate.targt: unknown option; did you mean `target`?"),
-            ({"target": "2.99"}, "torchmigrate.target: torch 2.99 is not known"),
+            ({"target": "2.99"}, "torchmigrate.target: torch 2.99 is unknown"),
             ({"target": 2.1}, 'torchmigrate.target: must be quoted, such as "2.1"'),
             ({"enable": "yes"}, "torchmigrate.enable: must be true or false"),
             ({"extendSelect": "TM110"}, "torchmigrate.extendSelect: must be a list of strings"),

@@ -333,7 +333,7 @@ def test_control_c_and_the_end_of_the_time_leave_what_was_done(tmp_path: Path) -
         time.sleep(0.1)
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=60)
-    assert process.returncode == 130 and b"--resume goes on" in said and b"Traceback" not in said
+    assert process.returncode == 130 and b"with --resume to continue" in said and b"Traceback" not in said
     assert repository.state == before
     left = subprocess.run(
         ["pgrep", "-f", str(repository.work)], capture_output=True, text=True
@@ -407,7 +407,7 @@ def test_submodules_are_used_and_not_upgraded(tmp_path: Path) -> None:
         (["--test", "no-such-program"], "`no-such-program` cannot be run: "),
         (
             ["--test", "pytest -k nothing"],
-            "`pytest -k nothing` runs no test (3 deselected",
+            "`pytest -k nothing` runs no tests (3 deselected",
         ),
         (["--test", "'"], "cannot parse the test command `'`: "),
         (["--also", "perl"], "--also: `perl` is unknown; choose from python2, python, numpy"),

@@ -59,9 +59,11 @@ class Noticed:
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """While the program only waits for somebody, they are raised at once."""
+        """While the program only waits for somebody, they are raised at once, as is one that came before."""
         self._waiting = True
         try:
+            if self.exception is not None:
+                raise self.exception
             yield
         finally:
             self._waiting = False
