@@ -199,7 +199,7 @@ def made_server() -> Server:
         )
 
     @server.command(actions.COMMAND)
-    async def apply_all(*arguments: Any) -> None:
+    async def apply_all(*arguments: object) -> None:  # pygls asks for a class, which `Any` is not on 3.10
         for uri in filter(None, map(_uri, arguments)):
             owner = server.documents.owner(uri)
             known = await server.schedule.latest(owner)
