@@ -57,6 +57,8 @@ def test_the_reference_of_the_command_line(site: Path) -> None:
     for name, command in commands.commands.items():
         assert f"{name}" in shown
         for parameter in command.params:
+            if getattr(parameter, "hidden", False):
+                continue
             for option in (*parameter.opts, *parameter.secondary_opts):
                 assert option in shown or not option.startswith("-"), (name, option)
         for paragraph in re.split(r"\n\s*\n", command.help or ""):

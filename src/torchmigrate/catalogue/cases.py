@@ -161,7 +161,7 @@ def _application(raw: Mapping[str, Any], path: KeyPath, words: Vocabulary) -> di
     values = dict(words.defaults)
     if "applicability" in raw:
         values.pop("reason", None)
-    values.update({key: raw[key] for key in ("requires", "applicability", "reason") if key in raw})
+    values.update({key: raw[key].strip() for key in ("requires", "applicability", "reason") if key in raw})
     level = values.get("applicability", "safe")
     if level != "safe" and "reason" not in values and "applicability" in raw:
         words.problem((*path, "applicability"), f"applicability {level} needs a `reason`, one line")

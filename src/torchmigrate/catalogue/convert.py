@@ -80,7 +80,7 @@ def read_rule(raw: dict[str, Any], number: int, file: YamlFile, shown_path: str)
     modules: dict[str, str | None] = raw.get("modules", {})
     words = Vocabulary(file, path, symbols, variables=_variables(symbols, modules, path, file))
     _read_signatures(raw, words)
-    words.defaults = {key: raw[key] for key in ("requires", "applicability", "reason") if key in raw}
+    words.defaults = {key: raw[key].strip() for key in ("requires", "applicability", "reason") if key in raw}
     _check_reason(words.defaults, path, words)
     for key in ("parameters", "missing"):
         words.check_parameters(raw.get(key, ()), (*path, key))
@@ -143,7 +143,7 @@ def read_other_rule(raw: dict[str, Any], number: int, file: YamlFile, shown_path
         there = listed(sorted(found.stem for found in _FINDERS.glob("[a-z]*.py")), last="and")
         file.problem((*path, "finder"), f"no finder `{finder}`; there is {there}")
     defaults: dict[str, Any] = {
-        key: raw[key] for key in ("requires", "applicability", "reason") if key in raw
+        key: raw[key].strip() for key in ("requires", "applicability", "reason") if key in raw
     }
     _check_reason(defaults, path, Vocabulary(file, path, symbols))
     cases: tuple[Case, ...] = ()
@@ -194,7 +194,7 @@ def _symbols_of_others(raw: Any) -> dict[str, dict[str, str]]:
     if isinstance(raw, list):
         return {symbol: {} for symbol in raw}
     return {
-        symbol: {} if value is None else {"new": value} if isinstance(value, str) else value
+        symbol: {} if value is None else {"new": value} if isinstance(value, str) else _texts(value)
         for symbol, value in raw.items()
     }
 
@@ -217,7 +217,14 @@ def _read_signatures(raw: Mapping[str, Any], words: Vocabulary) -> None:
 def _symbols(raw: Any) -> dict[str, dict[str, str]]:
     if isinstance(raw, list):
         return {symbol: {} for symbol in raw}
-    return {symbol: {"new": value} if isinstance(value, str) else value for symbol, value in raw.items()}
+    return {
+        symbol: {"new": value} if isinstance(value, str) else _texts(value) for symbol, value in raw.items()
+    }
+
+
+def _texts(values: Mapping[str, str]) -> dict[str, str]:
+    """The variables of a symbol; folded scalars of YAML end with a newline."""
+    return {key: text.strip() for key, text in values.items()}
 
 
 def _variables(
