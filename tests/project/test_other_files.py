@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import itertools
+import json
 import sys
 from pathlib import Path
 from textwrap import dedent
@@ -233,6 +234,8 @@ def test_names_in_strings_of_the_file_stay(case: str, project: Project) -> None:
         ('def g():\n    """Use it.\n\n    >>> from user import F\n    >>> F.relu(3)\n    """\n', True),
         ('"""A module.\n\n>>> for x in y:\n...     from user import F\n"""\n', True),
         ('CODE = """from user import F"""\n', True),
+        ('F = 1\nexec(compile(CODE, "user.py", "exec"))\n', False),
+        ('F = 1\nexec(compile(open("user.py").read(), "user.py", "exec"))\n', True),
         ('run("import user; user.F.relu(3)")\n', True),
         ('x = data["user"]\nfor m in model.modules():\n    vars(m)\n', False),
         ('import sys\nx = data["user"]\nfor m in sys.modules.values():\n    vars(m)\n', True),
@@ -267,6 +270,8 @@ PATCHES = [
     'with patch.multiple("torch.nn.functional", sigmoid=DEFAULT):\n    pass',
     "with patch.multiple(F, sigmoid=DEFAULT):\n    pass",
     'TARGET = "torch.nn.functional.sigmoid"\nwith patch(TARGET):\n    pass',
+    'TARGET = "torch.nn.functional.sigmoid"\nwith patch(TARGET, "value"):\n    pass',
+    'TARGET = "torch.nn.functional.sigmoid"\ndef test(monkeypatch):\n    monkeypatch.setattr(TARGET, "value")',
     'MODULE = "torch.nn.functional"\nwith patch(f"{MODULE}.sigmoid"):\n    pass',
     'MODULE = "torch.nn.functional"\nwith patch(MODULE + ".sigmoid"):\n    pass',
     'def test(monkeypatch):\n    monkeypatch.setattr(F, "sigmoid", 3)',
@@ -285,6 +290,7 @@ NO_PATCHES = [
     "def f(\n    x: F.sigmoid = None,\n    *y: F.sigmoid, z=None\n):\n    pass",
     "class A:\n    x: F.sigmoid = None",
     'names = ["torch.nn.functional.sigmoid"]',
+    'names = ["torch.nn.functional.sigmoid"]\ndef test(monkeypatch):\n    monkeypatch.setattr(Terminal, "isatty", f)',
 ]
 USER = "import torch\nimport torch.nn.functional as F\n\n\ndef f(x):\n    return F.sigmoid(x)\n"
 
@@ -657,3 +663,14 @@ def test_many_processes_share_what_one_has_read(project: Project, monkeypatch: p
     project.run("check", "--isolated", "--fix", "--jobs", "4", ".")
     assert project.read("a7.py") == "import torch\nfrom layers import ger\ny = torch.outer(a, b)\n"
     assert project.read("layers.py") == "from torch import outer as ger\n"
+
+
+def test_a_fix_that_others_keep_from_being_made_says_so(project: Project) -> None:
+    text = "from torch.cuda.amp import GradScaler\n\nscaler = GradScaler()\n"
+    project.write({".git/HEAD": "", "train.py": text, "test.py": "import train\ntrain.GradScaler\n"})
+    found = json.loads(project.run("check", "--isolated", "--output-format", "json", "train.py"))
+    assert [(item["location"]["row"], item["fix"]) for item in found] == [(1, None), (3, None)]
+    for item in found:
+        assert item["blocked_by"] == [{"kind": "taken", "name": "GradScaler"}]
+    printed = project.run("check", "--isolated", "--output-format", "full", "train.py")
+    assert "other code imports `GradScaler` from this file" in printed

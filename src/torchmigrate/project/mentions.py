@@ -88,8 +88,9 @@ class Mentions:
         self.dynamic.update(*often)
         self._read_names(nodes)
         bare = {id(expression.value) for expression in nodes(ast.Expr)}  # docstrings
+        shown = {id(item) for call in nodes(ast.Call) for item in _shown_file(call)}
         for constant in nodes(ast.Constant):
-            if isinstance(constant.value, str):
+            if isinstance(constant.value, str) and id(constant) not in shown:
                 (self._docstring if id(constant) in bare else self._string)(constant.value)
         for call in nodes(ast.Call):
             if _last(call.func) in _WHOLE and not _is_constant(call.args[1:2]):
@@ -200,7 +201,10 @@ class Mentions:
         for name in objects:
             for text in (*words, *named):
                 self.patched.add(name.plus(*text.split(".")))
-        if any(isinstance(item, ast.Name) and not self.meanings(item) for item in node.args[:2]):
+        # `setattr(Terminal, "isatty", value)` says the name; `setattr(TARGET, value)` and the others may not.
+        said = _last(node.func) == "setattr" and len(node.args) > 2 and _is_constant(node.args[1:2])
+        named_by = [] if said else node.args[:2]
+        if any(isinstance(item, ast.Name) and not self.meanings(item) for item in named_by):
             # The name is a variable's: any string of the file.
             for parts in self.strings:
                 if len(parts) > 1:
@@ -220,6 +224,13 @@ def _loaded(node: ast.expr) -> list[Name]:
         return []
     text = first.value if isinstance(first, ast.Constant) else None
     return [Name(None, tuple(text.split(".")))] if isinstance(text, str) and text else []
+
+
+def _shown_file(node: ast.Call) -> list[ast.expr]:
+    """What only tracebacks show as the file: of `compile(text, "layers.py", "exec")`."""
+    if isinstance(node.func, ast.Name) and node.func.id == "compile":
+        return [*node.args[1:2], *(item.value for item in node.keywords if item.arg == "filename")]
+    return []
 
 
 def _is_constant(nodes: list[ast.expr]) -> bool:

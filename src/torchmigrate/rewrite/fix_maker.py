@@ -101,6 +101,8 @@ class FixMaker:
         self._stated: dict[int, Reason] = {}
         # id() of a hit -> the hit, which keeps its id, and what becomes of it.
         self._made: dict[int, tuple[RuleMatch, _Rewritten | None]] = {}
+        # Uses whose import other code takes from here: it keeps its name, and is not called in the new way.
+        self._taken: dict[int, Reason] = {}
         self._suites = Suites(file.tree, file.source)
         self._removed: dict[int, set[int]] = {}  # block -> statements that fixes remove
 
@@ -138,7 +140,14 @@ class FixMaker:
                     single = self._single_fix(hit)
             found.append((hit, single))
         remove_idle(found, self.source, self.remove)
-        return [self.finding(hit, fix)._replace(places=uses.get(id(hit), ())) for hit, fix in found]
+        return [
+            self.finding(hit, fix)._replace(places=uses.get(id(hit), ()), blocked_by=self._kept(hit, fix))
+            for hit, fix in found
+        ]
+
+    def _kept(self, hit: RuleMatch, fix: Fix | None) -> tuple[Reason, ...]:
+        reason = self._taken.get(id(hit.use)) if fix is None else None
+        return () if reason is None else (reason,)
 
     def _caught(self, hit: RuleMatch) -> AbstractContextManager[None]:
         return self.failures.caught(hit.rule.code, "the fix", hit.match.start)
@@ -196,8 +205,13 @@ class FixMaker:
             done: dict[int, Fix] = {}
             if name not in self.file.halved and all(item.fix is not None for item in mine):
                 done = _joined(fixes)
+            # What keeps one of them from being made keeps all.
+            why = tuple(
+                dict.fromkeys(reason for item in mine if item.fix is None for reason in item.blocked_by)
+            )
             found = [
-                item._replace(fix=done.get(id(item.fix))) if item.code in codes else item for item in found
+                _after_all(item, done.get(id(item.fix)), why) if item.code in codes else item
+                for item in found
             ]
         return found
 
@@ -435,8 +449,13 @@ class FixMaker:
         users = [hit for hit in found if hit is not first]
         plain = self._plain_case(first.rule)
         whole = set(binding.uses) <= {hit.use.start for hit in users if self.may_fix(hit)}
-        if plain is None and (not (whole and users) or self.exports.takes(binding)):
-            return None  # who takes the name from here would get what is called in another way
+        if plain is None and not (whole and users):
+            return None
+        if plain is None and self.exports.takes(binding):
+            # Who takes the name from here would get what is called in another way.
+            reason = Reason(Obstacle.TAKEN, name=binding.name)
+            self._taken.update((id(hit.use), reason) for hit in found)
+            return None
         move = _Move(first, users, binding, new, plain, whole)
         if first.rule.roles and not whole and self._has_other_roles(binding, first.rule):
             move.lower(Applicability.UNSAFE, _OTHER_ROLES)  # as in `isinstance`
@@ -630,6 +649,12 @@ class FixMaker:
             made = self._rewritten(hit)
             callees.add(made[4] if made is not None else None)
         return callees.pop() if len(callees) == 1 else None
+
+
+def _after_all(finding: Finding, fix: Fix | None, why: tuple[Reason, ...]) -> Finding:
+    if finding.fix is None or fix is not None:
+        return finding._replace(fix=fix)
+    return finding._replace(fix=None, blocked_by=tuple(dict.fromkeys((*finding.blocked_by, *why))))
 
 
 def _joined(fixes: Mapping[int, Fix]) -> dict[int, Fix]:
