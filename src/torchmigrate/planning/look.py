@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -48,77 +48,111 @@ def plan_of(
 
     Raises ConfigError where a configuration cannot be used.
     """
-    seen = _look(paths, configurations, console, jobs, start, here, root)
-    shown = {Path(os.path.realpath(path)): shown_path(path, here) for path in seen.files}
-    problems = seen.problems
-    plan = make_plan(
-        printable(title or (repository_of(start) or start).name or "project"),
-        seen.places,
-        target=seen.target,
-        minimum=seen.minimum,
-        files=len(set(seen.files) - {problem.path for problem in problems}),
-        concerned=seen.concerned,
-        unread=not_read(paths, configurations.of(start).settings, seen.files, problems, here),
-        unimportable=unimportable(seen.broken, seen.importers, shown) if seen.broken else (),
-    )
-    return plan, problems
+    project = Project(paths, configurations, console, start=start, root=root, here=here)
+    return project.plan(project.look(project.files, jobs), title)
 
 
 @dataclass(slots=True, eq=False)
-class _Seen:
-    """What was found.
+class Seen:
+    """What was found in some files of a project; can be sent to another process.
 
-    files: that were looked at, whether or not that could be done. concerned: how many mention a library.
-    target: of the plan. minimum: the oldest of all files; None if it is not known for one of them.
-    broken: the files (real paths) with what breaks on import, with the first release of which it does.
-    importers: gives the files that import one as soon as they are imported.
+    concerned: how many mention a library. broken: the files (real paths) with what breaks on import, with
+    the first release of which it does.
     """
 
-    files: list[Path]
-    problems: list[Problem]
-    target: Version
+    problems: list[Problem] = field(default_factory=list)
     places: list[Place] = field(default_factory=list)
     concerned: int = 0
-    minimum: Version | None = None
     broken: dict[Path, Version] = field(default_factory=dict)
-    importers: Callable[[Path], list[Path]] = lambda path: []
+
+    def add(self, other: Seen) -> None:
+        """Add what was found in the files that come after those of this one."""
+        self.problems += other.problems
+        self.places += other.places
+        self.concerned += other.concerned
+        self.broken |= other.broken
 
 
-def _look(
-    paths: Sequence[Path],
-    configurations: Configurations,
-    console: Console,
-    jobs: int | None,
-    start: Path,
-    here: Path,
-    root: Path,
-) -> _Seen:
-    from torchmigrate.project.discover import discover_for
-    from torchmigrate.run.runner import run
+class Project:
+    """A project that a plan is made of: its files, and what holds for them.
 
-    started = time.monotonic()
-    found = discover_for(paths, configurations.settings_in)
-    # Without any file, the plan is about the directory.
-    files = found.files or [start / "-"]
-    scopes, problems = scopes_of(files, configurations, console)
-    # The command line says which target it is for all.
-    target = max(parse_version(scope.settings.target) for scope in scopes.values())
-    seen = _Seen(found.files, problems + found.problems, target)
-    if not found.files and not seen.problems:
-        console.note("warning: no Python files found under the given paths")
-    search = Search(configurations, scopes, here, root)
-    with console.progress() as progress:
-        for result in run(found.files, search.check, jobs, progress, search.engines.share):
-            seen.problems += result.problems
-            if isinstance(result, Looked):
-                seen.places += result.places
-                if (since := broken_since(result.places, target)) is not None:
-                    seen.broken[Path(os.path.realpath(result.path))] = since
-                seen.concerned += result.concerned
-    if seen.broken:
-        seen.importers = search.engines.of(found.files[0]).project.importers
-    console.detail(f"checked {plural(len(found.files), 'file')} in {time.monotonic() - started:.2f} s")
-    minimums = {scope.settings.minimum for scope in scopes.values()}
-    known = [parse_version(minimum) for minimum in minimums if minimum is not None]
-    seen.minimum = min(known) if len(known) == len(minimums) else None
-    return seen
+    Args: as those of `plan_of`.
+
+    Attributes:
+        files: that are looked at, in order.
+
+    Raises ConfigError where a configuration cannot be used.
+    """
+
+    def __init__(
+        self,
+        paths: Sequence[Path],
+        configurations: Configurations,
+        console: Console,
+        *,
+        start: Path,
+        root: Path,
+        here: Path,
+    ) -> None:
+        from torchmigrate.project.discover import discover_for
+
+        self._paths = paths
+        self._configurations = configurations
+        self._console = console
+        self._start = start
+        self._here = here
+        found = discover_for(paths, configurations.settings_in)
+        self.files: list[Path] = found.files
+        # Without any file, the plan is about the directory.
+        self._scopes, problems = scopes_of(found.files or [start / "-"], configurations, console)
+        self._problems = problems + found.problems
+        if not found.files and not self._problems:
+            console.note("warning: no Python files found under the given paths")
+        # The command line says which target it is for all.
+        self._target = max(parse_version(scope.settings.target) for scope in self._scopes.values())
+        self._search = Search(configurations, self._scopes, here, root)
+
+    def look(self, files: Sequence[Path], jobs: int | None) -> Seen:
+        """What is found in some of the files. jobs: processes; None: as many as pay off."""
+        from torchmigrate.run.runner import run
+
+        started = time.monotonic()
+        seen = Seen()
+        with self._console.progress() as progress:
+            for result in run(files, self._search.check, jobs, progress, self._search.engines.share):
+                seen.problems += result.problems
+                if isinstance(result, Looked):
+                    seen.places += result.places
+                    if (since := broken_since(result.places, self._target)) is not None:
+                        seen.broken[Path(os.path.realpath(result.path))] = since
+                    seen.concerned += result.concerned
+        self._console.detail(f"checked {plural(len(files), 'file')} in {time.monotonic() - started:.2f} s")
+        return seen
+
+    def plan(self, seen: Seen, title: str | None) -> tuple[Plan, list[Problem]]:
+        """The plan of what was found in all files, and what could not be done."""
+        problems = self._problems + seen.problems
+        shown = {Path(os.path.realpath(path)): shown_path(path, self._here) for path in self.files}
+        settings = self._configurations.of(self._start).settings
+        plan = make_plan(
+            printable(title or (repository_of(self._start) or self._start).name or "project"),
+            seen.places,
+            target=self._target,
+            minimum=self._minimum,
+            files=len(set(self.files) - {problem.path for problem in problems}),
+            concerned=seen.concerned,
+            unread=not_read(self._paths, settings, self.files, problems, self._here),
+            unimportable=unimportable(seen.broken, self._importers, shown) if seen.broken else (),
+        )
+        return plan, problems
+
+    @property
+    def _minimum(self) -> Version | None:
+        """The oldest of all files; None if it is not known for one of them."""
+        minimums = {scope.settings.minimum for scope in self._scopes.values()}
+        known = [parse_version(minimum) for minimum in minimums if minimum is not None]
+        return min(known) if len(known) == len(minimums) else None
+
+    def _importers(self, path: Path) -> list[Path]:
+        """The files that import one as soon as they are imported."""
+        return self._search.engines.of(self.files[0]).project.importers(path)
