@@ -7,6 +7,10 @@ import os
 import re
 from pathlib import Path
 
+# Before anything imports torch: pytest-xdist has a process for each processor, and threads of torch that wait for
+# each other in all of them take several times as long as one.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 import pytest
 from harness.browser import lacking_for_browser
 from harness.shells import lacking_shells

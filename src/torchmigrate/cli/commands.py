@@ -13,6 +13,7 @@ from typing import Any, TextIO
 import click
 
 from torchmigrate import __version__
+from torchmigrate.cli.fleet import fleet
 from torchmigrate.cli.options import (
     ENVIRONMENT,
     FILES,
@@ -719,6 +720,9 @@ def test_rules(directory: Path, quiet: bool, colour: str) -> int:
     from torchmigrate.cli.session import open_console
 
     return test_directory(directory, open_console(colour, quiet=quiet))
+
+
+commands.add_command(fleet)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -74,6 +74,20 @@ class Group(click.Group):
         return super().resolve_command(ctx, args)
 
 
+class DefaultGroup(click.Group):
+    """Commands of which one is meant where none is named: `fleet LIST` is `fleet run LIST`."""
+
+    def __init__(self, *args: Any, default: str, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.default = default
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        help_names = self.get_help_option_names(ctx)
+        if args and args[0] not in self.commands and args[0] not in help_names:
+            args = [self.default, *args]
+        return super().parse_args(ctx, args)
+
+
 def option(*names: str, **kwargs: Any) -> Callable[[F], F]:
     """`click.option`, with a `group`: the heading in `--help`."""
     return click.option(*names, cls=Option, **kwargs)

@@ -24,6 +24,7 @@ class Git:
 
     error: type[Exception] = GitError
     missing = "git is not installed"
+    options: tuple[str, ...] = ()  # before the name of the command
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -56,7 +57,7 @@ class Git:
         environment = {**kept, "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
         try:
             return subprocess.run(
-                [git, *_QUIET, *arguments],
+                [git, *_QUIET, *self.options, *arguments],
                 cwd=self.directory,
                 input=data,
                 stdin=None if data is not None else subprocess.DEVNULL,

@@ -87,15 +87,15 @@ class Console:
         self.err(text + "\n")
 
     @contextmanager
-    def progress(self) -> Iterator[Callable[[int, int], None] | None]:
+    def progress(self, label: str = "Checking") -> Iterator[Callable[[int, int], None] | None]:
         """What to call with (files done, all files): shows a bar on stderr once a run takes a while.
 
-        None where there is no terminal to show it on.
+        With the time that is left. None where there is no terminal to show it on.
         """
         if self.quiet or not sys.stderr.isatty():
             yield None
             return
-        bar = _Bar(time.monotonic() + PROGRESS_AFTER)
+        bar = _Bar(label, time.monotonic() + PROGRESS_AFTER)
         try:
             yield bar
         finally:
@@ -103,7 +103,8 @@ class Console:
 
 
 class _Bar:
-    def __init__(self, due: float) -> None:
+    def __init__(self, label: str, due: float) -> None:
+        self.label = label
         self.due = due
         self.bar: Any = None
         self.done = 0
@@ -114,7 +115,7 @@ class _Bar:
                 return
             import click
 
-            self.bar = click.progressbar(length=total, label="Checking", file=sys.stderr)
+            self.bar = click.progressbar(length=total, label=self.label, file=sys.stderr)
             self.bar.__enter__()
         self.bar.update(done - self.done)
         self.done = done

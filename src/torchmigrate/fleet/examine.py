@@ -1,0 +1,254 @@
+"""Examines one repository, in a process of its own: `python -m torchmigrate.fleet.examine JOB RESULT`.
+
+The process may hang, need too much memory or crash: only this repository is lost then. It ends when its
+stdin is closed, so that nothing is left of it when its worker is killed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pickle
+import signal
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from torchmigrate.fleet.clones import Checkout, link_template
+from torchmigrate.fleet.model import Examined, Failed, Job, Large, Part, Record, Trouble, Unchanged
+from torchmigrate.planning.model import EFFECTS, Effect, Effort, Place, Plan
+
+if TYPE_CHECKING:
+    from torchmigrate.findings import Problem
+    from torchmigrate.planning.look import Project, Seen
+
+_EXAMPLES = 5  # paths of files that could not be done
+
+
+def examine(job: Job) -> object:
+    """The result of a job: `Examined`, `Unchanged` or `Large`; of a part, `Seen`.
+
+    Raises Failed.
+    """
+    checkout = Checkout(job.repository, job.clones)
+    state = checkout.state()
+    if job.known == state and job.part is None:
+        return Unchanged(state)
+    checkout.fetch(state)
+    os.chdir(checkout.directory)
+    project = _project(job)
+    if job.seen:
+        whole, *others = job.seen
+        for other in others:
+            whole.add(other)  # type: ignore[attr-defined]
+        return _examined(job, project, whole, state, checkout)  # type: ignore[arg-type]
+    if job.part is not None:
+        return project.look(_share(project.files, job.part), 1)
+    if len(project.files) > 2 * job.limits.part:
+        return Large(-(-len(project.files) // job.limits.part))
+    return _examined(job, project, project.look(project.files, 1), state, checkout)
+
+
+def _share(files: Sequence[Path], part: Part) -> Sequence[Path]:
+    """The files of a part: those beside each other, in order, so that the parts can be put together again."""
+    first, last = (number * len(files) // part.of for number in (part.number, part.number + 1))
+    return files[first:last]
+
+
+def _project(job: Job) -> Project:
+    from torchmigrate.config.settings import ConfigError, Layer
+    from torchmigrate.planning.look import Project
+    from torchmigrate.report.console import Console
+    from torchmigrate.run.configurations import Configurations
+
+    asked = job.settings
+    layer = Layer(
+        target=asked.target,
+        minimum=asked.minimum,
+        select=asked.select or None,
+        extend_select=asked.extend_select,
+        ignore=asked.ignore,
+    )
+    here = Path.cwd()
+    configurations = Configurations(layer, isolated=asked.isolated, start=here, guessing=True)
+    try:
+        return Project(
+            [Path()], configurations, Console("never", quiet=True), start=here, root=here, here=here
+        )
+    except ConfigError as error:
+        raise Failed(Trouble.SETTINGS, str(error)) from None
+
+
+# ---- the tables --------------------------------------------------------------------------------------------
+
+
+def _examined(job: Job, project: Project, seen: Seen, state: str, checkout: Checkout) -> Examined:
+    from torchmigrate.config.settings import ConfigError
+    from torchmigrate.planning.html import as_html
+    from torchmigrate.planning.links import Links
+
+    try:
+        plan, problems = project.plan(seen, job.repository.name)
+    except ConfigError as error:
+        raise Failed(Trouble.SETTINGS, str(error)) from None
+    tables = {
+        "repositories": [_repository_row(plan)],
+        "findings": list(_findings(plan, excerpts=job.settings.excerpts)),
+        "releases": [_release_row(plan, number) for number in range(len(plan.rows))],
+        "unread": [*_unread(plan), *_problems(problems)],
+    }
+    if not job.settings.excerpts:
+        plan = _without_source(plan)
+    template = link_template(job.repository, state)
+    near = checkout.directory if template else Path(os.path.abspath(os.sep))  # noqa: PTH100
+    if template is None and not job.repository.is_directory:
+        template = "{path}#L{line}"  # nobody knows where it can be read
+    links = Links(template, root=checkout.directory, near=near)
+    return Examined(state, tables, as_html(plan, links))
+
+
+def _without_source(plan: Plan) -> Plan:
+    from dataclasses import replace
+
+    return replace(plan, places=tuple(replace(place, excerpt=()) for place in plan.places))
+
+
+def _repository_row(plan: Plan) -> Record:
+    from torchmigrate.planning.compute import headline
+
+    low, high = plan.runs or (None, None)
+    uses = bool(plan.concerned)
+    return {
+        "minimum": _shown(plan.minimum),
+        "target": _shown(plan.target),
+        "runs_first": _shown(low) if uses else None,
+        "runs_last": _shown(high) if uses else None,
+        "runs_on_target": plan.last.runs,
+        "headline": headline(plan),
+        "files": plan.files,
+        "files_with_torch": plan.concerned,
+        "is_whole": plan.is_whole,
+        **{effort.name.lower(): plan.last.of(effort) for effort in Effort},
+        "may_differ": plan.last.may_differ,
+        "pinned": plan.last.pinned,
+    }
+
+
+def _findings(plan: Plan, *, excerpts: bool) -> Iterator[Record]:
+    for place in plan.listed:
+        effect = place.since.effect(plan.target)
+        yield {
+            "path": place.file,
+            "cell": place.cell,
+            "row": place.row,
+            "column": place.column,
+            "rows": list(place.rows),
+            "code": place.code,
+            "name": place.name,
+            "message": place.message,
+            "symbol": place.symbol,
+            "effect": None if effect is None else effect.label,
+            "effort": place.effort_in(plan.target).name.lower(),
+            **{each.label: _shown(place.since.of(each)) for each in Effect},
+            "needs": _shown(place.since.needs),
+            "fix": place.fix,
+            "reason": place.reason,
+            "help": place.help,
+            "url": place.url,
+            "fingerprint": _fingerprint(place),
+            "excerpt": _text(place) if excerpts else None,
+        }
+
+
+def _fingerprint(place: Place) -> str:
+    """A digest that nothing can be read from, since the text of lines stays where it is."""
+    marked = "".join(line.before + line.marked + line.after for line in place.excerpt if line.marked)
+    text = "\0".join((place.code, place.symbol or "", "".join(marked.split())))
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def _text(place: Place) -> str:
+    return "\n".join(line.before + line.marked + line.after for line in place.excerpt)
+
+
+def _release_row(plan: Plan, number: int) -> Record:
+    row = plan.rows[number]
+    return {
+        "release": _shown(row.release),
+        "runs": row.runs,
+        "needs_newer": row.lacking,
+        **{effect.label: row.effects[effect].places for effect in EFFECTS},
+        "may_differ": row.may_differ,
+        "pinned": row.pinned,
+        **{effort.name.lower(): row.of(effort) for effort in Effort},
+    }
+
+
+def _unread(plan: Plan) -> Iterator[Record]:
+    for each in plan.unread:
+        yield {
+            "kind": each.kind,
+            "files": each.count,
+            "why": each.why,
+            "examples": list(each.examples),
+            "matters": each.matters,
+        }
+
+
+def _problems(problems: Sequence[Problem]) -> Iterator[Record]:
+    """What could not be done, files with the same trouble together."""
+    alike: dict[tuple[str, str], dict[str, None]] = {}
+    for problem in problems:
+        alike.setdefault((problem.kind.value, problem.reason), {})[Path(problem.path).as_posix()] = None
+    for (kind, why), paths in alike.items():
+        yield {
+            "kind": kind,
+            "files": len(paths),
+            "why": why,
+            "examples": list(paths)[:_EXAMPLES],
+            "matters": True,
+        }
+
+
+def _shown(version: tuple[int, ...] | None) -> str | None:
+    from torchmigrate.versions.releases import show_version
+
+    return None if version is None else show_version(version)
+
+
+# ---- the process -------------------------------------------------------------------------------------------
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Read a job, write its result or what went wrong; the exit code, 0 in both cases."""
+    source, target = map(Path, arguments)
+    _end_with_stdin()
+    with source.open("rb") as file:
+        job = pickle.load(file)  # of the worker that started this
+    try:
+        result: object = examine(job)
+    except Failed as error:
+        result = error
+    data = pickle.dumps(result)
+    target.with_suffix(".part").write_bytes(data)
+    target.with_suffix(".part").replace(target)
+    return 0
+
+
+def _end_with_stdin() -> None:
+    """End the process as soon as nobody holds the other end of stdin."""
+
+    def wait() -> None:
+        while sys.stdin.buffer.read(1):
+            pass
+        if os.name == "posix":
+            os.killpg(0, signal.SIGKILL)  # git, too
+        os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

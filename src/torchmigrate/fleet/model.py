@@ -1,0 +1,155 @@
+"""The nouns of a fleet: the repositories that are asked for, and what becomes of each."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+Record = dict[str, Any]  # a row of a table: column -> value
+
+
+class FleetError(Exception):
+    """What cannot be done, in one line for a person."""
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """One line of the list.
+
+    name: what it is called in the results; no two have the same. address: a directory, or what `git clone`
+    takes. revision: a branch, a tag or a commit; None: what is there. owner: who answers for it.
+    is_directory: whether the address is a directory, absolute.
+    """
+
+    name: str
+    address: str
+    revision: str | None = None
+    owner: str | None = None
+    is_directory: bool = False
+
+
+class Trouble(enum.Enum):
+    """Why a repository could not be examined; the value is what tables have."""
+
+    CLONE = "clone"  # git could not get it, or the directory is not there
+    TIME = "time"  # it took longer than it may
+    MEMORY = "memory"  # it needed more than it may
+    CRASH = "crash"  # the process that examined it ended
+    WORKER = "worker"  # the worker died, again and again
+    SETTINGS = "settings"  # its configuration cannot be used
+
+
+class Failed(Exception):
+    """A repository that could not be examined. Can be sent to another process."""
+
+    def __init__(self, trouble: Trouble, why: str) -> None:
+        super().__init__(trouble, why)
+        self.trouble = trouble
+        self.why = why
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What is asked of every repository; another one makes what was found before outdated.
+
+    target, minimum: releases such as "2.13"; None: what each project requires. select, extend_select,
+    ignore: as `check` takes them. isolated: the configurations of the repositories are not read.
+    excerpts: whether lines of source leave the worker.
+    """
+
+    target: str
+    minimum: str | None = None
+    select: tuple[str, ...] = ()
+    extend_select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    isolated: bool = False
+    excerpts: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one repository may take. seconds: of time. megabytes: of memory, 1,000,000 bytes each.
+
+    part: files that are examined in one go; a repository with more than twice as many is split.
+    """
+
+    seconds: float = 600.0
+    megabytes: int = 2000
+    part: int = 1500
+
+
+class Part(NamedTuple):
+    """Which files of a repository: those with this number, counted from 0, of so many shares."""
+
+    number: int
+    of: int
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What a worker is asked to do with a repository.
+
+    clones: the directory of the clones, on the worker; None: its cache. known: the state of the repository,
+    see `Examined`, for which there is a result. part: None: the whole. seen: what was found in all its
+    parts, each as `Seen`, to be made into one result.
+    """
+
+    repository: Repository
+    settings: Settings
+    limits: Limits
+    clones: str | None = None
+    known: str | None = None
+    part: Part | None = None
+    seen: tuple[object, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a job took. megabytes: of memory, at most."""
+
+    seconds: float = 0.0
+    megabytes: int = 0
+
+    def plus(self, other: Usage) -> Usage:
+        """What two jobs took, one after the other."""
+        return Usage(self.seconds + other.seconds, max(self.megabytes, other.megabytes))
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """The result for a repository.
+
+    state: the commit, or what stands for one. tables: rows by the name of the table, without the columns
+    that say which run and which repository they are of. page: the plan as HTML.
+    """
+
+    state: str
+    tables: dict[str, list[Record]]
+    page: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unchanged:
+    """The repository is as it was in the last run."""
+
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class Large:
+    """The repository is to be examined in so many parts."""
+
+    parts: int
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What a worker says of a job.
+
+    what: the result; of a part, what was seen there (`Seen`). version: of torchmigrate on the worker.
+    """
+
+    what: object
+    usage: Usage
+    version: str
