@@ -250,6 +250,13 @@ def test_the_trend_and_what_changed() -> None:
     assert "trend" not in found.rows  # one run is none
 
 
+def test_a_long_trend_is_cut() -> None:
+    trend = [run_of(number, listed=number) for number in range(75)]
+    found = read(fleet(repository("a"), trend=trend))
+    assert [row[2] for row in found.table("trend")] == [str(number) for number in range(15, 75)]
+    assert found.text("trend-note") == "The last 60 of 75 runs are shown."
+
+
 def test_a_run_that_was_stopped_says_so() -> None:
     assert "stopped" in read(fleet(repository("a"), run={"interrupted": True, "listed": 9})).text(
         "interrupted"

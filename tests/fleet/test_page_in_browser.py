@@ -180,6 +180,15 @@ def test_a_cell_of_the_map_says_what_it_is(page: Page, tmp_path: Path) -> None:
     ]
 
 
+def test_the_map_shows_the_newest_releases_first(page: Page, file: Path) -> None:
+    page.open(file, width=390)
+    box, cell = page.run("""
+        const heads = document.getElementById("map").tHead.rows[0].cells;
+        const of = (each) => [each.getBoundingClientRect().left, each.getBoundingClientRect().right];
+        return [of(document.getElementById("map").parentNode), of(heads[heads.length - 1])]""")
+    assert box[0] < cell[0] and cell[1] <= box[1]
+
+
 def test_plans_open(page: Page, tmp_path: Path) -> None:
     path = written(tmp_path, repository("a/b c#"))
     (tmp_path / "plans" / "a").mkdir(parents=True)

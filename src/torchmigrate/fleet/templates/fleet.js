@@ -106,8 +106,10 @@
     made.addEventListener("click", () => choose("owner", owner.dataset.owner));
   }
 
-  // ---- the map: a cell says what it is when it is pointed at, since thousands of titles would be long
+  // ---- the map: the newest releases are at its end. A cell says what it is when it is pointed at, since
+  // thousands of titles would be long.
 
+  if (map !== null) map.parentNode.scrollLeft = map.scrollWidth;
   map?.tBodies[0].addEventListener("pointerover", (event) => {
     const cell = event.target.closest("td");
     if (cell === null || cell.title !== "") return;
