@@ -104,6 +104,11 @@ def read(page: Page) -> Read:
             "2 of 7 repositories run on torch 2.13 as they stand; 1 does not; 1 does not use torch;"
             " 1 could not be examined; 2 were not reached.",
         ),
+        (
+            [repository("a"), blocked("b", files_with_torch=0)],
+            2,
+            "1 of 2 repositories runs on torch 2.13 as it stands; 1 does not.",
+        ),
         ([failed("a"), failed("b")], 2, "0 of 2 repositories run on torch 2.13 as they stand; 2 could not be examined."),
     ],
 )  # fmt: skip

@@ -289,9 +289,10 @@ def _hash(text: str) -> str:
 def _status(row: Record) -> Status:
     if row["status"] == "failed":
         return Status.FAILED
-    if not row.get("files_with_torch"):
+    runs = row.get("runs_on_target")
+    if not row.get("files_with_torch") and runs is not False:  # else a command or a pin is in the way
         return Status.TORCHLESS
-    return Status.RUNS if row.get("runs_on_target") else Status.BLOCKED
+    return Status.RUNS if runs else Status.BLOCKED
 
 
 def _release(text: object) -> str:
