@@ -22,7 +22,11 @@ NO_BROWSER = lacking_for_browser()
 TESTS = Path(__file__).parent
 NO_MKDOCS = [name for name in ("mkdocs", "material") if importlib.util.find_spec(name) is None]
 # Modules with tests of pages in a browser, and those of the built documentation.
-NEEDS_BROWSER = ["planning/test_plan_html.py", "installed/test_site_in_browser.py"]
+NEEDS_BROWSER = [
+    "planning/test_plan_html.py",
+    "fleet/test_page_in_browser.py",
+    "installed/test_site_in_browser.py",
+]
 NEEDS_MKDOCS = ["installed/test_site.py", "installed/test_site_in_browser.py"]
 # Modules that cannot be imported without torch.
 NEEDS_TORCH = sorted(

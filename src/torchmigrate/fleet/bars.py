@@ -1,0 +1,118 @@
+"""Bar charts: what is drawn where, in percent of the width and in pixels of the height."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+HEIGHT = 180  # pixels that the tallest bar may take
+_MOST_TICKS = 5
+_BAR = 0.72  # of the width of a column
+
+
+class Part(NamedTuple):
+    """A part of a bar: its CSS class and what it stands for."""
+
+    kind: str
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """What is asked for: a bar of parts, from its foot upwards.
+
+    key: what a click on it filters by. label: below it, a line for each text. short: the same in one line,
+    for a small screen. title: it in words. slots: how wide it is, where a usual column is 1.
+    """
+
+    key: str
+    label: tuple[str, ...]
+    short: str
+    title: str
+    parts: tuple[Part, ...]
+    slots: float = 1.0
+
+    @property
+    def total(self) -> int:
+        return sum(part.number for part in self.parts)
+
+
+class Drawn(NamedTuple):
+    """A part as it is drawn: y and height in pixels from the top of the plot."""
+
+    kind: str
+    y: float
+    height: float
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A column as it is drawn: x, middle and width as text in percent, top in pixels."""
+
+    column: Column
+    x: str
+    middle: str
+    width: str
+    parts: tuple[Drawn, ...]
+    top: float
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A chart. ticks: numbers of its axis, each with its y in pixels."""
+
+    bars: tuple[Bar, ...]
+    ticks: tuple[tuple[int, float], ...]
+    height: int = HEIGHT
+
+
+def chart(columns: Sequence[Column], *, fewest: int = 1) -> Chart:
+    """The chart of these columns; `fewest` are the slots that the width has at least."""
+    ticks = _ticks(max((column.total for column in columns), default=0))
+    slots = max(sum(column.slots for column in columns), fewest)
+    return Chart(
+        bars=tuple(_bars(columns, ticks[-1], slots)),
+        ticks=tuple((number, _height(number, ticks[-1])) for number in ticks),
+    )
+
+
+def percent(share: float) -> str:
+    """0.25 -> "25%", with as many digits as drawing needs."""
+    return f"{100 * share:.2f}".rstrip("0").rstrip(".") + "%"
+
+
+def _bars(columns: Sequence[Column], top: int, slots: float) -> Iterator[Bar]:
+    left = 0.0
+    for column in columns:
+        parts, foot = [], float(HEIGHT)
+        for kind, number in column.parts:
+            if number:
+                height = _height(number, top)
+                foot -= height
+                parts.append(Drawn(kind, round(foot, 2), height))
+        gap = (1 - _BAR) / 2
+        yield Bar(
+            column,
+            x=percent((left + gap) / slots),
+            middle=percent((left + column.slots / 2) / slots),
+            width=percent((column.slots - 2 * gap) / slots),
+            parts=tuple(parts),
+            top=round(foot, 2),
+        )
+        left += column.slots
+
+
+def _ticks(tallest: int) -> range:
+    """Round numbers for the axis, from 0 to at least the tallest bar."""
+    step, factors = 1, (2, 2.5, 2)  # 1, 2, 5, 10, 20, ...
+    turn = 0
+    while tallest > step * _MOST_TICKS:
+        step = int(step * factors[turn % 3])
+        turn += 1
+    last = max(-(-tallest // step), 1) * step
+    return range(0, last + 1, step)
+
+
+def _height(number: int, top: int) -> float:
+    return round(HEIGHT * number / top, 2)
