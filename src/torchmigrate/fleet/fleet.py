@@ -108,7 +108,7 @@ class Fleet:
             KeyboardInterrupt: as above; `outcome` says what became of the run.
         """
         started = datetime.now(timezone.utc)
-        self.outcome = Outcome(started.strftime("%Y%m%dT%H%M%SZ"), started)
+        self.outcome = Outcome(self._new_name(started), started)
         try:
             with self.store.locked():
                 try:
@@ -125,6 +125,14 @@ class Fleet:
                 f"{where}{error.strerror or error}; what was done is kept, and the same command goes on"
             ) from None
         return self.outcome
+
+    def _new_name(self, started: datetime) -> str:
+        """The name of a run; of two in one second, the later one comes later in order."""
+        name = started.strftime("%Y%m%dT%H%M%SZ")
+        taken = set(self.store.runs())
+        while name in taken:
+            name += "+"
+        return name
 
     # ---- the work ------------------------------------------------------------------------------------
 

@@ -1,0 +1,322 @@
+"""Runs over small fleets, by the workers of a real Dask cluster on this machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pyarrow.parquet as pq
+import pytest
+from fleet_support import NEW, OLD, Fleet, workers_of
+from harness.project import command
+
+from torchmigrate.fleet.schema import TABLES, arrow_schema
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> Fleet:
+    return Fleet(tmp_path)
+
+
+def test_what_is_found_is_in_tables_pages_and_plans(fleet: Fleet) -> None:
+    origin = fleet.repository("origin", {"a.py": OLD, "bad.py": "def f(:\n"})
+    fleet.git(origin, "tag", "v1")
+    first = fleet.git(origin, "rev-parse", "HEAD")
+    fleet.repository("origin", {"a.py": NEW, "b.py": OLD, "c.py": OLD})
+    fleet.write("plain/model.py", OLD)
+    fleet.write("plain/requirements.txt", "torch>=1.8\n")
+    fleet.write("other/main.py", "print('nothing')\n")
+    fleet.lists(
+        "# address revision owner",
+        f"file://{origin} v1 team-a",
+        f"file://{origin}",
+        "plain  # beside the list",
+        "other",
+    )
+    said = fleet.run("--verbose")
+    assert "4 repositories: 4 examined, 0 unchanged.\n" in said
+    rows = fleet.repositories()
+    tagged, newest = sorted(name for name in rows if name.endswith(("origin", "origin-2")))
+    assert rows[tagged]["state"] == first and rows[tagged]["owner"] == "team-a"
+    assert rows[tagged]["revision"] == "v1" and rows[newest]["revision"] is None
+    assert rows[newest]["state"] == fleet.git(origin, "rev-parse", "HEAD")
+    assert [rows[name]["runs_on_target"] for name in (tagged, newest, "plain", "other")] == [False] * 3 + [
+        True
+    ]
+    assert (rows["plain"]["minimum"], rows["other"]["files_with_torch"]) == ("1.8", 0)
+    for name, row in rows.items():
+        assert row["status"] == "done" and row["seconds"] > 0 and row["megabytes"] > 10, name
+        page = (fleet.out / row["page"]).read_text("utf-8")
+        assert "torch.ger" in page or name == "other"
+        assert "eigenvectors" not in page, "no line of source leaves the worker"
+    # The same as `plan` says.
+    plan = json.loads(
+        fleet.torchmigrate(command("plan", "--to", "2.13", "--output-format", "json", "plain"), 0).stdout
+    )
+    found = [row for row in fleet.table("findings") if row["repository"] == "plain"]
+    keys = ("code", "message", "effect", "effort", "help", "symbol", "url")
+    assert [{key: row[key] for key in keys} for row in found] == [
+        {key: place[key] for key in keys} for place in plan["places"]
+    ]
+    assert [(row["path"], row["row"], row["raises"]) for row in found if row["code"] == "TM100"] == [
+        ("model.py", 4, "2.0")
+    ]
+    assert rows["plain"]["headline"] == plan["headline"]
+    (unread,) = fleet.table("unread")
+    assert (unread["repository"], unread["kind"], unread["examples"]) == (
+        tagged,
+        "invalid-syntax",
+        ["bad.py"],
+    )
+    (run,) = fleet.table("runs")
+    assert (run["listed"], run["examined"], run["failed"], run["interrupted"]) == (4, 4, 0, False)
+    releases = [row for row in fleet.table("releases") if row["repository"] == "plain"]
+    assert next(row["release"] for row in releases if not row["runs"]) == "2.0"
+    index = (fleet.out / "index.html").read_text("utf-8")
+    assert f'href="./{rows["plain"]["page"]}"' in index and "0 of 4 repositories run" in index
+    for name in TABLES:
+        written = pq.read_schema(fleet.out / "runs" / fleet.runs[0] / f"{name}.parquet")
+        assert written.equals(arrow_schema(name)) and written.metadata[b"torchmigrate_schema"] == b"1"
+    described = json.loads((fleet.out / "schema.json").read_text())
+    assert set(described["tables"]) == set(TABLES)
+
+
+def test_source_is_shown_if_asked_for(fleet: Fleet) -> None:
+    fleet.write("plain/model.py", OLD)
+    fleet.lists("plain")
+    fleet.run("--excerpts")
+    (row, *_) = [row for row in fleet.table("findings") if row["code"] == "TM100"]
+    assert "torch.symeig(x, eigenvectors=True)" in row["excerpt"]
+    assert "eigenvectors" in (fleet.out / "plans" / "plain.html").read_text()
+
+
+def test_the_second_run_does_nothing_but_for_what_has_changed(fleet: Fleet) -> None:
+    origin = fleet.repository("origin")
+    fleet.repository("local")
+    fleet.write("plain/a.py", OLD)
+    fleet.lists(f"file://{origin}", "local", "plain")
+    fleet.run()
+    clone = next((fleet.path / "cache" / "torchmigrate" / "clones").glob("*origin*/a.py"))
+    before = clone.stat().st_ino
+    assert "0 examined, 3 unchanged" in fleet.run()
+    first, second = fleet.runs
+    for name in ("findings", "releases", "unread"):
+        one, two = fleet.table(name, first), fleet.table(name, second)
+        assert [{**row, "run": ""} for row in one] == [{**row, "run": ""} for row in two]
+    assert {row["reused"] for row in fleet.table("repositories")} == {True}
+    assert clone.stat().st_ino == before
+
+    fleet.repository("origin", {"b.py": OLD})
+    fleet.write("local/a.py", "\n" + OLD)  # not committed
+    fleet.write("plain/a.py", NEW)
+    assert "3 examined, 0 unchanged" in fleet.run()
+    changes = json.loads(fleet.ask("compare", "--output-format", "json"))
+    assert sorted(
+        (row["change"], row["repository"], row["path"]) for row in changes if row["code"] == "TM100"
+    ) == [
+        ("gone", "plain", "a.py"),
+        ("moved", "local", "a.py"),
+        ("new", f"{fleet.path.name}/origin", "b.py"),
+    ]
+    assert "3 examined" in fleet.run("--no-resume")
+    assert "3 examined" in fleet.run("--extend-select", "TM411")
+
+
+def test_what_goes_wrong_in_one_repository_is_named_and_all_others_are_done(fleet: Fleet) -> None:
+    fleet.bad_git()
+    bad = ["hanging", "crashing", "poisonous", "greedy"]
+    for name in (*bad, "good-1", "good-2", "good-3"):
+        fleet.repository(f"origins/{name}")
+    fleet.repository("configured", {"a.py": OLD, "torchmigrate.toml": "select = ['NONE']\n"})
+    lines = [f"file://{fleet.path}/origins/{name}" for name in (*bad, "good-1", "good-2", "good-3", "gone")]
+    fleet.lists(*lines, f"file://{fleet.path}/origins/good-1 nowhere", "missing", "configured")
+    said = fleet.run("--time-limit", "4", "--memory-limit", "250", "--workers", "2", code=2)
+    rows = fleet.repositories()
+    assert {name.rpartition("/")[2]: row["trouble"] for name, row in rows.items() if row["trouble"]} == {
+        "hanging": "time",
+        "crashing": "crash",
+        "poisonous": "worker",
+        "greedy": "memory",
+        "gone": "clone",
+        "good-1-2": "clone",
+        "missing": "clone",
+        "configured": "settings",
+    }
+    done = {name.rpartition("/")[2] for name, row in rows.items() if row["status"] == "done"}
+    assert done == {"good-1", "good-2", "good-3"}
+    for name, row in rows.items():
+        assert row["why"] is None or f"error: {name}: {row['why']}\n" in said
+    assert "took longer than 4 s" in said and "needed more than 250 MB" in said
+    assert "11 repositories: 3 examined, 0 unchanged, 8 failed.\n" in said
+    assert said.count("\n") == 10, said
+
+
+def test_a_worker_that_is_killed_costs_nothing(fleet: Fleet) -> None:
+    fleet.bad_git()
+    for number in range(3):
+        fleet.repository(f"origins/slow-{number}")
+    fleet.lists(*(f"file://{fleet.path}/origins/slow-{number}" for number in range(3)))
+    process = fleet.started()
+    fleet.wait_for("plans/origins--slow-0.html")
+    (worker,) = workers_of(process)
+    worker.kill()
+    _, said = process.communicate(timeout=120)
+    assert process.returncode == 0, said
+    assert said.startswith("3 repositories: 3 examined, 0 unchanged.\n")
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_what_was_done_before_a_signal_is_used_again(how: signal.Signals, fleet: Fleet) -> None:
+    fleet.bad_git()
+    for name in ("quick", "slow-1", "slow-2"):
+        fleet.repository(f"origins/{name}")
+    fleet.lists(*(f"file://{fleet.path}/origins/{name}" for name in ("quick", "slow-1", "slow-2")))
+    process = fleet.started()
+    fleet.wait_for("plans/origins--quick.html", "repositories/origins--quick.json.gz")
+    workers = workers_of(process)
+    examining = [child for worker in workers for child in worker.children(recursive=True)]
+    if how is signal.SIGINT:
+        os.killpg(process.pid, how)  # as a terminal does
+    else:
+        process.send_signal(how)
+    _, said = process.communicate(timeout=120)
+    assert "Traceback" not in said
+    _, alive = psutil.wait_procs([*workers, *examining], timeout=30)
+    assert not alive
+    if how is not signal.SIGKILL:
+        assert process.returncode == (130 if how is signal.SIGINT else -signal.SIGTERM)
+        assert "3 repositories: 1 examined, 0 unchanged, 2 not reached; the same command goes on" in said
+        (run,) = fleet.table("runs")
+        assert run["interrupted"] and set(fleet.repositories()) == {"origins/quick"}
+        assert "2 were not reached" in (fleet.out / "index.html").read_text("utf-8")
+    assert "2 examined, 1 unchanged" in fleet.run()
+
+
+def test_a_full_disk_ends_it_with_one_line_and_loses_nothing(fleet: Fleet) -> None:
+    for name in ("a", "b"):
+        fleet.write(f"{name}/a.py", OLD)
+    fleet.lists("a", "b")
+    full = fleet.out / "plans" / ".b.html.part"
+    full.parent.mkdir(parents=True)
+    full.symlink_to("/dev/full")
+    said = fleet.run(code=2)
+    assert said.count("\n") == 1
+    assert "No space left on device; what was done is kept, and the same command goes on" in said
+    assert not (fleet.out / "runs").exists()
+    assert "1 examined, 1 unchanged" in fleet.run()
+
+
+def test_two_runs_do_not_write_to_one_directory(fleet: Fleet) -> None:
+    fleet.bad_git()
+    fleet.repository("origins/slow")
+    fleet.lists(f"file://{fleet.path}/origins/slow")
+    process = fleet.started()
+    fleet.wait_for(".lock")
+    assert fleet.run(code=2) == f"error: another run is writing to {fleet.out}\n"
+    process.communicate(timeout=120)
+    assert process.returncode == 0
+
+
+def test_a_large_repository_is_examined_in_parts(fleet: Fleet) -> None:
+    for number in range(3100):
+        fleet.write(f"large/pkg/m{number}.py", OLD if number % 500 == 0 else "x = 1\n")
+    fleet.write("large/pkg/__init__.py", "from pkg import m500\n")
+    fleet.write("large/pkg/m500.py", "from torch._six import inf\n")
+    fleet.lists("large")
+    fleet.run("--workers", "2")
+    plan = json.loads(
+        fleet.torchmigrate(command("plan", "--to", "2.13", "--output-format", "json", "large"), 0).stdout
+    )
+    (row,) = fleet.table("repositories")
+    assert (row["files"], row["headline"]) == (3101, plan["headline"])
+    assert [(each["path"], each["row"], each["code"]) for each in fleet.table("findings")] == [
+        (each["path"].removeprefix("large/"), each["location"]["row"], each["code"])
+        for each in plan["places"]
+    ]
+    assert len(plan["places"]) > 12
+    assert "1 unchanged" in fleet.run()
+
+
+def test_a_cluster_that_is_given_is_used(fleet: Fleet) -> None:
+    for name in ("a", "b"):
+        fleet.write(f"{name}/a.py", OLD)
+    fleet.lists("a", "b")
+    said = fleet.write("scheduler.json", "")
+    said.unlink()
+    dask = [sys.executable, "-m", "dask"]
+    quiet = {
+        "stdout": subprocess.DEVNULL,
+        "stderr": subprocess.DEVNULL,
+        "env": fleet.environment,
+        "cwd": fleet.path,
+    }
+    scheduler = subprocess.Popen(
+        [*dask, "scheduler", "--scheduler-file", said, "--port", "0", "--no-dashboard"], **quiet
+    )
+    worker = subprocess.Popen([*dask, "worker", "--scheduler-file", said, "--no-dashboard"], **quiet)
+    try:
+        end = time.monotonic() + 60
+        while not (said.exists() and said.read_text()):
+            assert time.monotonic() < end
+            time.sleep(0.1)
+        address = json.loads(said.read_text())["address"]
+        assert "2 examined" in fleet.run("--scheduler", address)
+    finally:
+        for process in (worker, scheduler):
+            process.terminate()
+            process.wait(30)
+
+
+def test_no_scheduler_answers(fleet: Fleet) -> None:
+    fleet.write("a/a.py", OLD)
+    fleet.lists("a")
+    said = fleet.run(
+        "--scheduler", "tcp://127.0.0.1:1", code=2, DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT="1s"
+    )
+    assert said.startswith("error: no Dask scheduler answers at tcp://127.0.0.1:1")
+    assert said.count("\n") == 1
+
+
+def test_questions(fleet: Fleet) -> None:
+    fleet.repository("one", {"a.py": OLD})
+    fleet.repository("two", {"a.py": OLD, "b.py": "import torch\ntorch.ger(a, b)\n"})
+    fleet.write("three/a.py", NEW)
+    fleet.lists("one HEAD team-a", "two HEAD team-b", "three")
+    fleet.run()
+    blocking = json.loads(fleet.ask("query", "blocking", "--output-format", "json"))
+    assert [(row["repository"], row["code"], row["places"]) for row in blocking] == [
+        ("one", "TM100", 1),
+        ("two", "TM100", 1),
+    ]
+    assert fleet.ask("query", "blocking", "--release", "1.13", "--output-format", "json") == "[]\n"
+    rules = {row["code"]: row for row in json.loads(fleet.ask("query", "rules", "--output-format", "json"))}
+    assert (rules["TM110"]["places"], rules["TM110"]["repositories"], rules["TM110"]["mended_safe"]) == (
+        3,
+        2,
+        2,
+    )
+    owners = fleet.ask("query", "owners", "--output-format", "csv").splitlines()
+    assert owners[0] == "owner,repositories,running,failed,safe,unsafe,by_hand"
+    assert sorted(line.split(",")[:3] for line in owners[1:]) == [
+        ["", "1", "1"], ["team-a", "1", "0"], ["team-b", "1", "0"],
+    ]  # fmt: skip
+    table = fleet.ask("query", "SELECT repository, runs_last FROM repositories ORDER BY 1")
+    assert table == "repository  runs_last\none         1.13\nthree       2.13\ntwo         1.13\n"
+    newest = "SELECT DISTINCT release FROM releases ORDER BY release(release) DESC LIMIT 1"
+    assert fleet.ask("query", newest) == "release\n2.13\n"
+    assert fleet.ask("query", "SELECT count(*) AS n FROM all_findings", "--run", fleet.runs[0])
+    assert "Referenced column" in fleet.ask("query", "SELECT nothing", code=2)
+    assert "has no run 2020" in fleet.ask("query", "rules", "--run", "2020", code=2)
+    assert "there is no run before" in fleet.ask("compare", code=2)
+
+
+def test_without_a_run_there_is_nothing_to_ask(fleet: Fleet) -> None:
+    assert (
+        fleet.ask("query", "rules", code=2) == f"error: {fleet.out}: holds no run of `torchmigrate fleet`\n"
+    )
