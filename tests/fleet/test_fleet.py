@@ -64,7 +64,7 @@ def test_what_is_found_is_in_tables_pages_and_plans(fleet: Fleet) -> None:
     assert [{key: row[key] for key in keys} for row in found] == [
         {key: place[key] for key in keys} for place in plan["places"]
     ]
-    assert [(row["path"], row["row"], row["raises"]) for row in found if row["code"] == "TM100"] == [
+    assert [(row["path"], row["row"], row["breaks_on_import"]) for row in found if row["code"] == "TM100"] == [
         ("model.py", 4, "2.0")
     ]
     assert rows["plain"]["headline"] == plan["headline"]
