@@ -205,3 +205,18 @@ def test_f_strings_that_an_old_python_reads(text, old) -> None:
         return
     compile(text, "", "eval")
     assert fit_old_python(f"x = {text}\n") == old
+
+
+def test_fixes_that_only_together_do_not_parse_are_made_one_after_the_other(project) -> None:
+    """The first one takes a name from the import, the second one all others."""
+    project.write(
+        "b.py",
+        "from functorch import (\n    vmap,\n    hessian,\n    functionalize,\n)\n\n\ndef model():\n    vmap()\n\n\n"
+        "from functorch import (\n    vmap,\n)\n",
+    )
+    done = project.run("check", "--fix", "b.py", code=0)
+    assert "was skipped" not in done.stderr
+    assert (project.path / "b.py").read_text() == (
+        "from torch.func import vmap, functionalize, hessian\nimport torch\n\n\ndef model():\n    torch.func.vmap()\n\n\n"
+        "from torch.func import (\n    vmap,\n)\n"
+    )

@@ -473,7 +473,12 @@ class Engine:
             after = self._edited(source, done.text, done.edits, original)
             if after is None:
                 working = self._working(source, done.applied, original)
-                bad = set(done.applied).difference(working)
+                # What only does not fit together with others (two that empty one import) is made in the next round.
+                bad = {
+                    fix
+                    for fix in set(done.applied).difference(working)
+                    if not self._working(source, [fix], original)
+                }
                 failures = Failures(source, path)
                 broken = [item for item in wanted if item.fix in bad]
                 left_out.update((finding.code, finding.start) for finding in broken)

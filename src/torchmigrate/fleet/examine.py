@@ -187,7 +187,11 @@ def _release_row(plan: Plan, number: int) -> Record:
 
 
 def _unread(plan: Plan) -> Iterator[Record]:
+    from torchmigrate.planning.unread import FAILED
+
     for each in plan.unread:
+        if each.why == FAILED:
+            continue  # one by one below
         yield {
             "kind": each.kind,
             "files": each.count,

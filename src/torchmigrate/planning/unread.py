@@ -14,6 +14,7 @@ from torchmigrate.planning.model import Unread
 from torchmigrate.report.base import shown_path
 
 MOST_EXAMPLES = 3
+FAILED = "could not be read or parsed"
 MOST_READ = 20 * MEGABYTE  # of a file of another kind; a notebook holds its pictures
 _TORCH = re.compile(rb"torch")
 # Old extensions include the headers of the libraries below torch.
@@ -80,7 +81,7 @@ def not_read(
     failed = sorted({problem.path for problem in problems})
     if failed:
         noun = "file" if len(failed) == 1 else "files"
-        found.append(_unread(noun, failed, "could not be read or parsed", here))
+        found.append(_unread(noun, failed, FAILED, here))
     read_already = {*files, *failed}
     others = [path for path in _others(paths, settings) if path not in read_already]
     for kind in KINDS:
