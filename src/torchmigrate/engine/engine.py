@@ -473,7 +473,7 @@ class Engine:
             after = self._edited(source, done.text, done.edits, original)
             if after is None:
                 working = self._working(source, done.applied, original)
-                # What only does not fit together with others (two that empty one import) is made in the next round.
+                # What only does not fit in with others (two that empty one import) is made in the next round.
                 bad = {
                     fix
                     for fix in set(done.applied).difference(working)
