@@ -245,7 +245,7 @@ def _end_with_stdin() -> None:
     """End the process as soon as nobody holds the other end of stdin."""
 
     def wait() -> None:
-        while sys.stdin.buffer.read(1):
+        while os.read(0, 1):  # a file object would be locked when the process ends
             pass
         if os.name == "posix":
             os.killpg(0, signal.SIGKILL)  # git, too
