@@ -36,6 +36,7 @@ NEEDS_TORCH = sorted(
         r"^(import torch|from (torch|proofs\.\w+|apex_fake) import .*)$", path.read_text("utf-8"), re.M
     )
 )
+LONG = ("upgrade", "fleet", "authoring")
 collect_ignore = [
     *([] if HAS_TORCH else NEEDS_TORCH),
     *(NEEDS_BROWSER if NO_BROWSER else []),
@@ -54,6 +55,11 @@ def pytest_configure(config: pytest.Config) -> None:
     # Else a run for the wheel could test the checkout without a word.
     if os.environ.get("TORCHMIGRATE_TEST_INSTALLED") and _is_checkout():
         pytest.exit(f"the tests of the installed program got {torchmigrate.__file__}", returncode=1)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the files that take minutes: what is long must not come last, when one process is left."""
+    items.sort(key=lambda item: item.path.parent.name not in LONG)  # stable
 
 
 def pytest_report_header() -> str:

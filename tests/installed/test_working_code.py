@@ -9,18 +9,18 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from harness.project import SOURCE
 from harness.summary import HAS_TORCH
 from working.lines import Library, Line, Members, files, lines, sampled
 from working.run import check, installed_release, named_by_rules, read_library
 
-ROOT = Path(__file__).parents[2]
 PROGRAM = [sys.executable, "-m", "torchmigrate", "check", "--isolated"]
 EVERY = 400  # the whole is `python tools/working_code.py`
 
 
 @pytest.fixture(autouse=True)
-def this_checkout(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]))
+def this_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(SOURCE), os.environ.get("PYTHONPATH", "")]))
 
 
 def fixed(text: str, directory: Path, *options: str, name: str = "example.py") -> tuple[str, str]:
