@@ -57,7 +57,23 @@ _COMPLEX = frozenset(
 _SUMS = frozenset(("sum", "mean", "prod"))
 _LIKE = frozenset("zeros_like ones_like empty_like full_like new_zeros new_ones new_empty".split())
 _DEEPEST = 12
+_COUNTS = frozenset("dim numel ndimension nelement".split())
 _STATED_NUMBER = stated(A_NUMBER)
+
+
+def _is_size(node: ast.expr) -> bool:
+    """Whether an expression is a number of elements or dimensions, whatever it is that has them."""
+    if isinstance(node, ast.Call):
+        called, given = node.func, len(node.args) + len(node.keywords)
+        if isinstance(called, ast.Name):
+            return called.id == "len" and given == 1
+        if not isinstance(called, ast.Attribute):
+            return False
+        return given == (1 if called.attr == "size" else 0) and called.attr in (*_COUNTS, "size")
+    if isinstance(node, ast.Subscript) and not isinstance(node.slice, (ast.Slice, ast.Tuple)):
+        held = node.value.func if isinstance(node.value, ast.Call) and not node.value.args else node.value
+        return isinstance(held, ast.Attribute) and held.attr == ("size" if held is not node.value else "shape")
+    return False
 
 
 class ValueFacts:
@@ -74,6 +90,8 @@ class ValueFacts:
         value = self.names.values.get(id(node), UNKNOWN)
         if is_number(value) and not _is_truth(value):
             return frozenset() if value == _STATED_NUMBER else frozenset([NUMBER])
+        if value == UNKNOWN and _is_size(node):
+            return frozenset([NUMBER])
         found = {TENSOR} if level(value) == SURE else set()
         dtype = self.dtype(node, scope)
         if dtype is not None:
