@@ -22,7 +22,6 @@ from torchmigrate.cli.options import (
     positive,
     quiet_option,
     selection_options,
-    verbose_option,
     version_option,
 )
 
@@ -39,7 +38,7 @@ _LISTED = 20  # repositories that could not be examined are named, at most
     "fleet",
     cls=DefaultGroup,
     default="run",
-    short_help="Examine many repositories, and show which of them block the move to a release.",
+    short_help="Plan the move of many repositories.",
 )
 def fleet() -> None:
     """Examine many repositories, and show which of them block the move to a release.
@@ -137,7 +136,7 @@ _format = option(
     help="How often to try again a repository that could not be examined. [default: 1]",
 )
 @quiet_option
-@verbose_option
+@option("-v", "--verbose", is_flag=True, group=OUTPUT, help="Also say what became of each repository.")
 @colour_option
 def run(repos: Path, **options: Any) -> int:
     """Examine the repositories of the list REPOS, and write tables, plans and a page about all of them.
