@@ -245,7 +245,8 @@ def _end_with_stdin() -> None:
     """End the process as soon as nobody holds the other end of stdin."""
 
     def wait() -> None:
-        while sys.stdin.buffer.read(1):
+        # Not by `sys.stdin`, whose lock Python waits for in vain when it ends, a second, and then aborts.
+        while os.read(0, 1):
             pass
         if os.name == "posix":
             os.killpg(0, signal.SIGKILL)  # git, too
