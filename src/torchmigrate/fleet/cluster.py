@@ -59,6 +59,8 @@ def _local(workers: int | None) -> Iterator[Any]:
             threads_per_worker=1,
             memory_limit=0,  # what examines a repository is a process of its own, with a limit
             dashboard_address=None,
+            # Without a dashboard it serves HTTP all the same, else on a port that another run may have.
+            scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
             silence_logs=logging.CRITICAL,
         )
     except (OSError, RuntimeError, TimeoutError) as error:

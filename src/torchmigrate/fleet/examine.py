@@ -6,6 +6,7 @@ stdin is closed, so that nothing is left of it when its worker is killed.
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import os
 import pickle
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from torchmigrate.planning.look import Project, Seen
 
 _EXAMPLES = 5  # paths of files that could not be done
+_GARBAGE = 100_000  # new objects after which Python looks for garbage, as in `torchmigrate.__main__`
 
 
 def examine(job: Job) -> object:
@@ -245,7 +247,8 @@ def _end_with_stdin() -> None:
     """End the process as soon as nobody holds the other end of stdin."""
 
     def wait() -> None:
-        while os.read(0, 1):  # a file object would be locked when the process ends
+        # Not by `sys.stdin`, whose lock Python waits for in vain when it ends, a second, and then aborts.
+        while os.read(0, 1):
             pass
         if os.name == "posix":
             os.killpg(0, signal.SIGKILL)  # git, too
@@ -255,4 +258,8 @@ def _end_with_stdin() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    gc.set_threshold(_GARBAGE)
+    try:
+        sys.exit(main(sys.argv[1:]))
+    finally:
+        gc.freeze()  # or Python would look once more before it ends

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 Record = dict[str, Any]  # a row of a table: column -> value
@@ -18,12 +18,13 @@ class Repository:
     """One line of the list.
 
     name: what it is called in the results; no two have the same. address: a directory, or what `git clone`
-    takes. revision: a branch, a tag or a commit; None: what is there. owner: who answers for it.
-    is_directory: whether the address is a directory, absolute.
+    takes; it may hold a password, and Dask logs the arguments of what fails. revision: a branch, a tag or a
+    commit; None: what is there. owner: who answers for it. is_directory: whether the address is a directory,
+    absolute.
     """
 
     name: str
-    address: str
+    address: str = field(repr=False)
     revision: str | None = None
     owner: str | None = None
     is_directory: bool = False
@@ -101,7 +102,7 @@ class Job:
     clones: str | None = None
     known: str | None = None
     part: Part | None = None
-    seen: tuple[object, ...] = ()
+    seen: tuple[object, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,39 @@
+"""The process that examines a repository, and what is sent to it."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+from fleet_support import OLD
+from harness.project import environment
+
+from torchmigrate.fleet.model import Examined, Job, Limits, Repository, Settings
+
+
+def test_it_ends_by_itself_while_its_worker_lives(tmp_path: Path) -> None:
+    """A thread waits for the end of stdin meanwhile, which Python must not wait for."""
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "a.py").write_text(OLD, "utf-8")
+    source, target = tmp_path / "job", tmp_path / "result"
+    repository = Repository("a", str(tmp_path / "a"), is_directory=True)
+    source.write_bytes(pickle.dumps(Job(repository, Settings("2.13"), Limits())))
+    with subprocess.Popen(
+        [sys.executable, "-m", "torchmigrate.fleet.examine", str(source), str(target)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env=environment(),
+    ) as process:
+        assert process.stdout is not None
+        said = process.stdout.read()
+        assert (process.wait(60), said) == (0, b"")
+    assert isinstance(pickle.loads(target.read_bytes()), Examined)
+
+
+def test_a_password_is_not_in_what_dask_logs() -> None:
+    repository = Repository("a", "https://user:secret@host.example/a.git")
+    job = Job(repository, Settings("2.13"), Limits(), seen=("secret = torch.ger(a, b)",))
+    assert "secret" not in repr(job)
