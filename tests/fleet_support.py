@@ -24,7 +24,7 @@ case "$*" in
   *crashing*) kill -9 $PPID; sleep 600 ;;
   *poisonous*) kill -9 $(ps -o ppid= -p $PPID); sleep 600 ;;
   *greedy*) exec "{python}" -c "held = bytearray(400_000_000); import time; time.sleep(600)" ;;
-  *slow*) sleep 3 ;;
+  *ls-remote*slow*) sleep 3 ;;
 esac
 exec "{git}" "$@"
 """

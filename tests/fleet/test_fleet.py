@@ -308,6 +308,7 @@ def test_questions(fleet: Fleet) -> None:
     assert fleet.ask("query", newest) == "release\n2.13\n"
     assert fleet.ask("query", "SELECT count(*) AS n FROM all_findings", "--run", fleet.runs[0])
     assert "Referenced column" in fleet.ask("query", "SELECT nothing", code=2)
+    assert "must be a release of torch" in fleet.ask("query", "blocking", "--release", "9x", code=2)
     assert "has no run 2020" in fleet.ask("query", "rules", "--run", "2020", code=2)
     assert "there is no run before" in fleet.ask("compare", code=2)
 
@@ -316,3 +317,32 @@ def test_without_a_run_there_is_nothing_to_ask(fleet: Fleet) -> None:
     assert (
         fleet.ask("query", "rules", code=2) == f"error: {fleet.out}: holds no run of `torchmigrate fleet`\n"
     )
+
+
+def test_a_directory_that_git_ignores_is_looked_at_for_changes(fleet: Fleet) -> None:
+    fleet.repository("outer", {".gitignore": "vendor/\n"})
+    fleet.write("outer/vendor/a.py", OLD)
+    fleet.lists("outer/vendor")
+    fleet.run()
+    assert "1 unchanged" in fleet.run()
+    fleet.write("outer/vendor/a.py", NEW)
+    assert "1 examined" in fleet.run()
+
+
+def test_a_configuration_above_the_clones_is_that_of_nobody(fleet: Fleet) -> None:
+    origin = fleet.repository(
+        "origin", {"a.py": OLD, "sub/torchmigrate.toml": "ignore = ['TM100']\n", "sub/a.py": OLD}
+    )
+    fleet.write("clones/torchmigrate.toml", "ignore = ['TM110']\n")
+    fleet.lists(f"file://{origin}")
+    fleet.run("--clones", str(fleet.path / "clones"))
+    found = {(row["path"], row["code"]) for row in fleet.table("findings")}
+    assert {("a.py", "TM110"), ("a.py", "TM100"), ("sub/a.py", "TM110")} <= found
+    assert ("sub/a.py", "TM100") not in found
+
+
+def test_workers_are_not_for_a_scheduler(fleet: Fleet) -> None:
+    fleet.write("a/a.py", OLD)
+    fleet.lists("a")
+    said = fleet.run("--scheduler", "tcp://127.0.0.1:1", "--workers", "2", code=2)
+    assert "--workers is about this machine" in said

@@ -22,6 +22,11 @@ https://github.com/acme/vision.git,team-vision,v2.0
 git@gitlab.acme.com:ml/speech,,
 "./local",,
 """
+WITHOUT_REVISION = """\
+https://github.com/acme/vision.git v2.0 team-vision
+git@gitlab.acme.com:ml/speech -
+./local
+"""
 YAML = """\
 repositories:
   - address: https://github.com/acme/vision.git
@@ -32,7 +37,9 @@ repositories:
 """
 
 
-@pytest.mark.parametrize(("name", "text"), [("a.txt", TEXT), ("a.csv", CSV), ("a.yaml", YAML)])
+@pytest.mark.parametrize(
+    ("name", "text"), [("a.txt", TEXT), ("b.txt", WITHOUT_REVISION), ("a.csv", CSV), ("a.yaml", YAML)]
+)
 def test_forms(name: str, text: str, tmp_path: Path) -> None:
     path = tmp_path / name
     path.write_text(text, "utf-8")
@@ -50,6 +57,8 @@ def test_forms(name: str, text: str, tmp_path: Path) -> None:
         ("a.txt", "a b c d\n", ":1: more than an address, a revision and an owner; use CSV for spaces"),
         ("a.txt", "a\n-x\n", ":2: an address or a revision must not begin with `-`"),
         ("a.txt", "a --upload-pack=x\n", ":1: an address or a revision must not begin with `-`"),
+        ("a.csv", "address,name\nx,a--b\ny,a/b\n", ":3: a/b is listed twice"),
+        ("a.csv", "address,name\nx,tool\ny,Tool\n", ":3: Tool is listed twice"),
         ("a.txt", "a\na\n", ":2: a is listed twice; give the entries a `name` if they differ"),
         ("a.txt", "a\x07\n", ":1: a control character in the address"),
         (

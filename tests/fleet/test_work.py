@@ -5,12 +5,14 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from fleet_support import OLD
 from harness.project import environment
 
-from torchmigrate.fleet.model import Examined, Job, Limits, Repository, Settings
+from torchmigrate.fleet.model import Examined, Job, Limits, Part, Repository, Settings
+from torchmigrate.fleet.work import work, work_together
 
 
 def test_it_ends_by_itself_while_its_worker_lives(tmp_path: Path) -> None:
@@ -37,3 +39,20 @@ def test_a_password_is_not_in_what_dask_logs() -> None:
     repository = Repository("a", "https://user:secret@host.example/a.git")
     job = Job(repository, Settings("2.13"), Limits(), seen=("secret = torch.ger(a, b)",))
     assert "secret" not in repr(job)
+
+
+def test_parts_hold_no_source_and_give_the_same_fingerprints(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "a.py").write_text(OLD, "utf-8")
+    repository = Repository("a", str(tmp_path / "a"), is_directory=True)
+    whole = Job(repository, Settings("2.13"), Limits())
+    parts = [work(replace(whole, part=Part(number, 2))) for number in range(2)]
+    assert b"eigenvectors" not in pickle.dumps(parts)
+    results = [
+        work(whole).what,
+        work_together(whole, parts).what,
+        work(replace(whole, settings=Settings("2.13", excerpts=True))).what,
+    ]
+    assert all(isinstance(each, Examined) for each in results)
+    prints = [[row["fingerprint"] for row in each.tables["findings"]] for each in results]
+    assert prints[0] == prints[1] == prints[2] and len(set(prints[0])) == len(prints[0]) > 1

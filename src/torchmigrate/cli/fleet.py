@@ -152,8 +152,10 @@ def run(repos: Path, **options: Any) -> int:
     """
     from torchmigrate.cli.session import open_console
 
+    if options["scheduler"] is not None and options["workers"] is not None:
+        raise click.UsageError("--workers is about this machine: a scheduler has its own workers.")
     console = open_console(options["colour"], quiet=options["quiet"], verbose=options["verbose"])
-    with _errors("distributed", "duckdb", "filelock", "psutil", "pyarrow"):
+    with _errors("cryptography", "distributed", "duckdb", "filelock", "psutil", "pyarrow"):
         return _run(_request(repos, options), console)
 
 
@@ -161,9 +163,7 @@ def run(repos: Path, **options: Any) -> int:
 @click.argument("query", metavar="SQL|NAME")
 @_results
 @option("--run", metavar="RUN", group=FILES, help="The run to ask about. [default: the newest]")
-@option(
-    "--release", metavar="RELEASE", group=VERSIONS, help="The release for `blocking`. [default: the target]"
-)
+@version_option("--release", help="The release for `blocking`. [default: the target]")
 @_format
 @colour_option
 def query(

@@ -25,6 +25,7 @@ class Git:
     error: type[Exception] = GitError
     missing = "git is not installed"
     options: tuple[str, ...] = ()  # before the name of the command
+    keeps: tuple[str, ...] = ()  # what variables of git begin with that it gets
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -53,7 +54,11 @@ class Git:
         if git is None:
             raise self.error(self.missing)
         # Variables that name another repository are those of a hook that this runs in.
-        kept = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
+        kept = {
+            key: value
+            for key, value in os.environ.items()
+            if not key.startswith("GIT_") or key.startswith(self.keeps)
+        }
         environment = {**kept, "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
         try:
             return subprocess.run(

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from torchmigrate.files.git import Git, GitError
 from torchmigrate.fleet.model import Failed, Repository, Trouble
-from torchmigrate.fleet.repositories import shown_address
+from torchmigrate.fleet.repositories import file_name, shown_address
 
 # Large files are no code, and filters would be programs that the repository names.
 _PLAIN = ("filter.lfs.smudge=", "filter.lfs.required=false", "filter.lfs.process=")
@@ -24,6 +24,8 @@ _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 class _Git(Git):
     """git with an address that somebody wrote into a list."""
 
+    # How the user gets credentials and trust to git; what a hook says of another repository is none of it.
+    keeps = ("GIT_ASKPASS", "GIT_CONFIG", "GIT_HTTP", "GIT_PROXY", "GIT_SSH", "GIT_SSL")
     options = tuple(word for item in (*_PLAIN, *_CAREFUL) for word in ("-c", item))
 
 
@@ -42,6 +44,7 @@ class Checkout:
 
     Attributes:
         directory: that is looked at, and never written to where it is the user's own.
+        is_clone: whether it is ours.
 
     Raises Failed, from every method, where git or the system fails.
     """
@@ -49,16 +52,16 @@ class Checkout:
     def __init__(self, repository: Repository, clones: str | None) -> None:
         self.repository = repository
         self.clones = Path(clones) if clones is not None else cache_directory()
-        self._in_place = repository.is_directory and repository.revision is None
-        if self._in_place:
+        self.is_clone = not (repository.is_directory and repository.revision is None)
+        if not self.is_clone:
             self.directory = Path(repository.address)
         else:
             key = hashlib.sha256(f"{repository.address}\0{repository.revision}".encode()).hexdigest()[:12]
-            self.directory = self.clones / f"{repository.name.replace('/', '--')}-{key}"
+            self.directory = self.clones / f"{file_name(repository.name)}-{key}"
 
     def state(self) -> str:
         """What changes when the repository does, without getting it: the commit, or a digest of the files."""
-        if self._in_place:
+        if not self.is_clone:
             return self._state_of_directory()
         address, revision = self.repository.address, self.repository.revision or "HEAD"
         if _COMMIT.fullmatch(revision):
@@ -78,7 +81,7 @@ class Checkout:
 
     def fetch(self, state: str) -> None:
         """Have the files of a state in `directory`."""
-        if self._in_place:
+        if not self.is_clone:
             return
         self.clones.mkdir(parents=True, exist_ok=True)
         with self._caught(), self._locked():
@@ -108,7 +111,12 @@ class Checkout:
             raise Failed(Trouble.CLONE, f"{self.directory} is not a directory")
         git = Git(self.directory)
         head = git.head
-        if head is not None and git.says("status", "--porcelain", "--", ".") == "":
+        # Of a directory that the repository around it ignores, git knows nothing.
+        if (
+            head is not None
+            and git.says("ls-files", "--", ".")
+            and not git.says("status", "--porcelain", "--", ".")
+        ):
             return head
         return f"{head or 'no commit'}+{_digest(self.directory)}"
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
@@ -14,7 +16,6 @@ from torchmigrate.fleet.model import FleetError
 if TYPE_CHECKING:
     from distributed import Client
 
-_PATIENCE = "30s"  # for a scheduler to answer
 _SILENT = {"logging.distributed": "critical"}
 # A worker that a repository kills is given up after as many others died of it.
 DEATHS = 2
@@ -41,7 +42,7 @@ def opened(scheduler: str | None, workers: int | None) -> Iterator[Client]:
                 yield client
             return
         try:
-            client = Client(scheduler, timeout=_PATIENCE, set_as_default=False)
+            client = Client(scheduler, set_as_default=False)
         except (OSError, TimeoutError, ValueError) as error:
             raise FleetError(f"no Dask scheduler answers at {scheduler}: {_short(error)}") from None
         with client:
@@ -51,18 +52,22 @@ def opened(scheduler: str | None, workers: int | None) -> Iterator[Client]:
 
 @contextmanager
 def _local(workers: int | None) -> Iterator[Any]:
+    import dask
     from distributed import LocalCluster
 
     try:
-        cluster = LocalCluster(
-            n_workers=workers or _processors(),
-            threads_per_worker=1,
-            memory_limit=0,  # what examines a repository is a process of its own, with a limit
-            dashboard_address=None,
-            # Without a dashboard it serves HTTP all the same, else on a port that another run may have.
-            scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
-            silence_logs=logging.CRITICAL,
-        )
+        with _unheeding(), dask.config.set({"distributed.worker.preload": ["torchmigrate.fleet.unheeding"]}):
+            cluster = LocalCluster(
+                n_workers=workers or _processors(),
+                threads_per_worker=1,
+                memory_limit=0,  # what examines a repository is a process of its own, with a limit
+                dashboard_address=None,
+                # Without a dashboard it serves HTTP all the same, else on a port that another run may have.
+                scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
+                # Whoever could speak to a worker could let it run anything, also others on this machine.
+                security=True,
+                silence_logs=logging.CRITICAL,
+            )
     except (OSError, RuntimeError, TimeoutError) as error:
         raise FleetError(f"the workers cannot be started: {_short(error)}") from None
     try:
@@ -70,6 +75,20 @@ def _local(workers: int | None) -> Iterator[Any]:
     finally:
         with suppress(Exception):  # a worker that is gone already
             cluster.close()
+
+
+@contextmanager
+def _unheeding() -> Iterator[None]:
+    """Start processes that ignore Control-C from their first moment on."""
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _check_versions(client: Client, scheduler: str) -> None:

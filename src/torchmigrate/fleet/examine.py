@@ -14,17 +14,19 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from torchmigrate.fleet.clones import Checkout, link_template
 from torchmigrate.fleet.model import Examined, Failed, Job, Large, Part, Record, Trouble, Unchanged
-from torchmigrate.planning.model import EFFECTS, Effect, Effort, Place, Plan
+from torchmigrate.planning.model import EFFECTS, Effect, Effort, Line, Place, Plan
 
 if TYPE_CHECKING:
     from torchmigrate.findings import Problem
     from torchmigrate.planning.look import Project, Seen
 
+_HIDDEN = 0  # the number of a line that is a digest
 _EXAMPLES = 5  # paths of files that could not be done
 _GARBAGE = 100_000  # new objects after which Python looks for garbage, as in `torchmigrate.__main__`
 
@@ -35,21 +37,24 @@ def examine(job: Job) -> object:
     Raises Failed.
     """
     checkout = Checkout(job.repository, job.clones)
-    state = checkout.state()
+    state = job.state or checkout.state()
     if job.known == state and job.part is None:
         return Unchanged(state)
     checkout.fetch(state)
     os.chdir(checkout.directory)
-    project = _project(job)
+    project = _project(job, is_clone=checkout.is_clone)
     if job.seen:
         whole, *others = job.seen
         for other in others:
             whole.add(other)  # type: ignore[attr-defined]
         return _examined(job, project, whole, state, checkout)  # type: ignore[arg-type]
     if job.part is not None:
-        return project.look(_share(project.files, job.part), 1)
+        seen = project.look(_share(project.files, job.part), 1)
+        if not job.settings.excerpts:
+            seen.places = list(map(_hidden, seen.places))
+        return seen
     if len(project.files) > 2 * job.limits.part:
-        return Large(-(-len(project.files) // job.limits.part))
+        return Large(-(-len(project.files) // job.limits.part), state)
     return _examined(job, project, project.look(project.files, 1), state, checkout)
 
 
@@ -59,7 +64,7 @@ def _share(files: Sequence[Path], part: Part) -> Sequence[Path]:
     return files[first:last]
 
 
-def _project(job: Job) -> Project:
+def _project(job: Job, *, is_clone: bool) -> Project:
     from torchmigrate.config.settings import ConfigError, Layer
     from torchmigrate.planning.look import Project
     from torchmigrate.report.console import Console
@@ -74,7 +79,8 @@ def _project(job: Job) -> Project:
         ignore=asked.ignore,
     )
     here = Path.cwd()
-    configurations = Configurations(layer, isolated=asked.isolated, start=here, guessing=True)
+    top = here if is_clone else None
+    configurations = Configurations(layer, isolated=asked.isolated, start=here, top=top, guessing=True)
     try:
         return Project(
             [Path()], configurations, Console("never", quiet=True), start=here, root=here, here=here
@@ -112,8 +118,6 @@ def _examined(job: Job, project: Project, seen: Seen, state: str, checkout: Chec
 
 
 def _without_source(plan: Plan) -> Plan:
-    from dataclasses import replace
-
     return replace(plan, places=tuple(replace(place, excerpt=()) for place in plan.places))
 
 
@@ -165,10 +169,20 @@ def _findings(plan: Plan, *, excerpts: bool) -> Iterator[Record]:
 
 
 def _fingerprint(place: Place) -> str:
-    """A digest that nothing can be read from, since the text of lines stays where it is."""
+    (line,) = _hidden(place).excerpt
+    return _digest(place.code, place.symbol or "", line.marked)
+
+
+def _hidden(place: Place) -> Place:
+    """The place with a digest in the place of its lines, from which they cannot be read."""
+    if [line.number for line in place.excerpt] == [_HIDDEN]:
+        return place
     marked = "".join(line.before + line.marked + line.after for line in place.excerpt if line.marked)
-    text = "\0".join((place.code, place.symbol or "", "".join(marked.split())))
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return replace(place, excerpt=(Line(_HIDDEN, "", _digest("".join(marked.split()))),))
+
+
+def _digest(*texts: str) -> str:
+    return hashlib.sha256("\0".join(texts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def _text(place: Place) -> str:

@@ -30,9 +30,9 @@ from torchmigrate.fleet.model import (
     Trouble,
     Unchanged,
 )
-from torchmigrate.fleet.repositories import shown_address
+from torchmigrate.fleet.repositories import file_name, shown_address
 from torchmigrate.fleet.schema import VERSION
-from torchmigrate.fleet.store import Store, flat, page_of
+from torchmigrate.fleet.store import Store, page_of
 from torchmigrate.fleet.work import work, work_together
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ class Fleet:
         return Job(repository, asked.settings, asked.limits, asked.clones, known)
 
     def _name(self, repository: Repository, *parts: object) -> str:
-        return "-".join(map(str, (flat(repository.name), *parts, self.outcome.name)))
+        return "-".join(map(str, (file_name(repository.name), *parts, self.outcome.name)))
 
     @property
     def _trying(self) -> dict[str, Any]:
@@ -191,9 +191,15 @@ class Fleet:
             self._fail(repository, Failed(Trouble.WORKER, _why(error)))
             return None
         assert isinstance(done, Done)
+        if done.version != __version__:  # a worker that came later
+            why = f"a worker has torchmigrate {done.version}, and not {__version__} as here"
+            self._fail(repository, Failed(Trouble.WORKER, why))
+            return None
         match done.what:
-            case Large(parts):
-                return self._split(client, repository, parts)
+            case Failed() as failed:
+                self._fail(repository, failed)
+            case Large(parts, state):
+                return self._split(client, repository, parts, state)
             case Unchanged():
                 self.outcome.reused.add(repository.name)
                 self._said(repository.name, "unchanged")
@@ -204,9 +210,9 @@ class Fleet:
                 self._said(repository.name, row["headline"])
         return None
 
-    def _split(self, client: Client, repository: Repository, parts: int) -> Future[Any]:
+    def _split(self, client: Client, repository: Repository, parts: int, state: str) -> Future[Any]:
         """Examine a large repository in parts, by several workers."""
-        job = self._job(repository)
+        job = replace(self._job(repository), state=state)
         shares = [
             client.submit(
                 work,

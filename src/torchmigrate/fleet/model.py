@@ -92,7 +92,8 @@ class Job:
     """What a worker is asked to do with a repository.
 
     clones: the directory of the clones, on the worker; None: its cache. known: the state of the repository,
-    see `Examined`, for which there is a result. part: None: the whole. seen: what was found in all its
+    see `Examined`, for which there is a result. state: the one that is meant; None: that of now. part: None:
+    the whole. seen: what was found in all its
     parts, each as `Seen`, to be made into one result.
     """
 
@@ -101,6 +102,7 @@ class Job:
     limits: Limits
     clones: str | None = None
     known: str | None = None
+    state: str | None = None
     part: Part | None = None
     seen: tuple[object, ...] = field(default=(), repr=False)
 
@@ -139,9 +141,10 @@ class Unchanged:
 
 @dataclass(frozen=True, slots=True)
 class Large:
-    """The repository is to be examined in so many parts."""
+    """The repository is to be examined in so many parts, all of this state."""
 
     parts: int
+    state: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,13 +56,18 @@ def read_repositories(path: Path) -> list[Repository]:
         entries = _of_yaml(text, path)
     else:
         entries = _of_text(text, path)
-    found: dict[str, Repository] = {}
+    found: dict[str, Repository] = {}  # by the names of their files, on systems that ignore case as well
     for entry in entries:
         repository = _repository(entry, path, found)
-        found[repository.name] = repository
+        found[file_name(repository.name).casefold()] = repository
     if not found:
         raise FleetError(f"{path}: lists no repository")
     return list(found.values())
+
+
+def file_name(name: str) -> str:
+    """The name of a repository as that of a file."""
+    return name.replace("/", "--")
 
 
 def shown_address(address: str) -> str:
@@ -159,9 +164,10 @@ def _repository(entry: _Entry, path: Path, known: Mapping[str, Repository]) -> R
     for title, value in entry.values.items():
         if not value.isprintable():
             raise _error(path, entry.line, f"a control character in the {title}")
+    revision = entry.values.get("revision", "").removeprefix("-") and entry.values["revision"]
     if not address:
         raise _error(path, entry.line, "an entry without an address")
-    if address.startswith("-") or entry.values.get("revision", "").startswith("-"):
+    if address.startswith("-") or revision.startswith("-"):
         raise _error(path, entry.line, "an address or a revision must not begin with `-`")
     is_directory = _ADDRESS.match(address) is None
     if is_directory:
@@ -171,19 +177,15 @@ def _repository(entry: _Entry, path: Path, known: Mapping[str, Repository]) -> R
         _UNFIT.sub("", name.replace("/", "")) != name.replace("/", "") or not _is_fit(name)
     ):
         raise _error(path, entry.line, f"the name {name!r} has other characters than letters, digits, `._-/`")
-    if name in known:
-        other = known[name]
-        if entry.values.get("name") or (other.address, other.revision) == (
-            address,
-            entry.values.get("revision") or None,
-        ):
+    other = known.get(file_name(name).casefold())
+    if other is not None:
+        if entry.values.get("name") or (other.address, other.revision) == (address, revision or None):
             raise _error(
                 path, entry.line, f"{name} is listed twice; give the entries a `name` if they differ"
             )
-        name = next(each for number in range(2, len(known) + 3) if (each := f"{name}-{number}") not in known)
-    return Repository(
-        name, address, entry.values.get("revision") or None, entry.values.get("owner") or None, is_directory
-    )
+        numbered = (f"{name}-{number}" for number in range(2, len(known) + 3))
+        name = next(each for each in numbered if file_name(each).casefold() not in known)
+    return Repository(name, address, revision or None, entry.values.get("owner") or None, is_directory)
 
 
 def _is_fit(name: str) -> bool:

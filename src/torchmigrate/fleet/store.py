@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from torchmigrate.fleet.model import Examined, FleetError, Record, Repository, Usage
+from torchmigrate.fleet.repositories import file_name
 from torchmigrate.fleet.schema import NAMES, TABLES, VERSION, arrow_schema
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ class Store:
             return None  # it is examined anew
 
     def _file_of(self, repository: Repository) -> Path:
-        return self.directory / "repositories" / f"{flat(repository.name)}.json.gz"
+        return self.directory / "repositories" / f"{file_name(repository.name)}.json.gz"
 
     # ---- runs ----------------------------------------------------------------------------------------
 
@@ -154,14 +155,9 @@ class Store:
         _write(self.directory / "schema.json", (json.dumps(described, indent=2) + "\n").encode())
 
 
-def flat(name: str) -> str:
-    """The name of a repository as that of a file."""
-    return name.replace("/", "--")
-
-
 def page_of(repository: Repository) -> str:
     """Where the plan of a repository is, relative to the directory of the results."""
-    return f"plans/{flat(repository.name)}.html"
+    return f"plans/{file_name(repository.name)}.html"
 
 
 class _Writer:

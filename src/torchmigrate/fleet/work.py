@@ -23,9 +23,9 @@ _MEGABYTE = 1_000_000
 
 
 def work(job: Job) -> Done:
-    """Do a job.
+    """Do a job. What would fail again for sure is its result (`Failed`).
 
-    Raises Failed: the repository could not be examined.
+    Raises Failed: the repository could not be examined, and may be tried again.
     """
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="torchmigrate-", ignore_cleanup_errors=True) as name:
@@ -39,7 +39,7 @@ def work(job: Job) -> Done:
             raise Failed(Trouble.CRASH, why) from None
         if result is None:
             raise Failed(Trouble.CRASH, _last_line(said))
-    if isinstance(result, Failed):
+    if isinstance(result, Failed) and result.trouble is not Trouble.SETTINGS:
         raise result
     return Done(result, Usage(time.monotonic() - started, megabytes), __version__)
 
@@ -47,8 +47,11 @@ def work(job: Job) -> Done:
 def work_together(job: Job, parts: Sequence[Done]) -> Done:
     """Make one result of what was seen in all parts of a repository.
 
-    Raises Failed: the repository could not be examined.
+    Raises Failed: as `work`.
     """
+    failed = next((part for part in parts if isinstance(part.what, Failed)), None)
+    if failed is not None:
+        return failed
     done = work(replace(job, seen=tuple(part.what for part in parts)))
     usage = done.usage
     for part in parts:

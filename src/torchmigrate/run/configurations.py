@@ -62,6 +62,7 @@ class Configurations:
         detect: what projects require counts.
         fix: fixes are made.
         start: what patterns are relative to for files without a configuration that are in no repository.
+        top: what is above it does not count; None: there is no such directory.
         guessing: rules that only guess whether a place is affected are looked for like others.
         note: is told what was read.
     """
@@ -75,6 +76,7 @@ class Configurations:
         detect: bool = True,
         fix: bool = False,
         start: Path,
+        top: Path | None = None,
         guessing: bool = False,
         note: Note | None = None,
     ) -> None:
@@ -90,7 +92,8 @@ class Configurations:
         self._bare: dict[Path, Scope] = {}  # without a configuration, by the root of the patterns
         self._given: dict[Path, Scope] = {}  # by the directory, as it is named
         self._found: dict[Path, Scope] = {}  # by the real directory
-        self._none_above: set[Path] = set()  # real directories that no configuration is in or above
+        # Real directories that no configuration is in or above.
+        self._none_above: set[Path] = set() if top is None else {real_directory(top).parent}
         self._own: tuple[Catalogue, Sequence[Selectable]] | None = None
 
     def __getstate__(self) -> dict[str, object]:

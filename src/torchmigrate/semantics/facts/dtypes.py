@@ -72,7 +72,9 @@ def _is_size(node: ast.expr) -> bool:
         return given == (1 if called.attr == "size" else 0) and called.attr in (*_COUNTS, "size")
     if isinstance(node, ast.Subscript) and not isinstance(node.slice, (ast.Slice, ast.Tuple)):
         held = node.value.func if isinstance(node.value, ast.Call) and not node.value.args else node.value
-        return isinstance(held, ast.Attribute) and held.attr == ("size" if held is not node.value else "shape")
+        return isinstance(held, ast.Attribute) and held.attr == (
+            "size" if held is not node.value else "shape"
+        )
     return False
 
 
