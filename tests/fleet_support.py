@@ -74,6 +74,10 @@ class Fleet:
         program.chmod(0o755)
         self.environment["PATH"] = os.pathsep.join((str(program.parent), os.environ["PATH"]))
 
+    def good_git(self) -> None:
+        """Take it away again."""
+        self.environment["PATH"] = os.environ["PATH"]
+
     def lists(self, *lines: str) -> None:
         self.list.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 

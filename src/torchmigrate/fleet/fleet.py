@@ -158,7 +158,7 @@ class Fleet:
                     elif progress is not None:
                         progress(self.outcome.finished, len(self.request.repositories))
                     future.release()
-                    self.outcome.workers = max(self.outcome.workers, len(client.scheduler_info()["workers"]))
+                self.outcome.workers = len(client.nthreads())
             except BaseException:
                 with suppress(Exception):
                     client.cancel(list(results.futures), force=True)
