@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from distributed import Client
 
 _SILENT = {"logging.distributed": "critical"}
-# A worker that a repository kills is given up after as many others died of it.
+# A repository is given up when more workers than these died of it.
 DEATHS = 2
 
 
