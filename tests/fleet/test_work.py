@@ -8,10 +8,11 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from fleet_support import OLD
 from harness.project import environment
 
-from torchmigrate.fleet.model import Examined, Job, Limits, Part, Repository, Settings
+from torchmigrate.fleet.model import Examined, Failed, Job, Limits, Part, Repository, Settings, Trouble
 from torchmigrate.fleet.work import work, work_together
 
 
@@ -56,3 +57,11 @@ def test_parts_hold_no_source_and_give_the_same_fingerprints(tmp_path: Path) -> 
     assert all(isinstance(each, Examined) for each in results)
     prints = [[row["fingerprint"] for row in each.tables["findings"]] for each in results]
     assert prints[0] == prints[1] == prints[2] and len(set(prints[0])) == len(prints[0]) > 1
+
+
+def test_clones_that_cannot_be_written_are_said(tmp_path: Path) -> None:
+    (tmp_path / "clones").write_text("a file")
+    repository = Repository("a", "https://host.invalid/a.git", "0" * 40)
+    with pytest.raises(Failed) as failed:
+        work(Job(repository, Settings("2.13"), Limits(), clones=str(tmp_path / "clones")))
+    assert (failed.value.trouble, failed.value.why) == (Trouble.CLONE, "cannot write the clone: File exists")

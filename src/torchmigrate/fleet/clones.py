@@ -51,7 +51,7 @@ class Checkout:
 
     def __init__(self, repository: Repository, clones: str | None) -> None:
         self.repository = repository
-        self.clones = Path(clones) if clones is not None else cache_directory()
+        self.clones = Path(clones).absolute() if clones is not None else cache_directory()
         self.is_clone = not (repository.is_directory and repository.revision is None)
         if not self.is_clone:
             self.directory = Path(repository.address)
@@ -83,7 +83,6 @@ class Checkout:
         """Have the files of a state in `directory`."""
         if not self.is_clone:
             return
-        self.clones.mkdir(parents=True, exist_ok=True)
         with self._caught(), self._locked():
             git = _Git(self.directory)
             kept = (self.directory / ".git").is_dir() and git.head == state
@@ -136,6 +135,7 @@ class Checkout:
         """Keep other workers of the machine out of a clone."""
         from filelock import FileLock
 
+        self.clones.mkdir(parents=True, exist_ok=True)
         with FileLock(f"{self.directory}.lock"):
             yield
 
