@@ -666,11 +666,12 @@ def test_many_processes_share_what_one_has_read(project: Project, monkeypatch: p
 
 
 def test_a_fix_that_others_keep_from_being_made_says_so(project: Project) -> None:
-    text = "from torch import qr\n\nq, r = qr(x)\n"
-    project.write({".git/HEAD": "", "factored.py": text, "test.py": "import factored\nfactored.qr\n"})
-    found = json.loads(project.run("check", "--isolated", "--output-format", "json", "factored.py"))
+    text = "from torch.cuda.amp import GradScaler\n\nscaler = GradScaler()\n"
+    name = text.split()[3]
+    project.write({".git/HEAD": "", "scaled.py": text, "test.py": f"import scaled\nscaled.{name}\n"})
+    found = json.loads(project.run("check", "--isolated", "--output-format", "json", "scaled.py"))
     assert [(item["location"]["row"], item["fix"]) for item in found] == [(1, None), (3, None)]
     for item in found:
-        assert item["blocked_by"] == [{"kind": "taken", "name": "qr"}]
-    printed = project.run("check", "--isolated", "--output-format", "full", "factored.py")
-    assert "other code imports `qr` from this file" in printed
+        assert item["blocked_by"] == [{"kind": "taken", "name": name}]
+    printed = project.run("check", "--isolated", "--output-format", "full", "scaled.py")
+    assert f"other code imports `{name}` from this file" in printed
