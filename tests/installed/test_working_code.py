@@ -50,9 +50,9 @@ def library() -> Library:
     [(0, ()), (1, ("--select", "ALL")), (2, ("--minimum", "1.13"))],
 )
 def test_what_works_still_works(third: int, options: tuple[str, ...], tmp_path: Path) -> None:
-    found = list(sampled(lines(library()), EVERY, named_by_rules()))[third::6]
+    found = list(sampled(lines(library()), EVERY, named_by_rules()))[third::15]
     outcome = check(found, [*PROGRAM, "--fix", "--target", installed_release(), *options], tmp_path)
-    assert outcome.changed > 200
+    assert outcome.changed > 80
     assert outcome.differences == []
 
 
