@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import base64
 import enum
-import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -20,6 +18,7 @@ from torchmigrate.fleet.bars import Column, Part, chart, percent
 from torchmigrate.fleet.heat import KINDS, Cell, axis, cells, worst
 from torchmigrate.fleet.model import Record, Trouble
 from torchmigrate.planning.html import TEMPLATES as PLAN_TEMPLATES
+from torchmigrate.planning.html import policy_hash
 from torchmigrate.planning.model import Effect
 from torchmigrate.versions.releases import parse_version, show_version
 
@@ -163,8 +162,8 @@ def as_html(page: Page) -> str:
         count=_count,
         style=Markup(style),
         script=Markup(script),
-        style_hash=_hash(style),
-        script_hash=_hash(script),
+        style_hash=policy_hash(style),
+        script_hash=policy_hash(script),
     )
 
 
@@ -276,11 +275,6 @@ def _plan(row: Record) -> str | None:
     """The address of a repository's plan, from the path below the page's directory."""
     path = row.get("page")
     return None if not path else "./" + quote(str(path).lstrip("/"), errors="replace")
-
-
-def _hash(text: str) -> str:
-    """What the page's own policy calls an inline style or script: nothing else may run in it."""
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
 
 
 # ---- repositories ------------------------------------------------------------------------------------------
