@@ -92,7 +92,7 @@ class ValueFacts:
         value = self.names.values.get(id(node), UNKNOWN)
         if is_number(value) and not _is_truth(value):
             return frozenset() if value == _STATED_NUMBER else frozenset([NUMBER])
-        if value == UNKNOWN and _is_size(node):
+        if value == UNKNOWN and _is_size(node) and "len" not in self.names.module.bindings:
             return frozenset([NUMBER])
         found = {TENSOR} if level(value) == SURE else set()
         dtype = self.dtype(node, scope)
