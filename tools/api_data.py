@@ -103,7 +103,7 @@ def check_installed(library: str, sources: Path | None, everything: bool) -> Non
             click.echo(f"  {name}")
     click.echo(f"modules that could not be imported: {len(report.not_imported)}")
     total = report.compared + report.signatures
-    click.echo(f"{report.compared} names and {report.signatures} signatures compared, {left} disagree ")
+    click.echo(f"{report.compared} names and {report.signatures} signatures compared, {left} disagree")
     raise SystemExit(0 if left * 1000 < total else 1)
 
 
