@@ -20,6 +20,8 @@ from torchmigrate.planning.links import Links
 from torchmigrate.planning.model import EFFECTS, Effort, Place
 from torchmigrate.versions.releases import NEWEST
 
+pytestmark = pytest.mark.one_python
+
 ROWS = "#places tbody tr:not([hidden])"
 
 
