@@ -399,7 +399,9 @@ def test_places_in_notebooks_have_cells(project: Project) -> None:
     assert "\n  a.ipynb:cell 2:1:" in made("table").partition("BY HAND")[2]
     assert "a.ipynb:cell 2:1" in made("markdown")
     places = json.loads(made("json"))["places"]
-    assert [(each["cell"], each["row"]) for each in places if each["path"] == "a.ipynb"] == [(2, 1)]
+    assert [(each["cell"], each["location"]["row"]) for each in places if each["path"] == "a.ipynb"] == [
+        (2, 1)
+    ]
     page = made("html")
     assert page.count("a.ipynb:cell 2<wbr>:1</a>") == 2  # in both lists
     assert "a.ipynb<wbr>:" not in page
