@@ -330,7 +330,8 @@ def test_one_line_for_an_entry_sorted_and_stable(project: Project) -> None:
     before = path.read_bytes()
     project.run("baseline", code=0)
     assert path.read_bytes() == before
-    assert {each.name for each in project.path.iterdir()} == {NAME, "pkg", "torchmigrate.toml"}
+    names = {each.name for each in project.path.iterdir()} - {".torchmigrate_cache"}  # where it took seconds
+    assert names == {NAME, "pkg", "torchmigrate.toml"}
 
 
 def test_git_merges_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
