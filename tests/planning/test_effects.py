@@ -72,7 +72,7 @@ def test_imports_within_functions_and_for_type_checkers(project: Project) -> Non
         from typing import TYPE_CHECKING
 
         if TYPE_CHECKING:
-            from torch.utils.ffi import create_extension
+            from torch.utils.serialization import load_lua
 
         def build():
             from torch.legacy import nn
@@ -90,6 +90,24 @@ def test_imports_within_functions_and_for_type_checkers(project: Project) -> Non
         """,
     )
     assert effects(made) == {4: "outdated", 7: "raises", 16: "breaks_on_import"}
+
+
+def test_a_decision_does_what_the_worst_of_its_places_does(project: Project) -> None:
+    made = planned(
+        project,
+        """\
+        import torchaudio
+
+        def play(stream: "torchaudio.io.StreamReader"):
+            return torchaudio.io.StreamReader(stream)
+
+        player = torchaudio.io.StreamWriter("out")
+        """,
+        "--select",
+        "TM811",
+    )
+    assert effects(made) == {3: "breaks_on_import"}
+    assert made["places"][0]["rows"] == [4, 6]
 
 
 def test_annotations_that_nobody_evaluates(project: Project) -> None:

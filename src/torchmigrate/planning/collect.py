@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from functools import reduce
 from pathlib import Path
 
 from torchmigrate.catalogue.codes import ASYNC_ARGUMENT, NEEDS_NEWER
 from torchmigrate.config.settings import Settings
 from torchmigrate.engine.api_rules.api import Point
 from torchmigrate.engine.engine import Engine
-from torchmigrate.findings import Applicability, FileResult, Finding, Obstacle, Problem, Timeline
+from torchmigrate.findings import Applicability, FileResult, Finding, Obstacle, Problem
 from torchmigrate.planning.compute import Nature, since
 from torchmigrate.planning.decisions import Decided, decisions
 from torchmigrate.planning.model import Effort, Line, Place, Since
@@ -177,21 +178,25 @@ class Search:
         decided = [
             Decided(
                 finding,
-                self._since(finding.timeline, self._nature(finding, reach, engine), source),
+                self._since(finding, around, engine, source),
                 effort,
-                reach,
+                around.at(finding.start, finding.end),
             )
             for finding, effort in dated
-            if finding.timeline is not None
-            for reach in [around.at(finding.start, finding.end)]
         ]
         decided = [each for each in decided if each.since.known]
         shown, file = shown_path(path, self.here), inside(path, self.root)
         for group in decisions(decided, around, engine.whole.find):
             yield _place(group, source, shown, file)
 
-    def _since(self, timeline: Timeline, nature: Nature, source: Source) -> Since:
-        found = since(timeline, nature)
+    def _since(self, finding: Finding, around: Places, engine: Engine, source: Source) -> Since:
+        """What happens at a finding and at the other places of the same decision."""
+        assert finding.timeline is not None, "what has no timeline has no place in a plan"
+        places = ((finding.start, finding.end), *finding.places)
+        found = reduce(
+            Since.joined,
+            (since(finding.timeline, self._nature(finding, around.at(*place), engine)) for place in places),
+        )
         # Of an example, nobody runs that when the project runs.
         return Since(outdated=min(found.known, default=None)) if source.is_documentation else found
 
