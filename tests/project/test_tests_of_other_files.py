@@ -53,7 +53,20 @@ IMPORTS = {
     "renamed": "from {} import {} as other",
     "module": "from . import helpers",
     "whole": "import pack.helpers as helpers",
+    "dotted": "import pack.helpers",
+    "dotted, and more": "import pack.other\nimport pack.helpers\nimport pack",
+    "package": "import pack",
+    "alias of the package": "import pack as p",
     "handed on": "from . import {}",
+}
+# How a name is written after these imports; plainly after the others.
+OWNERS = {
+    "module": "helpers.",
+    "whole": "helpers.",
+    "dotted": "pack.helpers.",
+    "dotted, and more": "pack.helpers.",
+    "package": "pack.helpers.",
+    "alias of the package": "p.helpers.",
 }
 # A test, and whether what is under it runs on the target.
 TESTS = [
@@ -85,7 +98,8 @@ def written(test: str, how: str) -> str:
     names = tuple(name.partition("}")[0] for name in names)
     if how == "renamed" and len(names) > 1:
         how = "beside"
-    spelled = {name: f"helpers.{name}" if how in ("module", "whole") else name for name in names}
+    owner = OWNERS.get(how, "")
+    spelled = {name: owner + name for name in names}
     if how == "renamed":
         spelled = dict.fromkeys(names, "other")
     listed = ", ".join(names)
@@ -123,8 +137,16 @@ def reexports() -> str:
 
 
 @pytest.mark.parametrize("mark", ["old_only", "on_old"])
-def test_decorators(project: Project, mark: str) -> None:
-    text = f"import torch\nfrom .helpers import {mark}\n\n@{mark}\ndef test_it(x):\n    torch.symeig(x)\n"
+@pytest.mark.parametrize(
+    ("line", "owner"),
+    [
+        ("from .helpers import {}", ""),
+        ("from . import helpers", "helpers."),
+        ("import pack.helpers", "pack.helpers."),
+    ],
+)
+def test_decorators(project: Project, mark: str, line: str, owner: str) -> None:
+    text = f"import torch\n{line.format(mark)}\n\n@{owner}{mark}\ndef test_it(x):\n    torch.symeig(x)\n"
     project.write("pack/__init__.py", "")
     project.write("pack/test_it.py", text)
     assert project.codes("pack/test_it.py") == []

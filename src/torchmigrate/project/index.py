@@ -37,7 +37,14 @@ from torchmigrate.project.listing import (
     state_of,
 )
 from torchmigrate.project.mentions import Mentions, Name
-from torchmigrate.project.module_values import ModuleValues, is_about_tests, is_telling, values_of
+from torchmigrate.project.module_values import (
+    NO_TREE,
+    ModuleValues,
+    by_local,
+    is_about_tests,
+    is_telling,
+    values_of,
+)
 from torchmigrate.project.questions import NO_ANSWER, Questions
 from torchmigrate.project.screening import (
     ASSIGNED,
@@ -70,7 +77,6 @@ _TAKES_NOTEBOOKS = re.compile(rb"%run|import_?ipynb|nbimport|importnb|ipynb\.fs"
 _FEW = 12  # modules that are looked for one by one
 _SHORT = 4  # letters of a name that is in too many words
 _NOTHING = Contents([])
-_NO_TREE = ast.Module([], [])
 # For the whole process, as soon as the file is imported. (torch/serialization.py)
 _DECIDES = re.compile(
     rb"^(?:os\.)?environ(?:\.setdefault\(|\[)\s*['\"]TORCH_FORCE_(?:NO_)?WEIGHTS_ONLY_LOAD['\"]",
@@ -187,7 +193,7 @@ class ProjectIndex:
         said = {local: value for local, value in found.items() if value}
         # What is said is in trees, which cannot be compared with what is said later.
         self._told("said", path, NO_ANSWER if said else False, *tested.values())
-        return said
+        return by_local(said)
 
     def ask_again(self, path: Path, question: str, arguments: list[Any]) -> object:
         """The answer to a question, which `questions` was told with these arguments, as it is now.
@@ -652,7 +658,7 @@ class _Project:
             if attributes and not any(self.said(each, other, steps) for each in asked):
                 return ()
             values = self._values_of(module)
-            return () if values is None else (Foreign(name.parts[-1], _NO_TREE, values),)
+            return () if values is None else (Foreign(name.parts[-1], NO_TREE, values),)
         module = self._only(name._replace(parts=name.parts[:-1]), other)
         if module is None:
             return ()

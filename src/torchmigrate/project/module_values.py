@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from torchmigrate.project.own_packages import own_packages
@@ -15,6 +15,7 @@ from torchmigrate.semantics.walk.resolver import module_values
 from torchmigrate.source.text import Source, SourceError
 from torchmigrate.source.trees import walk
 
+NO_TREE = ast.Module([], [])  # of a module that is only asked for its names
 _ASKS = frozenset(["hasattr", "getattr", "find_spec", "signature", "importlib"])
 
 
@@ -60,6 +61,30 @@ def values_of(path: Path, data: bytes | None) -> ModuleValues | None:
         return ModuleValues(module_values(source.parse(), source, roots=roots))
     except (SourceError, RecursionError):
         return None
+
+
+def by_local(said: Mapping[str, Value]) -> dict[str, Value]:
+    """What imported names are, where `package.compat.NEW` is what a test asks of one of them."""
+    found = {name: value for name, value in said.items() if "." not in name}
+    for name, value in said.items():
+        local, *attributes = name.split(".")
+        if attributes:
+            found[local] = _with(found.get(local, ()), attributes, value)
+    return found
+
+
+def _with(held: Value, attributes: Sequence[str], value: Value) -> Value:
+    """A module, of which something was known before, with what is below it."""
+    before = held[0].evaluate if len(held) == 1 and isinstance(held[0], Foreign) else None
+    name, rest = attributes[0], attributes[1:]
+
+    def evaluate(node: ast.expr) -> Value:
+        known = before(node) if before is not None else ()
+        if not isinstance(node, ast.Name) or node.id != name:
+            return known
+        return _with(known, rest, value) if rest else value
+
+    return (Foreign(name, NO_TREE, evaluate),)
 
 
 def is_about_tests(value: Value) -> bool:

@@ -39,18 +39,32 @@ def is_promising(names: SemanticModel) -> bool:
 
 
 def tested_names(names: SemanticModel, path: Path) -> dict[str, Tested]:
-    """The imported names of which a test, or a decorator, of a file asks, by what they are called there."""
+    """The imported names of which a test, or a decorator, of a file asks, by what they are called there.
+
+    A key with dots, such as `package.compat.NEW`, is what a test asks of a module below an imported one.
+    """
     imports = {binding.name: binding for binding in names.imports if not _is_of_library(binding)}
     asked: defaultdict[str, set[str]] = defaultdict(set)
-    for test in names.asked if imports else ():
-        for name, attribute in _asked(test):
-            if name in imports:
-                asked[name].add(attribute)
     found = {}
-    for local, attributes in asked.items():
+    for test in names.asked if imports else ():
+        for local, *attributes in _asked(test):
+            if local not in imports:
+                continue
+            binding, directory = imports[local], path.parent.parts
+            whole, first = _imported(binding, directory), 1
+            if whole is None:
+                if binding.kind is not BindingKind.IMPORT:
+                    continue
+                whole, first = Name(None, (local,)), 0  # the first part of `import package.compat`
+            else:
+                asked[local].add(attributes[0] if attributes else "")
+            for size in range(first + 1, len(attributes) + 1):
+                below = attributes[:size]
+                found[".".join((local, *below))] = Tested(whole.plus(*below), frozenset())
+    for local, directly in asked.items():
         whole = _imported(imports[local], path.parent.parts)
         if whole is not None:
-            found[local] = Tested(whole, frozenset(attributes))
+            found[local] = Tested(whole, frozenset(directly))
     return found
 
 
@@ -58,19 +72,24 @@ def _is_of_library(binding: Binding) -> bool:
     return (binding.target or "").partition(".")[0] in LIBRARY_ROOTS
 
 
-def _asked(test: ast.expr) -> Iterator[tuple[str, str]]:
+def _asked(test: ast.expr) -> Iterator[tuple[str, ...]]:
     """The names of which the outcome of a test may be that of versions: not what functions are given.
 
-    Each with the attribute of it that is asked, or an empty string.
+    Each with the attributes that are asked: `("package", "compat", "NEW")`.
     """
     waiting = [test]
     while waiting:
         node = waiting.pop()
-        if isinstance(node, ast.Name):
-            yield node.id, ""
-        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            yield node.value.id, node.attr
-        elif isinstance(node, ast.Attribute | ast.Subscript | ast.NamedExpr):
+        if isinstance(node, ast.Name | ast.Attribute):
+            attributes = []
+            while isinstance(node, ast.Attribute):
+                attributes.append(node.attr)
+                node = node.value
+            if isinstance(node, ast.Name):
+                yield (node.id, *reversed(attributes))
+            else:
+                waiting.append(node)
+        elif isinstance(node, ast.Subscript | ast.NamedExpr):
             waiting.append(node.value)
         elif isinstance(node, ast.BoolOp):
             waiting += node.values

@@ -13,6 +13,7 @@ from torchmigrate.semantics.model import (
     Foreign,
     Instance,
     Local,
+    Mark,
     QualifiedName,
     Value,
     VersionOf,
@@ -130,6 +131,5 @@ class Lookups:
 
 def _about_versions(held: Value) -> Value:
     """The value of an attribute as far as guards are concerned."""
-    return (
-        held if all(isinstance(item, (Flag, VersionOf, Const, Local, Foreign)) for item in held) else UNKNOWN
-    )
+    known = (Flag, VersionOf, Const, Local, Foreign, Mark)
+    return held if all(isinstance(item, known) for item in held) else UNKNOWN
