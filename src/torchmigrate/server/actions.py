@@ -15,7 +15,7 @@ from torchmigrate.server.checks import Checked, Placed
 from torchmigrate.server.diagnostics import diagnostic_of
 from torchmigrate.source.text import Source
 
-FIX, UNSAFE_FIX, SUPPRESS, FIX_ALL = "fix", "unsafe-fix", "suppress", "fix-all"
+FIX, OTHER_FIX, SUPPRESS, FIX_ALL = "fix", "other-fix", "suppress", "fix-all"
 COMMAND = "torchmigrate.applyAllFixes"
 QUICK_FIX = types.CodeActionKind.QuickFix.value
 ALL = f"{types.CodeActionKind.SourceFixAll.value}.torchmigrate"
@@ -93,10 +93,10 @@ def _for_finding(checked: Checked, placed: Placed, number: int, stamp: list[int]
             title=_title(code, fix),
             kind=QUICK_FIX,
             diagnostics=diagnostics,
-            is_preferred=True if fix.applicability >= checked.engine.settings.least else None,
+            is_preferred=True if what == FIX and fix.applicability >= checked.engine.settings.least else None,
             data=[*Order(what, checked.snapshot.uri, number, stamp)],
         )
-        for what in (FIX, UNSAFE_FIX)
+        for what in (FIX, OTHER_FIX)
         if (fix := _fix(placed, what)) is not None and fix.applicability > Applicability.DISPLAY
     ]
     assert checked.source is not None
@@ -117,7 +117,7 @@ def _fix(placed: Placed, what: str) -> Fix | None:
     fix = placed.said.fix
     if fix is None or what == FIX:
         return fix
-    return fix.unsafe
+    return fix.unsafe or fix.lesser
 
 
 def _title(code: str, fix: Fix) -> str:
