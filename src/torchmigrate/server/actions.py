@@ -72,17 +72,23 @@ def actions(
 
 def carried_out(checked: Checked, order: Order) -> edits.Changed:
     """The edits of an action. Raises SourceError, with the reason, where it cannot be done."""
-    assert checked.source is not None
-    after: Source | None = None
-    if order.what == FIX_ALL:
-        after = edits.with_all_fixes(checked)
-    elif 0 <= order.number < len(checked.placed):
-        placed = checked.placed[order.number]
-        if order.what == SUPPRESS:
-            after = edits.with_suppression(checked, placed.source, placed.finding)
-        elif (fix := _fix(placed, order.what)) is not None:
-            after = edits.with_fix(checked, placed.source, fix)
+    key = order.what, order.number
+    if key not in checked.made:  # clients that want all edits at once ask whenever the cursor moves
+        checked.made[key] = _after(checked, order)
+    after = checked.made[key]
     return [] if after is None else edits.changed(checked, after)
+
+
+def _after(checked: Checked, order: Order) -> Source | None:
+    if order.what == FIX_ALL:
+        return edits.with_all_fixes(checked)
+    if not 0 <= order.number < len(checked.placed):
+        return None
+    placed = checked.placed[order.number]
+    if order.what == SUPPRESS:
+        return edits.with_suppression(checked, placed.source, placed.finding)
+    fix = _fix(placed, order.what)
+    return None if fix is None else edits.with_fix(checked, placed.source, fix)
 
 
 def _for_finding(checked: Checked, placed: Placed, number: int, stamp: list[int]) -> list[types.CodeAction]:
