@@ -53,6 +53,11 @@ SOURCES = Path(__file__).parents[1] / "src"
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "proof: a rewrite executed on real torch, counted in the summary")
+    config.addinivalue_line(
+        "markers",
+        "one_python: the subject is not Python (a page in a browser, a workflow, a release, recorded facts), so that"
+        " .ci/run runs it on one Python only",
+    )
     # Else a run for the wheel could test the checkout without a word.
     if os.environ.get("TORCHMIGRATE_TEST_INSTALLED") and _is_checkout():
         pytest.exit(f"the tests of the installed program got {torchmigrate.__file__}", returncode=1)

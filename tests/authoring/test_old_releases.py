@@ -21,6 +21,8 @@ from torchmigrate.findings import Finding, Timeline
 from torchmigrate.source.text import Source
 from torchmigrate.versions.releases import companion, parse_version
 
+pytestmark = pytest.mark.one_python
+
 EXPLAINED = ROOT / "tests" / "recorded" / "explained.yaml"
 PATH = Path("<example>", "example.py")
 

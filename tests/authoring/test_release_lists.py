@@ -11,6 +11,8 @@ from click.testing import CliRunner
 from fact_coverage import releases
 from fact_coverage.releases import Checker, Item, Outcome, ReleaseList, lists, outcome
 
+pytestmark = pytest.mark.one_python
+
 LISTS = tuple(lists())
 HEAD = "release: torch 2.99\nread: ['the notes']\nitems:\n"
 

@@ -16,6 +16,8 @@ from harness.steps import bash, filled, outputs, variables
 
 from torchmigrate import __version__
 
+pytestmark = pytest.mark.one_python
+
 ROOT = Path(__file__).parents[2]
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
 INSTALL, CHECK, UPLOAD = ACTION["runs"]["steps"]

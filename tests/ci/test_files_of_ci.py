@@ -15,6 +15,8 @@ import yaml
 
 from torchmigrate import __version__
 
+pytestmark = pytest.mark.one_python
+
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "ci.md").read_text("utf-8")
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))

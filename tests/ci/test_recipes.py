@@ -14,6 +14,8 @@ from harness.repository import Repository
 from harness.steps import bash, filled, programs
 from test_files_of_ci import component
 
+pytestmark = pytest.mark.one_python
+
 ROOT = Path(__file__).parents[2]
 OLD = "import torch\n\ny = torch.ger(a, b)\nz = torch.load(p)\n"
 

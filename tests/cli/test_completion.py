@@ -14,6 +14,8 @@ from harness.project import SOURCE
 from harness.shells import SHELLS, lacking_shells
 from harness.terminal import Terminal
 
+pytestmark = pytest.mark.one_python
+
 PAGE = Path(__file__).parents[2] / "docs" / "completion.md"
 CODE = "import torch\n\ny = torch.ger(a, b)\nL, V = torch.symeig(A, eigenvectors=True)\n"
 

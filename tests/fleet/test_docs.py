@@ -20,6 +20,8 @@ from torchmigrate.fleet.repositories import read_repositories
 from torchmigrate.fleet.schema import TABLES, VERSION
 from torchmigrate.fleet.store import Store
 
+pytestmark = pytest.mark.one_python
+
 PAGE = Path(__file__).parents[2] / "docs" / "fleet.md"
 TEXT = PAGE.read_text("utf-8")
 # What is generated, from the first table to the end of its section.

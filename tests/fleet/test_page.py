@@ -25,9 +25,9 @@ from fleet_page_support import (
 )
 
 import torchmigrate.fleet.page
-from torchmigrate.fleet.bars import HEIGHT, Column, Part, chart
 from torchmigrate.fleet.heat import axis
 from torchmigrate.fleet.page import Page, as_html
+from torchmigrate.report.bars import HEIGHT, Column, Part, chart
 
 HOSTILE = "</script><script>alert(1)</script>'\"><img src=x onerror=alert(2)>{{ 7 * 7 }}\u202e\x00\udc80\n"
 

@@ -13,6 +13,8 @@ from harness.browser import Page, open_browser
 
 from torchmigrate.fleet.page import as_html
 
+pytestmark = pytest.mark.one_python
+
 NUMBER = 1000
 VISIBLE = """
     return [...document.querySelectorAll(`#${arguments[0]} tbody tr`)]

@@ -116,7 +116,11 @@ def name_of(page: Path) -> str:
     return page.relative_to(ROOT).as_posix()
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, marks=() if page == README else pytest.mark.one_python) for page in PAGES],
+    ids=map(name_of, PAGES),
+)
 def test_every_command_prints_what_is_shown(page: Path) -> None:
     text = page.read_text("utf-8")
     assert executed(text) == text, (

@@ -99,6 +99,12 @@ def test_annotations_that_nobody_evaluates(project: Project) -> None:
     assert effects(planned(project, lazy)) == {4: "outdated"}
     local = "import torch\n\ndef f(x):\n    y: torch.legacy.nn.Module = x\n"
     assert effects(planned(project, local)) == {4: "outdated"}
+    text = (
+        'import torch\nfrom typing import Optional\n\ndef f(x: "torch.legacy.nn.Module") -> None:\n    pass\n'
+    )
+    assert effects(planned(project, text)) == {4: "outdated"}
+    inner = text.replace('"torch.legacy.nn.Module"', 'Optional["torch.legacy.nn.Module"]')
+    assert effects(planned(project, inner)) == {4: "outdated"}
 
 
 def test_a_class_of_the_old_form_raises_when_it_is_used(project: Project) -> None:

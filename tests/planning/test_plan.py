@@ -385,6 +385,28 @@ def test_markdown(project: Project) -> None:
     assert f"| src/{escape(UGLY)} | 1 |" in step
 
 
+def test_places_in_notebooks_have_cells(project: Project) -> None:
+    cells = [
+        {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": [], "source": source}
+        for source in (["import torch\n"], ["y = torch.gels(b, a)\n"])
+    ]
+    notebook = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 4}
+    project.write("a.ipynb", json.dumps(notebook, indent=1))
+
+    def made(form: str) -> str:
+        return project.run("plan", "--to", "2.13", "--output-format", form, code=0).stdout
+
+    assert "\n  a.ipynb:cell 2:1:" in made("table").partition("BY HAND")[2].partition("\n\n")[0]
+    assert "a.ipynb:cell 2:1" in made("markdown")
+    places = json.loads(made("json"))["places"]
+    assert [(each["cell"], each["location"]["row"]) for each in places if each["path"] == "a.ipynb"] == [
+        (2, 1)
+    ]
+    page = made("html")
+    assert page.count("a.ipynb:cell 2<wbr>:1</a>") == 2  # in both lists
+    assert "a.ipynb<wbr>:" not in page
+
+
 def test_output_is_written_in_one_step(project: Project) -> None:
     written = project.path / "out" / "plan.md"
     written.parent.mkdir()

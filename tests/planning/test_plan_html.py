@@ -15,10 +15,13 @@ from harness.project import Project
 from plan_support import LOAD, RFFT, SCALER, SYMEIG, UGLY, place, write_project
 
 from torchmigrate.planning.compute import make_plan
-from torchmigrate.planning.html import HEIGHT, as_html
+from torchmigrate.planning.html import as_html
 from torchmigrate.planning.links import Links
 from torchmigrate.planning.model import EFFECTS, Effort, Place
+from torchmigrate.report.bars import HEIGHT
 from torchmigrate.versions.releases import NEWEST
+
+pytestmark = pytest.mark.one_python
 
 ROWS = "#places tbody tr:not([hidden])"
 

@@ -18,6 +18,8 @@ import yaml
 from torchmigrate import __version__
 from torchmigrate.files.formats import read_toml
 
+pytestmark = pytest.mark.one_python
+
 ROOT = Path(__file__).parents[2]
 PROJECT = read_toml((ROOT / "pyproject.toml").read_bytes())
 # What the image is built from: .dockerignore leaves out everything else.

@@ -17,6 +17,8 @@ import pytest
 
 import torchmigrate
 
+pytestmark = pytest.mark.one_python
+
 ROOT = Path(torchmigrate.__file__).parent
 CODEMODS = sorted(ROOT.glob("codemods/**/*.py"))
 OTHERS = sorted({*ROOT.glob("**/*.py")} - {*CODEMODS, *ROOT.glob("rewrite/**/*.py")})

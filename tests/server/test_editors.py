@@ -20,6 +20,7 @@ from harness.terminal import Terminal
 from torchmigrate.files.formats import read_toml
 from torchmigrate.server.options import are_ours, read_options
 
+pytestmark = pytest.mark.one_python
 PAGE = (Path(__file__).parents[2] / "docs" / "editors.md").read_text("utf-8")
 EDITORS = ("VS Code", "Neovim", "Helix", "Zed", "Emacs", "PyCharm")
 OLD = "import torch\nx = torch.ger(a, b)\n"

@@ -11,15 +11,14 @@ from datetime import datetime, timezone
 from pathlib import Path
 from urllib.parse import quote
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from torchmigrate.fleet.bars import Column, Part, chart, percent
 from torchmigrate.fleet.heat import KINDS, Cell, axis, cells, worst
 from torchmigrate.fleet.model import Record, Trouble
 from torchmigrate.planning.html import TEMPLATES as PLAN_TEMPLATES
-from torchmigrate.planning.html import policy_hash
 from torchmigrate.planning.model import Effect
+from torchmigrate.report.bars import Column, Part, chart, percent
+from torchmigrate.report.web_page import web_page
 from torchmigrate.versions.releases import parse_version, show_version
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -110,16 +109,6 @@ class Shown:
 
 def as_html(page: Page) -> str:
     """The page; the same input gives the same bytes, in whatever order repositories and rules come."""
-    environment = Environment(
-        loader=FileSystemLoader(_TEMPLATES, encoding="utf-8"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        finalize=_printable,
-    )
-    environment.filters |= {"number": _number, "short": _short, "date": _date, "minute": _minute}
     style = (PLAN_TEMPLATES / "plan.css").read_text("utf-8") + (_TEMPLATES / "fleet.css").read_text("utf-8")
     script = (_TEMPLATES / "fleet.js").read_text("utf-8")
     target = _release(page.run["target"])
@@ -130,7 +119,12 @@ def as_html(page: Page) -> str:
     lasts = axis([*releases, *(each.last for each in shown if each.last[0].isdigit())])
     style = style.replace("var(--releases)", str(len(releases)))
     owners = sorted(page.owners, key=lambda row: (row["running"] - row["repositories"], _name(row["owner"])))
-    return environment.get_template("fleet.html.jinja").render(
+    return web_page(
+        _TEMPLATES / "fleet.html.jinja",
+        style=style,
+        script=script,
+        filters={"number": _number, "short": _short, "date": _date, "minute": _minute},
+        finalize=_printable,
         page=page,
         target=target,
         headline=_headline(numbers, listed, target),
@@ -160,10 +154,6 @@ def as_html(page: Page) -> str:
         plan=_plan,
         trouble=_trouble,
         count=_count,
-        style=Markup(style),
-        script=Markup(script),
-        style_hash=policy_hash(style),
-        script_hash=policy_hash(script),
     )
 
 

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from torchmigrate.planning.compute import headline
@@ -25,55 +21,25 @@ from torchmigrate.planning.groups import (
 )
 from torchmigrate.planning.links import Links
 from torchmigrate.planning.model import EFFECTS, WORST_FIRST, Effect, Effort, Place, Plan, Row
+from torchmigrate.report.bars import Column, Part, chart
+from torchmigrate.report.web_page import web_page
 from torchmigrate.versions.releases import Version, show_version
 
 TEMPLATES = Path(__file__).parent / "templates"
-HEIGHT = 200  # pixels that the tallest bar may take
-MOST_TICKS = 5
-_BAR = 0.7  # of the width of a column
 LACKING = "lacking"  # the class and the name of what a release does not have yet
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A part of a bar: y and height in pixels from the top of the plot."""
-
-    kind: str  # of an effect, or LACKING
-    places: int
-    y: float
-    height: float
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A release in the chart: x and width in percent of the plot's width."""
-
-    number: int
-    row: Row
-    x: str
-    middle: str
-    width: str
-    parts: tuple[Part, ...]
-    total: int
-    labelled: bool  # its total differs from that of the column before
-    top: float
-    title: str
 
 
 def as_html(plan: Plan, links: Links) -> str:
     """The page; the same plan gives the same bytes."""
-    environment = Environment(
-        loader=FileSystemLoader(TEMPLATES, encoding="utf-8"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters |= {"version": _version, "code": _code, "breakable": _breakable}
     style, script = (_asset(name) for name in ("plan.css", "plan.js"))
     style = style.replace("--columns: 1", f"--columns: {len(plan.rows)}")
-    return environment.get_template("plan.html.jinja").render(
+    columns = list(_columns(plan))
+    drawn = chart(columns)
+    return web_page(
+        TEMPLATES / "plan.html.jinja",
+        style=style,
+        script=script,
+        filters={"version": _version, "code": _code, "breakable": _breakable},
         plan=plan,
         headline=headline(plan),
         effects=EFFECTS,
@@ -88,19 +54,14 @@ def as_html(plan: Plan, links: Links) -> str:
         lacking_line=lacking_line(plan) if plan.lacking else "",
         hint=minimum_hint(plan),
         efforts_line=efforts_line,
-        columns=list(_columns(plan)),
-        ticks=[(number, _height(number, plan)) for number in _ticks(_tallest(plan))],
-        height=HEIGHT,
+        chart=drawn,
+        columns=list(zip(plan.rows, drawn.bars, _is_labelled(columns), strict=True)),
         rules=sorted({(place.code, place.name) for place in plan.listed}),
         rows=_rows(plan),
         index=lambda release: _index(release, plan),
         begins=lambda place, effect: _begins(place, effect, plan),
         address=links.to,
         reference=lambda place: place.url if place.url and place.url.startswith("https://") else None,
-        style=Markup(style),
-        script=Markup(script),
-        style_hash=policy_hash(style),
-        script_hash=policy_hash(script),
     )
 
 
@@ -132,11 +93,6 @@ def _asset(name: str) -> str:
     return (TEMPLATES / name).read_text("utf-8")
 
 
-def policy_hash(text: str) -> str:
-    """What the page's own policy calls an inline style or script: nothing else may run in it."""
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
-
-
 def _index(release: Version | None, plan: Plan) -> str:
     """The row in which something begins: -1 if that is before the first one, nothing if never."""
     if release is None or release > plan.target:
@@ -157,57 +113,22 @@ def _begins(place: Place, effect: Effect, plan: Plan) -> str:
 # ---- the chart -----------------------------------------------------------------------------------------
 
 
-def _numbers(row: Row) -> list[tuple[str, int]]:
-    """What a bar is made of, from its foot upwards."""
-    return [(LACKING, row.lacking), *((effect.label, row.effects[effect].places) for effect in EFFECTS)]
-
-
-def _tallest(plan: Plan) -> int:
-    return max(sum(number for _, number in _numbers(row)) for row in plan.rows)
-
-
-def _ticks(tallest: int) -> Sequence[int]:
-    """Round numbers for the axis, from 0 to at least the tallest bar."""
-    step, factors = 1, (2, 2.5, 2)  # 1, 2, 5, 10, 20, ...
-    turn = 0
-    while tallest > step * MOST_TICKS:
-        step = int(step * factors[turn % 3])
-        turn += 1
-    return range(0, max(tallest, 1) + step, step)
-
-
-def _height(number: int, plan: Plan) -> float:
-    return round(HEIGHT * number / _ticks(_tallest(plan))[-1], 2)
-
-
 def _columns(plan: Plan) -> Iterator[Column]:
-    width = 100 / len(plan.rows)
-    before = 0
     for number, row in enumerate(plan.rows):
-        parts, foot = [], float(HEIGHT)
-        for kind, places in _numbers(row):
-            if places:
-                height = _height(places, plan)
-                foot -= height
-                parts.append(Part(kind, places, round(foot, 2), height))
-        total = sum(part.places for part in parts)
-        yield Column(
-            number=number,
-            row=row,
-            x=_percent((number + (1 - _BAR) / 2) * width),
-            middle=_percent((number + 0.5) * width),
-            width=_percent(_BAR * width),
-            parts=tuple(parts),
-            total=total,
-            labelled=total != before,
-            top=round(foot, 2),
-            title=_title(row),
-        )
-        before = total
+        release = show_version(row.release)
+        parts = [
+            Part(LACKING, row.lacking),
+            *(Part(each.label, row.effects[each].places) for each in EFFECTS),
+        ]
+        yield Column(str(number), (release,), release, _title(row), tuple(parts))
 
 
-def _percent(number: float) -> str:
-    return f"{number:.3f}%"
+def _is_labelled(columns: Sequence[Column]) -> Iterator[bool]:
+    """Whether the total of each differs from that of the column before."""
+    before = 0
+    for column in columns:
+        yield column.total != before
+        before = column.total
 
 
 def _title(row: Row) -> str:

@@ -42,6 +42,7 @@ class _State(NamedTuple):
     on_import: bool
     never: bool = False
     in_function: bool = False
+    in_annotation: bool = False
     caught: frozenset[str] = frozenset()
 
 
@@ -69,6 +70,8 @@ class Places:
         way = list(self._way(start, end))
         for parent, field, node in way:
             state = self._entered(state, parent, field, node)
+            if state.in_annotation and isinstance(node, ast.Constant):  # a string, which nobody evaluates
+                state = state._replace(never=True)
         return _with_kind(
             Reach(state.on_import and not state.never, state.never, state.caught), [node for *_, node in way]
         )
@@ -127,10 +130,13 @@ class Places:
             if field == "body":
                 # What is caught around a definition is not caught around its body.
                 return _State(on_import=False, never=state.never, in_function=True)
-            return state._replace(never=state.never or (field == "returns" and self.lazy))
+            returns = field == "returns"
+            return state._replace(
+                never=state.never or (returns and self.lazy), in_annotation=state.in_annotation or returns
+            )
         if isinstance(parent, ast.arg) or (isinstance(parent, ast.AnnAssign) and field == "annotation"):
             lazy = self.lazy or (isinstance(parent, ast.AnnAssign) and state.in_function)
-            return state._replace(never=state.never or lazy)
+            return state._replace(never=state.never or lazy, in_annotation=True)
         if isinstance(parent, ast.Lambda):
             return _State(on_import=False, never=state.never, in_function=True) if field == "body" else state
         if isinstance(parent, ast.If) and field != "test":

@@ -58,7 +58,7 @@ def _by_hand(plan: Plan, style: Style) -> Iterator[str]:
         return
     yield ""
     yield style.bold("BY HAND")
-    where = [f"{place.path}:{place.row}:{place.column}" for place in places]
+    where = [f"{place.within}:{place.row}:{place.column}" for place in places]
     width = max(map(len, where))
     for place, text in zip(places, where, strict=True):
         effect = place.since.effect(plan.target)

@@ -262,7 +262,7 @@ class _Filler(cst.CSTTransformer):
         return updated_node.with_changes(elements=_with_commas(updated_node.elements))
 
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
-        same = dotted(updated_node.func)
+        same = called(updated_node.func)
         known = same is not None and public_name(same) == public_name(self.symbol)
         args: list[cst.Arg] = []
         gap = ""  # why the arguments from here on need keywords
@@ -329,6 +329,13 @@ def dotted(node: cst.BaseExpression) -> str | None:
     if not isinstance(node, cst.Name) or node.lpar or node.value.startswith(PREFIX):
         return None
     return ".".join([node.value, *reversed(parts)])
+
+
+def called(function: cst.BaseExpression) -> str | None:
+    """The qualified name that is called: of `a.b` in `a.b(x)`, and in `wrap(a.b)(x)`, which passes x on."""
+    if isinstance(function, cst.Call) and len(function.args) == 1 and dotted(function.func) is not None:
+        function = function.args[0].value
+    return dotted(function)
 
 
 # ---- code -------------------------------------------------------------------------------------------

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
-
+from torchmigrate.report.web_page import web_page
 from torchmigrate.upgrade.model import Outcome, Report
 from torchmigrate.upgrade.terminal import headline, warnings_of
 from torchmigrate.versions.releases import show_version
@@ -28,15 +24,14 @@ class Row(NamedTuple):
 
 def as_html(report: Report) -> str:
     """The report as a page."""
-    environment = Environment(
-        loader=FileSystemLoader(_TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True
-    )
     style = (_TEMPLATES / "upgrade.css").read_text(encoding="utf-8")
     runs = [("before", report.before), ("after", report.after)]
     if report.before_old is not None:
         runs.insert(0, ("before, old torch", report.before_old))
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    return environment.get_template("upgrade.html.jinja").render(
+    return web_page(
+        _TEMPLATES / "upgrade.html.jinja",
+        style=style,
+        filters={},
         report=report,
         target=show_version(report.target),
         headline=headline(report),
@@ -44,8 +39,6 @@ def as_html(report: Report) -> str:
         runs=runs,
         warnings_of=warnings_of,
         diffs={commit: list(_rows(diff)) for commit, diff in report.diffs.items()},
-        style=Markup(style),
-        style_hash=f"sha256-{digest}",
     )
 
 

@@ -21,6 +21,7 @@ from torchmigrate.rewrite.template import (
     MARK,
     Filled,
     Part,
+    called,
     code_of,
     dotted,
     mark_index,
@@ -57,11 +58,11 @@ def find_core(node: cst.BaseExpression) -> cst.Call | None:
     counts: dict[int, tuple[int, list[cst.CSTNode]]] = {}
     total = _count_marks(node, counts)
     if not total:
-        return node if isinstance(node, cst.Call) and dotted(node.func) else None
+        return node if isinstance(node, cst.Call) and called(node.func) else None
     core: cst.Call | None = None
     current: cst.CSTNode = node
     while True:
-        if isinstance(current, cst.Call) and dotted(current.func) is not None:
+        if isinstance(current, cst.Call) and called(current.func) is not None:
             core = current
             if any(mark_index(arg.value) is not None for arg in current.args):
                 return core

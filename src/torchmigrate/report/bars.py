@@ -42,6 +42,7 @@ class Drawn(NamedTuple):
     """A part as it is drawn: y and height in pixels from the top of the plot."""
 
     kind: str
+    number: int
     y: float
     height: float
 
@@ -90,7 +91,7 @@ def _bars(columns: Sequence[Column], top: int, slots: float) -> Iterator[Bar]:
             if number:
                 height = _height(number, top)
                 foot -= height
-                parts.append(Drawn(kind, round(foot, 2), height))
+                parts.append(Drawn(kind, number, round(foot, 2), height))
         gap = (1 - _BAR) / 2
         yield Bar(
             column,
