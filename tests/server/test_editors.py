@@ -190,6 +190,8 @@ LSP_MODE = """\
          (lsp-diagnostics t))
 (goto-char (point-min))
 (search-forward "torch.ger")
+(let ((found (lsp-request "textDocument/hover" (lsp--text-document-position-params))))
+  (say 'hover (format "%S" (gethash "contents" found))))
 (let ((actions (lsp-code-actions-at-point)))
   (say 'actions (mapcar (lambda (each) (gethash "title" each)) (append actions nil)))
   (lsp-execute-code-action (elt actions 0)))
@@ -298,6 +300,7 @@ def test_emacs_with_lsp_mode_beside_another_server(project: Path, tmp_path: Path
     steps = script(tmp_path / "steps.el", LSP_MODE)
     said = ran(project, "emacs", "-Q", "--batch", *options, "-l", start, "-l", steps)
     assert said["diagnostics"] == ["`torch.ger` is deprecated; use `torch.outer`"] * 2
+    assert "On torch 2.9: info" in said["hover"]
     assert said["actions"][:2] == TITLES and "Ruff: Organize imports" in said["actions"]
     assert (said["one"], said["all"]) == (ONE_FIXED, ALL_FIXED)
 
