@@ -421,7 +421,7 @@ def _silence() -> None:
 
 def _run(path: Path, command: Sequence[str]) -> object:
     """The exit code of the program for a file."""
-    from torchmigrate.cli.commands import main
+    from torchmigrate.cli.program import main
 
     try:
         main([*command, str(path)])

@@ -13,6 +13,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import pytest
 from harness.browser import lacking_for_browser
+from harness.real_editors import lacking_editors
 from harness.shells import lacking_shells
 from harness.summary import HAS_TORCH, Tally, summary
 
@@ -97,6 +98,10 @@ def pytest_terminal_summary(terminalreporter) -> None:
         terminalreporter.write_line(
             f"{', '.join(lacking_shells())} not found: the tests of completion there were left out"
         )
+    if lacking_editors():
+        terminalreporter.section("editors")
+    for why in lacking_editors():
+        terminalreporter.write_line(f"{why}: the tests of the server in it were left out")
     terminalreporter.section("proofs")
     try:
         for line in summary(TALLY):

@@ -12,7 +12,7 @@ def main() -> None:
     """Run the command line, which takes a moment to load; Ctrl-C may come before it has."""
     gc.set_threshold(GARBAGE)
     try:
-        from torchmigrate.cli.commands import main as run
+        from torchmigrate.cli.program import main as run
 
         run()
     except KeyboardInterrupt:

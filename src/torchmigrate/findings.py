@@ -104,6 +104,7 @@ class Fix(NamedTuple):
     held_by: why it is not safe; nothing exactly when it is.
     requires: the releases that have the new code, as in rules: "torch 2.3"; none: all of them.
     unsafe: another fix, which takes the place of this one where unsafe fixes are wanted.
+    lesser: the fix whose place this one took, for those who refuse this one.
     """
 
     title: str
@@ -114,6 +115,7 @@ class Fix(NamedTuple):
     code: str = ""  # of the rule that made it, for messages
     requires: tuple[str, ...] = ()
     unsafe: "Fix | None" = None
+    lesser: "Fix | None" = None
 
 
 class Timeline(NamedTuple):

@@ -44,7 +44,7 @@ def _limits() -> None:
 LAUNCHER = """
 import json, os, resource, sys
 import yaml
-import torchmigrate.cli.commands, torchmigrate.engine.analysis, torchmigrate.rewrite.cases.new_code, torchmigrate.files.globs
+import torchmigrate.cli.program, torchmigrate.engine.analysis, torchmigrate.rewrite.cases.new_code, torchmigrate.files.globs
 from torchmigrate.__main__ import main
 for line in sys.stdin:
     order = json.loads(line)

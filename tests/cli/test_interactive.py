@@ -14,6 +14,7 @@ from harness.terminal import Terminal
 QUESTION = "[?] help: "
 TWO = "import torch\n\ny = torch.ger(a, b)\nz = torch.ger(b, a)\n"
 MIXED = "import torch\n\ny = torch.ger(a, b)\nL = torch.symeig(A, eigenvectors=True)\nz = torch.ger(b, a)\n"
+RFFT = "import torch\n\n\ndef f(x):\n    y = torch.rfft(x, 2)\n    return torch.irfft(y, 2)\n"
 LOAD = "import torch\n\ny = torch.ger(a, b)\nm = torch.load('m.pt')\n"
 
 
@@ -192,6 +193,55 @@ def test_unsafe_fixes_are_asked_where_they_are_wanted(project: Project) -> None:
     assert "\nUnsafe: runs any code that the file contains; use it only for files from a" in session.shown[0]
     assert "Apply this unsafe fix?" in session.shown[0]
     assert text(path) == outer(LOAD).replace("'m.pt'", "'m.pt', weights_only=False")
+
+
+def test_who_refuses_the_unsafe_fix_is_asked_about_the_safe_one(project: Project) -> None:
+    path = project.write("a.py", RFFT)
+    project.run("check", "--fix", code=0)
+    safe = text(path)
+    path.write_text(RFFT)
+    project.run("check", "--fix", "--unsafe-fixes", code=0)
+    assert safe != text(path) != RFFT
+    path.write_text(RFFT)
+    session = answered(project, "n?y", "--unsafe-fixes", code=0)
+    assert text(path) == safe
+    unsafe, safe_one, after_help, _ = session.shown
+    assert "\n5 +     y = torch.fft.rfft2(x)\n" in unsafe
+    assert (
+        "\nIf you answer no, the next question is about the safe fix: Add `torch.view_as_complex` and\n"
+        "  `torch.view_as_real` around the transform.\nApply this unsafe fix?\n"
+    ) in unsafe
+    assert "\n5 +     y = torch.view_as_real(torch.fft.rfft2(x))\n" in safe_one
+    assert "Unsafe:" not in safe_one and "If you answer no" not in safe_one
+    assert "\nApply this safe fix instead?\n" in safe_one
+    assert "\nn  leave this place as it is\n" in after_help
+
+
+def test_both_fixes_of_a_place_can_be_refused(project: Project) -> None:
+    path = project.write("a.py", RFFT)
+    session = answered(project, "?nn", "--unsafe-fixes", code=1)
+    assert text(path) == RFFT
+    assert "\nn  refuse this fix; the next question is about the safe fix of this place\n" in session.shown[1]
+
+
+def test_the_unsafe_fix_of_two_can_be_taken(project: Project) -> None:
+    path = project.write("a.py", RFFT)
+    answered(project, "y", "--unsafe-fixes", code=0)
+    assert "y = torch.fft.rfft2(x)" in text(path)
+
+
+def test_all_safe_fixes_of_a_rule_do_not_answer_for_its_unsafe_ones(project: Project) -> None:
+    """Of each place the unsafe fix is asked about first, and where it is refused, the safe one is known."""
+    first, second = project.write("a.py", RFFT), project.write("b.py", RFFT)
+    session = answered(project, "nan", "--unsafe-fixes", code=0)
+    assert "Apply this unsafe fix?" in session.shown[2]
+    assert text(first) == text(second) and "y = torch.view_as_real(" in text(first)
+
+
+def test_who_skips_a_rule_is_not_asked_about_its_safe_fixes(project: Project) -> None:
+    path = project.write("a.py", RFFT)
+    answered(project, "s", "--unsafe-fixes", code=1)
+    assert text(path) == RFFT
 
 
 def test_all_said_of_a_safe_fix_is_about_safe_ones(project: Project) -> None:

@@ -49,6 +49,11 @@ def test_what_is_meant_for_nothing_else_is_as_click_says_it(project: Project, ty
     assert typed in said and "torchmigrate check" not in said
 
 
+def test_click_looks_among_all_commands_for_one_that_is_meant(project: Project) -> None:
+    """Also among those that nobody has imported yet."""
+    assert "'explain'" in project.run("explian", "TM100", code=2).stderr.splitlines()[-1]
+
+
 def test_the_summary_fits_the_terminal(project: Project) -> None:
     options = ("check", "src", "--color", "never", "--output-format", "concise")
     narrow = in_terminal(options, project.path, columns=60).splitlines()

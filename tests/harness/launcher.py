@@ -13,7 +13,7 @@ from harness.project import environment
 # It has everything imported, and forks for each run: none knows what the others have seen.
 LAUNCHER = """
 import json, os, sys
-import torchmigrate.cli.check, torchmigrate.cli.commands, torchmigrate.cli.session, torchmigrate.engine.analysis
+import torchmigrate.cli.check, torchmigrate.cli.program, torchmigrate.cli.session, torchmigrate.engine.analysis
 import torchmigrate.cache.cache, torchmigrate.rewrite.cases.new_code, torchmigrate.versions.detect
 from torchmigrate.__main__ import main
 for line in sys.stdin:

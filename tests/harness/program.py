@@ -11,7 +11,8 @@ import click
 
 from harness.catalogue import catalogue
 from torchmigrate.catalogue.index import Catalogue
-from torchmigrate.cli import commands as cli
+from torchmigrate.cli.commands import commands
+from torchmigrate.cli.commands.check import check
 from torchmigrate.cli.session import Session
 from torchmigrate.config.settings import Settings
 from torchmigrate.engine.engine import Engine
@@ -39,8 +40,8 @@ def only(codes: Iterable[str]) -> tuple[str, str]:
 
 def settings(*options: str) -> Settings:
     """What `torchmigrate check --isolated OPTIONS` comes to."""
-    program = click.Context(cli.commands, info_name="torchmigrate", **cli.commands.context_settings)
-    context = cli.check.make_context("check", ["--isolated", *options], parent=program)
+    program = click.Context(commands, info_name="torchmigrate", **commands.context_settings)
+    context = check.make_context("check", ["--isolated", *options], parent=program)
     return Session.from_options([Path()], context.params).settings
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import torchmigrate
-from torchmigrate.cli import commands as cli
+from torchmigrate.cli import program
 
 SOURCE = Path(torchmigrate.__file__).parent.parent
 
@@ -58,7 +58,7 @@ class Project:
             for name, stream in zip(("stdin", "stdout", "stderr"), streams, strict=True):
                 patch.setattr(sys, name, stream)
             with pytest.raises(SystemExit) as stop:
-                cli.main([str(argument) for argument in arguments])
+                program.main([str(argument) for argument in arguments])
         out, err = (stream.buffer.getvalue() for stream in streams[1:])  # type: ignore[attr-defined]
         code = stop.value.code
         assert isinstance(code, int)

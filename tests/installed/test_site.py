@@ -54,7 +54,7 @@ def test_pages_say_what_explain_prints(site: Path) -> None:
 
 def test_the_reference_of_the_command_line(site: Path) -> None:
     shown = text_of(site / "reference" / "cli" / "index.html")
-    for name, command in commands.commands.items():
+    for name, command in commands.everything().items():
         assert f"{name}" in shown
         for parameter in command.params:
             if getattr(parameter, "hidden", False):

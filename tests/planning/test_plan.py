@@ -553,7 +553,9 @@ def test_page(project: Project) -> None:
 
 
 def test_heavy_modules_are_imported_when_needed(project: Project) -> None:
-    code = "import sys, torchmigrate.cli.commands; print(sorted({'jinja2', 'json', 'libcst'} & set(sys.modules)))"
+    code = (
+        "import sys, torchmigrate.cli.program; print(sorted({'jinja2', 'json', 'libcst'} & set(sys.modules)))"
+    )
     done = subprocess.run([sys.executable, "-c", code], env=environment(), capture_output=True, text=True)
     assert done.stdout == "[]\n"
 

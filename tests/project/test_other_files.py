@@ -13,7 +13,7 @@ import pytest
 from harness.catalogue import catalogue
 from harness.fakes import fake_libraries
 
-from torchmigrate.cli import commands as cli
+from torchmigrate.cli import program
 from torchmigrate.semantics.walk.resolver import LIBRARY_ROOTS
 
 
@@ -44,7 +44,9 @@ class Project:
             for name, stream in zip(("stdin", "stdout", "stderr"), streams, strict=True):
                 patch.setattr(sys, name, stream)
             with pytest.raises(SystemExit) as stop:
-                cli.main([*arguments, "--extend-select", "TM411"])  # F.sigmoid, which is not on by default
+                program.main(
+                    [*arguments, "--extend-select", "TM411"]
+                )  # F.sigmoid, which is not on by default
         out, err = (stream.buffer.getvalue().decode() for stream in streams[1:])  # type: ignore[attr-defined]
         if python_2:
             assert stop.value.code == 2

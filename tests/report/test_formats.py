@@ -81,7 +81,7 @@ def test_it_does_not_depend_on_the_number_of_processes(output_format: str, proje
 @pytest.mark.parametrize("output_format", FORMATS)
 def test_a_run_loads_no_format_that_nobody_asked_for(output_format: str, project: Project) -> None:
     script = (
-        "import atexit, sys; from torchmigrate.cli.commands import main;"
+        "import atexit, sys; from torchmigrate.cli.program import main;"
         "atexit.register(lambda: print(*sys.modules, file=sys.stderr)); main(sys.argv[1:])"
     )
     done = subprocess.run(

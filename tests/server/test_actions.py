@@ -56,6 +56,74 @@ def test_a_fix_for_one_finding(tmp_path: Path, resolve: bool) -> None:
         assert editor.texts[name] == OLD.replace("torch.ger", "torch.outer")
 
 
+def quick_fix(editor: Editor, name: str, part: str, end: str) -> str:
+    """The text after the quick fix at a part of it whose title ends so."""
+    found = [each for each in editor.actions(name, editor.area(name, part), [QUICK]) if end in each.title]
+    (action,) = found
+    before = editor.texts[name]
+    editor.apply(editor.resolved(action).edit if action.edit is None else action.edit)
+    new, editor.texts[name] = editor.texts[name], before
+    return new
+
+
+@pytest.mark.parametrize("resolve", [False, True], ids=["at once", "resolved"])
+def test_a_quick_fix_removes_the_import_that_it_leaves_unused(tmp_path: Path, resolve: bool) -> None:
+    """As `--fix` does, and as long as something else uses it, it stays."""
+    head, use = "import torch\nimport functorch", "y = functorch.vmap(f)(a)"
+    one = f"{head}\n\n{use}\n"
+    two = f"{one}z = functorch.vmap(f)(b)\n"
+    new_use = "y = torch.func.vmap(f)(a)"
+    with Editor(tmp_path, resolve=resolve) as editor:
+        name = editor.open(tmp_path / "a.py", one)
+        new = quick_fix(editor, name, "functorch.vmap", "`torch.func.vmap`")
+        assert new == fixed(tmp_path, "b.py", one) == f"import torch\n\n{new_use}\n"
+        name = editor.open(tmp_path / "c.py", two)
+        assert quick_fix(editor, name, "functorch.vmap", "`torch.func.vmap`") == two.replace(use, new_use)
+        first, second = editor.open_notebook("file:///a.ipynb", ("python", head), ("python", use))
+        action = editor.actions(second, only=[QUICK])[0]
+        editor.apply(editor.resolved(action).edit if resolve else action.edit)
+        assert (editor.texts[first], editor.texts[second]) == ("import torch", new_use)
+
+
+def test_a_quick_fix_is_about_one_of_two_examples_that_are_alike(tmp_path: Path) -> None:
+    text = "# Use\n\n" + "```python\nimport torch\nx = torch.ger(a, b)\n```\n\n" * 2
+    with Editor(tmp_path, options={"embedded": True}) as editor:
+        name = editor.open(tmp_path / "README.md", text, "markdown")
+        first, second = (each.range for each in editor.diagnostics(name))
+        (fix,) = editor.actions(name, second, [QUICK])
+        editor.apply(fix.edit)
+        head, tail = text[: len(text) // 2], text[len(text) // 2 :]
+        assert editor.texts[name] == head + tail.replace("ger", "outer")
+        assert first != second
+
+
+def test_a_quick_fix_comes_with_those_that_only_make_sense_together(tmp_path: Path) -> None:
+    text = (
+        "import torch.nn as nn\nfrom torch.nn.utils import remove_weight_norm, weight_norm\n\n\n"
+        "layer = weight_norm(nn.Linear(2, 2))\nremove_weight_norm(layer)\n"
+    )
+    rules = ["weight-norm", "remove-weight-norm"]
+    new = fixed(tmp_path, "b.py", text, "--unsafe-fixes", "--select", ",".join(rules))
+    with Editor(tmp_path, options={"select": rules}) as editor:
+        name = editor.open(tmp_path / "a.py", text)
+        assert quick_fix(editor, name, "remove_weight_norm", "(unsafe") == new != text
+
+
+def test_the_safe_and_the_unsafe_fix_of_a_place(tmp_path: Path) -> None:
+    text = "import torch\n\n\ndef f(x):\n    y = torch.rfft(x, 2)\n    return torch.irfft(y, 2)\n"
+    safe, unsafe = fixed(tmp_path, "b.py", text), fixed(tmp_path, "b.py", text, "--unsafe-fixes")
+    assert safe != unsafe
+    for preferred in (False, True):
+        with Editor(tmp_path, options={"unsafeFixes": preferred}) as editor:
+            name = editor.open(tmp_path / "a.py", text)
+            found = editor.actions(name, editor.area(name, "torch.rfft"), [QUICK])
+            assert [("(unsafe" in each.title, each.is_preferred) for each in found[:2]] == (
+                [(True, True), (False, None)] if preferred else [(False, True), (True, None)]
+            )
+            assert quick_fix(editor, name, "torch.rfft", "around the transform") == safe
+            assert quick_fix(editor, name, "torch.rfft", "Compute with complex") == unsafe
+
+
 def test_a_fix_is_offered_where_the_finding_is(tmp_path: Path) -> None:
     with Editor(tmp_path) as editor:
         name = editor.open(tmp_path / "a.py", OLD)

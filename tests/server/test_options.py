@@ -85,6 +85,21 @@ def test_a_client_is_asked_for_its_options(tmp_path: Path) -> None:
         assert codes(editor.diagnostics(name, after=before)) == ["TM100"]
 
 
+def test_settings_that_say_nothing_leave_the_options_of_the_start(tmp_path: Path) -> None:
+    """Eglot sends empty settings, and answers null when it is asked, whatever the options were."""
+    for settings in (None, {}, {"torchmigrate": None}):
+        with Editor(tmp_path, options={"select": ["TM201"]}, settings=settings) as editor:
+            name = editor.open(tmp_path / "a.py", OLD)
+            assert codes(editor.diagnostics(name)) == ["TM201"]
+            for given in (None, {}, {"torchmigrate": {}}, {"torchmigrate": {"target": None}}):
+                before = editor.sent(name)
+                configure(editor, given)
+                assert codes(editor.diagnostics(name, after=before)) == ["TM201"], given
+            before = editor.sent(name)
+            configure(editor, {"torchmigrate": {"select": ["TM100"]}})
+            assert codes(editor.diagnostics(name, after=before)) == ["TM100"]
+
+
 def test_wrong_options_are_named(tmp_path: Path) -> None:
     with Editor(tmp_path) as editor:
         one, two = (editor.open(tmp_path / file, OLD) for file in ("a.py", "b.py"))

@@ -22,10 +22,10 @@ def command_line() -> str:
     ]
     context = click.Context(commands, info_name="torchmigrate")
     rows = []
-    for name, command in commands.commands.items():
+    for name, command in commands.everything().items():
         rows.append((f"[`{name}`](#{name})", cell(command.get_short_help_str(limit=200))))
     parts.append(table(("command", "what it does"), rows))
-    for name, command in commands.commands.items():
+    for name, command in commands.everything().items():
         parts += _command(name, command, context)
     return "\n\n".join(parts) + "\n"
 

@@ -22,7 +22,7 @@ from torchmigrate.report.summary import plural
 _QUESTION = "[y]es / [n]o / [a]ll of {rule} / [s]kip {rule} / all in this [f]ile / [q]uit / [?] help:"
 _HELP = """\
 y  apply this fix
-n  leave this place as it is
+n  {refuse}
 a  apply this fix and all other {kind}fixes of {rule}, in all files
 s  skip all fixes of {rule}, in all files
 f  apply this fix and all other {kind}fixes in this file
@@ -106,7 +106,10 @@ class Asker:
                 self._quit = True
                 return False
             kind = "safe " if offer.applicability is Applicability.SAFE else ""
-            self._console.err(_HELP.format(rule=_rule(offer), kind=kind))
+            refuse = "leave this place as it is"
+            if (lesser := offer.lesser) is not None:
+                refuse = f"refuse this fix; the next question is about the {_kind(lesser)} fix of this place"
+            self._console.err(_HELP.format(rule=_rule(offer), kind=kind, refuse=refuse))
 
     def _accept(self, key: str | Path, offer: Offer) -> None:
         self._accepted[key] = min(offer.applicability, self._accepted.get(key, Applicability.SAFE))
@@ -115,7 +118,7 @@ class Asker:
 
     def _shown(self, offer: Offer) -> str:
         """A finding for each fix, as `full` prints it, with all that is changed; of others their lines."""
-        shown = [next(each for each in offer.findings if each.fix == fix) for fix in offer.fixes]
+        shown = _first_of_each_fix(offer)
         ids = set(map(id, shown))
         others = [finding for finding in offer.findings if id(finding) not in ids]
         file = self._file(offer, shown)
@@ -130,6 +133,11 @@ class Asker:
             if reason:
                 said_why = textwrap.fill(f"Unsafe: {reason}.", self._style.width, subsequent_indent="  ")
                 text += f"{self._style.bad(said_why[:6])}{said_why[6:]}\n"
+        if (lesser := offer.lesser) is not None:
+            said_of_it = self._file(lesser, _first_of_each_fix(lesser)).findings
+            titles = "; ".join(dict.fromkeys(each.fix.title for each in said_of_it if each.fix is not None))
+            next_one = f"If you answer no, the next question is about the {_kind(lesser)} fix: {titles}."
+            text += f"{textwrap.fill(next_one, self._style.width, subsequent_indent='  ')}\n"
         return text
 
     def _file(self, offer: Offer, findings: Sequence[Finding]) -> FileFindings:
@@ -139,9 +147,11 @@ class Asker:
 
     def _question(self, offer: Offer) -> str:
         unsafe = offer.applicability is Applicability.UNSAFE
-        which = f"{'these' if len(offer.fixes) > 1 else 'this'}{' unsafe' if unsafe else ''} fix"
+        kind = f" {_kind(offer)}" if unsafe or offer.instead else ""
+        which = f"{'these' if len(offer.fixes) > 1 else 'this'}{kind} fix"
         which += "es" if len(offer.fixes) > 1 else ""
-        left = f" ({offer.waiting} left in this file)" if offer.waiting > 1 else ""
+        left = " instead" if offer.instead else ""
+        left += f" ({offer.waiting} left in this file)" if offer.waiting > 1 else ""
         # A line ends between two answers, and not within one.
         answers = _QUESTION.format(rule=_rule(offer)).replace(" ", "\xa0").replace("\xa0/\xa0", "\xa0/ ")
         lines = textwrap.wrap(answers, self._style.width, break_on_hyphens=False)
@@ -170,6 +180,14 @@ class Asker:
             self._console.err("\n")
             return ""
         return key
+
+
+def _first_of_each_fix(offer: Offer) -> list[Finding]:
+    return [next(each for each in offer.findings if each.fix == fix) for fix in offer.fixes]
+
+
+def _kind(offer: Offer) -> str:
+    return "safe" if offer.applicability is Applicability.SAFE else "unsafe"
 
 
 def _rule(offer: Offer) -> str:

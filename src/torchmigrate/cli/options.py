@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -48,13 +49,36 @@ class Command(click.Command):
 
 
 class Group(click.Group):
-    """The commands. What is meant for `check` is said to belong there."""
+    """The commands, each imported when it is wanted. What is meant for `check` is said to belong there.
+
+    Args:
+        where: the module of each command, and its name there: "torchmigrate.cli.commands.check:check".
+    """
+
+    def __init__(self, *args: Any, where: Mapping[str, str], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._where = where
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(self._where)
+
+    def get_command(self, ctx: click.Context | None, cmd_name: str) -> click.Command | None:
+        if cmd_name in self._where and cmd_name not in self.commands:
+            module, _, name = self._where[cmd_name].partition(":")
+            self.add_command(getattr(import_module(module), name), cmd_name)
+        return self.commands.get(cmd_name)
+
+    def everything(self) -> dict[str, click.Command]:
+        """All commands by their names, in the order in which they are given."""
+        found = ((name, self.get_command(None, name)) for name in self._where)
+        return {name: command for name, command in found if command is not None}
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
-            if any(error.option_name in parameter.opts for parameter in self.commands["check"].params):
+            check = self.get_command(ctx, "check")
+            if check is not None and any(error.option_name in each.opts for each in check.params):
                 raise click.UsageError(
                     f"No such option '{error.option_name}'. Did you mean"
                     f" `{ctx.command_path} check {error.option_name}`?",
@@ -71,6 +95,7 @@ class Group(click.Group):
                 ctx.fail(f"No such command 'fix'. Did you mean `{ctx.command_path} check --fix`?")
             if name == "-" or os.path.exists(name):  # noqa: PTH110 (pathlib raises for long names)
                 ctx.fail(f"No such command '{name}'. Did you mean `{ctx.command_path} check {name}`?")
+            self.everything()  # among which click looks for one that is meant
         return super().resolve_command(ctx, args)
 
 

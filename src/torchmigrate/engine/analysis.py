@@ -146,8 +146,6 @@ class Analyser:
                     with failures.caught(rule.code, "every finding"):
                         mine = by_code.get(rule.code, [])
                         found.extend(list(codemod(rule.codemod).find(rule, mine, file)))
-            if self.settings.unsafe_fixes:
-                found = [_with_unsafe(finding) for finding in found]
             found = self._settled(found, file)
         if self.api is not None:
             root = None if self.everywhere else self.settings.root.absolute()
@@ -158,27 +156,42 @@ class Analyser:
 
     def _settled(self, found: list[Finding], file: FileContext) -> list[Finding]:
         """The findings with the fixes that may be made, seen from all of them and from other files."""
-        more = [_with_unsafe(finding) for finding in found if finding.fix and finding.fix.unsafe]
+        with_two = [finding for finding in found if finding.fix and finding.fix.unsafe]
+        if not with_two:
+            return self._settled_ones(found, file)
+        unsafe = self.settings.unsafe_fixes
+        fixes: dict[int, Fix] = {}  # those that findings share stay one object
+        found = self._settled_ones([_with_one(finding, fixes, unsafe=unsafe) for finding in found], file)
+        more = [_with_one(finding, fixes, unsafe=not unsafe) for finding in with_two]
+        others = {(item.code, item.start): item.fix for item in self._settled_ones(more, file)}
+        both: dict[int, Fix] = {}
+        for finding in found:
+            other = others.get((finding.code, finding.start))
+            # What is shown only nobody can apply.
+            if finding.fix is None or other is None or other.applicability is Applicability.DISPLAY:
+                continue
+            fix = finding.fix
+            both.setdefault(id(fix), fix._replace(lesser=other) if unsafe else fix._replace(unsafe=other))
+        return [finding._replace(fix=both.get(id(finding.fix), finding.fix)) for finding in found]
+
+    def _settled_ones(self, found: list[Finding], file: FileContext) -> list[Finding]:
+        """The same of findings of which each has one fix at most."""
         found = file.fixes.settled(file.fixes.at_target(found))
         if any(finding.fix is not None for finding in found):
             found = held_back(found, file.names, file.source, file.path, file.exports, self.project)
-        if not more:
-            return found
-        others = {(item.code, item.start): item.fix for item in self._settled(more, file)}
-        fixes: dict[int, Fix] = {}  # those that findings share stay one object
-        for finding in found:
-            if finding.fix is not None and finding.fix.unsafe is not None:
-                other = others.get((finding.code, finding.start))
-                if other is not None and other.applicability is Applicability.DISPLAY:
-                    other = None  # nobody can apply it
-                fixes.setdefault(id(finding.fix), finding.fix._replace(unsafe=other))
-        return [finding._replace(fix=fixes.get(id(finding.fix), finding.fix)) for finding in found]
+        return found
 
 
-def _with_unsafe(finding: Finding) -> Finding:
-    """The finding with the unsafe fix that does more, where there is one."""
+def _with_one(finding: Finding, made: dict[int, Fix], *, unsafe: bool) -> Finding:
+    """The finding with one of its two fixes, the unsafe one that does more or the other one.
+
+    made: by the id() of the fix that has both; findings that share it go on to share what is made of it.
+    """
     if finding.fix is None or finding.fix.unsafe is None:
         return finding
+    if not unsafe:
+        fix = made.setdefault(id(finding.fix), finding.fix._replace(unsafe=None))
+        return finding._replace(fix=fix)
     left = tuple(reason for reason in finding.blocked_by if reason.kind is not Obstacle.UNSAFE)
     return finding._replace(fix=finding.fix.unsafe, blocked_by=left)
 
@@ -194,15 +207,20 @@ def _with_sound_fixes(found: Iterable[Finding], source: Source, failures: Failur
         if fix is not None:
             if id(fix) not in sound:
                 why = flaw(fix, len(source.text))
-                if fix.unsafe is not None:
-                    more = None if flaw(fix.unsafe, len(source.text)) else fix.unsafe
-                    fix = fix._replace(unsafe=more and without_silent_losses(more, source.text))
+                if fix.unsafe is not None or fix.lesser is not None:
+                    fix = fix._replace(unsafe=_sound(fix.unsafe, source), lesser=_sound(fix.lesser, source))
                 sound[id(finding.fix)] = (fix if why else without_silent_losses(fix, source.text)), why
             fix, why = sound[id(finding.fix)]
             if why is not None:
                 failures.left_out(finding, why)
                 fix = None
         yield finding._replace(fix=fix)
+
+
+def _sound(fix: Fix | None, source: Source) -> Fix | None:
+    if fix is None or flaw(fix, len(source.text)) is not None:
+        return None
+    return without_silent_losses(fix, source.text)
 
 
 def released(file: FileContext, fixes: Iterable[Fix]) -> set[str]:

@@ -17,12 +17,14 @@ class Offer(NamedTuple):
     """What may be done in one step: findings with one fix, or with fixes that only make sense together.
 
     findings: in order of place. waiting: how many offers of the text have no answer yet, this one among them.
+    instead: whether it is what is left for those who have refused an offer that does more.
     """
 
     path: Path
     source: Source
     findings: tuple[Finding, ...]
     waiting: int = 1
+    instead: bool = False
 
     @property
     def fixes(self) -> list[Fix]:
@@ -40,6 +42,19 @@ class Offer(NamedTuple):
         """That of the least safe fix."""
         return min(fix.applicability for fix in self.fixes)
 
+    @property
+    def lesser(self) -> Offer | None:
+        """The offer for those who refuse this one: the fixes that do less; None: there is none."""
+        less: dict[int, Fix] = {}  # findings that share a fix share the other one
+        for fix in (finding.fix for finding in self.findings if finding.fix is not None):
+            less[id(fix)] = fix.lesser or fix
+        findings = tuple(
+            finding if finding.fix is None else finding._replace(fix=less[id(finding.fix)])
+            for finding in self.findings
+        )
+        offer = self._replace(findings=findings, instead=True)
+        return None if offer.fixes == self.fixes else offer
+
 
 class Chooser(Protocol):
     """Whoever decides on fixes."""
@@ -51,6 +66,37 @@ class Chooser(Protocol):
     def ask(self, offer: Offer) -> bool:
         """Whether it is done."""
         ...
+
+
+class One:
+    """Chooses one fix of one text, with those that only make sense together with it, and nothing after that.
+
+    Args:
+        source: the text, which may be an example within a file.
+        fix: what is wanted, as it was found in the text.
+    """
+
+    def __init__(self, source: Source, fix: Fix) -> None:
+        self._source = source
+        self._edits = fix.edits
+
+    def known(self, offer: Offer) -> bool | None:
+        """Whether the offer is, or has, what is wanted."""
+        if self._is_in(offer):
+            return True
+        return None if offer.lesser is not None and self._is_in(offer.lesser) else False
+
+    def ask(self, offer: Offer) -> bool:
+        """No: the fix that does less is wanted."""
+        return False
+
+    def _is_in(self, offer: Offer) -> bool:
+        return (
+            any(fix.edits == self._edits for fix in offer.fixes)
+            and offer.source.text == self._source.text
+            # One of several examples that are alike.
+            and offer.source.file_row(self._edits[0].start) == self._source.file_row(self._edits[0].start)
+        )
 
 
 class _Refused(NamedTuple):
@@ -100,10 +146,21 @@ class Choosing:
         for number, offer in enumerate(offers):
             if self.chooser.known(offer) is None:
                 self.asked = True
-                if self.chooser.ask(offer._replace(waiting=len(offers) - number)):
-                    return self._taken(offer)
+                accepted = self._accepted(self.chooser, offer._replace(waiting=len(offers) - number))
+                if accepted is not None:
+                    return self._taken(accepted)
                 self._refused += _places_of(offer)
         return []
+
+    def _accepted(self, chooser: Chooser, offer: Offer) -> Offer | None:
+        """What is done of an offer: all of it, or what it has for those who refuse that."""
+        if chooser.ask(offer):
+            return offer
+        lesser = offer.lesser
+        if lesser is None:
+            return None
+        known = chooser.known(lesser)
+        return lesser if known or (known is None and chooser.ask(lesser)) else None
 
     def follow(self, done: Applied) -> None:
         """Let what was refused be known in the text that a round gave."""

@@ -78,6 +78,7 @@ def _together(fixes: Sequence[Fix]) -> Fix | None:
         releases=tuple(release for fix in fixes for release in fix.releases),
         requires=tuple(requires),
         unsafe=None,
+        lesser=None,
     )
 
 

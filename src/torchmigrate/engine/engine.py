@@ -66,7 +66,7 @@ def _without_fix(finding: Finding) -> Finding:
     """A finding in a file of which parts do not parse: they may use what a fix changes."""
     if finding.fix is None:
         return finding
-    fix = finding.fix._replace(applicability=Applicability.DISPLAY, held_by=_BROKEN, unsafe=None)
+    fix = finding.fix._replace(applicability=Applicability.DISPLAY, held_by=_BROKEN, unsafe=None, lesser=None)
     return finding._replace(fix=fix)
 
 

@@ -59,8 +59,8 @@ def said_of(finding: Finding, source: Source) -> Finding:
         return tuple(each if each.path else each._replace(text=said(each.text)) for each in some)
 
     def fix_of(fix: Fix) -> Fix:
-        more = fix.unsafe and fix_of(fix.unsafe)
-        return fix._replace(title=said(fix.title), held_by=reasons(fix.held_by), unsafe=more)
+        more, less = fix.unsafe and fix_of(fix.unsafe), fix.lesser and fix_of(fix.lesser)
+        return fix._replace(title=said(fix.title), held_by=reasons(fix.held_by), unsafe=more, lesser=less)
 
     return finding._replace(
         message=said(finding.message),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from torchmigrate.engine.choosing import One
 from torchmigrate.engine.engine import Engine
-from torchmigrate.findings import FileResult, Problem
+from torchmigrate.findings import Applicability, FileResult, Fix, Problem
 from torchmigrate.report.console import Console
 from torchmigrate.run.configurations import Configurations, Scope
 from torchmigrate.run.engines import scopes_of
@@ -23,7 +24,8 @@ class TextChecker:
         self.configurations = configurations
         self._scopes: dict[Path, tuple[Scope, list[Problem]]] = {}
         self._engines: list[Engine] = []  # all share what they know of other files
-        self._fixers: dict[int, Engine] = {}
+        self._fixers: dict[tuple[int, bool], Engine] = {}
+        self._fixers_of_one: dict[tuple[int, bool], Engine] = {}  # these have a chooser
         self._console = Console("never", quiet=True)
 
     def scope(self, path: Path) -> tuple[Scope, list[Problem]]:
@@ -52,10 +54,19 @@ class TextChecker:
 
     def fixer(self, path: Path) -> Engine:
         """What makes the fixes in a file, as its configuration wants. Raises ConfigError as `scope`."""
+        return self._fixer(path, self._fixers)
+
+    def _fixer(
+        self, path: Path, fixers: dict[tuple[int, bool], Engine], *, unsafe: bool | None = None
+    ) -> Engine:
         engine = self.engine(path)
-        if id(engine) not in self._fixers:
-            self._fixers[id(engine)] = engine.sibling(engine.settings._replace(fix=True), engine.whole)
-        return self._fixers[id(engine)]
+        settings = engine.settings._replace(fix=True)
+        if unsafe is not None:
+            settings = settings._replace(unsafe_fixes=unsafe)
+        key = id(engine), settings.unsafe_fixes
+        if key not in fixers:
+            fixers[key] = engine.sibling(settings, engine.whole)
+        return fixers[key]
 
     def check(self, source: Source, path: Path) -> FileResult:
         """Check a text as a file; whatever goes wrong is a problem of the result.
@@ -68,4 +79,14 @@ class TextChecker:
     def fix(self, source: Source, path: Path) -> FileResult:
         """The same, and the fixes are made. Raises ConfigError as `scope`."""
         engine = self.fixer(path)
+        return attempt(lambda _: engine.check_source(source, path), path)
+
+    def fix_one(self, source: Source, path: Path, part: Source, fix: Fix) -> FileResult:
+        """The same, and one fix is made, safe or not, as if the others were refused.
+
+        part: the text that it is for: `source`, or an example within it. Raises ConfigError as `scope`.
+        """
+        unsafe = fix.applicability is not Applicability.SAFE
+        engine = self._fixer(path, self._fixers_of_one, unsafe=unsafe)
+        engine.chooser = One(part, fix)
         return attempt(lambda _: engine.check_source(source, path), path)

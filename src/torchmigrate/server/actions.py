@@ -15,7 +15,7 @@ from torchmigrate.server.checks import Checked, Placed
 from torchmigrate.server.diagnostics import diagnostic_of
 from torchmigrate.source.text import Source
 
-FIX, UNSAFE_FIX, SUPPRESS, FIX_ALL = "fix", "unsafe-fix", "suppress", "fix-all"
+FIX, OTHER_FIX, SUPPRESS, FIX_ALL = "fix", "other-fix", "suppress", "fix-all"
 COMMAND = "torchmigrate.applyAllFixes"
 QUICK_FIX = types.CodeActionKind.QuickFix.value
 ALL = f"{types.CodeActionKind.SourceFixAll.value}.torchmigrate"
@@ -72,17 +72,23 @@ def actions(
 
 def carried_out(checked: Checked, order: Order) -> edits.Changed:
     """The edits of an action. Raises SourceError, with the reason, where it cannot be done."""
-    assert checked.source is not None
-    after: Source | None = None
-    if order.what == FIX_ALL:
-        after = edits.with_all_fixes(checked)
-    elif 0 <= order.number < len(checked.placed):
-        placed = checked.placed[order.number]
-        if order.what == SUPPRESS:
-            after = edits.with_suppression(checked, placed.source, placed.finding)
-        elif (fix := _fix(placed, order.what)) is not None:
-            after = edits.with_fix(checked, placed.source, fix)
+    key = order.what, order.number
+    if key not in checked.made:  # clients that want all edits at once ask whenever the cursor moves
+        checked.made[key] = _after(checked, order)
+    after = checked.made[key]
     return [] if after is None else edits.changed(checked, after)
+
+
+def _after(checked: Checked, order: Order) -> Source | None:
+    if order.what == FIX_ALL:
+        return edits.with_all_fixes(checked)
+    if not 0 <= order.number < len(checked.placed):
+        return None
+    placed = checked.placed[order.number]
+    if order.what == SUPPRESS:
+        return edits.with_suppression(checked, placed.source, placed.finding)
+    fix = _fix(placed, order.what)
+    return None if fix is None else edits.with_fix(checked, placed.source, fix)
 
 
 def _for_finding(checked: Checked, placed: Placed, number: int, stamp: list[int]) -> list[types.CodeAction]:
@@ -93,10 +99,10 @@ def _for_finding(checked: Checked, placed: Placed, number: int, stamp: list[int]
             title=_title(code, fix),
             kind=QUICK_FIX,
             diagnostics=diagnostics,
-            is_preferred=True if fix.applicability >= checked.engine.settings.least else None,
+            is_preferred=True if what == FIX and fix.applicability >= checked.engine.settings.least else None,
             data=[*Order(what, checked.snapshot.uri, number, stamp)],
         )
-        for what in (FIX, UNSAFE_FIX)
+        for what in (FIX, OTHER_FIX)
         if (fix := _fix(placed, what)) is not None and fix.applicability > Applicability.DISPLAY
     ]
     assert checked.source is not None
@@ -117,7 +123,7 @@ def _fix(placed: Placed, what: str) -> Fix | None:
     fix = placed.said.fix
     if fix is None or what == FIX:
         return fix
-    return fix.unsafe
+    return fix.unsafe or fix.lesser
 
 
 def _title(code: str, fix: Fix) -> str:

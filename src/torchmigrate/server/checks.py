@@ -60,6 +60,9 @@ class Checked:
         self.found: list[tuple[Source, Finding]] = []
         self.broken: list[SourceError] = []
         self.said: list[str] = []
+        self.made: dict[
+            tuple[str, int], Source | None
+        ] = {}  # what actions make of it, as far as it was asked
         self._lines: dict[str, Lines] = {}
 
     @property

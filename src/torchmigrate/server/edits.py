@@ -7,12 +7,10 @@ from collections.abc import Iterator
 from lsprotocol import types
 
 from torchmigrate.findings import Finding, Fix
-from torchmigrate.rewrite.apply import apply, line_edits
+from torchmigrate.rewrite.apply import line_edits
 from torchmigrate.server.checks import Checked
 from torchmigrate.server.documents import Part
 from torchmigrate.server.positions import lines_of
-from torchmigrate.source.document import Document
-from torchmigrate.source.embedded import with_embedded
 from torchmigrate.source.pieces import PiecesSource
 from torchmigrate.source.text import Source, SourceError
 
@@ -20,18 +18,15 @@ Changed = list[tuple[Part, list[types.TextEdit]]]
 
 
 def with_fix(checked: Checked, source: Source, fix: Fix) -> Source:
-    """The file with one fix in it. source: the text that the fix is for.
+    """The file with one fix in it, and without the imports that are unused then.
 
-    Raises SourceError where that cannot be, or would not be Python.
+    source: the text that the fix is for. Raises SourceError, with the reason, where it cannot be made.
     """
-    done = apply(source.text, [fix])
-    after = source.edited(done.text, done.edits)
-    after.parse() if not _is_other(after) else None
-    assert checked.source is not None
-    if source is checked.source:
-        return after
-    assert isinstance(after, Document), "what is within a file"
-    return with_embedded(checked.source, [after])
+    assert checked.source is not None and checked.checker is not None
+    result = checked.checker.fix_one(checked.source, checked.snapshot.path, source, fix)
+    if result.new is None:
+        raise SourceError(next((problem.reason for problem in result.problems), "the fix cannot be made"))
+    return result.new
 
 
 def with_all_fixes(checked: Checked) -> Source | None:
@@ -79,12 +74,6 @@ def workspace_edit(changes: Changed, *, versioned: bool) -> types.WorkspaceEdit:
             for part, edits in changes
         ]
     )
-
-
-def _is_other(source: Source) -> bool:
-    from torchmigrate.source.other import OtherSource
-
-    return isinstance(source, OtherSource)
 
 
 def _file_text(source: Source) -> str:

@@ -22,6 +22,7 @@ from torchmigrate.source.text import SourceError
 def made_server() -> Server:
     """A server that knows what to do with every message that it gets."""
     server = Server()
+    code_actions = types.CodeActionOptions(code_action_kinds=actions.KINDS, resolve_provider=True)
 
     # ---- beginning and end ---------------------------------------------------------------------------
 
@@ -33,7 +34,10 @@ def made_server() -> Server:
         server.schedule.roots = documents.roots
         text = params.capabilities.text_document
         server.pulls = text is not None and text.diagnostic is not None
-        server.schedule.options, wrong = read_options(params.initialization_options)
+        server.resolves = can_resolve(params)
+        code_actions.resolve_provider = server.resolves
+        server.first_options = params.initialization_options
+        server.schedule.options, wrong = read_options(server.first_options)
         for message in wrong:
             server.show(message)
 
@@ -139,10 +143,7 @@ def made_server() -> Server:
         items = diagnostics_of(checked)[uri]
         return types.RelatedFullDocumentDiagnosticReport(items=items, result_id=result_id)
 
-    @server.feature(
-        types.TEXT_DOCUMENT_CODE_ACTION,
-        types.CodeActionOptions(code_action_kinds=actions.KINDS, resolve_provider=True),
-    )
+    @server.feature(types.TEXT_DOCUMENT_CODE_ACTION, code_actions)
     async def code_action(params: types.CodeActionParams) -> list[types.CodeAction]:
         uri = params.text_document.uri
         known = await server.schedule.latest(server.documents.owner(uri))
@@ -212,6 +213,21 @@ def made_server() -> Server:
                 await server.apply(checked, changes, "torchmigrate: Apply all fixes")
 
     return server
+
+
+def can_resolve(params: types.InitializeParams) -> bool:
+    """Whether the client asks for the edits of an action when they are wanted.
+
+    lsp-mode, which calls itself "emacs", asks every server that can do that about the actions of all, and
+    cannot use several answers (`lsp--merge-results` in its release 10.0.0): beside another server, it would
+    carry out neither the actions of that one nor ours.
+    """
+    if params.client_info is not None and params.client_info.name == "emacs":
+        return False
+    text = params.capabilities.text_document
+    action = text.code_action if text else None
+    support = action.resolve_support if action else None
+    return support is not None and "edit" in support.properties
 
 
 def _uri(argument: Any) -> str | None:

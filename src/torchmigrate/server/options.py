@@ -85,6 +85,11 @@ def are_ours(given: object) -> bool:
     return not given or (isinstance(given, Mapping) and not keys.isdisjoint(given))
 
 
+def are_empty(given: object) -> bool:
+    """Whether the settings of a client say nothing: some send those even if options came with the start."""
+    return all(value is None for value in _unwrapped(given).values())
+
+
 def _unwrapped(given: object) -> Mapping[str, Any]:
     while isinstance(given, Mapping):
         inner = next((given[key] for key in (SECTION, "settings") if key in given), None)

@@ -15,7 +15,7 @@ from torchmigrate.server import edits
 from torchmigrate.server.checks import Checked
 from torchmigrate.server.diagnostics import diagnostics_of
 from torchmigrate.server.documents import Documents
-from torchmigrate.server.options import SECTION, read_options
+from torchmigrate.server.options import SECTION, are_empty, read_options
 from torchmigrate.server.schedule import Schedule, Tasks
 from torchmigrate.server.worker import LATER, SOON
 
@@ -35,6 +35,8 @@ class Server(LanguageServer):
         self.tasks = Tasks()
         self.was_shut_down = False
         self.pulls = False  # whether the client asks for diagnostics
+        self.first_options: object = None  # those that came with the start
+        self.resolves = False  # whether it asks for the edits of an action when they are wanted
         self._said: set[str] = set()
 
     @property
@@ -76,8 +78,8 @@ class Server(LanguageServer):
     # ---- options -------------------------------------------------------------------------------------
 
     def use_options(self, given: object) -> None:
-        """Take the options of the client, and check everything by them."""
-        self.schedule.options, wrong = read_options(given)
+        """Take the options of the client, or if it has none those of the start, and check everything."""
+        self.schedule.options, wrong = read_options(self.first_options if are_empty(given) else given)
         self._said.clear()
         for message in wrong:
             self.show(message)
@@ -149,14 +151,6 @@ class Server(LanguageServer):
         """Whether the client takes edits for the version of a document."""
         workspace = self.client_capabilities.workspace
         return bool(workspace and workspace.workspace_edit and workspace.workspace_edit.document_changes)
-
-    @property
-    def resolves(self) -> bool:
-        """Whether the client asks for the edits of an action when they are wanted."""
-        text = self.client_capabilities.text_document
-        action = text.code_action if text else None
-        support = action.resolve_support if action else None
-        return support is not None and "edit" in support.properties
 
     @property
     def shows_markdown(self) -> bool:

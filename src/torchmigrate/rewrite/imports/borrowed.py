@@ -9,12 +9,13 @@ from torchmigrate.source.document import Document
 def own_fix(fix: Fix, document: Document) -> Fix | None:
     """A fix whose new imports come first in the document; None: it changes what is borrowed."""
     unsafe = None if fix.unsafe is None else own_fix(fix.unsafe, document)
+    lesser = None if fix.lesser is None else own_fix(fix.lesser, document)
     edits = [_own_edit(edit, document) for edit in fix.edits]
     kept = tuple(edit for edit in edits if edit is not None)
     if len(kept) < len(edits):
-        return unsafe
-    same = kept == fix.edits and unsafe == fix.unsafe
-    return fix if same else fix._replace(edits=tuple(dict.fromkeys(kept)), unsafe=unsafe)
+        return unsafe or lesser
+    same = kept == fix.edits and (unsafe, lesser) == (fix.unsafe, fix.lesser)
+    return fix if same else fix._replace(edits=tuple(dict.fromkeys(kept)), unsafe=unsafe, lesser=lesser)
 
 
 def _own_edit(edit: Edit, document: Document) -> Edit | None:
