@@ -203,3 +203,55 @@ def test_functions_that_call_each_other(project: Project) -> None:
         "code.py", "import torch\nfrom helpers import is_new\nif not is_new():\n    torch.symeig(1)\n"
     )
     assert project.codes("code.py") == ["TM100"]
+
+
+@pytest.mark.parametrize(
+    "constant", ['"1.9"', '(\n    "1.9.0.a0+32f93b1"  # of a container\n)', '"1.9"  # torch']
+)
+def test_a_helper_and_a_constant_of_other_files(project: Project, constant: str) -> None:
+    project.write("pack/__init__.py", "")
+    project.write("pack/constants.py", f"MODES = ['torch']\nSOLVER_VERSION = {constant}\n")
+    project.write(
+        "pack/versions.py",
+        dedent("""
+        import importlib.metadata
+        from packaging.version import parse
+        from .operators import OPERATORS
+
+        torch_version = parse(importlib.metadata.version("torch"))
+
+        def compare_versions(version, operation, other):
+            if operation not in OPERATORS:
+                raise ValueError(operation)
+            return OPERATORS[operation](version, parse(other))
+
+        def is_torch_version(operation, version):
+            return compare_versions(torch_version, operation, version)
+        """),
+    )
+    project.write(
+        "pack/imports.py",
+        dedent("""
+        from packaging.version import parse
+        from .versions import is_torch_version
+
+        def is_solver_available():
+            return is_torch_version(">=", "1.9")
+        """),
+    )
+    text = """
+    import torch
+    from .constants import SOLVER_VERSION
+    from .imports import is_solver_available
+    from .versions import is_torch_version
+
+    def f(x):
+        if not is_torch_version(">=", SOLVER_VERSION):
+            return torch.symeig(x)
+
+    def g(x):
+        if not is_solver_available():
+            return torch.symeig(x)
+    """
+    project.write("pack/code.py", dedent(text))
+    assert project.codes("pack/code.py") == []

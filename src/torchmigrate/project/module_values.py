@@ -9,11 +9,12 @@ from pathlib import Path
 from torchmigrate.project.own_packages import own_packages
 from torchmigrate.project.screening import may_ask
 from torchmigrate.semantics.guards.functions import may_answer
+from torchmigrate.semantics.guards.spellings import compares_versions
 from torchmigrate.semantics.libraries import LIBRARY_ROOTS
 from torchmigrate.semantics.model import Const, Flag, Foreign, Local, Mark, Value, VersionOf
 from torchmigrate.semantics.walk.resolver import module_values
 from torchmigrate.source.text import Source, SourceError
-from torchmigrate.source.trees import walk
+from torchmigrate.source.trees import last_name, walk
 
 NO_TREE = ast.Module([], [])  # of a module that is only asked for its names
 _ASKS = frozenset(["hasattr", "getattr", "find_spec", "signature", "importlib"])
@@ -42,6 +43,8 @@ class ModuleValues:
         return self._telling[function]
 
     def _is_telling(self, node: ast.AST) -> bool:
+        if isinstance(node, ast.Call) and compares_versions(last_name(node.func)):
+            return True  # which may be from yet another file
         if isinstance(node, ast.Attribute):
             return node.attr == "__version__"
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):

@@ -257,6 +257,7 @@ def _questions(module: str, name: str) -> _Questions:
 
 # ---- what tests ask --------------------------------------------------------------------------------------
 
+_RELEASE = rb"(?m)^\w*VERSION\w*[ \t]*(?::[^=\n]*)?=[\s('\"]*\d"
 # One of these is in whatever tests what there is, or how old it is.
 _ASKING = (
     b"__version__",
@@ -271,8 +272,13 @@ _SHORT, _LONGEST_ANSWER = 12, 40  # lines of a function; a short one may answer 
 
 
 def may_ask(data: bytes) -> bool:
-    """Whether a module may test which release of a library there is, or what that has."""
-    return b"torch" in data and any(word in data for word in _ASKING)
+    """Whether a module may test which release of a library there is, or what that has, or name a release."""
+    return b"torch" in data.lower() and (any(word in data for word in _ASKING) or _named_release(data))
+
+
+def _named_release(data: bytes) -> bool:
+    """Whether a module has a constant such as `MINIMUM_TORCH_VERSION = "2.1"`, with which others compare."""
+    return b"VERSION" in data and re.search(_RELEASE, data) is not None
 
 
 def may_tell(data: bytes, name: str) -> bool:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from torchmigrate.project.mentions import Name
+from torchmigrate.semantics.guards.spellings import compares_versions
 from torchmigrate.semantics.guards.tests import may_mark
 from torchmigrate.semantics.libraries import LIBRARY_ROOTS
 from torchmigrate.semantics.model import Binding, BindingKind, SemanticModel
@@ -99,7 +100,8 @@ def _asked(test: ast.expr) -> Iterator[tuple[str, ...]]:
             waiting += (node.left, *node.comparators)
         elif isinstance(node, ast.Call):
             waiting.append(node.func)
-            if may_mark(last_name(node.func)):
+            name = last_name(node.func)
+            if may_mark(name) or compares_versions(name):  # `is_torch_version(">=", MINIMUM)`
                 waiting += (*node.args, *(keyword.value for keyword in node.keywords))
 
 

@@ -131,6 +131,8 @@ class AbsentNames:
         assert floor is not None, "the caller looked"
         if use.in_string:
             return False  # an annotation in a string is not evaluated
+        if prefix == "torch.xpu" or prefix.startswith("torch.xpu."):
+            return False  # intel_extension_for_pytorch adds it to releases before it is part of torch
         return not (
             self._is_elsewhere(use, prefix, base)
             or is_handled_at(use, name, (name, prefix), floor, NAME_ERRORS, is_known=True)

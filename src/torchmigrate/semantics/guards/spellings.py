@@ -150,6 +150,13 @@ def two_sided_helper(name: str) -> str | None:
     return _OPERATORS[found["word"]] if found else None
 
 
+@cache  # the same few names again and again
+def compares_versions(name: str) -> bool:
+    """Whether a function promises, by its name, to compare the version of a library."""
+    kinds = (helper_test, operator_helper, bounds_helper, two_sided_helper)
+    return any(kind(name) is not None for kind in kinds)
+
+
 def version_named(name: str) -> VersionOf | None:
     """The version that a name such as `TORCH_VERSION` or `torchaudio_major` stands for."""
     if found := _match(name, _VERSION):
