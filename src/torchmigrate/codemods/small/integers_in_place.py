@@ -131,7 +131,9 @@ def _whole(rule: Rule, file: FileContext, method: str, floats: Sequence[ast.expr
 # ---- divisions ----------------------------------------------------------------------------------------
 
 
-def _rounded(rule: Rule, file: FileContext, node: ast.AugAssign, scope: Scope, facts: ValueFacts) -> Fix | None:
+def _rounded(
+    rule: Rule, file: FileContext, node: ast.AugAssign, scope: Scope, facts: ValueFacts
+) -> Fix | None:
     """The fix that divides as before torch 1.6; None where the divisor may be a float."""
     if not _is_integer(node.value, scope, facts):
         return None
@@ -162,7 +164,8 @@ def _is_integer(node: ast.expr, scope: Scope, facts: ValueFacts) -> bool:
     found = facts.of(node, scope)
     if INTEGER in found:
         return True
-    last = node.func if isinstance(node, ast.Call) else node.value if isinstance(node, ast.Subscript) else None
+    last = (
+        node.func if isinstance(node, ast.Call) else node.value if isinstance(node, ast.Subscript) else None
+    )
     sizes = isinstance(last, ast.Attribute) and last.attr in ("size", "shape", "numel", "dim", "nelement")
     return sizes and NUMBER in found
-
