@@ -1,4 +1,4 @@
-"""TM361: writes into a part of a leaf that needs a gradient, such as a parameter, while gradients are recorded.
+"""TM361: writes into a part of a leaf that needs a gradient, such as a parameter, while these are recorded.
 
 Only what is sure to raise is found: the leaf is made in the same function, or in the same `__init__`, and
 nothing there, or around calls of it in the file, turns the recording off.
