@@ -203,7 +203,7 @@ class _Look:
                 continue
             if isinstance(item, ast.Constant) and type(item.value) is not int:
                 return False
-            if NUMBER not in self.facts.of(item, scope):
+            if NUMBER not in self.facts.of(item, scope) and not _is_counted(item, scope):
                 return False
         return True
 
@@ -325,6 +325,16 @@ def _as_write(statement: ast.stmt) -> _Write | None:
         if changed is not None:
             return _Write(statement, changed, (*call.args, *(item.value for item in call.keywords)))
     return None
+
+
+def _is_counted(node: ast.expr, scope: Scope) -> bool:
+    """Whether a name is nothing but the variable of a loop over `range(...)`."""
+    bindings = scope.bindings.get(node.id, []) if isinstance(node, ast.Name) else []
+    loop = bindings[0].statement if len(bindings) == 1 else None
+    if not isinstance(loop, ast.For) or loop.target is not bindings[0].node:
+        return False
+    called = loop.iter.func if isinstance(loop.iter, ast.Call) else None
+    return isinstance(called, ast.Name) and called.id == "range"
 
 
 def _is_before(node: ast.expr | ast.stmt, other: ast.stmt) -> bool:
