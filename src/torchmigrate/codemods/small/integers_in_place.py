@@ -53,13 +53,12 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
 
 
 def _statements(rule: Rule, file: FileContext, facts: ValueFacts) -> Iterator[Finding]:
-    for node, scope, guards in _augmented(file):
+    for node, scope, guards in _augmented(file, facts):
         method = _OPERATORS.get(node.op.__class__)
         symbol = f"torch.Tensor.{method}"
         if method is None or symbol not in rule.symbols:
             continue
-        target = node.target.value if isinstance(node.target, ast.Subscript) else node.target
-        if INTEGER not in facts.of(target, scope) or file.runs_elsewhere(guards):
+        if file.runs_elsewhere(guards):
             continue
         own = rule_for_symbol(rule, symbol)
         if severity(own, file.versions) is None:
@@ -73,20 +72,21 @@ def _statements(rule: Rule, file: FileContext, facts: ValueFacts) -> Iterator[Fi
         yield finding_at(own, file, file.source.span(node), symbol=symbol, fix=fix)
 
 
-def _augmented(file: FileContext) -> Iterator[tuple[ast.AugAssign, Scope, Guards]]:
-    """The augmented assignments to names and to parts of them."""
-    statements = file.names.nodes(ast.AugAssign)
-    if not statements:
-        return
-    by_target = {id(node.target): node for node in statements}
+def _augmented(file: FileContext, facts: ValueFacts) -> Iterator[tuple[ast.AugAssign, Scope, Guards]]:
+    """The augmented assignments to integer tensors, and to parts of them."""
     for binding in file.names.bindings:
-        node = by_target.get(id(binding.node))
-        if node is not None:
+        node = binding.statement
+        if not isinstance(node, ast.AugAssign) or binding.node is not node.target:
+            continue
+        if isinstance(node.target, ast.Name) and INTEGER in facts.of(node.target, binding.scope):
             yield node, binding.scope, binding.guards
-    for operation in file.names.operations:
-        node = by_target.get(id(operation.node))
-        if node is not None and operation.fstring is None:
-            yield node, operation.scope, operation.guards
+    for part, scope, guards, fstring in file.names.operations:
+        if not isinstance(part, ast.Subscript) or not isinstance(part.ctx, ast.Store) or fstring is not None:
+            continue
+        if INTEGER in facts.of(part.value, scope):
+            around = file.names.parents.get(part)
+            if isinstance(around, ast.AugAssign):
+                yield around, scope, guards
 
 
 # ---- what is surely a float ---------------------------------------------------------------------------
