@@ -10,10 +10,11 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from torchmigrate.catalogue.model import Rule
-from torchmigrate.codemods.base.findings import finding_at
-from torchmigrate.findings import Finding
+from torchmigrate.codemods.base.findings import finding_at, fix_by
+from torchmigrate.findings import Finding, Fix
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
+from torchmigrate.semantics.flow.mentions import blocks
 from torchmigrate.semantics.guards.formulas import All, Any_, Formula, Lookup, Not, VersionTest, outcome
 from torchmigrate.versions.releases import RELEASES, show_version
 
@@ -23,7 +24,7 @@ _TORCH = "torch"
 def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
     """A finding for every test that the target does not pass."""
     tests = {key: test for key, test in file.names.tests.items() if _is_of_versions(test)}
-    for node, wanted in _demands(file) if tests else ():
+    for node, wanted, statement in _demands(file) if tests else ():
         test = tests.get(id(node))
         if test is None:
             continue
@@ -31,18 +32,39 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
         if since is not None:
             span = file.source.span(node)
             one = rule._replace(removed=since)
-            yield finding_at(one, file, span, symbol=f"{_TORCH}.__version__", fix=None)
+            fix = _without(statement, one, file) if statement is not None else None
+            yield finding_at(one, file, span, symbol=f"{_TORCH}.__version__", fix=fix)
 
 
-def _demands(file: FileContext) -> Iterator[tuple[ast.expr, bool]]:
-    """Tests, and what has to come out of each so that the code goes on."""
+def _demands(file: FileContext) -> Iterator[tuple[ast.expr, bool, ast.stmt | None]]:
+    """Tests, what has to come out of each so that the code goes on, and statements that are nothing else."""
     for statement in file.names.nodes(ast.Assert):
-        yield statement.test, True
+        yield statement.test, True, statement
     for branch in file.names.nodes(ast.If):
         if _refuses(branch.body):
-            yield branch.test, False
+            yield branch.test, False, None if branch.orelse else branch
         if _refuses(branch.orelse):
-            yield branch.test, True
+            yield branch.test, True, None
+
+
+def _without(statement: ast.stmt, rule: Rule, file: FileContext) -> Fix | None:
+    """The fix that removes a check; None for an `elif`."""
+    around = file.names.parents[statement]
+    if isinstance(around, ast.If) and around.orelse == [statement]:
+        return None
+    found = (part for part in _blocks(around) if any(item is statement for item in part))
+    block = next(found, None)
+    return fix_by(rule, file, "Remove the check", *file.fixes.remove(block, [statement])) if block else None
+
+
+def _blocks(node: ast.AST) -> list[list[ast.stmt]]:
+    return (
+        [node.body]
+        if isinstance(node, ast.Module)
+        else list(blocks(node))
+        if isinstance(node, ast.stmt)
+        else []
+    )
 
 
 def _refuses(body: list[ast.stmt]) -> bool:
