@@ -122,6 +122,48 @@ def test_a_line_that_was_fixed_and_fails_as_before_is_named_with_its_fix(tmp_pat
     assert (failing["path"], failing["line"]) == ("test_some.py", 5)
 
 
+SAMPLES = """\
+from torch.distributions import Uniform
+
+
+def wide(x):
+    return Uniform(x, x + 1).sample()
+
+
+def narrow(x):
+    return Uniform(x, high=x).sample()
+"""
+GUESSED = {
+    "requirements.txt": "torch==1.4.0\n",
+    "samples.py": SAMPLES,
+    "others.py": SAMPLES,
+    "test_samples.py": (
+        "import torch\nimport others\nimport samples\n\n\n"
+        "def test_narrow():\n    assert samples.narrow(torch.ones(2)).tolist() == [1, 1]\n\n\n"
+        "def test_wide():\n    assert others.wide(torch.ones(2)).shape == (2,)\n"
+    ),
+}
+
+
+def test_rules_that_guess_are_tried_in_the_files_where_a_test_fails(tmp_path: Path) -> None:
+    repository = Repository(tmp_path, GUESSED)
+    repository.upgrade("--unsafe-fixes")
+    assert repository.report["mended"] == ["test_samples.py::test_narrow"]
+    assert repository.result("samples.py") == SAMPLES.replace("1)", "1, validate_args=False)").replace(
+        "=x)", "=x, validate_args=False)"
+    )
+    assert repository.result("others.py") == SAMPLES
+    assert [step["codes"] for step in repository.report["applied"]][-1] == ["TM407"]
+
+
+def test_without_unsafe_fixes_they_explain_every_line_that_they_are_about(tmp_path: Path) -> None:
+    repository = Repository(tmp_path, GUESSED)
+    repository.upgrade(code=1)
+    assert repository.result("samples.py") == SAMPLES
+    [failing] = repository.report["failing"]
+    assert (failing["code"], failing["path"], failing["line"]) == ("TM407", "samples.py", 9)
+
+
 def test_the_python_that_is_required_is_raised_with_the_pins(tmp_path: Path) -> None:
     setup = """\
 [metadata]

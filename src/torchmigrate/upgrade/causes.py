@@ -64,12 +64,13 @@ class Places:
             except SourceError:
                 continue
             for finding in findings:
-                first, last = source.position(finding.start)[0], source.position(finding.end)[0]
-                self._found.append((path, first, finding, said_of(finding, source)))
-                for row in range(first, last + 1):
-                    known = self._by_line.get((path, row))
-                    if known is None or known.severity < finding.severity:
-                        self._by_line[path, row] = finding
+                row = source.position(finding.start)[0]
+                self._found.append((path, row, finding, said_of(finding, source)))
+                for start, end in ((finding.start, finding.end), *finding.places):
+                    for row in range(source.position(start)[0], source.position(end)[0] + 1):
+                        known = self._by_line.get((path, row))
+                        if known is None or known.severity < finding.severity:
+                            self._by_line[path, row] = finding
 
     def at(self, frames: Sequence[Frame]) -> tuple[Frame, Finding] | None:
         """The finding that a traceback leads to, from its inner end."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import NamedTuple
@@ -117,12 +117,13 @@ class Upgrade:
         steps, after = self._stages(before)
         return self._report(environment, before, before_old, steps, after, verified)
 
-    def _fixer(self, *, unsafe: bool) -> Fixer:
+    def _fixer(self, *, unsafe: bool, guessed: Mapping[str, Collection[str]] | None = None) -> Fixer:
         return Fixer(
             *(self.space, self.request.to, self.console, self.clock),
             unsafe=unsafe,
             jobs=self.request.jobs,
             tools=self.tools,
+            guessed=guessed,
         )
 
     # ---- tests -------------------------------------------------------------------------------------------
@@ -168,10 +169,46 @@ class Upgrade:
             if following is None or (following is fixer and not further):
                 break
             if more:
-                kept = {key: each.after() for key, each in self.exclusions[start].items()}
-                self.exclusions.setdefault(final, kept)
+                self._keep_excluded(start, final)
             start, before = final, after
+        return self._guessed(made, after, start) if self.request.unsafe else (made, after)
+
+    def _keep_excluded(self, start: str, final: str) -> None:
+        """What was taken back of the fixes on one commit is not made on the next either."""
+        kept = {key: each.after() for key, each in self.exclusions[start].items()}
+        self.exclusions.setdefault(final, kept)
+
+    def _guessed(self, made: list[Applied], after: TestRun, start: str) -> tuple[list[Applied], TestRun]:
+        """Make the fixes of rules that only guess, in files where one of them names the line of a failure.
+
+        start: the commit on which the last fixes were made.
+        """
+        tried: dict[str, set[str]] = {}
+        for _ in range(_STAGES):
+            final = made[-1].commit if made else self.space.base
+            guessed = self._guesses_at(after, final)
+            if not after.bad or all(paths <= tried.get(code, set()) for code, paths in guessed.items()):
+                break
+            for code, paths in guessed.items():
+                tried.setdefault(code, set()).update(paths)
+            self._say("trying rules that only guess, where a test fails: " + ", ".join(sorted(guessed)))
+            fixer = self._fixer(unsafe=True, guessed={code: sorted(tried[code]) for code in sorted(tried)})
+            self._keep_excluded(start, final)
+            more, after = self._verified(fixer, after, final)
+            made, start = made + more, final
         return made, after
+
+    def _guesses_at(self, run: TestRun, commit: str) -> dict[str, set[str]]:
+        """Which rules that only guess have a fix at the line that a failing test leads to; in which files."""
+        found: dict[str, set[str]] = {}
+        if run.bad:
+            self.space.go_to(commit)
+            places = Places(self.space.tree, self.fixer.look(guessing=True).findings)
+            for name in run.bad:
+                known = places.at(run.results[name].frames)
+                if known is not None and known[1].code in self.fixer.guesses and known[1].fix is not None:
+                    found.setdefault(known[1].code, set()).add(known[0].path)
+        return found
 
     def _recorded_again(self, before: TestRun, after: TestRun, commit: str) -> bool:
         """Record the tests at a commit where they get further than before; whether they do."""
