@@ -179,35 +179,40 @@ class Upgrade:
         self.exclusions.setdefault(final, kept)
 
     def _guessed(self, made: list[Applied], after: TestRun, start: str) -> tuple[list[Applied], TestRun]:
-        """Make the fixes of rules that only guess, in files where one of them names the line of a failure.
+        """Try the fixes of rules that only guess, in files where a failing test leads to what they find.
 
-        start: the commit on which the last fixes were made.
+        They stay if a test passes that did not. start: the commit on which the last fixes were made.
         """
-        tried: dict[str, set[str]] = {}
+        tried: set[tuple[str, str]] = set()
         for _ in range(_STAGES):
             final = made[-1].commit if made else self.space.base
-            guessed = self._guesses_at(after, final)
-            if not after.bad or all(paths <= tried.get(code, set()) for code, paths in guessed.items()):
+            guessed = self._guesses_at(after, final) - tried
+            if not guessed:
                 break
-            for code, paths in guessed.items():
-                tried.setdefault(code, set()).update(paths)
-            self._say("trying rules that only guess, where a test fails: " + ", ".join(sorted(guessed)))
-            fixer = self._fixer(unsafe=True, guessed={code: sorted(tried[code]) for code in sorted(tried)})
+            tried |= guessed
+            codes = sorted({code for code, _ in guessed})
+            self._say(f"trying what only may be the cause of failures: {', '.join(codes)}")
+            paths = {code: sorted(path for each, path in guessed if each == code) for code in codes}
             self._keep_excluded(start, final)
-            more, after = self._verified(fixer, after, final)
-            made, start = made + more, final
+            more, then = self._verified(self._fixer(unsafe=True, guessed=paths), after, final)
+            if mended(after, then):
+                made, after, start = made + more, then, final
+            elif more:
+                self._say("  reverted: no test passes that did not")
         return made, after
 
-    def _guesses_at(self, run: TestRun, commit: str) -> dict[str, set[str]]:
-        """Which rules that only guess have a fix at the line that a failing test leads to; in which files."""
-        found: dict[str, set[str]] = {}
+    def _guesses_at(self, run: TestRun, commit: str) -> set[tuple[str, str]]:
+        """The rules that only guess and have a fix where failing tests lead to: codes and files."""
+        found: set[tuple[str, str]] = set()
         if run.bad:
             self.space.go_to(commit)
             places = Places(self.space.tree, self.fixer.look(guessing=True).findings)
             for name in run.bad:
-                known = places.at(run.results[name].frames)
-                if known is not None and known[1].code in self.fixer.guesses and known[1].fix is not None:
-                    found.setdefault(known[1].code, set()).add(known[0].path)
+                frames = run.results[name].frames
+                near = None
+                at = places.at(frames) or ((near := places.near(frames)) and (near.frame, near.finding))
+                if at and at[1].code in self.fixer.guesses and at[1].fix is not None:
+                    found.add((at[1].code, at[0].path))
         return found
 
     def _recorded_again(self, before: TestRun, after: TestRun, commit: str) -> bool:
