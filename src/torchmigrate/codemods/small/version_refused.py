@@ -14,7 +14,6 @@ from torchmigrate.codemods.base.findings import finding_at, fix_by
 from torchmigrate.findings import Finding, Fix
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
-from torchmigrate.semantics.flow.mentions import blocks
 from torchmigrate.semantics.guards.formulas import All, Any_, Formula, Lookup, Not, VersionTest, outcome
 from torchmigrate.versions.releases import RELEASES, show_version
 
@@ -48,23 +47,11 @@ def _demands(file: FileContext) -> Iterator[tuple[ast.expr, bool, ast.stmt | Non
 
 
 def _without(statement: ast.stmt, rule: Rule, file: FileContext) -> Fix | None:
-    """The fix that removes a check; None for an `elif`."""
-    around = file.names.parents[statement]
-    if isinstance(around, ast.If) and around.orelse == [statement]:
+    """The fix that removes a check of a whole module; a function may be for old releases only."""
+    body = file.tree.body
+    if not any(item is statement for item in body):
         return None
-    found = (part for part in _blocks(around) if any(item is statement for item in part))
-    block = next(found, None)
-    return fix_by(rule, file, "Remove the check", *file.fixes.remove(block, [statement])) if block else None
-
-
-def _blocks(node: ast.AST) -> list[list[ast.stmt]]:
-    return (
-        [node.body]
-        if isinstance(node, ast.Module)
-        else list(blocks(node))
-        if isinstance(node, ast.stmt)
-        else []
-    )
+    return fix_by(rule, file, "Remove the check", *file.fixes.remove(body, [statement]))
 
 
 def _refuses(body: list[ast.stmt]) -> bool:
