@@ -122,6 +122,84 @@ def test_a_line_that_was_fixed_and_fails_as_before_is_named_with_its_fix(tmp_pat
     assert (failing["path"], failing["line"]) == ("test_some.py", 5)
 
 
+SAMPLES = """\
+from torch.distributions import Uniform
+
+
+def wide(x):
+    return Uniform(x, x + 1).sample()
+
+
+def narrow(x):
+    return Uniform(x, high=x).sample()
+"""
+GUESSED = {
+    "requirements.txt": "torch==1.4.0\n",
+    "samples.py": SAMPLES,
+    "others.py": SAMPLES,
+    "test_samples.py": (
+        "import torch\nimport others\nimport samples\n\n\n"
+        "def test_narrow():\n    assert samples.narrow(torch.ones(2)).tolist() == [1, 1]\n\n\n"
+        "def test_wide():\n    assert others.wide(torch.ones(2)).shape == (2,)\n"
+    ),
+}
+
+
+def test_rules_that_guess_are_tried_in_the_files_where_a_test_fails(tmp_path: Path) -> None:
+    repository = Repository(tmp_path, GUESSED)
+    repository.upgrade("--unsafe-fixes")
+    assert repository.report["mended"] == ["test_samples.py::test_narrow"]
+    assert repository.result("samples.py") == SAMPLES.replace("1)", "1, validate_args=False)").replace(
+        "=x)", "=x, validate_args=False)"
+    )
+    assert repository.result("others.py") == SAMPLES
+    assert [step["codes"] for step in repository.report["applied"]][-1] == ["TM407"]
+
+
+RING = """\
+from torch import nn
+
+
+class Ring(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.smooth = nn.Conv1d(1, 1, 3, padding=2, padding_mode="circular")
+
+    def forward(self, x):
+        return self.smooth(x).view(-1, WIDTH)
+"""
+
+
+def _ring(width: int) -> dict[str, str]:
+    test = "import torch\nimport ring\n\n\ndef test_ring():\n    ring.Ring()(torch.ones(1, 1, 9))\n"
+    ring = RING.replace("WIDTH", str(width))
+    return {"requirements.txt": "torch==1.4.0\n", "ring.py": ring, "test_ring.py": test}
+
+
+def test_a_guess_may_be_about_another_method_of_the_class(tmp_path: Path) -> None:
+    repository = Repository(tmp_path, _ring(9))
+    repository.upgrade("--unsafe-fixes")
+    assert "padding=1" in repository.result("ring.py")
+    assert repository.report["mended"] == ["test_ring.py::test_ring"]
+
+
+def test_a_guess_that_mends_nothing_is_taken_back(tmp_path: Path) -> None:
+    repository = Repository(tmp_path, _ring(8))
+    repository.upgrade("--unsafe-fixes", code=1)
+    assert "padding=2" in repository.result("ring.py")
+    assert all("TM406" not in step["codes"] for step in repository.report["applied"])
+    [failing] = repository.report["failing"]
+    assert failing["cause"].startswith("possibly TM406, in the same class: ")
+
+
+def test_without_unsafe_fixes_they_explain_every_line_that_they_are_about(tmp_path: Path) -> None:
+    repository = Repository(tmp_path, GUESSED)
+    repository.upgrade(code=1)
+    assert repository.result("samples.py") == SAMPLES
+    [failing] = repository.report["failing"]
+    assert (failing["code"], failing["path"], failing["line"]) == ("TM407", "samples.py", 9)
+
+
 def test_the_python_that_is_required_is_raised_with_the_pins(tmp_path: Path) -> None:
     setup = """\
 [metadata]

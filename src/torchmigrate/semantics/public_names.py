@@ -23,6 +23,7 @@ _SPELLINGS = [
         (r"torch\.nn\.modules\.(?=[A-Z])", "torch.nn."),
         (r"torch\.nn\.parameter\.(?=[A-Z])", "torch.nn."),
         (r"torch\.nn\.utils\.(weight|spectral)_norm\.(?=(?:remove_)?\1_norm\b)", "torch.nn.utils."),
+        (r"torch\.nn\.utils\.(?:clip_grad|convert_parameters)\.(?=[a-z])", "torch.nn.utils."),
         (r"torch\.nn\.parallel\.distributed\.(?=[A-Z])", "torch.nn.parallel."),
         (r"torch\.nn\.parallel\.data_parallel\.(?=[A-Z])", "torch.nn.parallel."),
         (r"torch\.utils\.data\.(?:dataloader|dataset|sampler|_utils\.collate)\.(?=\w)", "torch.utils.data."),
@@ -31,6 +32,8 @@ _SPELLINGS = [
         (r"torch\.autograd\.function\.(?=F)", "torch.autograd."),
         (r"torch\.optim\.(?:adadelta|adagrad|adam|adamax|adamw|asgd|lbfgs|nadam|optimizer|radam|rmsprop|rprop|"
          r"sgd|sparse_adam)\.(?=[A-Z])", "torch.optim."),
+        (r"torch\.distributions\.(?!constraint)[a-z]\w*\.(?!ExpRelaxed|LogitRelaxed)(?=[A-Z])",
+         "torch.distributions."),
         (r"torch\.serialization\.(?=(?:load|save)\b)", "torch."),
         (r"torch\.tensor\.Tensor\b", "torch.Tensor"),
         (r"torch\._tensor\.Tensor\b", "torch.Tensor"),

@@ -9,6 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from torchmigrate.findings import Finding, Severity
 from torchmigrate.report.reasons import said_of
@@ -41,6 +42,14 @@ _PYTHON2 = re.compile(
 )
 
 
+class Near(NamedTuple):
+    """A finding near a line of a traceback: in the same function or class."""
+
+    frame: Frame
+    finding: Finding
+    kind: str
+
+
 class Places:
     """Findings of a tree by the lines that they are about.
 
@@ -56,7 +65,7 @@ class Places:
         self.tree = tree
         self.written_by = written_by
         self._by_line: dict[tuple[str, int], Finding] = {}
-        self._functions: dict[str, list[tuple[int, int]]] = {}
+        self._spans: dict[str, list[tuple[int, int, str]]] = {}
         self._found: list[tuple[str, int, Finding, Finding]] = []  # as it is, and as it is said
         for path, findings in found.items():
             try:
@@ -64,12 +73,13 @@ class Places:
             except SourceError:
                 continue
             for finding in findings:
-                first, last = source.position(finding.start)[0], source.position(finding.end)[0]
-                self._found.append((path, first, finding, said_of(finding, source)))
-                for row in range(first, last + 1):
-                    known = self._by_line.get((path, row))
-                    if known is None or known.severity < finding.severity:
-                        self._by_line[path, row] = finding
+                row = source.position(finding.start)[0]
+                self._found.append((path, row, finding, said_of(finding, source)))
+                for start, end in ((finding.start, finding.end), *finding.places):
+                    for row in range(source.position(start)[0], source.position(end)[0] + 1):
+                        known = self._by_line.get((path, row))
+                        if known is None or known.severity < finding.severity:
+                            self._by_line[path, row] = finding
 
     def at(self, frames: Sequence[Frame]) -> tuple[Frame, Finding] | None:
         """The finding that a traceback leads to, from its inner end."""
@@ -79,31 +89,40 @@ class Places:
                 return frame, finding
         return None
 
-    def near(self, frames: Sequence[Frame]) -> Finding | None:
-        """A change of behaviour in a function that the traceback goes through, from its inner end."""
-        for frame in reversed(frames):
-            around = self._around(frame)
-            if around is None:
-                continue
-            for (path, row), finding in self._by_line.items():
-                changed = finding.timeline is not None and finding.timeline.changed is not None
-                if path == frame.path and around[0] <= row <= around[1] and changed:
-                    return finding
+    def near(self, frames: Sequence[Frame]) -> Near | None:
+        """A change of behaviour in a function, or else a class, of the traceback, from its inner end."""
+        for kind in ("function", "class"):
+            for frame in reversed(frames):
+                around = self._around(frame, kind)
+                if around is None:
+                    continue
+                for (path, row), finding in self._by_line.items():
+                    changed = finding.timeline is not None and finding.timeline.changed is not None
+                    if path == frame.path and around[0] <= row <= around[1] and changed:
+                        return Near(frame, finding, kind)
         return None
 
-    def _around(self, frame: Frame) -> tuple[int, int] | None:
-        """First and last line of the smallest function that a frame is in; None: it is in none."""
-        if frame.path not in self._functions:
+    def _around(self, frame: Frame, kind: str) -> tuple[int, int] | None:
+        """First and last line of the smallest function or class that a frame is in; None: it is in none."""
+        if frame.path not in self._spans:
             tree = None
             if frame.path.endswith(".py") and not Path(frame.path).is_absolute():
                 with suppress(SourceError):
                     tree = read_source(self.tree / frame.path).parse()
-            self._functions[frame.path] = [
-                (node.lineno, node.end_lineno or node.lineno)
+            self._spans[frame.path] = [
+                (
+                    node.lineno,
+                    node.end_lineno or node.lineno,
+                    "class" if isinstance(node, ast.ClassDef) else "function",
+                )
                 for node in (walk(tree) if tree is not None else ())
-                if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+                if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
             ]
-        around = [each for each in self._functions[frame.path] if each[0] <= frame.line <= each[1]]
+        around = [
+            (first, last)
+            for first, last, what in self._spans[frame.path]
+            if what == kind and first <= frame.line <= last
+        ]
         return min(around, key=lambda each: each[1] - each[0], default=None)
 
     def failing(self, run: TestRun) -> list[StillFailing]:
@@ -148,11 +167,11 @@ class Places:
 
 
 def _cause(
-    result: Result, finding: Finding | None, written: Group | None, near: Finding | None
+    result: Result, finding: Finding | None, written: Group | None, near: Near | None
 ) -> tuple[str, bool]:
     """Why a test fails, in a sentence, and whether that is about torch.
 
-    written: the fixes that wrote the line. near: what changes its behaviour in a function of the traceback.
+    written: the fixes that wrote the line. near: what changes its behaviour near a line of the traceback.
     """
     missing = _NO_MODULE.search(result.message)
     if missing is not None and not _TORCH.match(missing[1] or ""):
@@ -178,7 +197,7 @@ def _cause(
     if _PYTHON2.search(result.message):
         return "not about torch: this is Python 2 code; `--also python2` converts most of it", False
     if near is not None:
-        return f"possibly {near.code}, in the same function: {near.message}", True
+        return f"possibly {near.finding.code}, in the same {near.kind}: {near.finding.message}", True
     inner = result.frames[-1].path if result.frames else ""
     if _IN_TORCH.search(inner) or _TORCH.search(result.message):
         return "possibly about torch: no rule applies to a line of the traceback", True

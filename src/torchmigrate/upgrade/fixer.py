@@ -7,7 +7,7 @@ import hashlib
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
@@ -101,6 +101,7 @@ class Fixer:
         target: is the minimum as well: what the project supported before makes no fix unsafe.
         unsafe: unsafe fixes are made, too.
         tools: others that are asked for.
+        guessed: what rules that only guess say of these files is fixed, too: paths by the code of the rule.
     """
 
     def __init__(
@@ -113,6 +114,7 @@ class Fixer:
         unsafe: bool,
         jobs: int | None = None,
         tools: Sequence[Tool] = (),
+        guessed: Mapping[str, Collection[str]] | None = None,
     ) -> None:
         self.space = space
         self.target = show_version(target)
@@ -121,6 +123,7 @@ class Fixer:
         self.unsafe = unsafe
         self.jobs = jobs
         self.tools = tools
+        self.guessed = guessed or {}
         self._written_for = self._oldest()
         self._exclude = tuple(f"/{name}/" for name in space.git.submodules())
 
@@ -245,6 +248,7 @@ class Fixer:
         """
         evidence = self.space.evidence_of(start)
         asked = [__version__, start, str(self.unsafe), *(tool.key for tool in self.tools)]
+        asked += [f"{code} {path}" for code, paths in self.guessed.items() for path in paths]
         key = f"made-{_digest(exclusions, asked, evidence)}"
         known = self.space.record(key)
         if known is not None and all(
@@ -269,9 +273,8 @@ class Fixer:
         done: set[tuple[str, str]] = set()  # groups and files of which something is left out
         for _ in range(_PASSES):
             self.clock.check()
-            looked = self.look()
             count = len(made)
-            for group, paths in self.groups(looked.findings).items():
+            for group, paths in self.groups(self._wanted()).items():
                 self.clock.check()
                 exclusion = exclusions.get(group.key, _NOTHING)
                 left = [
@@ -283,6 +286,19 @@ class Fixer:
             if len(made) == count:
                 break
         return made
+
+    def _wanted(self) -> dict[str, list[Finding]]:
+        """What is to be fixed, by path."""
+        found = self.look(guessing=bool(self.guessed)).findings
+        guesses = self.guesses if self.guessed else ()
+        return {
+            path: [
+                finding
+                for finding in findings
+                if finding.code not in guesses or path in self.guessed.get(finding.code, ())
+            ]
+            for path, findings in found.items()
+        }
 
     def _with_rules(self, group: Group, paths: Sequence[str], exclusion: Exclusion) -> list[Applied]:
         configurations = self._configurations(group.codes, fix=True)

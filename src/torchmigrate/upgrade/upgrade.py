@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import NamedTuple
@@ -117,12 +117,13 @@ class Upgrade:
         steps, after = self._stages(before)
         return self._report(environment, before, before_old, steps, after, verified)
 
-    def _fixer(self, *, unsafe: bool) -> Fixer:
+    def _fixer(self, *, unsafe: bool, guessed: Mapping[str, Collection[str]] | None = None) -> Fixer:
         return Fixer(
             *(self.space, self.request.to, self.console, self.clock),
             unsafe=unsafe,
             jobs=self.request.jobs,
             tools=self.tools,
+            guessed=guessed,
         )
 
     # ---- tests -------------------------------------------------------------------------------------------
@@ -168,10 +169,51 @@ class Upgrade:
             if following is None or (following is fixer and not further):
                 break
             if more:
-                kept = {key: each.after() for key, each in self.exclusions[start].items()}
-                self.exclusions.setdefault(final, kept)
+                self._keep_excluded(start, final)
             start, before = final, after
+        return self._guessed(made, after, start) if self.request.unsafe else (made, after)
+
+    def _keep_excluded(self, start: str, final: str) -> None:
+        """What was taken back of the fixes on one commit is not made on the next either."""
+        kept = {key: each.after() for key, each in self.exclusions[start].items()}
+        self.exclusions.setdefault(final, kept)
+
+    def _guessed(self, made: list[Applied], after: TestRun, start: str) -> tuple[list[Applied], TestRun]:
+        """Try the fixes of rules that only guess, in files where a failing test leads to what they find.
+
+        They stay if a test passes that did not. start: the commit on which the last fixes were made.
+        """
+        tried: set[tuple[str, str]] = set()
+        for _ in range(_STAGES):
+            final = made[-1].commit if made else self.space.base
+            guessed = self._guesses_at(after, final) - tried
+            if not guessed:
+                break
+            tried |= guessed
+            codes = sorted({code for code, _ in guessed})
+            self._say(f"trying what only may be the cause of failures: {', '.join(codes)}")
+            paths = {code: sorted(path for each, path in guessed if each == code) for code in codes}
+            self._keep_excluded(start, final)
+            more, then = self._verified(self._fixer(unsafe=True, guessed=paths), after, final)
+            if mended(after, then):
+                made, after, start = made + more, then, final
+            elif more:
+                self._say("  reverted: no test passes that did not")
         return made, after
+
+    def _guesses_at(self, run: TestRun, commit: str) -> set[tuple[str, str]]:
+        """The rules that only guess and have a fix where failing tests lead to: codes and files."""
+        found: set[tuple[str, str]] = set()
+        if run.bad:
+            self.space.go_to(commit)
+            places = Places(self.space.tree, self.fixer.look(guessing=True).findings)
+            for name in run.bad:
+                frames = run.results[name].frames
+                near = None
+                at = places.at(frames) or ((near := places.near(frames)) and (near.frame, near.finding))
+                if at and at[1].code in self.fixer.guesses and at[1].fix is not None:
+                    found.add((at[1].code, at[0].path))
+        return found
 
     def _recorded_again(self, before: TestRun, after: TestRun, commit: str) -> bool:
         """Record the tests at a commit where they get further than before; whether they do."""

@@ -10,8 +10,8 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from torchmigrate.catalogue.model import Rule
-from torchmigrate.codemods.base.findings import finding_at
-from torchmigrate.findings import Finding
+from torchmigrate.codemods.base.findings import finding_at, fix_by
+from torchmigrate.findings import Finding, Fix
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.semantics.guards.formulas import All, Any_, Formula, Lookup, Not, VersionTest, outcome
@@ -23,7 +23,7 @@ _TORCH = "torch"
 def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
     """A finding for every test that the target does not pass."""
     tests = {key: test for key, test in file.names.tests.items() if _is_of_versions(test)}
-    for node, wanted in _demands(file) if tests else ():
+    for node, wanted, statement in _demands(file) if tests else ():
         test = tests.get(id(node))
         if test is None:
             continue
@@ -31,18 +31,27 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
         if since is not None:
             span = file.source.span(node)
             one = rule._replace(removed=since)
-            yield finding_at(one, file, span, symbol=f"{_TORCH}.__version__", fix=None)
+            fix = _without(statement, one, file) if statement is not None else None
+            yield finding_at(one, file, span, symbol=f"{_TORCH}.__version__", fix=fix)
 
 
-def _demands(file: FileContext) -> Iterator[tuple[ast.expr, bool]]:
-    """Tests, and what has to come out of each so that the code goes on."""
+def _demands(file: FileContext) -> Iterator[tuple[ast.expr, bool, ast.stmt | None]]:
+    """Tests, what has to come out of each so that the code goes on, and statements that are nothing else."""
     for statement in file.names.nodes(ast.Assert):
-        yield statement.test, True
+        yield statement.test, True, statement
     for branch in file.names.nodes(ast.If):
         if _refuses(branch.body):
-            yield branch.test, False
+            yield branch.test, False, None if branch.orelse else branch
         if _refuses(branch.orelse):
-            yield branch.test, True
+            yield branch.test, True, None
+
+
+def _without(statement: ast.stmt, rule: Rule, file: FileContext) -> Fix | None:
+    """The fix that removes a check of a whole module; a function may be for old releases only."""
+    body = file.tree.body
+    if not any(item is statement for item in body):
+        return None
+    return fix_by(rule, file, "Remove the check", *file.fixes.remove(body, [statement]))
 
 
 def _refuses(body: list[ast.stmt]) -> bool:

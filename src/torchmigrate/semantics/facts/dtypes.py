@@ -56,6 +56,8 @@ _COMPLEX = frozenset(
 # Those of integers have another dtype than what they are of.
 _SUMS = frozenset(("sum", "mean", "prod"))
 _LIKE = frozenset("zeros_like ones_like empty_like full_like new_zeros new_ones new_empty".split())
+# `x @= y` gives `x` another tensor, and so did `x **= y` before torch 1.11.
+_NOT_IN_PLACE = (ast.MatMult, ast.Pow)
 _DEEPEST = 12
 _COUNTS = frozenset("dim numel ndimension nelement".split())
 _STATED_NUMBER = stated(A_NUMBER)
@@ -161,6 +163,8 @@ class ValueFacts:
         values: dict[int, ast.expr] = {}
         for binding in scope.bindings[name]:
             statement = binding.statement
+            if isinstance(statement, ast.AugAssign) and not isinstance(statement.op, _NOT_IN_PLACE):
+                continue  # a tensor is changed in place, and keeps its dtype
             if binding.kind is not BindingKind.ASSIGNMENT or not isinstance(statement, ast.Assign):
                 return None
             if not any(target is binding.node for target in statement.targets):
@@ -216,8 +220,9 @@ class ValueFacts:
         return self._sum(receiver, scope, depth) if last in _SUMS else None
 
     def _sum(self, node: ast.expr, scope: Scope, depth: int) -> str | None:
-        """The dtype of the sum of a tensor, or of something like it."""
-        return "complex" if self.dtype(node, scope, depth + 1) == "complex" else None
+        """The dtype of the sum, product or mean of a tensor; a mean of integers is an error."""
+        of = self.dtype(node, scope, depth + 1)
+        return "int64" if of in INTEGERS or of == "bool" else of if of == "complex" else None
 
     def _made(self, node: ast.Call, name: str, last: str, scope: Scope, depth: int) -> str | None:
         if name in _COMPLEX:
