@@ -74,7 +74,9 @@ def left_of(
         )
         first = next(near, None)
         if first is None:
-            fresh.append(finding._replace(start=start, end=max(end, start + 1), fix=None, places=()))
+            moved = finding._replace(start=start, end=max(end, start + 1), fix=None, places=())
+            # What is shown there is the code as it is.
+            fresh.append(moved._replace(message=f"{finding.message} (in the fixed code)"))
         else:
             still.add(first)
     return still, fresh
