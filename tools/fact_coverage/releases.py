@@ -145,8 +145,9 @@ def _reported(item: Item, checker: Checker) -> Iterator[set[str]]:
     """The codes that are reported at each line that holds the change."""
     source, findings = checker.check(item.code or "", item.target)
     spans = [
-        (finding.code, source.position(finding.start)[0], source.position(finding.end)[0])
+        (finding.code, source.position(start)[0], source.position(end)[0])
         for finding in findings
+        for start, end in ((finding.start, finding.end), *finding.places)
     ]
     for line in item.lines:
         yield {code for code, first, last in spans if first <= line <= last}

@@ -123,7 +123,7 @@ def _whole(rule: Rule, file: FileContext, method: str, floats: Sequence[ast.expr
         value = number.value
         if not isinstance(value, float) or not value.is_integer() or value > 2**31:
             return None
-        edits.append(replaced(file.source, number, code(str(int(value)))))
+        edits.append(replaced(file.source, number, code("$number", number=str(int(value)))))
     level, reasons = applicability(rule.cases[0], rule, file.versions)
     return file.fixes.fix(rule, "Write the number as an integer", level, reasons, edits)
 

@@ -48,8 +48,8 @@ _LAYERS = frozenset(
     ).split()
 )
 _LAYER_PARAMETERS = re.compile(r"(weight|bias)(_(ih|hh)(_l\d+(_reverse)?)?)?")
-# What may turn the recording of gradients, or the need of a parameter for one, off.
-_SWITCHES = re.compile(r"set_grad_enabled|grad_mode|inference_mode|_freeze|requires_grad\s*=(?!=)\s*(?!True)")
+# What may turn the recording of gradients off, or the need of parameters for them, by parts of its name.
+_SWITCHES = ("set_grad_enabled", "grad_mode", "inference_mode", "freeze")
 _STILL_LAYER = frozenset("cuda cpu to float double half train eval".split())
 
 
@@ -64,8 +64,6 @@ class _Write:
 
 def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
     """A finding for every write that is sure to raise."""
-    if _SWITCHES.search(file.source.text):
-        return
     look = _Look(file)
     for function, block, scope in look.blocks():
         found = [(index, look.write(item, function, scope)) for index, item in enumerate(block)]
@@ -161,7 +159,7 @@ class _Look:
         leaf = self._peeled(write.view, scope)
         if leaf is None or leaf is write.view or not self._needs_gradient(leaf, statement, function, scope):
             return None
-        return None if self._is_unrecorded(function) else write
+        return None if self.switches or self._is_unrecorded(function) else write
 
     def is_constant(self, node: ast.expr, scope: Scope) -> bool:
         """Whether a value that is written surely needs no gradient."""
@@ -277,6 +275,24 @@ class _Look:
         return isinstance(node, ast.Call) and self.reader.qualified(node.func) in _LAYERS
 
     # ---- whether gradients are recorded ------------------------------------------------------------
+
+    @cached_property
+    def switches(self) -> bool:
+        """Whether the file turns the recording of gradients off anywhere, or that something needs them."""
+        nodes = self.file.names.nodes
+        names = {node.attr for node in nodes(ast.Attribute)} | {node.id for node in nodes(ast.Name)}
+        names |= {node.arg or "" for node in nodes(ast.keyword)}
+        if any(switch in name for name in names for switch in _SWITCHES):
+            return True
+        given = [item.value for item in nodes(ast.keyword) if item.arg == "requires_grad"]
+        for call in nodes(ast.Call):
+            if isinstance(call.func, ast.Attribute) and call.func.attr == "requires_grad_":
+                given += [*call.args, *(item.value for item in call.keywords)]
+        for statement in nodes(ast.Assign):
+            targets = [item for target in statement.targets for item in walk(target)]
+            if any(isinstance(item, ast.Attribute) and item.attr == "requires_grad" for item in targets):
+                given.append(statement.value)
+        return not all(isinstance(value, ast.Constant) and value.value is True for value in given)
 
     def _is_unrecorded(self, function: _Function | None) -> bool:
         """Whether the file mentions a function, or the class that it makes objects of, under `no_grad`."""
