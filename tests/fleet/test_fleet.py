@@ -257,18 +257,27 @@ def test_a_cluster_that_is_given_is_used(fleet: Fleet) -> None:
     scheduler = subprocess.Popen(
         [*dask, "scheduler", "--scheduler-file", said, "--port", "0", "--no-dashboard"], **quiet
     )
-    worker = subprocess.Popen([*dask, "worker", "--scheduler-file", said, "--no-dashboard"], **quiet)
+    worker = None
     try:
         end = time.monotonic() + 60
         while not (said.exists() and said.read_text()):
             assert time.monotonic() < end
             time.sleep(0.1)
         address = json.loads(said.read_text())["address"]
-        assert "2 examined" in fleet.run("--scheduler", address)
+        run = fleet.started("--scheduler", address)
+        assert run.stderr is not None
+        assert (
+            run.stderr.readline() == f"warning: the scheduler at {address} has no workers: waiting for one\n"
+        )
+        worker = subprocess.Popen([*dask, "worker", "--scheduler-file", said, "--no-dashboard"], **quiet)
+        _, rest = run.communicate(timeout=120)
+        assert run.returncode == 0 and "2 examined" in rest
+        assert "warning" not in fleet.run("--scheduler", address)
     finally:
         for process in (worker, scheduler):
-            process.terminate()
-            process.wait(30)
+            if process is not None:
+                process.terminate()
+                process.wait(30)
 
 
 def test_no_scheduler_answers(fleet: Fleet) -> None:

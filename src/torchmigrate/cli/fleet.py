@@ -247,7 +247,11 @@ def _run(request: Request, console: Console) -> int:
     from torchmigrate.fleet.fleet import Fleet
 
     catch_sigterm()
-    fleet = Fleet(request, lambda name, what: console.detail(f"{name}: {what}"))
+    fleet = Fleet(
+        request,
+        said=lambda name, what: console.detail(f"{name}: {what}"),
+        noted=lambda text: console.note(f"warning: {text}"),
+    )
     try:
         with console.progress("Examining") as progress:
             outcome = fleet.run(progress)

@@ -86,12 +86,22 @@ class Outcome:
 
 
 class Fleet:
-    """A run. said: is called with the name of each repository that is done, and what became of it."""
+    """A run.
 
-    def __init__(self, request: Request, said: Callable[[str, str], None] = lambda name, what: None) -> None:
+    said: is called with the name of each repository that is done, and what became of it.
+    noted: is called with what the user should know while waiting.
+    """
+
+    def __init__(
+        self,
+        request: Request,
+        said: Callable[[str, str], None] = lambda name, what: None,
+        noted: Callable[[str], None] = lambda text: None,
+    ) -> None:
         self.request = request
         self.store = Store(request.output)
         self._said = said
+        self._noted = noted
         asked = {"version": __version__, "schema": VERSION, "settings": asdict(request.settings)}
         self._key = hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:16]
 
@@ -140,6 +150,8 @@ class Fleet:
         from distributed import as_completed
 
         with opened(self.request.scheduler, self.request.workers) as client:
+            if not client.nthreads():
+                self._noted(f"the scheduler at {self.request.scheduler} has no workers: waiting for one")
             waiting: dict[Any, Repository] = {}
             futures = []
             for repository in self.request.repositories:
