@@ -53,7 +53,8 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
 
 
 def _statements(rule: Rule, file: FileContext, facts: ValueFacts) -> Iterator[Finding]:
-    for node, scope, guards in _augmented(file, facts):
+    # Both rules look at the same statements.
+    for node, scope, guards in file.once(_augmented, lambda: list(_augmented(file, facts))):
         method = _OPERATORS.get(node.op.__class__)
         symbol = f"torch.Tensor.{method}"
         if method is None or symbol not in rule.symbols:
