@@ -8,13 +8,14 @@ from dataclasses import dataclass
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.findings import finding_at
-from torchmigrate.codemods.base.in_place import changed_by_call, is_augmented
+from torchmigrate.codemods.base.in_place import changed_by_call
 from torchmigrate.codemods.base.subclasses import Method, Subclass, subclass_of
 from torchmigrate.findings import Finding, Fix
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.code import code
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.statements import Crowded
+from torchmigrate.semantics.facts.dtypes import is_augmented_in_place
 from torchmigrate.source.trees import walk
 from torchmigrate.versions.range import applicability
 
@@ -108,7 +109,7 @@ def _is_saved(node: ast.expr, context: str) -> bool:
 
 def _is_bound_once(name: str, backward: Method) -> bool:
     nodes = walk(backward)
-    augmented = {id(node.target) for node in nodes if isinstance(node, ast.AugAssign) and is_augmented(node)}
+    augmented = {id(node.target) for node in nodes if is_augmented_in_place(node)}
     stores = [
         node
         for node in nodes
@@ -124,7 +125,7 @@ def _changes(backward: Method, saved: _Saved) -> Iterator[ast.expr]:
     """Where a saved tensor is changed in place, in source order."""
     found: list[ast.expr] = []
     for node in walk(backward):
-        if isinstance(node, ast.AugAssign) and is_augmented(node):
+        if is_augmented_in_place(node):
             found.append(node.target)
         elif isinstance(node, ast.Assign):
             found += [target for target in node.targets if isinstance(target, ast.Subscript)]

@@ -7,7 +7,7 @@ comparison, or a name that is bound to nothing but tensors of one dtype.
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 from torchmigrate.semantics.facts.answers import Answers
 from torchmigrate.semantics.facts.file_facts import FileFacts
@@ -78,6 +78,11 @@ def _is_size(node: ast.expr) -> bool:
             "size" if held is not node.value else "shape"
         )
     return False
+
+
+def is_augmented_in_place(node: ast.AST | None) -> TypeGuard[ast.AugAssign]:
+    """Whether a statement is one such as `x += y`, which changes a tensor in place."""
+    return isinstance(node, ast.AugAssign) and not isinstance(node.op, _NOT_IN_PLACE)
 
 
 class ValueFacts:
@@ -163,7 +168,7 @@ class ValueFacts:
         values: dict[int, ast.expr] = {}
         for binding in scope.bindings[name]:
             statement = binding.statement
-            if isinstance(statement, ast.AugAssign) and not isinstance(statement.op, _NOT_IN_PLACE):
+            if is_augmented_in_place(statement):
                 continue  # a tensor is changed in place, and keeps its dtype
             if binding.kind is not BindingKind.ASSIGNMENT or not isinstance(statement, ast.Assign):
                 return None
