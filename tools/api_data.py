@@ -12,7 +12,6 @@ python tools/api_data.py read torch 2.13.0 --sources DIR/torch-2.13.0 --json out
 
 from __future__ import annotations
 
-import dataclasses
 import importlib.util
 import json
 import subprocess
@@ -22,6 +21,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import click
+from msgspec import to_builtins
 
 sys.path.insert(0, str(Path(__file__).parent))  # for the modules beside this one, wherever it is run from
 
@@ -70,7 +70,7 @@ def main() -> None:
 def read(library: str, version: str, sources: Path | None, out: Path) -> None:
     """Dump one release of LIBRARY as JSON."""
     entries = _read(library, version, sources)
-    shown = {name: shown_entry(dataclasses.asdict(entry)) for name, entry in sorted(entries.items())}
+    shown = {name: shown_entry(to_builtins(entry)) for name, entry in sorted(entries.items())}
     out.write_text(json.dumps(shown, indent=0), encoding="utf-8")
     click.echo(f"{library} {version}: {len(shown)} names")
 

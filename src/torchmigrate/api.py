@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
+
+from msgspec import Struct, field
 
 from torchmigrate.config.settings import ConfigError, Layer
 from torchmigrate.files.paths import common_directory, forget, project_directory, repository_of
@@ -51,8 +52,7 @@ ApplicabilityName = Literal["safe", "unsafe", "display"]
 AnyPath = str | PathLike[str]
 
 
-@dataclass(frozen=True, slots=True)
-class Edit:
+class Edit(Struct, frozen=True):
     """Replace what is between two places by `content`.
 
     cell: of a notebook, 1-based. Rows are those of the cell, if there is one. Rows and columns are 1-based,
@@ -67,8 +67,7 @@ class Edit:
     cell: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Fix:
+class Fix(Struct, frozen=True):
     """All edits of one rewrite: they are made together or not at all.
 
     applicability: "safe" has the same results on every release from the minimum to the target; "unsafe" may
@@ -81,8 +80,7 @@ class Fix:
     edits: tuple[Edit, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """One outdated place. Rows and columns are as in `Edit`.
 
     code, name: of the rule. path: of the file; None: the text has none. symbol: the qualified name that was
@@ -106,8 +104,7 @@ class Finding:
     unsafe_fix: Fix | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(Struct, frozen=True):
     """What could not be checked. kind: "invalid-syntax", "io-error" or "not-done"."""
 
     kind: str
@@ -117,16 +114,14 @@ class Problem:
     cell: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(Struct, frozen=True):
     """What was found, in order of path and place, and what could not be checked."""
 
     findings: tuple[Finding, ...] = ()
     problems: tuple[Problem, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class FixedText:
+class FixedText(Struct, frozen=True):
     """A text after fixes.
 
     fixed: how many fixes of each rule were made. report: what is left, in the new text.
@@ -137,8 +132,7 @@ class FixedText:
     report: Report = field(default_factory=Report)
 
 
-@dataclass(frozen=True, slots=True)
-class UpgradePlan:
+class UpgradePlan(Struct, frozen=True):
     """What every release up to the target would break.
 
     Releases are text such as "2.6"; None: unknown. runs: the first and the last release on which the code

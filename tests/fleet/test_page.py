@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import re
 from collections import Counter
-from dataclasses import replace
 from datetime import datetime
 from html.parser import HTMLParser
 from pathlib import Path
@@ -23,6 +22,7 @@ from fleet_page_support import (
     rule,
     run_of,
 )
+from msgspec.structs import replace
 
 import torchmigrate.fleet.page
 from torchmigrate.fleet.heat import axis

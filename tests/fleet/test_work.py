@@ -5,12 +5,12 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from fleet_support import OLD
 from harness.project import environment
+from msgspec.structs import replace
 
 from torchmigrate.fleet.model import Examined, Failed, Job, Limits, Part, Repository, Settings, Trouble
 from torchmigrate.fleet.work import work, work_together

@@ -11,13 +11,14 @@ A range is of the releases that were asked, which the first line lists.
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import subprocess
 from bisect import bisect
 from collections.abc import Iterator
 from keyword import iskeyword
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from torchmigrate.match.signature import parse_signature
 from torchmigrate.versions.releases import Version, parse_version, show_version
@@ -178,7 +179,7 @@ def corrected(library: str, releases: Releases) -> Releases:
         if at is not None and at in result[version]:
             form = f"(*, {', '.join(f'{keyword}=None' for keyword in sorted(keywords))})"
             entry = result[version][at]
-            result[version][at] = dataclasses.replace(entry, signatures=(*entry.signatures, form))
+            result[version][at] = replace(entry, signatures=(*entry.signatures, form))
     return list(result.items())
 
 

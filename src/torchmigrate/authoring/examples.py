@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import ast
 import codecs
-import dataclasses
 import difflib
 import re
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+
+from msgspec import Struct
 
 from torchmigrate.catalogue.examples import CLEAN, FIX, Example
 from torchmigrate.catalogue.index import Catalogue
@@ -33,8 +34,7 @@ EXAMPLE_PATH = Path("<example>", "example.py")
 LATIN_1 = "# -*- coding: latin-1 -*-\n# déjà vu\n"
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class ExampleFailure:
+class ExampleFailure(Struct, frozen=True):
     """What is wrong with one example.
 
     check: which of the checks failed: findings, place, fix, parse, clean, again, crlf, bom or latin-1.

@@ -11,10 +11,11 @@ import io
 import re
 import tokenize
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
+
+from msgspec import Struct
 
 from torchmigrate.findings import Edit
 from torchmigrate.rewrite.apply import splice
@@ -138,8 +139,7 @@ class Code:
         return List(gaps, self.indent(start), bracketed)
 
 
-@dataclass(frozen=True, slots=True)
-class List:
+class List(Struct, frozen=True):
     """Things with commas between them.
 
     gaps: what is before the first, between two (with the comma), and after the last. indent: of the line.

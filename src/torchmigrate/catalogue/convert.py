@@ -6,9 +6,10 @@ import ast
 import itertools
 import re
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 from torchmigrate.catalogue.cases import read_case, read_conditions
 from torchmigrate.catalogue.model import ALL_ROLES, STATUS, Case, Rule
@@ -25,8 +26,7 @@ _FINDERS = Path(__file__).parents[1] / "texts" / "finders"
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")
 
 
-@dataclass(slots=True)
-class Vocabulary:
+class Vocabulary(Struct):
     """What the templates and conditions of a rule may name."""
 
     file: YamlFile

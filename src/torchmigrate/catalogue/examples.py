@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.catalogue.problems import KeyPath
@@ -16,8 +17,7 @@ FIX, REPORT_ONLY, CLEAN = "fix", "report-only", "clean"
 _KINDS = {"before": FIX, "report_only": REPORT_ONLY, "clean": CLEAN}
 
 
-@dataclass(frozen=True, slots=True)
-class Example:
+class Example(Struct, frozen=True):
     """A piece of code and what the rule makes of it.
 
     kind: "fix" (`before` becomes `after`), "report-only" (found, without a fix) or "clean" (not found).

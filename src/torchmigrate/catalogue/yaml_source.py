@@ -7,11 +7,11 @@ point keep their spelling, so that a version that was not quoted can be reported
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import yaml
+from msgspec import Struct, field
 
 from torchmigrate.catalogue.problems import CatalogueError, KeyPath, RuleProblem
 from torchmigrate.files.formats import MOST_DEPTH, check_yaml
@@ -24,8 +24,7 @@ _TAG = "tag:yaml.org,2002:"
 _PLAIN = frozenset(_TAG + kind for kind in ("bool", "int", "float", "null", "str"))
 
 
-@dataclass(slots=True)
-class YamlFile:
+class YamlFile(Struct):
     """A parsed file: plain Python data, and where each part of it stands.
 
     Keys are always strings: `true:` is "True" and `1:` is "1", the Python source of what was written.

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
+from msgspec import Struct
 
 from torchmigrate.cli.session import Session, errors_of_the_user
 from torchmigrate.cli.writing import write_output
@@ -21,8 +21,7 @@ DONE, FAILED = 0, 2
 FORMATS = ("table", "markdown", "json", "html")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Request:
+class Request(Struct, frozen=True, eq=False):
     """What is asked for.
 
     step: list what there is to do for the target. output: the file to write; None: stdout.

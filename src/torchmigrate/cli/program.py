@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _say("Interrupted.")
         code = INTERRUPTED
         # With `python -m`, CPython ends by the signal instead of the exit code if what was interrupted was an
-        # `exec` of text, as in making a dataclass; another one makes it forget that.
+        # `exec` of text, as in making a named tuple; another one makes it forget that.
         exec("")
     except BrokenPipeError:  # from click's own output; ours sees to it itself
         code = 0

@@ -14,9 +14,10 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from torchmigrate.fleet.clones import Checkout, link_template
 from torchmigrate.fleet.model import Examined, Failed, Job, Large, Part, Record, Trouble, Unchanged

@@ -7,10 +7,12 @@ import json
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field, to_builtins
+from msgspec.structs import replace
 
 from torchmigrate import __version__
 from torchmigrate.files.signals import held
@@ -41,8 +43,7 @@ if TYPE_CHECKING:
 Progress = Callable[[int, int], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Struct, frozen=True):
     """What is asked for.
 
     output: the directory of the results. scheduler: the address of a Dask scheduler; None: workers on this
@@ -62,8 +63,7 @@ class Request:
     retries: int = 1
 
 
-@dataclass(slots=True)
-class Outcome:
+class Outcome(Struct):
     """What became of a run.
 
     name: of the run. reused: repositories whose earlier result holds. page: the page that was written.
@@ -102,7 +102,7 @@ class Fleet:
         self.store = Store(request.output)
         self._said = said
         self._noted = noted
-        asked = {"version": __version__, "schema": VERSION, "settings": asdict(request.settings)}
+        asked = {"version": __version__, "schema": VERSION, "settings": to_builtins(request.settings)}
         self._key = hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:16]
 
     def run(self, progress: Progress | None = None) -> Outcome:
@@ -276,7 +276,7 @@ class Fleet:
                 "started": outcome.started.replace(tzinfo=None),
                 "finished": datetime.now(timezone.utc).replace(tzinfo=None),
                 "target": self.request.settings.target,
-                "settings": json.dumps(asdict(self.request.settings), sort_keys=True),
+                "settings": json.dumps(to_builtins(self.request.settings), sort_keys=True),
                 "interrupted": outcome.interrupted,
                 "workers": outcome.workers,
                 "listed": len(self.request.repositories),

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from torchmigrate.fleet.model import Record
 from torchmigrate.versions.releases import RELEASES, parse_version, show_version
@@ -40,8 +42,7 @@ FINE = "fine"  # the class of a release that does nothing to a repository
 UNSEEN = "unseen-release"  # the class of a release that was not looked at
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
+class Cell(Struct, frozen=True):
     """The worst that releases in a row do.
 
     kind: a CSS class. places: how many places it concerns. text: what is to be seen. words: the same in

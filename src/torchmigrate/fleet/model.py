@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
+
+from msgspec import Struct
 
 Record = dict[str, Any]  # a row of a table: column -> value
 
@@ -13,8 +14,7 @@ class FleetError(Exception):
     """What cannot be done, in one line for a person."""
 
 
-@dataclass(frozen=True, slots=True)
-class Repository:
+class Repository(Struct, frozen=True):
     """One line of the list.
 
     name: what it is called in the results; no two have the same. address: a directory, or what `git clone`
@@ -24,10 +24,13 @@ class Repository:
     """
 
     name: str
-    address: str = field(repr=False)
+    address: str
     revision: str | None = None
     owner: str | None = None
     is_directory: bool = False
+
+    def __repr__(self) -> str:
+        return f"Repository({self.name!r}, revision={self.revision!r})"  # without the address
 
 
 class Trouble(enum.Enum):
@@ -50,8 +53,7 @@ class Failed(Exception):
         self.why = why
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(Struct, frozen=True):
     """What is asked of every repository; another one makes what was found before outdated.
 
     target, minimum: releases such as "2.13"; None: what each project requires. select, extend_select,
@@ -68,8 +70,7 @@ class Settings:
     excerpts: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """What one repository may take. seconds: of time. megabytes: of memory, 1,000,000 bytes each.
 
     part: files that are examined in one go; a repository with more than twice as many is split.
@@ -87,8 +88,7 @@ class Part(NamedTuple):
     of: int
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+class Job(Struct, frozen=True):
     """What a worker is asked to do with a repository.
 
     clones: the directory of the clones, on the worker; None: its cache. known: the state of the repository,
@@ -104,11 +104,13 @@ class Job:
     known: str | None = None
     state: str | None = None
     part: Part | None = None
-    seen: tuple[object, ...] = field(default=(), repr=False)
+    seen: tuple[object, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"Job({self.repository!r}, part={self.part!r})"  # what was seen may be long
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(Struct, frozen=True):
     """What a job took. megabytes: of memory, at most."""
 
     seconds: float = 0.0
@@ -119,8 +121,7 @@ class Usage:
         return Usage(self.seconds + other.seconds, max(self.megabytes, other.megabytes))
 
 
-@dataclass(frozen=True, slots=True)
-class Examined:
+class Examined(Struct, frozen=True):
     """The result for a repository.
 
     state: the commit, or what stands for one. tables: rows by the name of the table, without the columns
@@ -132,23 +133,20 @@ class Examined:
     page: str
 
 
-@dataclass(frozen=True, slots=True)
-class Unchanged:
+class Unchanged(Struct, frozen=True):
     """The repository is as it was in the last run."""
 
     state: str
 
 
-@dataclass(frozen=True, slots=True)
-class Large:
+class Large(Struct, frozen=True):
     """The repository is to be examined in so many parts, all of this state."""
 
     parts: int
     state: str
 
 
-@dataclass(frozen=True, slots=True)
-class Done:
+class Done(Struct, frozen=True):
     """What a worker says of a job.
 
     what: the result; of a part, what was seen there (`Seen`). version: of torchmigrate on the worker.

@@ -6,12 +6,12 @@ import enum
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 from urllib.parse import quote
 
 from markupsafe import Markup
+from msgspec import Struct
 
 from torchmigrate.fleet.heat import KINDS, Cell, axis, cells, worst
 from torchmigrate.fleet.model import Record, Trouble
@@ -36,8 +36,7 @@ _TROUBLES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(Struct, frozen=True):
     """What the page shows. Releases are text such as "2.10"; None of `changes`: there was no run before.
 
     run: the row of table `runs`. repositories, releases: the rows of these tables.
@@ -80,8 +79,7 @@ _WORDS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
+class Shown(Struct, frozen=True):
     """A repository as the page shows it.
 
     last: the newest release that runs it, "none", or the value of a status without releases.

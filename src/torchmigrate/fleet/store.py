@@ -15,9 +15,10 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from torchmigrate.fleet.model import Examined, FleetError, Record, Repository, Usage
 from torchmigrate.fleet.repositories import file_name
@@ -30,8 +31,7 @@ _ROWS = 20_000  # of a table that are held before they are written
 _FORM = 1  # of the files in repositories/
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
+class Kept(Struct, frozen=True):
     """A result that is in the directory.
 
     state: of the repository. key: what was asked, and of which torchmigrate. tables: as in `Examined`.

@@ -11,8 +11,9 @@ import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from torchmigrate import __version__
 from torchmigrate.fleet.model import Done, Failed, Job, Limits, Trouble, Usage

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from torchmigrate.catalogue.model import Condition
 from torchmigrate.match.context import MatchContext
@@ -23,8 +24,7 @@ _DISPLAYS: dict[type, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Given:
+class Given(Struct, frozen=True):
     """What the use gives to the parameters, and to the metavariables of a pattern.
 
     captures: metavariable -> what it stands for; a list for `*$xs` and `**$kw`.

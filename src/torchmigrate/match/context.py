@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from torchmigrate.catalogue.model import Case
 from torchmigrate.findings import Applicability, Edit, Reason
@@ -23,8 +24,7 @@ class Positions(Protocol):
     def shows(self, statement: ast.Expr) -> bool: ...
 
 
-@dataclass(slots=True)
-class MatchContext:
+class MatchContext(Struct):
     """A use and its surroundings.
 
     source: the file's text, and the way from `ast` places to offsets.
@@ -63,8 +63,7 @@ class MatchContext:
         return self.source.text[start:end]
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
+class Match(Struct, frozen=True):
     """A rule applies to a use.
 
     start, end: what the finding points at, the name or the argument that the rule is about.
@@ -78,8 +77,7 @@ class Match:
     parameter: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Rewrite:
+class Rewrite(Struct, frozen=True):
     """A case that fits, as edits.
 
     edits: sorted, minimal, without overlaps. Empty for a use in an import statement (what becomes of that is

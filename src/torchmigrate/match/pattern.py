@@ -8,9 +8,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import TypeGuard
+
+from msgspec import Struct
 
 from torchmigrate.match.context import MatchContext
 from torchmigrate.semantics.model import Use
@@ -21,8 +22,7 @@ PREFIX = "__tm_"  # marks a metavariable in code that Python can parse
 Captures = dict[str, "ast.expr | list[ast.AST]"]
 
 
-@dataclass(frozen=True, slots=True)
-class Pattern:
+class Pattern(Struct, frozen=True):
     """A pattern for one symbol. depth: how many nodes are around its head."""
 
     root: ast.expr

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import libcst as cst
+from msgspec import Struct
 
 # From loose to tight, after Python's grammar.
 (YIELD, TUPLE, NAMED, EXPRESSION, OR, AND, NOT, COMPARE, BIT_OR, BIT_XOR, BIT_AND, SHIFT, SUM, TERM,
@@ -79,8 +79,7 @@ def _is_closed(code: str) -> bool:
     return True
 
 
-@dataclass(frozen=True, slots=True)
-class Hole:
+class Hole(Struct, frozen=True):
     """A place for an expression in a template.
 
     needs: how tightly what is put there must bind.

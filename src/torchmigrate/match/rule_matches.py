@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
 from functools import lru_cache
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from torchmigrate.catalogue.index import Catalogue
 from torchmigrate.catalogue.model import Rule
@@ -49,8 +51,7 @@ from torchmigrate.source.text import Source
 from torchmigrate.versions.range import VersionRange, severity
 
 
-@dataclass(eq=False, slots=True)
-class RuleMatch:
+class RuleMatch(Struct, eq=False):
     """A rule that applies to a use."""
 
     rule: Rule

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cache
+
+from msgspec import Struct
 
 RECEIVER = -1  # stands for `x` among the arguments of `x.method(...)`
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
+class Parameter(Struct, frozen=True):
     """One parameter of a signature. kind: "positional-only", "positional", "variadic" (`*args`),
     "keyword-only" or "keywords" (`**kwargs`); default: None where there is none."""
 
@@ -20,15 +20,14 @@ class Parameter:
     default: ast.expr | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Signature:
+class Signature(Struct, frozen=True, eq=False):
     """The parameters of a function, in order."""
 
     parameters: tuple[Parameter, ...]
     positional: tuple[Parameter, ...]  # that an argument without a keyword can reach, `*args` left out
     variadic: Parameter | None
     keywords: Parameter | None
-    by_name: Mapping[str, Parameter] = field(compare=False)
+    by_name: Mapping[str, Parameter]
 
 
 @cache
@@ -59,8 +58,7 @@ def parse_signature(text: str) -> Signature:
     return Signature(tuple(found), positional, variadic, keywords, {item.name: item for item in found})
 
 
-@dataclass(frozen=True, slots=True)
-class Argument:
+class Argument(Struct, frozen=True):
     """One argument as it is written. star: "", "*" or "**". value: None for what is not in the source,
     as the function below a decorator. node: what the whole argument is in the tree."""
 
@@ -87,8 +85,7 @@ def arguments_of(call: ast.Call) -> list[Argument]:
     return [argument for _, argument in found]
 
 
-@dataclass(frozen=True, slots=True)
-class Bound:
+class Bound(Struct, frozen=True):
     """What a call gives to which parameter: indices of its arguments, RECEIVER for that of a method.
 
     understood: every argument is accounted for, so that a parameter that is not in `given` is absent.

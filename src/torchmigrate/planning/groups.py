@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from torchmigrate.planning.model import EFFECTS, Effect, Effort, Place, Plan, Row, Tally
 from torchmigrate.report.summary import plural
@@ -13,8 +14,7 @@ from torchmigrate.versions.releases import show_version
 MOST_NAMED = 5  # files through which others cannot be imported
 
 
-@dataclass(frozen=True, slots=True)
-class RuleGroup:
+class RuleGroup(Struct, frozen=True):
     """The places that one rule found, in order."""
 
     code: str

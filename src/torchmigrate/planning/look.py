@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from torchmigrate.files.paths import repository_of
 from torchmigrate.findings import Problem
@@ -52,8 +53,7 @@ def plan_of(
     return project.plan(project.look(project.files, jobs), title)
 
 
-@dataclass(slots=True, eq=False)
-class Seen:
+class Seen(Struct, eq=False):
     """What was found in some files of a project; can be sent to another process.
 
     concerned: how many mention a library. broken: the files (real paths) with what breaks on import, with

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from torchmigrate.findings import Severity
 from torchmigrate.versions.releases import Version, show_version
@@ -65,8 +66,7 @@ class Effort(enum.Enum):
     BY_HAND = "by hand"
 
 
-@dataclass(frozen=True, slots=True)
-class Since:
+class Since(Struct, frozen=True):
     """From which release on a place has each effect; None: from none that is known.
 
     needs: the first release that has what is used there, where that is newer than the project's minimum.
@@ -123,8 +123,7 @@ class Since:
         return Since(**{each.label: first(self.of(each), other.of(each)) for each in Effect}, needs=needs)
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(Struct, frozen=True):
     """A line of source, and which part of it is meant; the three parts together are what is shown."""
 
     number: int
@@ -133,8 +132,7 @@ class Line:
     after: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """One place in the project that a release does something to, or did not know yet.
 
     A place is a decision: lines that one fix mends, or that nobody would mend one by one, are one place.
@@ -189,8 +187,7 @@ class Place:
         return self.effort
 
 
-@dataclass(slots=True)
-class Tally:
+class Tally(Struct):
     """How many places, by effort."""
 
     safe: int = 0
@@ -215,8 +212,7 @@ def _tallies() -> dict[Effect, Tally]:
     return {effect: Tally() for effect in EFFECTS}
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True):
     """What one release does.
 
     effects: to all places, those that older releases affected included. begins: to places with which an
@@ -256,8 +252,7 @@ class Row:
         return self.effects == before.effects and self.lacking == before.lacking and not fresh
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(Struct, frozen=True):
     """Releases of which all the same is said: from that of `row`, which is the first, to `last`.
 
     index: of the first of them among the rows of the plan. size: how many they are.
@@ -275,8 +270,7 @@ class Span:
         return first if self.size == 1 else f"{first} to {show_version(self.last)}"
 
 
-@dataclass(frozen=True, slots=True)
-class Unread:
+class Unread(Struct, frozen=True):
     """Files of one kind that were not read.
 
     kind: "notebooks", "C++ and CUDA", ... why: in a few words. examples: the first paths, as messages have
@@ -295,8 +289,7 @@ class Unread:
         return f"{self.count} {self.kind} ({self.why})"
 
 
-@dataclass(frozen=True, slots=True)
-class Unimportable:
+class Unimportable(Struct, frozen=True):
     """A file that cannot be imported from some release on.
 
     through: the file that breaks, where it is another one, which this one imports. Both are as messages
@@ -308,8 +301,7 @@ class Unimportable:
     through: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """The plan of one project.
 
     minimum: the oldest release that the project supports; None: unknown. rows: one for every release

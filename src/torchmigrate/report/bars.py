@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from msgspec import Struct
 
 HEIGHT = 180  # pixels that the tallest bar may take
 _MOST_TICKS = 5
@@ -18,8 +19,7 @@ class Part(NamedTuple):
     number: int
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(Struct, frozen=True):
     """What is asked for: a bar of parts, from its foot upwards.
 
     key: what a click on it filters by. label: below it, a line for each text. short: the same in one line,
@@ -47,8 +47,7 @@ class Drawn(NamedTuple):
     height: float
 
 
-@dataclass(frozen=True, slots=True)
-class Bar:
+class Bar(Struct, frozen=True):
     """A column as it is drawn: x, middle and width as text in percent, top in pixels."""
 
     column: Column
@@ -59,8 +58,7 @@ class Bar:
     top: float
 
 
-@dataclass(frozen=True, slots=True)
-class Chart:
+class Chart(Struct, frozen=True):
     """A chart. ticks: numbers of its axis, each with its y in pixels."""
 
     bars: tuple[Bar, ...]

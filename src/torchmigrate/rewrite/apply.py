@@ -8,9 +8,10 @@ import stat
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from itertools import accumulate
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from torchmigrate.files.reading import explain_os_error
 from torchmigrate.findings import Edit, Fix
@@ -21,8 +22,7 @@ _CHANGED = "changed while torchmigrate was checking it: not written"
 _Key = tuple[int, int, bool, str]
 
 
-@dataclass(slots=True)
-class Applied:
+class Applied(Struct):
     """A text with fixes applied.
 
     applied: the fixes that are in `text`, in the order of their places.

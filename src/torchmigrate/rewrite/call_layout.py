@@ -9,10 +9,11 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import libcst as cst
+from msgspec import Struct
+from msgspec.structs import replace
 
 from torchmigrate.findings import Edit
 from torchmigrate.match.context import CannotFix, Positions
@@ -23,8 +24,7 @@ _COMMENT_AFTER = re.compile(r"[ \t\f]*,?[ \t\f]*#")
 _NEWLINE = re.compile(r"\r\n|\n|\r")
 
 
-@dataclass(frozen=True, slots=True)
-class Slot:
+class Slot(Struct, frozen=True):
     """Where one argument is written.
 
     start, end: all of it, such as `k=v`, without the comma. value: start of its value, with parentheses.
@@ -41,8 +41,7 @@ class Slot:
     node: cst.BaseExpression
 
 
-@dataclass(frozen=True, slots=True)
-class CallLayout:
+class CallLayout(Struct, frozen=True):
     """Where everything in a call is. open: after its parenthesis; close: before the other one."""
 
     text: str
@@ -148,8 +147,7 @@ def parse_call(source: Positions, call: ast.Call) -> CallLayout:
     return CallLayout(text, start, function_end, opened, closed, tuple(found), receiver, receiver_end)
 
 
-@dataclass(frozen=True, slots=True)
-class NewArgument:
+class NewArgument(Struct, frozen=True):
     """An argument of the new call.
 
     origin: the slot whose argument it is, in its new form; None: it is new. text: its new value; None: the

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from torchmigrate.findings import Edit
 from torchmigrate.match.context import CannotFix
@@ -18,8 +19,7 @@ from torchmigrate.source.text import Source
 Given = ast.expr | ast.keyword
 
 
-@dataclass(slots=True)
-class _Argument:
+class _Argument(Struct):
     """One of the new call: an old one, or a new one with a value."""
 
     old: Given | None

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol, TypeAlias
+
+from msgspec import Struct
 
 from torchmigrate.source.text import Source
 
 
-@dataclass(frozen=True, slots=True)
-class Argument:
+class Argument(Struct, frozen=True):
     """One of the arguments that `*$x` stands for in a call: by keyword, with a star, or neither."""
 
     value: Part
@@ -23,8 +23,7 @@ class Argument:
     star: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Code:
+class Code(Struct, frozen=True):
     """New code that is not put together yet; to be made by `code`.
 
     template: an expression or a simple statement with `$names`.
@@ -82,8 +81,7 @@ class Quotes:
         return self.source.text[start:end]
 
 
-@dataclass(frozen=True, slots=True)
-class Stretch:
+class Stretch(Struct, frozen=True):
     """All that stands from one expression to another, such as some of the items of an index."""
 
     first: ast.expr

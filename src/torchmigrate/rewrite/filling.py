@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 
 import libcst as cst
+from msgspec import Struct
 
 from torchmigrate.match.pattern import mark
 from torchmigrate.match.precedence import YIELD, holes, tightness, tightness_in
@@ -66,8 +66,7 @@ def _parsed(template: str) -> cst.BaseExpression | cst.SimpleStatementLine:
     return cst.ensure_type(statement, cst.SimpleStatementLine)
 
 
-@dataclass(frozen=True, slots=True)
-class _Parts:
+class _Parts(Struct, frozen=True):
     """What the metavariables of new code stand for, as templates ask for it."""
 
     new: Code

@@ -7,10 +7,12 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from torchmigrate.catalogue.model import Case, Rule
 from torchmigrate.catalogue.pages import url_of
@@ -55,8 +57,7 @@ _Rewritten = tuple[tuple[Edit, ...], Applicability, tuple[Reason, ...], str, str
 _FIXABLE_VIA = (Via.IMPORT, Via.ALIAS, Via.METHOD)
 
 
-@dataclass(slots=True)
-class _Move:
+class _Move(Struct):
     """An import binding that is to mean the new name, and the uses that change with it."""
 
     first: RuleMatch  # the import line

@@ -6,8 +6,9 @@ import ast
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from torchmigrate.findings import Edit
 
@@ -68,8 +69,7 @@ def is_marker(comment: str) -> bool:
     return all(not part or _MARKER.fullmatch(part) for part in parts)
 
 
-@dataclass(frozen=True, slots=True)
-class LogicalLine:
+class LogicalLine(Struct, frozen=True):
     """The line (or lines) of a simple statement, with all statements that share it."""
 
     statements: tuple[ast.stmt, ...]

@@ -6,10 +6,10 @@ import ast
 import io
 import tokenize
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import accumulate
 
 import libcst as cst
+from msgspec import Struct
 
 from torchmigrate.findings import Edit
 from torchmigrate.match.context import CannotFix
@@ -21,8 +21,7 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef
 _NOTHING = cst.SimpleWhitespace("")
 
 
-@dataclass(frozen=True, slots=True)
-class NewParameter:
+class NewParameter(Struct, frozen=True):
     """A parameter of which the annotation and the default stand somewhere in the file."""
 
     name: str

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from torchmigrate.findings import Edit
 from torchmigrate.rewrite.code import Code, Quotes
@@ -43,8 +45,7 @@ def runs_one_of(block: Sequence[ast.stmt], wanted: Collection[int]) -> bool:
     return False
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(Struct, frozen=True):
     """Where a new line is put: an offset, its indentation, and the newlines before and behind it."""
 
     source: Source

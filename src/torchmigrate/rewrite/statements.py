@@ -13,8 +13,9 @@ import re
 import tokenize
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
+
+from msgspec import Struct
 
 from torchmigrate.findings import Edit, Reason, because
 from torchmigrate.match.context import CannotFix
@@ -47,8 +48,7 @@ class Crowded(Exception):
         return because(str(self), line=self.line)
 
 
-@dataclass(frozen=True, slots=True)
-class NewFunction:
+class NewFunction(Struct, frozen=True):
     """A function that is written where a statement was. parameters: with their stars."""
 
     name: str
@@ -59,8 +59,7 @@ class NewFunction:
 NewStatement = Code | NewFunction
 
 
-@dataclass(slots=True)
-class _Insertion:
+class _Insertion(Struct):
     """A new line: at which offset, its code, and the line whose indentation it has, less `minus`.
 
     frame: what stands around the code.
@@ -74,8 +73,7 @@ class _Insertion:
     frame: str = "{}"
 
 
-@dataclass(frozen=True, slots=True)
-class _Merged:
+class _Merged(Struct, frozen=True):
     """Lines that go to another place, by their start and end, with some in front."""
 
     start: int

@@ -11,11 +11,11 @@ import ast
 import builtins
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import cache
 from typing import Literal, Protocol, TypeVar
 
 import libcst as cst
+from msgspec import Struct, field
 
 from torchmigrate.match.conditions import binds_or_waits, names_in
 from torchmigrate.match.context import CannotFix, DoesNotFit
@@ -35,8 +35,7 @@ MARK = re.compile(r"__tm_0(\d+)_")
 Listed = TypeVar("Listed", cst.Arg, cst.BaseElement)
 
 
-@dataclass(frozen=True, slots=True)
-class Template:
+class Template(Struct, frozen=True):
     """A parsed template, what each of its metavariables' places asks for, and the names it binds itself."""
 
     node: cst.BaseExpression
@@ -76,8 +75,7 @@ class _Binders(cst.CSTVisitor):
         self.found.update(item.value for item in targets if isinstance(item, cst.Name))
 
 
-@dataclass(frozen=True, slots=True)
-class Content:
+class Content(Struct, frozen=True):
     """An expression that a metavariable stands for.
 
     code: its source, or (`new`) a template without metavariables that takes its place.
@@ -95,8 +93,7 @@ class Content:
     new: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(Struct, frozen=True):
     """One of the arguments that `*$args` or `**$kw` stands for."""
 
     star: str
@@ -117,8 +114,7 @@ class Environment(Protocol):
         """Whether what is absent needs no place in the new call."""
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """One metavariable where it stands in a filled template. kept: the source may stay where it is."""
 
     name: str
@@ -127,8 +123,7 @@ class Part:
     parentheses: bool
 
 
-@dataclass(slots=True)
-class Filled:
+class Filled(Struct):
     """A template at a use: numbered marks, by the index of their part, for the metavariables."""
 
     node: cst.BaseExpression

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 import enum
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec import Struct, field
 
 from torchmigrate.source.trees import Node, Nodes
 
@@ -46,11 +47,7 @@ VIA_IMPORT, VIA_METHOD = Via.IMPORT, Via.METHOD
 
 
 # ---- values: what an expression may evaluate to, as far as the resolver cares -----------------------
-# (Nobody changes them. Those that are made most are not frozen: that takes three times as long.)
-
-
-@dataclass(unsafe_hash=True, slots=True)
-class QualifiedName:
+class QualifiedName(Struct, frozen=True):
     """A module, class or function of a library, by its qualified name."""
 
     name: str
@@ -59,19 +56,27 @@ class QualifiedName:
     receiver: Instance | Items | None = None  # via method: the object, where the result depends on it
     stated: bool = False  # not sure, since only an annotation says so
     # The uses from which assignments took it, if all are known: `self.f = torch.ger` under an old release.
-    taken: tuple[Use, ...] = field(default=(), compare=False, repr=False)
+    # They tell no two names apart.
+    taken: tuple[Use, ...] = ()
+
+    def __eq__(self, other: object) -> bool:
+        return other.__class__ is QualifiedName and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _key(self) -> tuple[object, ...]:
+        return (self.name, self.sure, self.via, self.receiver, self.stated)
 
 
-@dataclass(frozen=True, slots=True)
-class Local:
+class Local(Struct, frozen=True):
     """A function or class of this file."""
 
     name: str
     node: ast.AST
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Foreign:
+class Foreign(Struct, frozen=True, eq=False):
     """A function of another file of the project, or such a file.
 
     evaluate: what an expression in it means there.
@@ -82,8 +87,7 @@ class Foreign:
     evaluate: Callable[[ast.expr], Value]
 
 
-@dataclass(unsafe_hash=True, slots=True)
-class Instance:
+class Instance(Struct, frozen=True):
     """An object of a library class, or of a class of this file.
 
     cls: the qualified name, such as `torch.Tensor`; for a class of this file its library base, or "".
@@ -99,8 +103,7 @@ class Instance:
     stated: bool = False
 
 
-@dataclass(unsafe_hash=True, slots=True)
-class Items:
+class Items(Struct, frozen=True):
     """A tuple or list of which the elements are known.
 
     values: each element; if there may be any number of them, what each may be.
@@ -112,15 +115,13 @@ class Items:
     keyed: bool = False
 
 
-@dataclass(unsafe_hash=True, slots=True)
-class Const:
+class Const(Struct, frozen=True):
     """A literal: str, int, float, bool, None, or a tuple of those; a VersionLiteral for `Version("1.8")`."""
 
     value: object
 
 
-@dataclass(frozen=True, slots=True)
-class VersionOf:
+class VersionOf(Struct, frozen=True):
     """The version of a library, or a part of it.
 
     part: "full" (a version object, `torch.__version__`) | "text" (a string) | "parts", "parts1", "parts2" (a
@@ -132,22 +133,19 @@ class VersionOf:
     part: str = "full"
 
 
-@dataclass(frozen=True, slots=True)
-class Flag:
+class Flag(Struct, frozen=True):
     """The outcome of a test that was assigned to a name."""
 
     formula: Formula
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
+class Mark(Struct, frozen=True):
     """A decorator: what it marks only runs where the formula holds."""
 
     formula: Formula
 
 
-@dataclass(frozen=True, slots=True)
-class Parameters:
+class Parameters(Struct, frozen=True):
     """What lists the parameters of a library function: `inspect.signature(torch.load)`.
 
     part: "" for all of them, "*" for those with defaults behind the star (`__kwdefaults__`), "=" for the
@@ -158,8 +156,7 @@ class Parameters:
     part: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Opaque:
+class Opaque(Struct, frozen=True):
     """Anything else."""
 
 
@@ -173,8 +170,7 @@ Value = tuple[Candidate, ...]  # every candidate, in a fixed order; empty: not b
 # ---- scopes, bindings, uses -------------------------------------------------------------------------
 
 
-@dataclass(eq=False, slots=True)
-class Scope:
+class Scope(Struct, eq=False):
     """A module, class, function, lambda or comprehension.
 
     mentions: of a private function, the guards of every place that may call it; empty if they are not known.
@@ -189,8 +185,7 @@ class Scope:
     mentions: list[Guards] = field(default_factory=list)
 
 
-@dataclass(eq=False, slots=True)
-class Binding:
+class Binding(Struct, eq=False):
     """One place where a name is bound."""
 
     id: int
@@ -230,8 +225,7 @@ class Role(enum.Enum):
 CALL, ANNOTATION, REFERENCE = Role.CALL, Role.ANNOTATION, Role.REFERENCE  # for the walk, as those of bindings
 
 
-@dataclass(eq=False, slots=True)
-class Use:
+class Use(Struct, eq=False):
     """A place where a library name is used; the full chain only (`torch.qr`, not also its `torch`)."""
 
     node: ast.AST  # ast.Name | ast.Attribute | ast.Call (getattr) | ast.alias | ast.Constant
@@ -264,8 +258,7 @@ class Use:
 NOTHING_TAKEN: dict[str, tuple[Use, ...]] = {}  # of most uses, and never changed
 
 
-@dataclass(eq=False, slots=True)
-class TryGuard:
+class TryGuard(Struct, eq=False):
     """A try statement whose handlers catch a missing import or attribute.
 
     `with contextlib.suppress(...)` is one too: its handler passes.
@@ -282,8 +275,7 @@ class TryGuard:
 
 
 class Guards:
-    """Under which conditions a place runs: a linked list, innermost first. (One for each branch: no dataclass
-    that is frozen, which takes three times as long to make.)
+    """Under which conditions a place runs: a linked list, innermost first.
 
     formula: holds here (already negated for an else branch).
     part: of the attempt: "body" | "handler" | "else".
@@ -325,8 +317,7 @@ class Operation(NamedTuple):
     fstring: ast.JoinedStr | None  # that it is in: where in there, Python does not say before 3.12
 
 
-@dataclass(eq=False, slots=True)
-class SemanticModel:
+class SemanticModel(Struct, eq=False):
     """Everything that the resolver found in one file."""
 
     tree: ast.Module

@@ -9,10 +9,11 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from msgspec import Struct, field, to_builtins
 
 from torchmigrate import __version__
 from torchmigrate.catalogue.codes import PINS
@@ -48,8 +49,7 @@ _MOST_WHY = 300  # characters of what a commit says of a rule
 _WIDTH = 72  # of the first line of a commit's message
 
 
-@dataclass(slots=True)
-class Exclusion:
+class Exclusion(Struct):
     """What is left out of a group. whole: all of it; paths: files; hunks: lines, by file."""
 
     whole: bool = False
@@ -260,7 +260,7 @@ class Fixer:
         self.space.go_to(start)
         self.space.restore_evidence(start)
         made = self._made(exclusions)
-        self.space.note(key, [asdict(each) for each in made])
+        self.space.note(key, [to_builtins(each) for each in made])
         return made
 
     def _made(self, exclusions: Exclusions) -> list[Applied]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
+
+from msgspec import Struct, field
 
 from torchmigrate.versions.releases import Version
 
@@ -54,8 +55,7 @@ class Warned(NamedTuple):
     line: int
 
 
-@dataclass(slots=True)
-class TestRun:
+class TestRun(Struct):
     """What a run of the tests gave.
 
     results: by the id of the test. collected: whether single tests are known; False: the command counts as
@@ -129,8 +129,7 @@ class Hunk(NamedTuple):
     new: tuple[bytes, ...]
 
 
-@dataclass(slots=True)
-class Applied:
+class Applied(Struct):
     """A group that was made. commit: its hash; fixes: how many; paths: of the files, relative to the tree."""
 
     group: Group
@@ -139,8 +138,7 @@ class Applied:
     paths: tuple[str, ...]
 
 
-@dataclass(slots=True)
-class TakenBack:
+class TakenBack(Struct):
     """What was taken back of a group, because tests failed with it.
 
     places: path and 1-based line; a line of 0: all of the file. whole: all of the group.
@@ -155,8 +153,7 @@ class TakenBack:
     whole: bool = False
 
 
-@dataclass(slots=True)
-class StillFailing:
+class StillFailing(Struct):
     """Tests that fail in the end for the same reason. cause: a finding, or that it is not about torch.
 
     place: the innermost line of the project in the traceback, with the path relative to the tree.
@@ -171,8 +168,7 @@ class StillFailing:
     about_torch: bool
 
 
-@dataclass(slots=True)
-class ByHand:
+class ByHand(Struct):
     """A finding that is left. tests: how many failing tests hang on it."""
 
     path: str
@@ -183,8 +179,7 @@ class ByHand:
     tests: int = 0
 
 
-@dataclass(slots=True)
-class Report:
+class Report(Struct):
     """What an upgrade came to; see the names.
 
     verified: in words, by what. unstable: tests that gave different outcomes for the same code.

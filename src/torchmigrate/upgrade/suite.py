@@ -14,9 +14,10 @@ import shlex
 import signal
 import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
+
+from msgspec import to_builtins
 
 from torchmigrate.evidence.recording import Recording, begin
 from torchmigrate.files.reading import UnreadableError
@@ -289,7 +290,7 @@ def _last_line(text: str) -> str:
 
 def _dumped(found: TestRun) -> dict[str, Any]:
     results = {name: [result.outcome.value, *result[1:]] for name, result in found.results.items()}
-    return {**asdict(found), "results": results}
+    return {**to_builtins(found), "results": results}
 
 
 def _loaded(value: dict[str, Any]) -> TestRun:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import NamedTuple
+
+from msgspec import to_builtins
 
 from torchmigrate.report.console import Console
 from torchmigrate.report.summary import plural
@@ -298,7 +299,7 @@ class Upgrade:
                 start: {key: each.dumped() for key, each in exclusions.items()}
                 for start, exclusions in self.exclusions.items()
             },
-            "taken_back": [asdict(each) for each in self.taken_back],
+            "taken_back": [to_builtins(each) for each in self.taken_back],
         }
         self.space.note("taken_back", value)
 

@@ -11,9 +11,10 @@ from __future__ import annotations
 import sys
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from torchmigrate.versions.surface_file import Segment, SurfaceFile, Version, entry_in
 from torchmigrate.versions.surface_model import Entry, EntryKind, Status

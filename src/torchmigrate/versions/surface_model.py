@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from msgspec import Struct
 
 
 class EntryKind(enum.Enum):
@@ -44,8 +45,7 @@ class DeprecatedParameter(NamedTuple):
     said: str
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """What a name is in one release.
 
     target: of an alias, the qualified name that it stands for; it may be of another library. Of a setting

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.apex.forward import passes
@@ -63,8 +64,7 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
         yield finding._replace(blocked_by=made.why) if isinstance(made, _Kept) else finding
 
 
-@dataclass(frozen=True, slots=True)
-class _Kept:
+class _Kept(Struct, frozen=True):
     """The file stays as it is. both: it has a branch without apex already."""
 
     why: tuple[Reason, ...]

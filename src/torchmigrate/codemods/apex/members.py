@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from torchmigrate.semantics.flow.functions import Function, Functions, key_of, own
 from torchmigrate.semantics.flow.mentions import LOOPS, common_block
@@ -42,8 +43,7 @@ _HALF = (
 _Scaled = dict[Function, list[ast.stmt]]  # the statements of each function that scale a loss, in order
 
 
-@dataclass(slots=True)
-class Member:
+class Member(Struct):
     """An expression that changes with the uses of apex in the file; recipe: what to write there."""
 
     node: ast.expr

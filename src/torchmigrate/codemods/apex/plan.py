@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from torchmigrate.codemods.apex.branches import Branches
 from torchmigrate.codemods.apex.conditions import as_bool, code_of, conjuncts
@@ -35,8 +36,7 @@ AUTOCAST = "torch.autocast"
 GRAD_SCALER = "torch.amp.GradScaler"
 
 
-@dataclass(slots=True)
-class Plan:
+class Plan(Struct):
     """The edits of a whole file, and what a person should know of them."""
 
     uses: Uses

@@ -6,7 +6,8 @@ import ast
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from torchmigrate.codemods.apex.branches import Branches
 from torchmigrate.codemods.apex.uses import Uses
@@ -23,8 +24,7 @@ _GRADIENTS = re.compile(r"(?:^|_)grad(?:s|ients?)?(?:_|$)")
 _NO_GRADIENTS = re.compile(r"zero|no_grad|enable|require|reduce|sync|checkpoint")
 
 
-@dataclass(slots=True)
-class Step:
+class Step(Struct):
     """A call `optimizer.step()`; number: which of the optimizers it is."""
 
     call: ast.Call
@@ -34,8 +34,7 @@ class Step:
     optimizer: ast.expr
 
 
-@dataclass(slots=True)
-class Gradients:
+class Gradients(Struct):
     """A statement that reads or changes gradients, of one of the optimizers."""
 
     statement: ast.stmt

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from torchmigrate.codemods.base.unclear import Unclear
 from torchmigrate.semantics.flow.functions import Function, Functions, key_of
@@ -63,8 +64,7 @@ class BothBackends(Unclear):
     """The file can do without apex already."""
 
 
-@dataclass(slots=True)
-class Initialize:
+class Initialize(Struct):
     """A call of `amp.initialize`."""
 
     call: ast.Call
@@ -76,8 +76,7 @@ class Initialize:
     gone: list[ast.stmt] = field(default_factory=list)  # where there are several, one for each branch
 
 
-@dataclass(slots=True)
-class Scaled:
+class Scaled(Struct):
     """A `with amp.scale_loss(loss, optimizer) as scaled:` statement.
 
     backward: the calls `scaled.backward()` under it; others: the statements beside them, for which gradients
@@ -93,8 +92,7 @@ class Scaled:
     others: list[ast.stmt]
 
 
-@dataclass(slots=True)
-class Call:
+class Call(Struct):
     """A call of another function of apex.amp."""
 
     call: ast.Call
@@ -103,8 +101,7 @@ class Call:
     argument: ast.expr | None
 
 
-@dataclass(slots=True)
-class Handed:
+class Handed(Struct):
     """`amp` itself, among what has a state to save: `{"model": model, "amp": amp}`."""
 
     node: ast.expr
@@ -112,8 +109,7 @@ class Handed:
     function: Function
 
 
-@dataclass(slots=True)
-class Uses:
+class Uses(Struct):
     """Everything of apex.amp in one file."""
 
     initialize: list[Initialize] = field(default_factory=list)

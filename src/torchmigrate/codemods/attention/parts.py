@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from torchmigrate.codemods.attention.casts import Casts
 from torchmigrate.codemods.attention.masks import Mask, fill_of, joined, negated
@@ -33,16 +34,14 @@ from torchmigrate.codemods.base.unclear import Unclear
 _IN_A_BRANCH = "the scores change in a branch: build an `attn_mask` from the values that are added there"
 
 
-@dataclass(slots=True)
-class Turned:
+class Turned(Struct):
     """An operand, and what brings its dimensions into the order of attention."""
 
     node: ast.expr
     turn: Turn = STAY
 
 
-@dataclass(slots=True)
-class Parts:
+class Parts(Struct):
     """The parts, as expressions of the source.
 
     result: what brings the dimensions of the result back.

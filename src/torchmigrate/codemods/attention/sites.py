@@ -9,7 +9,8 @@ from __future__ import annotations
 import ast
 import enum
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from torchmigrate.codemods.attention.products import untransposed
 from torchmigrate.codemods.base.operations import Operation, Reader, number
@@ -30,8 +31,7 @@ class Stage(enum.Enum):
 _Known = tuple[Stage, ast.Call | None]
 
 
-@dataclass(frozen=True, slots=True)
-class Site:
+class Site(Struct, frozen=True):
     """One attention.
 
     softmax: the call.

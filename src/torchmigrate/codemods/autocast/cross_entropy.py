@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
+
+from msgspec import Struct
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.autocast.regions import AnyFunction, Regions, regions_of
@@ -50,8 +51,7 @@ _ASKED = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Loss:
+class _Loss(Struct, frozen=True):
     """A call that computes the loss; `made` is where its function or object comes from."""
 
     call: ast.Call

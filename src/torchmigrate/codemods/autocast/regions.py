@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 from functools import cached_property
+
+from msgspec import Struct
 
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.semantics.public_names import public_name
@@ -14,8 +15,7 @@ AnyWith = ast.With | ast.AsyncWith
 AnyFunction = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-@dataclass(frozen=True, slots=True)
-class Region:
+class Region(Struct, frozen=True):
     """One region.
 
     device: "cuda", "cpu" and so on; None where the file does not say.

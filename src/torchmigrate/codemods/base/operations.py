@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from torchmigrate.semantics.model import SemanticModel
 from torchmigrate.source.trees import walk
@@ -68,8 +69,7 @@ _SEQUENTIAL = "torch.nn.Sequential"
 _EINOPS = "einops.einsum"  # whose pattern comes last
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
+class Operation(Struct, frozen=True):
     """One operation of an expression.
 
     kind: such as "matmul".
@@ -96,8 +96,7 @@ class Operation:
         return next((self.keywords[name] for name in names if name in self.keywords), None)
 
 
-@dataclass(slots=True)
-class Layers:
+class Layers(Struct):
     """What a class assigns to the attributes of its objects: every value of `self.x`."""
 
     values: dict[str, list[ast.expr]] = field(default_factory=dict)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from torchmigrate.semantics.model import Role, Use
 from torchmigrate.source.trees import walk
@@ -12,8 +13,7 @@ from torchmigrate.source.trees import walk
 Method = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-@dataclass(frozen=True, slots=True)
-class Subclass:
+class Subclass(Struct, frozen=True):
     """A class with a base of a library.
 
     base: the use of the library's class among its bases.

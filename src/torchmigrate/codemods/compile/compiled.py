@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from torchmigrate.codemods.compile.kinds import TAKEN_OVER, below
 from torchmigrate.match.rule_matches import RuleMatch
@@ -17,8 +18,7 @@ DISTRIBUTED = frozenset(["torch.nn.parallel.DistributedDataParallel"])
 WRAPPERS = DATA_PARALLEL | DISTRIBUTED
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Compiled:
+class Compiled(Struct, frozen=True, eq=False):
     """`model = torch.compile(model, ...)`: the target is a variable, or an attribute of one."""
 
     hit: RuleMatch

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import enum
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from torchmigrate.codemods.compile.kinds import Built
 from torchmigrate.semantics.flow.mentions import Mention, Spot
@@ -34,8 +35,7 @@ class Event(enum.Enum):
     LEAVE = "leave"  # compiled, traced, exported, taken over
 
 
-@dataclass(eq=False, slots=True)
-class ModelEvent:
+class ModelEvent(Struct, eq=False):
     """An event with the mention that makes it."""
 
     event: Event
@@ -43,8 +43,7 @@ class ModelEvent:
     node: ast.AST  # the expression: the call, or what is done with the model
 
 
-@dataclass(eq=False, slots=True)
-class Build:
+class Build(Struct, eq=False):
     """An assignment of a new model to a variable."""
 
     name: str
@@ -55,8 +54,7 @@ class Build:
     spot: Spot
 
 
-@dataclass(eq=False, slots=True)
-class Life:
+class Life(Struct, eq=False):
     """A variable of a scope that holds a model: its builds and all that happens to it, in source order."""
 
     name: str

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from torchmigrate.codemods.base.operations import number
 from torchmigrate.codemods.base.unclear import Unclear
@@ -41,8 +42,7 @@ _SHORT = {1: "", 2: "2", 3: "n"}
 _SIZES = {2: "(-1, $last)", 3: "(-1, -1, $last)"}  # by the number of dimensions
 
 
-@dataclass(frozen=True, slots=True)
-class Transform:
+class Transform(Struct, frozen=True):
     """One call of an old function whose arguments are understood.
 
     kind: a key of SIGNATURES. input: what is transformed. given: the values of its parameters.
@@ -98,8 +98,7 @@ def read(hit: RuleMatch, source: Source) -> Transform:
     return Transform(hit, kind, call, value, arguments, given, hit.use.method)
 
 
-@dataclass(frozen=True, slots=True)
-class Measure:
+class Measure(Struct, frozen=True):
     """A tensor that may be written once more, to ask for the number of frequencies.
 
     behind: how many dimensions it has behind the signal's: 1 for pairs.

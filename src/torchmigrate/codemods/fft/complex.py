@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from functools import reduce
+
+from msgspec import Struct, field
 
 from torchmigrate.codemods.base.operations import number
 from torchmigrate.codemods.fft.calls import Transform, new_call
@@ -31,8 +32,7 @@ _PRIMARY = (*_TIGHT, ast.Call, ast.List, ast.Tuple)
 PARTS = ("real", "imag")
 
 
-@dataclass(slots=True)
-class ComplexForm:
+class ComplexForm(Struct):
     """Writes one function.
 
     spell: writes a qualified name at the place of a transform.

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import ast
 import enum
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from torchmigrate.codemods.base.unclear import Unclear
 from torchmigrate.semantics.flow.reaching import Definition
@@ -21,16 +22,14 @@ class Layout(enum.Enum):
     COLUMN = "column"
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """The real (0) or imaginary (1) part of a pair, or one that is indexed before; `pair` may be sliced."""
 
     pair: ast.expr
     index: int
 
 
-@dataclass(frozen=True, slots=True)
-class Length:
+class Length(Struct, frozen=True):
     """The absolute values of a pair; squared: their squares; keepdim: as a column."""
 
     pair: ast.expr
@@ -38,8 +37,7 @@ class Length:
     keepdim: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Helper:
+class Helper(Struct, frozen=True):
     """What a function of the file computes of pairs: the product of its arguments.
 
     factors: their places, in the order in which they are written; conjugated: which of them are.

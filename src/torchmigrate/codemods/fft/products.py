@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from functools import reduce
+
+from msgspec import Struct, field
 
 from torchmigrate.codemods.fft.values import Values
 from torchmigrate.rewrite.code import Code, code
@@ -14,8 +15,7 @@ from torchmigrate.semantics.flow.reaching import Seen
 _Key = tuple[str, Seen]  # a variable, and where its value comes from
 
 
-@dataclass(frozen=True, slots=True)
-class Product:
+class Product(Struct, frozen=True):
     """A product of two variables that hold pairs, or one of them alone.
 
     factors: their names; conjugated: which of them is conjugated.
@@ -42,8 +42,7 @@ def times(one: Code, other: Code) -> Code:
     return code("$one * $other", one=one, other=other)
 
 
-@dataclass(frozen=True, slots=True)
-class _Atom:
+class _Atom(Struct, frozen=True):
     """One part of a variable: 0 real, 1 imaginary."""
 
     key: _Key
@@ -63,8 +62,7 @@ _PATTERNS = {
 }
 
 
-@dataclass(slots=True)
-class _Reader:
+class _Reader(Struct):
     values: Values
     statement: ast.stmt
     read: list[ast.Name] = field(default_factory=list)

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.unclear import Unclear
@@ -44,8 +45,7 @@ _TRY_UNSAFE = Reason(Obstacle.UNSAFE, "uses complex tensors throughout")
 _Body = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Module
 
 
-@dataclass(frozen=True, slots=True)
-class Rewriting:
+class Rewriting(Struct, frozen=True):
     """One way to rewrite a group."""
 
     edits: list[Edit] = field(default_factory=list)
@@ -54,8 +54,7 @@ class Rewriting:
     title: str = ""
 
 
-@dataclass(slots=True)
-class Group:
+class Group(Struct):
     """The transforms of one kind in one function, class body or module.
 
     problem: why nothing is rewritten. plain, whole: the rewriting in the real layout, and that with complex
@@ -84,8 +83,7 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
             yield file.fixes.finding(hit, fix)._replace(blocked_by=blocked_by)
 
 
-@dataclass(slots=True)
-class Outcomes:
+class Outcomes(Struct):
     """What becomes of every hit of a file: by id() its fix, and why there is no other.
 
     silent: hits that are nothing to report.

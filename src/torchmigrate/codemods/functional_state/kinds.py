@@ -3,40 +3,36 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from torchmigrate.codemods.base.unclear import Unclear
 
 
-@dataclass(frozen=True, slots=True)
-class State:
+class State(Struct, frozen=True):
     """Parameters, buffers or gradients of a model: a tuple so far, a dict from now on."""
 
 
-@dataclass(frozen=True, slots=True)
-class Model:
+class Model(Struct, frozen=True):
     """A functional model, called with one state or two before its inputs."""
 
     states: int
 
 
-@dataclass(frozen=True, slots=True)
-class Many:
+class Many(Struct, frozen=True):
     """A tuple or list of which each element is known."""
 
     items: tuple[Kind, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Def:
+class Def(Struct, frozen=True):
     """A function of the file; `bound` of its parameters are given already (self)."""
 
     node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
     bound: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Wrap:
+class Wrap(Struct, frozen=True):
     """A transformed function.
 
     how: "vmap" | "grad" | "value" (grad_and_value) | "jac".
@@ -51,8 +47,7 @@ class Wrap:
     dims: ast.expr | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Partial:
+class Partial(Struct, frozen=True):
     """`functools.partial(inner, ...)` with what its first arguments hold."""
 
     inner: Kind
@@ -78,8 +73,7 @@ def merged(one: Kind, other: Kind) -> Kind:
     raise Unclear("a variable holds different objects")
 
 
-@dataclass(frozen=True, slots=True)
-class Make:
+class Make(Struct, frozen=True):
     """A call of `make_functional` or its like, with what becomes of its result."""
 
     call: ast.Call

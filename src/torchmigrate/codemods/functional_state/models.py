@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.findings import finding_at
@@ -41,8 +42,7 @@ _IMPORTED_AGAIN = "another file may import the name from this one"
 _ALONE = 8  # every attempt reads the whole file
 
 
-@dataclass(slots=True)
-class Group:
+class Group(Struct):
     """Calls that are rewritten together, or not at all.
 
     reason: why not. calls: of the functional models. blocking: the expression that is in the way.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from torchmigrate.codemods.base.unclear import Unclear
 from torchmigrate.semantics.flow.tree_index import TreeIndex
@@ -19,8 +20,7 @@ _GONE = frozenset(
 ) | frozenset(("dirty_tensors", "non_differentiable", "metadata", "name", "__dict__", "__class__"))
 
 
-@dataclass(eq=False, slots=True)
-class Parameter:
+class Parameter(Struct, eq=False):
     """A parameter of `__init__`, which becomes one of `forward`."""
 
     name: str
@@ -33,8 +33,7 @@ class Parameter:
         return self.default is not None and is_literal(self.default)
 
 
-@dataclass(eq=False, slots=True)
-class LegacyClass:
+class LegacyClass(Struct, eq=False):
     """An old function class, all parts of it understood.
 
     first: the parameters of `__init__` go before the inputs, since these are any number.

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from torchmigrate.codemods.compile.kinds import ModelKinds
 from torchmigrate.codemods.pretrained.tables import (
@@ -28,8 +29,7 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _ADDS = frozenset(["update", "setdefault", "__setitem__", "append", "extend", "insert", "register"])
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Struct, frozen=True):
     """What an expression may be.
 
     symbols: builders, by their public names. whole: nothing else. rebound: on the way is a name with several

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.findings import finding_at
@@ -66,8 +68,7 @@ def _with_weights_by_name(hit: RuleMatch) -> RuleMatch:
     return replace(hit, rule=hit.rule._replace(cases=(case,)))
 
 
-@dataclass(slots=True)
-class _Place:
+class _Place(Struct):
     """A flag on its way to a builder. edits: None where it is only reported, `help` says why."""
 
     start: int

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from torchmigrate.codemods.pretrained.choice import ModelChoices
 from torchmigrate.codemods.pretrained.tables import Entry, keyword_entries, literal_entries
@@ -15,8 +16,7 @@ _READS = frozenset(["get", "pop", "setdefault", "keys", "values", "items", "__co
 _SHOWS = frozenset(["print", "len", "bool", "repr", "str"])
 
 
-@dataclass(slots=True)
-class Options:
+class Options(Struct):
     """A dict that is made in one scope.
 
     receivers: calls that unpack it. keys: that are read, or asked for. other: mentions that may read or

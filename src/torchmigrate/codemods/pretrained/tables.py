@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from torchmigrate.semantics.model import Binding
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """One item of a dict. key: a string, or the keyword of `dict(key=value)`."""
 
     key: ast.expr | ast.keyword

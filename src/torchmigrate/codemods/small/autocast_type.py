@@ -8,7 +8,8 @@ is entered: that of a region around it, or of `torch.set_autocast_dtype`; float1
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.catalogue.prefilter import has_word

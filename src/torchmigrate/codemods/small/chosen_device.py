@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.findings import finding_at
@@ -29,8 +30,7 @@ _DEVICE = "torch.device"
 _Chain = Sequence[tuple[ast.expr, ast.expr]]  # tests, and the devices that they choose
 
 
-@dataclass(frozen=True, slots=True)
-class _Choice:
+class _Choice(Struct, frozen=True):
     """A choice of a device, and the first of the tests that it hangs on.
 
     node: the conditional expression or statement.

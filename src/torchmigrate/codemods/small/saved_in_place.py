@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.findings import finding_at
@@ -20,8 +21,7 @@ from torchmigrate.source.trees import walk
 from torchmigrate.versions.range import applicability
 
 
-@dataclass(frozen=True, slots=True)
-class _Saved:
+class _Saved(Struct, frozen=True):
     """A variable of `backward`, and which of the saved tensors it is."""
 
     name: str

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.dimensions import plain_rank

@@ -9,8 +9,9 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
+
+from msgspec import Struct
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.findings import finding_at
@@ -53,8 +54,7 @@ _SWITCHES = ("set_grad_enabled", "grad_mode", "inference_mode", "freeze")
 _STILL_LAYER = frozenset("cuda cpu to float double half train eval".split())
 
 
-@dataclass(frozen=True, slots=True)
-class _Write:
+class _Write(Struct, frozen=True):
     """A statement that writes into `view`, with the values that it writes."""
 
     statement: ast.stmt

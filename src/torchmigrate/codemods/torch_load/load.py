@@ -12,9 +12,10 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from enum import IntEnum
 from functools import cached_property
+
+from msgspec.structs import replace
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.findings import Finding

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from torchmigrate.codemods.base.unclear import Unclear
 from torchmigrate.codemods.volatile.flow import NONE, STORES, Flow, FreeNames, Labels
@@ -31,8 +32,7 @@ _HARMLESS = frozenset(
 _MODULES = frozenset(["np", "numpy", "math", "time", "os", "sys", "random", "plt", "logging", "json", "cv2"])
 
 
-@dataclass(slots=True)
-class Extent:
+class Extent(Struct):
     """Neighbouring statements of a block, and the sources whose results they compute with."""
 
     block: list[ast.stmt]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
+
+from msgspec import Struct, field
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.functions import functions_of
@@ -30,8 +31,7 @@ from torchmigrate.versions.range import applicability
 _UNWRAPS = "TM330"
 
 
-@dataclass(eq=False, slots=True)
-class Handing:
+class Handing(Struct, eq=False):
     """A call of a function of the file that returns what may be volatile.
 
     given: the argument that says whether it is, a keyword or a value; None: the default, or nothing, does.
@@ -42,8 +42,7 @@ class Handing:
     given: ast.expr | ast.keyword | None
 
 
-@dataclass(eq=False, slots=True)
-class Group:
+class Group(Struct, eq=False):
     """Functions that change together.
 
     handings: the calls among them. problem: why nothing changes.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from torchmigrate.codemods.base.unclear import Unclear
 from torchmigrate.match.rule_matches import RuleMatch
@@ -21,8 +22,7 @@ _CLOSED = (*_ATOMS, ast.Tuple, ast.GeneratorExp)  # as arguments
 _NOT_PLAIN = (ast.Call, ast.Yield, ast.YieldFrom, ast.Await, ast.NamedExpr, ast.Lambda, ast.JoinedStr)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Site:
+class Site(Struct, frozen=True, eq=False):
     """A place that made a variable volatile.
 
     statement, block: where it stands. call: `Variable(...)`, or a call of a function of the file that gives
@@ -48,8 +48,7 @@ class Site:
         return ast.dump(self.value) if self.flag is not None and self.value is not None else None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Setting:
+class Setting(Struct, frozen=True, eq=False):
     """An assignment `x.volatile = value`; sure: of a tensor."""
 
     statement: ast.Assign

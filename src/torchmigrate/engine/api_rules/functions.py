@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
+
+from msgspec import Struct
 
 from torchmigrate.engine.api_rules.api import Api, Signatures, Version, signatures
 from torchmigrate.match.signature import Parameter, Signature
@@ -15,8 +16,7 @@ from torchmigrate.versions.surface_model import EntryKind
 _CERTAIN_SINCE: dict[str, Version] = {"torch": (1, 2)}
 
 
-@dataclass(frozen=True, slots=True)
-class Move:
+class Move(Struct, frozen=True):
     """Since a release, the argument at a position is for another parameter than before."""
 
     position: int

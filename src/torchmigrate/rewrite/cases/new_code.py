@@ -9,7 +9,8 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from torchmigrate.catalogue.model import Case, Rule
 from torchmigrate.findings import Edit

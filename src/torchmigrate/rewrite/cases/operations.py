@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from torchmigrate.catalogue.model import Case
 from torchmigrate.match.context import CannotFix
@@ -22,8 +23,7 @@ def _only_rewords(case: Case) -> bool:
     return not (case.drop or case.add or case.insert or case.map)
 
 
-@dataclass(slots=True)
-class _Sources:
+class _Sources(Struct):
     """The new sources of a case, filled in but not yet spelled."""
 
     inserted: list[Filled]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from torchmigrate.catalogue.model import ResultUse
 from torchmigrate.findings import Edit
@@ -22,8 +23,7 @@ _LINE_REST = re.compile(r"[ \t\f]*(?:#[^\r\n]*)?(?=[\r\n]|\Z)")
 _NEWLINE = re.compile(r"\r\n|\n|\r")
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
+class Context(Struct, frozen=True):
     """What is done with the result of a call.
 
     kind: "index" (`call[1]`), "field" (`call.V`), "unpack" (`a, b = call`), "ignored" (a statement of its

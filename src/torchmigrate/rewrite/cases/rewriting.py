@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from torchmigrate.catalogue.model import Case, Rule
 from torchmigrate.findings import Edit, Reason, because
@@ -63,8 +65,7 @@ def _may_change(place: MatchContext) -> bool:
     return not (isinstance(use.node, ast.Call) and len(use.node.args) > 2)  # getattr with a default
 
 
-@dataclass(slots=True)
-class _Outcome:
+class _Outcome(Struct):
     """Edits on the use and its call. callee: the name that stands where the old one stood."""
 
     edits: list[Edit]

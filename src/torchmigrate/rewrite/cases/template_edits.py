@@ -8,9 +8,9 @@ stay in place.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import libcst as cst
+from msgspec import Struct
 
 from torchmigrate.findings import Edit
 from torchmigrate.match.context import CannotFix
@@ -73,8 +73,7 @@ def find_core(node: cst.BaseExpression) -> cst.Call | None:
         current = inner[0]
 
 
-@dataclass(frozen=True, slots=True)
-class Core:
+class Core(Struct, frozen=True):
     """A template around the arguments of the old call.
 
     before: new code up to the call's opening parenthesis; after: from the closing one on.

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from torchmigrate.findings import Edit
 from torchmigrate.rewrite.lines import (
@@ -47,8 +48,7 @@ def from_import(source: SourceText, module: str, names: Sequence[str], indent: s
 # ---- one statement --------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Cut:
+class Cut(Struct, frozen=True):
     """Edits that remove aliases, and the comments that go with them."""
 
     edits: tuple[Edit, ...]

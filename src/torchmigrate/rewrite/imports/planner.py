@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from torchmigrate.findings import DroppedUse, Edit
 from torchmigrate.rewrite.imports import edits as editing
@@ -22,16 +23,14 @@ __all__ = ["ImportPlanner", "Refusal", "Spelling", "Swap"]
 _FUNCTIONAL = "torch.nn.functional"
 
 
-@dataclass(frozen=True, slots=True)
-class Spelling:
+class Spelling(Struct, frozen=True):
     """How a qualified name is written at a place, and the import edits that it needs there."""
 
     text: str
     edits: tuple[Edit, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _Home:
+class _Home(Struct, frozen=True):
     """Where a new import goes: a scope, a statement list of it, and the import to stand next to."""
 
     scope: Scope
@@ -39,8 +38,7 @@ class _Home:
     anchor: ast.stmt | None  # None: the block is the module's, and the place is to be found
 
 
-@dataclass(frozen=True, slots=True)
-class _Head:
+class _Head(Struct, frozen=True):
     """The name that a use begins with, and the qualified name that it means."""
 
     text: str

@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from torchmigrate.findings import Edit
 from torchmigrate.rewrite.imports import edits as editing
@@ -25,15 +27,13 @@ from torchmigrate.semantics.model import Binding, BindingKind, Scope, SemanticMo
 from torchmigrate.semantics.submodules import is_standard, module_of
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(Struct, frozen=True):
     """Why no import can be made, one line; the finding is report-only."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Swap:
+class Swap(Struct, frozen=True):
     """An import that binds the new qualified name.
 
     local_name: the name that it binds afterwards, to be written at the uses.
@@ -45,8 +45,7 @@ class Swap:
     lossy: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class _Move:
+class _Move(Struct, frozen=True):
     """One name of a from-import that is to come from `module` as `name`."""
 
     index: int

@@ -7,8 +7,9 @@ import copy
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from typing import TypeVar
+
+from msgspec import Struct, field
 
 from torchmigrate.semantics.flow.mentions import Spot, blocks, common_block
 from torchmigrate.source.trees import children
@@ -19,8 +20,7 @@ _Node = TypeVar("_Node", bound=ast.AST)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
-@dataclass(eq=False, slots=True)
-class Function:
+class Function(Struct, eq=False):
     """A function, or the module: its statements run in one go."""
 
     node: ast.Module | ast.FunctionDef | ast.AsyncFunctionDef

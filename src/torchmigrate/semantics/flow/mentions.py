@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from torchmigrate.source.text import Source
 from torchmigrate.source.trees import children
@@ -17,8 +18,7 @@ _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _NONE: frozenset[int] = frozenset()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Spot:
+class Spot(Struct, frozen=True, eq=False):
     """A statement as the block that holds it and its number there; `outer` is the statement around it."""
 
     block: list[ast.stmt]
@@ -55,8 +55,7 @@ def common_block(spots: Sequence[Spot]) -> list[Spot] | None:
     return None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Mention:
+class Mention(Struct, frozen=True, eq=False):
     """A place where a variable is read.
 
     loops: id() of the loops and comprehensions of its own function around it. nested: inside a function or

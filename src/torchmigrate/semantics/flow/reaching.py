@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from torchmigrate.source.trees import children, walk
 
@@ -12,8 +13,7 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef
 _Inner = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Definition:
+class Definition(Struct, frozen=True, eq=False):
     """One place that gives a variable its value.
 
     value: the expression; None for parameters, loop variables, `x += 1`: whatever is not `x = value`.
@@ -31,8 +31,7 @@ _Env = dict[str, Seen]
 _NOTHING: Seen = frozenset()
 
 
-@dataclass(slots=True)
-class Reaching:
+class Reaching(Struct):
     """The definitions of one function body (or module).
 
     every: in source order. captured: names that nested functions, lambdas and comprehensions read.

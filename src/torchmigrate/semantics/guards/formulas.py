@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import lru_cache
+
+from msgspec import Struct
 
 from torchmigrate.semantics.guards.version_order import Release, holds
 from torchmigrate.semantics.model import Guards, TryGuard
@@ -18,15 +19,13 @@ from torchmigrate.semantics.public_names import public_name
 # ---- formulas ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
+class Known(Struct, frozen=True):
     """A literal: `if True:`."""
 
     value: bool
 
 
-@dataclass(frozen=True, slots=True)
-class HasName:
+class HasName(Struct, frozen=True):
     """The attribute or module `qualified` exists.
 
     `torch.load(weights_only)` is the parameter of a function, or of a class that is called; `torch.load(*)`
@@ -36,8 +35,7 @@ class HasName:
     qualified: str
 
 
-@dataclass(frozen=True, slots=True)
-class VersionTest:
+class VersionTest(Struct, frozen=True):
     """The version of `library`, or the `part` of it that was compared, against `version`.
 
     op: "<" | "<=" | ">" | ">=" | "==" | "!=", or for strings "startswith" ("1.1" also holds for 1.10),
@@ -51,36 +49,31 @@ class VersionTest:
     part: str = "full"
 
 
-@dataclass(frozen=True, slots=True)
-class TryWorked:
+class TryWorked(Struct, frozen=True):
     """The body of this `try` ran to its end (a flag set there, and reset in the handler)."""
 
     attempt: TryGuard
 
 
-@dataclass(frozen=True, slots=True)
-class Not:
+class Not(Struct, frozen=True):
     """The negation of an atom; `negate` keeps it from wrapping anything else."""
 
     formula: Formula
 
 
-@dataclass(frozen=True, slots=True)
-class All:
+class All(Struct, frozen=True):
     """Every part holds."""
 
     parts: tuple[Formula, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Any_:
+class Any_(Struct, frozen=True):
     """At least one part holds."""
 
     parts: tuple[Formula, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Unknown:
+class Unknown(Struct, frozen=True):
     """A test of something else; `UNKNOWN` is the only one."""
 
 
@@ -150,8 +143,7 @@ def any_of(formulas: Iterable[Formula]) -> Formula:
 # ---- evaluation -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Lookup:
+class Lookup(Struct, frozen=True):
     """What is known of the target.
 
     version: the target release of a library; (2, 6) means any 2.6.x. None: not known.
@@ -372,8 +364,7 @@ def _lookup(
     return Lookup(target, name_exists, worked)
 
 
-@dataclass(frozen=True, slots=True)
-class Arguments:
+class Arguments(Struct, frozen=True):
     """What a use is about of which only the arguments are outdated.
 
     functions: its qualified names. given: the keywords of the call. outdated: the parameters that are old or

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from torchmigrate.semantics.guards import spellings as guard_names
 from torchmigrate.semantics.libraries import LIBRARY_ROOTS
@@ -31,8 +32,7 @@ _PARTS = ("major", "minor", "micro")  # what unpacking or indexing the parts of 
 _NUMBER_PARTS = (*_PARTS, "digit")
 
 
-@dataclass(frozen=True, slots=True)
-class VersionLiteral:
+class VersionLiteral(Struct, frozen=True):
     """A version written in the code. It is the value of a `Const` where it is assigned to a name.
 
     kind: "text" ("1.8"), "number" (1.8 or 2), "tuple" ((1, 8)), "strings" (["1", "8"]) or "version"

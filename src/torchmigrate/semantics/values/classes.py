@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from torchmigrate.semantics.model import QualifiedName, Value, Via
 from torchmigrate.semantics.values.objects import is_a, library_base
@@ -30,8 +31,7 @@ def as_attribute(value: Value) -> Value:
     return value
 
 
-@dataclass(eq=False, slots=True)
-class ClassInfo:
+class ClassInfo(Struct, eq=False):
     """What is known of a class of this file.
 
     parents: its bases, in order.

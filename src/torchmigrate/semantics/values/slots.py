@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from torchmigrate.semantics.model import (
     OPAQUE,
@@ -237,8 +239,7 @@ def believed(item: Instance) -> Instance:
     return Instance(item.cls, True, item.local, item.gives) if item.stated else item
 
 
-@dataclass(eq=False, slots=True)
-class Frame:
+class Frame(Struct, eq=False):
     """One scope while it is walked."""
 
     scope: Scope
@@ -258,8 +259,7 @@ class Frame:
     yields: bool = False  # it is a generator
 
 
-@dataclass(slots=True)
-class Deferred:
+class Deferred(Struct):
     """A function body that is walked after the scope around it."""
 
     node: ast.FunctionDef | ast.AsyncFunctionDef
