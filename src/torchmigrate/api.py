@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from torchmigrate.config.settings import ConfigError, Layer
 from torchmigrate.files.paths import common_directory, forget, project_directory, repository_of
@@ -237,7 +238,7 @@ def fix_text(
     """
     options = _layer(target, minimum, select, ignore)
     if unsafe_fixes:
-        options = options._replace(unsafe_fixes=True)
+        options = replace(options, unsafe_fixes=True)
     report, result = _checked(text, path, options, config, isolated=isolated, fix=True)
     if result is None or result.new is None:
         return FixedText(text, {}, report)

@@ -1,15 +1,14 @@
 """The nouns that every layer shares: findings, fixes and edits.
 
 Offsets are characters of the decoded text (not bytes, not `ast` columns), 0-based, end exclusive.
-
-Every run loads this, so the records are named tuples, and annotations are not text (`from __future__`): a
-dataclass takes a millisecond to be made, a named tuple a quarter of that, or half as long without the text.
 """
 
 import enum
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from torchmigrate.project.questions import Asked
@@ -54,7 +53,7 @@ class Edit(NamedTuple):
     mergeable: bool = False
 
 
-class DroppedUse(NamedTuple):
+class DroppedUse(Struct, frozen=True):
     """A fix no longer uses this import binding at these places (offsets of the names)."""
 
     binding: int  # id of the Binding in Names.bindings
@@ -77,7 +76,7 @@ class Obstacle(enum.Enum):
     UNSAFE = "unsafe"  # an unsafe fix does more: `text`
 
 
-class Reason(NamedTuple):
+class Reason(Struct, frozen=True):
     """Why a fix is not safe, is shown only, or is not there; `report.reasons` makes the sentence of it.
 
     Releases are text such as "torch 2.3".
@@ -97,7 +96,7 @@ def because(*texts: str, line: int | None = None) -> tuple[Reason, ...]:
     return tuple(Reason(Obstacle.WORDS, text, line=line) for text in texts)
 
 
-class Fix(NamedTuple):
+class Fix(Struct, frozen=True):
     """All edits of one rewrite: applied together or not at all.
 
     Findings may share one Fix object (an import line and the uses of what it binds).
@@ -118,7 +117,7 @@ class Fix(NamedTuple):
     lesser: "Fix | None" = None
 
 
-class Timeline(NamedTuple):
+class Timeline(Struct, frozen=True):
     """The releases of `library` from which on what was found is outdated, warns, behaves otherwise, is gone.
 
     Versions are text such as "1.8"; None: not (yet). added: the release that first has it, where a finding
@@ -134,7 +133,7 @@ class Timeline(NamedTuple):
     excluded: str | None = None
 
 
-class Finding(NamedTuple):
+class Finding(Struct, frozen=True):
     """One outdated place."""
 
     code: str
@@ -162,7 +161,7 @@ class Trouble(enum.Enum):
     OTHER = "not-done"
 
 
-class Problem(NamedTuple):
+class Problem(Struct, frozen=True):
     """Why a file (or a place in it) could not be done: one line on stderr, exit code 2.
 
     line: of the file, or of the cell.
@@ -175,7 +174,7 @@ class Problem(NamedTuple):
     cell: int | None = None
 
 
-class History(NamedTuple):
+class History(Struct, frozen=True):
     """How the text of a file became another one.
 
     found: the findings in the old text. rounds: the edits of each round, in the order of their places, which

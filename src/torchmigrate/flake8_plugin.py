@@ -15,7 +15,10 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from torchmigrate import __version__
 
@@ -38,7 +41,7 @@ _PREFIX = "torchmigrate"
 Result = tuple[int, int, str, type["Checker"]]  # row, column (0-based), code and message, the plugin
 
 
-class Selectors(NamedTuple):
+class Selectors(Struct, frozen=True):
     """What the options of flake8 name. chosen: by which codes are selected; None: the default is.
 
     named: all of them, also those that are ignored, anywhere.
@@ -77,7 +80,7 @@ class Selectors(NamedTuple):
         return code
 
 
-class Given(NamedTuple):
+class Given(Struct, frozen=True):
     """What the options of flake8 come to."""
 
     selectors: Selectors = Selectors()
@@ -209,7 +212,7 @@ class _Session:
 
         settings = scope.settings
         more = self.given.selectors.looked_for(rule.code for rule in scope.known)
-        settings = settings._replace(codes=settings.codes | more)
+        settings = replace(settings, codes=settings.codes | more)
         for engine in self.engines:
             if engine.whole is scope.catalogue and engine.settings == settings:
                 return engine

@@ -34,6 +34,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from msgspec.structs import replace
 
 from torchmigrate.catalogue.builtin import RULES
 from torchmigrate.catalogue.store import default_catalogue
@@ -107,7 +108,7 @@ class Checker:
 
     def _settings(self, target: str | None) -> Settings:
         settings = Settings(codes=self.codes, known={code: code for code in self.codes})
-        return settings if target is None else settings._replace(target=target)
+        return settings if target is None else replace(settings, target=target)
 
 
 def lists(paths: tuple[Path, ...] = ()) -> Iterator[ReleaseList]:

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from torchmigrate.catalogue.examples import CLEAN, FIX, Example
 from torchmigrate.catalogue.index import Catalogue
@@ -85,9 +86,9 @@ class _Checks:
         )
         unsafe = example.applicability < Applicability.SAFE
         self.look = Engine(catalogue, settings)
-        self.fix_safe = Engine(catalogue, settings._replace(fix=True))
+        self.fix_safe = Engine(catalogue, replace(settings, fix=True))
         self.fix = (
-            Engine(catalogue, settings._replace(fix=True, unsafe_fixes=True)) if unsafe else self.fix_safe
+            Engine(catalogue, replace(settings, fix=True, unsafe_fixes=True)) if unsafe else self.fix_safe
         )
 
     def failures(self) -> Iterator[tuple[str, str]]:

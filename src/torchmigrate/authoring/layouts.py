@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterator, Sequence
 from difflib import SequenceMatcher
 from functools import partial
 
+from msgspec.structs import replace
+
 from torchmigrate.authoring import variations as layouts
 from torchmigrate.authoring.examples import EXAMPLE_PATH, ExampleFailure
 from torchmigrate.catalogue.examples import FIX, Example
@@ -62,8 +64,8 @@ class _Engines:
             minimum=example.minimum,
         )
         self.look = Engine(catalogue, settings)
-        self.safe = Engine(catalogue, settings._replace(fix=True))
-        self.unsafe = Engine(catalogue, settings._replace(fix=True, unsafe_fixes=True))
+        self.safe = Engine(catalogue, replace(settings, fix=True))
+        self.unsafe = Engine(catalogue, replace(settings, fix=True, unsafe_fixes=True))
 
 
 class _Variations:
@@ -144,7 +146,7 @@ class _Variations:
         """Whether a fix is not safe and says that a comment is lost."""
         if not engine.settings.unsafe_fixes:
             return False
-        found = _run(Engine(engine.whole, engine.settings._replace(fix=False)), text).findings
+        found = _run(Engine(engine.whole, replace(engine.settings, fix=False)), text).findings
         return any(
             finding.fix is not None
             and finding.fix.applicability < Applicability.SAFE

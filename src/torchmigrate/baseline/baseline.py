@@ -9,6 +9,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from torchmigrate.baseline.entries import Entry, Key, Spot, readable, spots, squeezed
 from torchmigrate.baseline.file import BaselineError, Content, read_content, save
 from torchmigrate.files.paths import real_directory
@@ -24,7 +27,7 @@ _NEAR = 100  # lines before and after, where many lines in a row have changed
 LooksFor = Callable[[str], bool]  # whether a run would have found something by the rule of this code
 
 
-class Checked(NamedTuple):
+class Checked(Struct, frozen=True):
     """A file that a run has checked as a whole.
 
     target: the release that it was checked for. embedded: whether examples for readers were checked as well.
@@ -36,7 +39,7 @@ class Checked(NamedTuple):
     embedded: bool
 
 
-class Change(NamedTuple):
+class Change(Struct, frozen=True):
     """What a run makes of a baseline: by entry, how often it is accepted from now on.
 
     fewer: of entries whose findings are gone. more: of those that have moved to another file, or whose line a
@@ -244,7 +247,7 @@ def write(
         for each, some in found:
             counts.update(spot.entry(baseline.name_of(each.path)) for spot in some)
         embedded = any(each.embedded for each, _ in found)
-        if save(path, counts, baseline.content._replace(target=target, embedded=embedded)):
+        if save(path, counts, replace(baseline.content, target=target, embedded=embedded)):
             return counts.total()
     raise BaselineError(path, _CHANGED)
 

@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from torchmigrate.findings import Finding
 from torchmigrate.source.text import Source
 
@@ -35,14 +37,14 @@ class Entry(NamedTuple):
         return Key(self.code, squeezed(self.line))
 
 
-class Key(NamedTuple):
+class Key(Struct, frozen=True):
     """A rule and the text of a line without white space."""
 
     code: str
     text: str
 
 
-class Spot(NamedTuple):
+class Spot(Struct, frozen=True):
     """A place of a finding: rows of a text, and what a baseline knows of it.
 
     symbol None: it is not known, since the finding is named after another one of its places.

@@ -10,7 +10,10 @@ import json
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from torchmigrate.baseline.entries import Entry
 from torchmigrate.files.reading import MEGABYTE, UnreadableError, read
@@ -32,7 +35,7 @@ class BaselineError(Exception):
         self.reason = reason
 
 
-class Content(NamedTuple):
+class Content(Struct, frozen=True):
     """What a baseline says.
 
     counts: how often each entry is accepted. target: the release of torch that it was written for, such as
@@ -72,7 +75,7 @@ def read_content(path: Path) -> Content:
     except (RecursionError, ValueError):  # nested too deeply; a number with too many digits
         reason = "it is not valid JSON"
     else:
-        return content._replace(data=data)
+        return replace(content, data=data)
     raise BaselineError(path, f"not a baseline: {reason}")
 
 

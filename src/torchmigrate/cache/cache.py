@@ -11,7 +11,9 @@ import os
 import stat
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from torchmigrate.cache.contents import Contents, Status, status_of
 from torchmigrate.cache.keys import key_of_file, key_of_settings
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
     from torchmigrate.run.configurations import Scope
 
 
-class _Looked(NamedTuple):
+class _Looked(Struct, frozen=True):
     """What was looked up for a file.
 
     name: its path in the store. directory: in which it really is. status: of the file before it was read.

@@ -14,6 +14,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from msgspec.structs import asdict
+
 import torchmigrate
 from torchmigrate.catalogue.store import rules_directory
 from torchmigrate.config.settings import Settings
@@ -95,7 +97,7 @@ def key_of_settings(settings: Settings, rules: str) -> str:
     """
     fields = {
         key: sorted(value.items()) if key == "known" else plain(value)
-        for key, value in settings._asdict().items()
+        for key, value in asdict(settings).items()
         if key not in _OF_NO_RESULT
     }
     fields["per_file_ignores"] = [[pattern, sorted(codes)] for pattern, codes in settings.per_file_ignores]

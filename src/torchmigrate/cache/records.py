@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+from msgspec.structs import astuple
+
 from torchmigrate.findings import (
     Applicability,
     Edit,
@@ -72,7 +74,7 @@ def _finding(finding: Finding, fixes: _Fixes) -> Plain:
     return [
         *(finding.code, finding.name, finding.message, finding.severity.value, finding.start, finding.end),
         *(finding.help, _reasons(finding.blocked_by), fixes.number(finding.fix), finding.url, finding.symbol),
-        None if finding.timeline is None else [*finding.timeline],
+        None if finding.timeline is None else [*astuple(finding.timeline)],
         [[start, end] for start, end in finding.places],
         None if finding.lacking is None else _reason(finding.lacking),
         finding.seen,
@@ -231,5 +233,5 @@ def _reason_of(value: Any) -> Reason:
 
 
 def _timeline(value: Any) -> Timeline:
-    library, *releases = _row(value, len(Timeline._fields))
+    library, *releases = _row(value, len(Timeline.__struct_fields__))
     return Timeline(_text(library), *(_maybe(_text, release) for release in releases))

@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from msgspec.structs import fields
+
 from torchmigrate.catalogue.compiled_file import StaleError, pack, unpack
 from torchmigrate.catalogue.index import Catalogue, Content
 from torchmigrate.catalogue.model import STATUS, Case, Condition, ResultUse, Rule, RuleHead
@@ -77,11 +79,8 @@ def _encode(value: Any) -> Any:
     if isinstance(value, Applicability):
         return value.label
     if isinstance(value, Rule | Case | ResultUse | Condition):
-        defaults = value._field_defaults
-        pairs = zip(value._fields, value, strict=True)
-        return {
-            name: _encode(found) for name, found in pairs if name not in defaults or found != defaults[name]
-        }
+        pairs = ((field, getattr(value, field.name)) for field in fields(value))
+        return {field.name: _encode(found) for field, found in pairs if found != field.default}
     if isinstance(value, Mapping):
         return {str(key): _encode(item) for key, item in value.items()}
     if isinstance(value, frozenset):

@@ -6,7 +6,9 @@ Every run reads the first two, to know what can be selected; the third only wher
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from torchmigrate.config.selection import Selectable
@@ -19,7 +21,7 @@ class StaleError(ValueError):
     """A compiled file that this version cannot read."""
 
 
-class RuleName(NamedTuple):
+class RuleName(Struct, frozen=True):
     """What selecting needs to know of a rule."""
 
     code: str
@@ -27,7 +29,7 @@ class RuleName(NamedTuple):
     opt_in: bool = False
 
 
-class CompiledFile(NamedTuple):
+class CompiledFile(Struct, frozen=True):
     """What is in the file. made_from: as `pack` was given it; rules: JSON, for `compiled.content`."""
 
     made_from: str

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from torchmigrate.catalogue.convert import read_rule
 from torchmigrate.catalogue.examples import Example, check_kinds, read_examples
@@ -34,7 +35,7 @@ EXAMPLE_NAMES = {
 }
 
 
-class LoadedRule(NamedTuple):
+class LoadedRule(Struct, frozen=True):
     """A rule and its examples."""
 
     rule: Rule

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
+
+from msgspec import Struct
 
 from torchmigrate.findings import Applicability
 
@@ -20,7 +22,7 @@ STATUS = ("outdated", "deprecated", "changed", "removed")
 RAISES = ("always", "sometimes", "never")
 
 
-class Condition(NamedTuple):
+class Condition(Struct, frozen=True):
     """What one parameter must be for a case to fit.
 
     kind: "value" (equal to one of `values`, a missing argument counts as its default), "given",
@@ -40,7 +42,7 @@ class Condition(NamedTuple):
     values: tuple[object, ...] = ()
 
 
-class ResultUse(NamedTuple):
+class ResultUse(Struct, frozen=True):
     """How the result of the old call must be used for a case to fit, and what becomes of the uses.
 
     The old call returned a tuple with the `fields` (names of the namedtuple, in order). `take`: only
@@ -57,7 +59,7 @@ class ResultUse(NamedTuple):
     new_fields: tuple[str, ...] = ()
 
 
-class Case(NamedTuple):
+class Case(Struct, frozen=True):
     """One way to rewrite a use. The first case of a rule that fits is taken; none: report only.
 
     Exactly one of `template`, `rename` or the argument operations (which may go with `rename`):
@@ -94,7 +96,7 @@ class Case(NamedTuple):
     title: str | None = None
 
 
-class Rule(NamedTuple):
+class Rule(Struct, frozen=True):
     """One API change. Versions are of `library`; see CONTRIBUTING.md for the YAML form."""
 
     code: str
@@ -139,7 +141,7 @@ class Rule(NamedTuple):
     line: int = 0
 
 
-class RuleHead(NamedTuple):
+class RuleHead(Struct, frozen=True):
     """What selecting and indexing rules needs to know of one, without building it."""
 
     code: str

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
+from msgspec.structs import replace
+
 from torchmigrate.catalogue.model import STATUS, Case, Rule
 
 # What a symbol may say for itself, in place of what the rule says.
@@ -23,10 +25,10 @@ def rule_for_symbol(rule: Rule, symbol: str) -> Rule:
     if any(status in own for status in STATUS):  # its own history, not a part of the rule's
         own = dict.fromkeys(STATUS) | own
     if own:
-        rule = rule._replace(**own)  # type: ignore[arg-type]  # every key of OWN holds text
+        rule = replace(rule, **own)
     if "requires" in variables:
-        rule = rule._replace(
-            cases=tuple(case._replace(requires=variables["requires"]) for case in rule.cases)
+        rule = replace(
+            rule, cases=tuple(replace(case, requires=variables["requires"]) for case in rule.cases)
         )
     if not _has_variables(rule):
         return rule
@@ -34,7 +36,8 @@ def rule_for_symbol(rule: Rule, symbol: str) -> Rule:
     def fill(name: str) -> str:
         return variables.get(name[1:], name) if name.startswith("$") else name
 
-    return rule._replace(
+    return replace(
+        rule,
         parameters=tuple(map(fill, rule.parameters)),
         missing=tuple(map(fill, rule.missing)),
         match=_keys(rule.match, fill),
@@ -64,11 +67,11 @@ def rule_for_constructor(rule: Rule, symbol: str) -> Rule | None:
         rest = signature.strip()[1:].strip()
         variables["signature"] = "(self)" if rest == ")" else f"(self, {rest}"
     fits = (
-        case._replace(roles=("call",))
+        replace(case, roles=("call",))
         for case in rule.cases
         if "call" in case.roles and not (case.rename or case.template or case.insert or case.result)
     )
-    return rule._replace(symbols={constructor: variables}, signature=None, roles=("call",), cases=tuple(fits))
+    return replace(rule, symbols={constructor: variables}, signature=None, roles=("call",), cases=tuple(fits))
 
 
 def _has_variables(rule: Rule) -> bool:
@@ -80,7 +83,8 @@ def _has_variables(rule: Rule) -> bool:
 
 
 def _case(case: Case, fill: Callable[[str], str]) -> Case:
-    return case._replace(
+    return replace(
+        case,
         when=_keys(case.when, fill),
         drop=tuple(map(fill, case.drop)),
         keywords={fill(old): fill(new) for old, new in case.keywords.items()},

@@ -8,7 +8,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from torchmigrate.files.paths import is_dir
 from torchmigrate.findings import FileResult, Finding, Problem, Trouble
@@ -52,7 +55,7 @@ if TYPE_CHECKING:
 CLEAN, FOUND, FAILED = 0, 1, 2
 
 
-class Output(NamedTuple):
+class Output(Struct, frozen=True):
     """How a check reports.
 
     file: what gets the report; None: stdout. diff: fixes are shown instead of written.
@@ -122,7 +125,7 @@ class Checker:
             from torchmigrate.files.changed_lines import changed_since
 
             changed = changed_since(self.changed_since, found.files)
-            found = found._replace(files=list(changed))
+            found = replace(found, files=list(changed))
             engines = self._engines(found.files, changed)
         else:
             engines = self._engines(found.files)
@@ -274,7 +277,7 @@ class Checker:
         except SourceError as error:
             problem = Problem(result.path, error.reason, error.line, error.kind)
             engine = engines.of(result.path)
-            result = engine.sibling(engine.settings._replace(fix=False)).check(result.path)
+            result = engine.sibling(replace(engine.settings, fix=False)).check(result.path)
             result.problems = [
                 problem,
                 *(other for other in result.problems if other.reason != problem.reason),

@@ -6,7 +6,10 @@ import json
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from torchmigrate.cli.session import Session, errors_of_the_user
 from torchmigrate.config.settings import Layer, Settings
@@ -24,7 +27,7 @@ _WIDTH = 100
 Value = str | bool | list[str] | dict[str, list[str]] | None
 
 
-class Setting(NamedTuple):
+class Setting(Struct, frozen=True):
     """One key of a configuration. origins: DEFAULT, COMMAND_LINE, or files; several where they add up."""
 
     key: str
@@ -32,7 +35,7 @@ class Setting(NamedTuple):
     origins: Sequence[str | Path]
 
 
-class InForce(NamedTuple):
+class InForce(Struct, frozen=True):
     """What holds for a file. excluded: a directory that is given would leave it out."""
 
     path: Path
@@ -53,7 +56,7 @@ def show_settings(session: Session, path: Path, output_format: str) -> int:
         scopes, problems = scopes_of([inside], session.configurations, session.console)
         scope = scopes[inside]
         settings = scope.settings
-        forced = settings._replace(force_exclude=True)
+        forced = replace(settings, force_exclude=True)
         excluded = is_excluded(path, lambda _: forced)
     # A file ignores what is selected for others, so that only those matter.
     ignored = settings.ignored_in(path) & settings.codes

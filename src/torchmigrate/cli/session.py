@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec import Struct
 
 from torchmigrate.cli.options import layer
 from torchmigrate.config.settings import Layer, Settings
@@ -47,7 +48,7 @@ def errors_of_the_user() -> Iterator[None]:
         raise click.ClickException(f"{shown_path(error.path, Path.cwd())}: {error.reason}") from None
 
 
-class Session(NamedTuple):
+class Session(Struct, frozen=True):
     """One command's surroundings. Errors of the user's making are raised as click.ClickException.
 
     start: the directory that holds all that is given.

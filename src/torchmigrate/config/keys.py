@@ -5,7 +5,9 @@ How a key is read is in `settings`; a run loads none of this.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
+
+from msgspec import Struct
 
 from torchmigrate.versions.releases import NEWEST, RELEASES, show_version
 
@@ -33,7 +35,7 @@ _SHOWN |= {
 }
 
 
-class Key(NamedTuple):
+class Key(Struct, frozen=True):
     """One key. kind: one of `_SHOWN`; default: in words or as TOML; example: as TOML; text: Markdown.
 
     option: what sets it on the command line.

@@ -10,7 +10,10 @@ import re
 import reprlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from torchmigrate.config.selection import (
     Selectable,
@@ -41,7 +44,7 @@ class ConfigError(Exception):
     """A configuration or option that cannot be used; the message is one line for a person."""
 
 
-class Layer(NamedTuple):
+class Layer(Struct, frozen=True):
     """The options of one origin: a configuration file or the command line. None: not given there.
 
     origin: how messages name it; option: how they name one of its keys, with `{}` for the key.
@@ -84,7 +87,7 @@ class Layer(NamedTuple):
         return ConfigError(f"{self.origin}: {name}: {what}" if self.origin else f"{name}: {what}")
 
 
-class Settings(NamedTuple):
+class Settings(Struct, frozen=True):
     """What to look for, for which versions, and what to fix. Can be sent to another process.
 
     target, minimum: releases of torch such as "2.15"; minimum None: unknown, only the target matters.
@@ -205,7 +208,8 @@ def combine(
             given["minimum_from"] = layer.origin or layer.option.format("minimum")
         if layer.include is not None:
             given["include"] = _here(layer.include, layer.root, root)
-        settings = settings._replace(
+        settings = replace(
+            settings,
             **given,
             extend_exclude=(*settings.extend_exclude, *_here(layer.extend_exclude, layer.root, root)),
             extend_include=(*settings.extend_include, *_here(layer.extend_include, layer.root, root)),
@@ -214,7 +218,8 @@ def combine(
         VersionRange(settings.target, settings.minimum)
     except ValueError as error:
         raise ConfigError(str(error)) from None
-    return settings._replace(
+    return replace(
+        settings,
         codes=codes,
         per_file_ignores=tuple(per_file),
         safe_fixes=safe - unsafe,
@@ -382,11 +387,11 @@ def read_config(path: Path, *, named: bool = True) -> Layer:
             what = f"{str(item)!r} is outside of the project; pass this file with `--config`"
             raise empty.fail(key, what)
     if layer.cache_dir is not None:
-        layer = layer._replace(cache_dir=root / layer.cache_dir)
+        layer = replace(layer, cache_dir=root / layer.cache_dir)
     rules = tuple(root / item for item in layer.rules)
     extend = None if layer.extend is None else Path(os.path.normpath(root / layer.extend))
     baseline = None if layer.baseline is None else Path(os.path.normpath(root / layer.baseline))
-    return layer._replace(rules=rules, extend=extend, baseline=baseline, root=root, project=project)
+    return replace(layer, rules=rules, extend=extend, baseline=baseline, root=root, project=project)
 
 
 def layer_of(table: Mapping[str, object], empty: Layer) -> Layer:
@@ -404,7 +409,7 @@ def layer_of(table: Mapping[str, object], empty: Layer) -> Layer:
             values[key.replace("-", "_")] = reader(value)
         except ValueError as error:
             raise empty.fail(key, str(error)) from None
-    return empty._replace(**values)  # type: ignore[arg-type]  # each reader gives its field's type
+    return replace(empty, **values)
 
 
 def read_layers(path: Path, *, named: bool = True) -> list[Layer]:

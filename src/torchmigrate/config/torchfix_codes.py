@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import NamedTuple
+
+from msgspec import Struct
 
 RELEASED, LATER = "0.7.0", "after 0.7.0"
 
 
-class TorchFixCode(NamedTuple):
+class TorchFixCode(Struct, frozen=True):
     """A code of TorchFix. rules: what it reports, a qualified name or a few words -> our codes."""
 
     summary: str

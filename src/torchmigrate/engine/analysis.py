@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from torchmigrate.catalogue.codes import OF_API
 from torchmigrate.catalogue.index import Catalogue
 from torchmigrate.catalogue.prefilter import passes
@@ -171,8 +173,8 @@ class Analyser:
             if finding.fix is None or other is None or other.applicability is Applicability.DISPLAY:
                 continue
             fix = finding.fix
-            both.setdefault(id(fix), fix._replace(lesser=other) if unsafe else fix._replace(unsafe=other))
-        return [finding._replace(fix=both.get(id(finding.fix), finding.fix)) for finding in found]
+            both.setdefault(id(fix), replace(fix, lesser=other) if unsafe else replace(fix, unsafe=other))
+        return [replace(finding, fix=both.get(id(finding.fix), finding.fix)) for finding in found]
 
     def _settled_ones(self, found: list[Finding], file: FileContext) -> list[Finding]:
         """The same of findings of which each has one fix at most."""
@@ -190,10 +192,10 @@ def _with_one(finding: Finding, made: dict[int, Fix], *, unsafe: bool) -> Findin
     if finding.fix is None or finding.fix.unsafe is None:
         return finding
     if not unsafe:
-        fix = made.setdefault(id(finding.fix), finding.fix._replace(unsafe=None))
-        return finding._replace(fix=fix)
+        fix = made.setdefault(id(finding.fix), replace(finding.fix, unsafe=None))
+        return replace(finding, fix=fix)
     left = tuple(reason for reason in finding.blocked_by if reason.kind is not Obstacle.UNSAFE)
-    return finding._replace(fix=finding.fix.unsafe, blocked_by=left)
+    return replace(finding, fix=finding.fix.unsafe, blocked_by=left)
 
 
 def _with_sound_fixes(found: Iterable[Finding], source: Source, failures: Failures) -> Iterator[Finding]:
@@ -208,13 +210,13 @@ def _with_sound_fixes(found: Iterable[Finding], source: Source, failures: Failur
             if id(fix) not in sound:
                 why = flaw(fix, len(source.text))
                 if fix.unsafe is not None or fix.lesser is not None:
-                    fix = fix._replace(unsafe=_sound(fix.unsafe, source), lesser=_sound(fix.lesser, source))
+                    fix = replace(fix, unsafe=_sound(fix.unsafe, source), lesser=_sound(fix.lesser, source))
                 sound[id(finding.fix)] = (fix if why else without_silent_losses(fix, source.text)), why
             fix, why = sound[id(finding.fix)]
             if why is not None:
                 failures.left_out(finding, why)
                 fix = None
-        yield finding._replace(fix=fix)
+        yield replace(finding, fix=fix)
 
 
 def _sound(fix: Fix | None, source: Source) -> Fix | None:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from torchmigrate.findings import Applicability, Finding, Fix
 from torchmigrate.source.text import Source
@@ -13,7 +16,7 @@ if TYPE_CHECKING:
     from torchmigrate.rewrite.apply import Applied
 
 
-class Offer(NamedTuple):
+class Offer(Struct, frozen=True):
     """What may be done in one step: findings with one fix, or with fixes that only make sense together.
 
     findings: in order of place. waiting: how many offers of the text have no answer yet, this one among them.
@@ -49,10 +52,10 @@ class Offer(NamedTuple):
         for fix in (finding.fix for finding in self.findings if finding.fix is not None):
             less[id(fix)] = fix.lesser or fix
         findings = tuple(
-            finding if finding.fix is None else finding._replace(fix=less[id(finding.fix)])
+            finding if finding.fix is None else replace(finding, fix=less[id(finding.fix)])
             for finding in self.findings
         )
-        offer = self._replace(findings=findings, instead=True)
+        offer = replace(self, findings=findings, instead=True)
         return None if offer.fixes == self.fixes else offer
 
 
@@ -99,7 +102,7 @@ class One:
         )
 
 
-class _Refused(NamedTuple):
+class _Refused(Struct, frozen=True):
     """Where the finding of a refused fix begins: from `first` to `last`.
 
     These differ once another fix has replaced what is around it; `text` is what it is recognized by then.
@@ -146,7 +149,7 @@ class Choosing:
         for number, offer in enumerate(offers):
             if self.chooser.known(offer) is None:
                 self.asked = True
-                accepted = self._accepted(self.chooser, offer._replace(waiting=len(offers) - number))
+                accepted = self._accepted(self.chooser, replace(offer, waiting=len(offers) - number))
                 if accepted is not None:
                     return self._taken(accepted)
                 self._refused += _places_of(offer)
@@ -209,11 +212,11 @@ def _moved(place: _Refused, done: Applied) -> Iterator[_Refused]:
 
     around = [fix for fix in done.applied if any(edit.start <= place.first < edit.end for edit in fix.edits)]
     if not around:
-        yield place._replace(
-            first=map_offset(done.edits, place.first), last=map_offset(done.edits, place.last)
+        yield replace(
+            place, first=map_offset(done.edits, place.first), last=map_offset(done.edits, place.last)
         )
     for edit in (edit for fix in around for edit in fix.edits if place.text in edit.text):
         first = map_offset(done.edits, edit.start)
         if edit.start == edit.end:  # it is before what was there
             first -= len(edit.text)
-        yield place._replace(first=first, last=first + len(edit.text))
+        yield replace(place, first=first, last=first + len(edit.text))

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from operator import itemgetter
 
+from msgspec.structs import replace
+
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.findings import Finding, Fix
 from torchmigrate.source.text import Source
@@ -62,7 +64,7 @@ def _joined(group: list[Finding]) -> Iterator[Finding]:
         yield from group
         return
     first, *others = group
-    yield first._replace(fix=fix, places=tuple((finding.start, finding.end) for finding in others))
+    yield replace(first, fix=fix, places=tuple((finding.start, finding.end) for finding in others))
 
 
 def _together(fixes: Sequence[Fix]) -> Fix | None:
@@ -73,7 +75,8 @@ def _together(fixes: Sequence[Fix]) -> Fix | None:
     if any(edit.start < before.end or edit.start == before.start for before, edit in pairwise(edits)):
         return None
     requires = sorted({release for fix in fixes for release in fix.requires})
-    return fixes[0]._replace(
+    return replace(
+        fixes[0],
         edits=tuple(edits),
         releases=tuple(release for fix in fixes for release in fix.releases),
         requires=tuple(requires),

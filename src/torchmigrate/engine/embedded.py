@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from torchmigrate.catalogue.codes import NEEDS_NEWER
 from torchmigrate.findings import FileResult, Finding, Trouble, because
 from torchmigrate.rewrite.imports.borrowed import own_fix
@@ -106,8 +108,8 @@ def own_findings(found: list[Finding], document: Document) -> Iterator[Finding]:
         if finding.fix is not None and first:
             fix = own_fix(finding.fix, document)
             if fix is None:
-                finding = finding._replace(fix=None, blocked_by=(*finding.blocked_by, *_BORROWED))
+                finding = replace(finding, fix=None, blocked_by=(*finding.blocked_by, *_BORROWED))
             elif fix is not finding.fix:
-                finding = finding._replace(fix=fix)
+                finding = replace(finding, fix=fix)
         places = tuple(place for place in finding.places if place[0] >= first)
-        yield finding if len(places) == len(finding.places) else finding._replace(places=places)
+        yield finding if len(places) == len(finding.places) else replace(finding, places=places)

@@ -9,6 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from torchmigrate.catalogue.codes import ASYNC_ARGUMENT, OF_API
 from torchmigrate.catalogue.prefilter import passes
 from torchmigrate.config.settings import Settings
@@ -66,8 +68,8 @@ def _without_fix(finding: Finding) -> Finding:
     """A finding in a file of which parts do not parse: they may use what a fix changes."""
     if finding.fix is None:
         return finding
-    fix = finding.fix._replace(applicability=Applicability.DISPLAY, held_by=_BROKEN, unsafe=None, lesser=None)
-    return finding._replace(fix=fix)
+    fix = replace(finding.fix, applicability=Applicability.DISPLAY, held_by=_BROKEN, unsafe=None, lesser=None)
+    return replace(finding, fix=fix)
 
 
 class Engine:
@@ -132,7 +134,7 @@ class Engine:
         if head.files and not any((head.outdated, head.deprecated, head.changed, head.removed)):
             return self.settings.selects(head.code)  # it is about no release
         return self.settings.selects(head.code) and any(
-            severity(head._replace(changed=changed), self.versions) is not None for changed in changes
+            severity(replace(head, changed=changed), self.versions) is not None for changed in changes
         )
 
     def load(self) -> None:
@@ -384,7 +386,7 @@ class Engine:
         if not words:
             return kept
         return [
-            finding._replace(fix=None, blocked_by=(*finding.blocked_by, *_ELSEWHERE))
+            replace(finding, fix=None, blocked_by=(*finding.blocked_by, *_ELSEWHERE))
             if finding.fix is not None and self.together(finding) in words
             else finding
             for finding in kept

@@ -8,6 +8,8 @@ import re
 from bisect import bisect_left
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from torchmigrate.findings import Applicability, Edit, Finding, Fix, Obstacle, Reason
 from torchmigrate.project.index import ProjectIndex
 from torchmigrate.project.mentions import Mentions
@@ -53,11 +55,11 @@ def held_back(
     if not reasons:
         return found
     held = {
-        key: fix._replace(applicability=Applicability.DISPLAY, held_by=(reasons[key],))
+        key: replace(fix, applicability=Applicability.DISPLAY, held_by=(reasons[key],))
         for key, fix in fixes.items()
         if key in reasons
     }
-    return [finding._replace(fix=held.get(id(finding.fix), finding.fix)) for finding in found]
+    return [replace(finding, fix=held.get(id(finding.fix), finding.fix)) for finding in found]
 
 
 class _Bound:

@@ -10,6 +10,8 @@ from collections.abc import Collection, Iterable, Mapping
 from operator import attrgetter
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from torchmigrate.catalogue.codes import INVALID_SUPPRESSION, UNUSED_SUPPRESSION
 from torchmigrate.engine.other_comments import suppressions_of
 from torchmigrate.engine.suppressions import Comment, Suppressions
@@ -39,7 +41,7 @@ class Refused(NamedTuple):
     reason: str
 
 
-class Written(NamedTuple):
+class Written(Struct, frozen=True):
     """A file with comments."""
 
     source: Source
@@ -138,7 +140,7 @@ def never_suppressed(text: Source, finding: Finding, source: Source) -> str | No
     return None
 
 
-class _Places(NamedTuple):
+class _Places(Struct, frozen=True):
     """Where comments are, and may be.
 
     first, last: of every logical line, in order. closed: rows that cannot end with a comment.

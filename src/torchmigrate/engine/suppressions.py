@@ -15,7 +15,8 @@ import re
 import sys
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator, Mapping
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from torchmigrate.catalogue.codes import INVALID_SUPPRESSION, UNUSED_SUPPRESSION
 from torchmigrate.catalogue.pages import page_of
@@ -40,7 +41,7 @@ class _Item:
         self.used = False
 
 
-class Comment(NamedTuple):
+class Comment(Struct, frozen=True):
     """One directive. `noqa` compares codes by prefix and without case, as flake8 does."""
 
     kind: str  # "ignore" | "ignore-file" | "noqa" | "noqa-file" | whatever was written

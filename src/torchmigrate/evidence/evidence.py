@@ -10,7 +10,9 @@ import ast
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from torchmigrate.evidence.kinds import Seen, parse
 from torchmigrate.evidence.location import find
@@ -31,7 +33,7 @@ _GONE = "gone"
 Slots = Mapping[str, tuple[Seen, ...]]  # "receiver", "0", "device" -> what was seen there
 
 
-class FileEvidence(NamedTuple):
+class FileEvidence(Struct, frozen=True):
     """What is known of one file. places: (line, column in characters from 1, name) -> what was seen."""
 
     sha256: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from msgspec import Struct
 
 TENSOR, ARRAY, OBJECT = "tensor", "array", "object"
 _NUMBERS = frozenset(["int", "float", "complex"])
@@ -10,7 +10,7 @@ _NONE = "NoneType"
 _DIGITS = 3  # of a number of dimensions
 
 
-class Seen(NamedTuple):
+class Seen(Struct, frozen=True):
     """One kind of object that was seen at a place.
 
     what: "tensor", "array" (of NumPy), "import" (a module), "class" or "object".

@@ -12,7 +12,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from torchmigrate.evidence.inject import torchmigrate_recorder as recorder
 from torchmigrate.evidence.location import DIRECTORY, FILE
@@ -23,7 +24,7 @@ _PARTS, _SETTINGS = "record", "settings.json"
 _OPTIONS_WITH_VALUE = frozenset(["-W", "-X", "--check-hash-based-pycs"])
 
 
-class Recording(NamedTuple):
+class Recording(Struct, frozen=True):
     """A recording under way. root: the directory of the project, of whose files places are recorded."""
 
     root: Path

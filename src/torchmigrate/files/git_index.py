@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from torchmigrate.files.paths import exists, is_dir
 from torchmigrate.files.reading import MEGABYTE, UnreadableError, read
@@ -17,7 +18,7 @@ INDEX = 100 * MEGABYTE  # a million files
 _FIXED = 40  # bytes of an entry before the hash
 
 
-class Tracked(NamedTuple):
+class Tracked(Struct, frozen=True):
     """Paths relative to the top of the work tree, with slashes: files, and the directories that hold them."""
 
     files: frozenset[str] = frozenset()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
-from typing import NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -13,7 +12,7 @@ from torchmigrate.fleet.model import Record
 from torchmigrate.versions.releases import RELEASES, parse_version, show_version
 
 
-class Kind(NamedTuple):
+class Kind(Struct, frozen=True):
     """What a release does.
 
     column: of the table `releases`. letter: in a cell. one, many: after "1" and after another number.

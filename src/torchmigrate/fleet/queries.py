@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from torchmigrate.fleet.model import FleetError, Record
 from torchmigrate.fleet.page import Page
@@ -18,7 +20,7 @@ BREAKING = ("breaks_on_import", "raises")
 _RANKS = ("breaks_on_import", "raises", "may_raise", "changes", "warns", "may_differ", "pinned", "outdated")
 
 
-class Ready(NamedTuple):
+class Ready(Struct, frozen=True):
     """A query with a name. about: what it answers; `$release` in it is the release that is asked about."""
 
     about: str
@@ -119,7 +121,7 @@ ORDER BY repository, change, path, row, code
 """
 
 
-class Answer(NamedTuple):
+class Answer(Struct, frozen=True):
     """What a query gives: titles of the columns, and rows."""
 
     columns: list[str]

@@ -7,8 +7,9 @@ import io
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
 from urllib.parse import urlsplit, urlunsplit
+
+from msgspec import Struct
 
 from torchmigrate.files.formats import check_yaml
 from torchmigrate.files.reading import UnreadableError, read
@@ -29,7 +30,7 @@ _LONGEST = 100  # characters of a name
 _YAML = (".yaml", ".yml")
 
 
-class _Entry(NamedTuple):
+class _Entry(Struct, frozen=True):
     """What the list says of a repository; line: of the file, 1-based, where that is known."""
 
     values: Mapping[str, str]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from torchmigrate.planning.model import EFFECTS, Effect
 
@@ -16,7 +18,7 @@ TEXT, INTEGER, NUMBER, FLAG, TIME, TEXTS, INTEGERS = (
 )  # fmt: skip
 
 
-class Column(NamedTuple):
+class Column(Struct, frozen=True):
     """name, type (one of those above; any value may be null), and what it says."""
 
     name: str
@@ -24,7 +26,7 @@ class Column(NamedTuple):
     about: str
 
 
-class Table(NamedTuple):
+class Table(Struct, frozen=True):
     """A table: what a row is, and its columns."""
 
     about: str

@@ -10,6 +10,8 @@ import ast
 from collections.abc import Mapping
 from functools import lru_cache
 
+from msgspec.structs import replace
+
 from torchmigrate.catalogue.model import Case, Rule
 from torchmigrate.findings import Applicability
 from torchmigrate.match.pattern import METAVARIABLE
@@ -41,7 +43,7 @@ class Moves:
             return None
         if since == surface.versions[0]:
             return rule  # or earlier
-        return rule._replace(cases=tuple(_requiring(case, rule, surface, since) for case in rule.cases))
+        return replace(rule, cases=tuple(_requiring(case, rule, surface, since) for case in rule.cases))
 
     def since(self, old: str, new: str, moved: tuple[str, str], *, trusted: bool = False) -> Version | None:
         """The release since which a name is, without a gap up to the target, the same thing in a new place.
@@ -138,7 +140,7 @@ class Moves:
                 for name in written_names(case, variables)
             )
         )
-        return rule if len(cases) == len(rule.cases) else rule._replace(cases=cases)
+        return rule if len(cases) == len(rule.cases) else replace(rule, cases=cases)
 
     def _is_one(self, first: str, second: str) -> bool:
         surface, other = surface_of(first), surface_of(second)
@@ -204,4 +206,4 @@ def _requiring(case: Case, rule: Rule, surface: Surface, since: Version) -> Case
         library, needed = requirement(case.requires, rule.library)
         if library != surface.library or needed >= since:
             return case
-    return case._replace(requires=f"{surface.library} {show_version(since)}")
+    return replace(case, requires=f"{surface.library} {show_version(since)}")

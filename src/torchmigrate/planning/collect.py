@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import reduce
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from torchmigrate.catalogue.codes import ASYNC_ARGUMENT, NEEDS_NEWER
 from torchmigrate.config.settings import Settings
 from torchmigrate.engine.api_rules.api import Point
@@ -75,7 +77,7 @@ class Search:
         trying = {}
         for path, scope in scopes.items():
             if id(scope.settings) not in safe:
-                safe[id(scope.settings)] = scope.settings._replace(fix=True, unsafe_fixes=False)
+                safe[id(scope.settings)] = replace(scope.settings, fix=True, unsafe_fixes=False)
             trying[path] = scope._replace(settings=safe[id(scope.settings)])
         self.engines = Engines(configurations, trying, keeps_history=True, unfixed=self.guesses)
         self._unsafe: dict[int, Engine] = {}
@@ -159,7 +161,7 @@ class Search:
     def _unsafe_engine(self, path: Path) -> Engine:
         safe = self.engines.of(path)
         if id(safe) not in self._unsafe:
-            self._unsafe[id(safe)] = safe.sibling(safe.settings._replace(unsafe_fixes=True))
+            self._unsafe[id(safe)] = safe.sibling(replace(safe.settings, unsafe_fixes=True))
         return self._unsafe[id(safe)]
 
     # ---- places --------------------------------------------------------------------------------------
@@ -209,7 +211,7 @@ class Search:
         # Of what is there, an import is found only where it raises all the same.
         gone = finding.symbol is not None and target.exists(finding.symbol) is False
         missing = gone or reach.is_import
-        return Nature(rule and rule.raises, finding.code in self.guesses, missing, reach)
+        return Nature(None if rule is None else rule.raises, finding.code in self.guesses, missing, reach)
 
 
 def _place(group: list[Decided], source: Source, path: str, file: str) -> Place:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from torchmigrate.findings import Timeline
 from torchmigrate.planning.model import Effect, Place, Plan, Row, Since, Unimportable, Unread
@@ -15,7 +17,7 @@ _NAME_ERRORS = ("ImportError", "ModuleNotFoundError", "AttributeError")
 _CALL_ERRORS = ("TypeError",)
 
 
-class Nature(NamedTuple):
+class Nature(Struct, frozen=True):
     """What decides how something that is removed or changed shows.
 
     raises: what the rule says, see `Rule.raises`. guess: whether it is one that the place is affected.
@@ -78,7 +80,7 @@ def _of_changed(raises: str, nature: Nature, found: dict[str, Version | None]) -
     if nature.guess:
         return Effect.MAY_DIFFER
     if raises != "never":
-        return _of_removed(raises, nature._replace(missing=False))
+        return _of_removed(raises, replace(nature, missing=False))
     # A class that is not asked about gives nothing else than before.
     idle = nature.reach.is_name and found["outdated"] is not None
     return Effect.OUTDATED if idle or nature.reach.never else Effect.CHANGES

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from torchmigrate.catalogue.codes import NEEDS_NEWER
 from torchmigrate.catalogue.model import Rule
@@ -15,7 +16,7 @@ from torchmigrate.planning.reach import Places, Reach
 _UNITS = {"apex": "file", "functional_state": "file", "legacy_function": "class", "volatile": "function"}
 
 
-class Decided(NamedTuple):
+class Decided(Struct, frozen=True):
     """A finding with what a plan says of it."""
 
     finding: Finding

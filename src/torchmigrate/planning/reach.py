@@ -6,7 +6,10 @@ import ast
 import re
 from collections.abc import Iterator
 from functools import cached_property
-from typing import NamedTuple, TypeGuard
+from typing import TypeGuard
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from torchmigrate.source.text import Positioned, Source
 
@@ -15,7 +18,7 @@ _ANYTHING = frozenset(["Exception", "BaseException"])
 _TESTS_OF_CLASSES = frozenset(["isinstance", "issubclass"])
 
 
-class Reach(NamedTuple):
+class Reach(Struct, frozen=True):
     """What is around a place.
 
     on_import: the import of the module runs it, as far as nothing that is not known decides that.
@@ -38,7 +41,7 @@ class Reach(NamedTuple):
         return not self.caught.isdisjoint(_ANYTHING.union(names))
 
 
-class _State(NamedTuple):
+class _State(Struct, frozen=True):
     on_import: bool
     never: bool = False
     in_function: bool = False
@@ -71,7 +74,7 @@ class Places:
         for parent, field, node in way:
             state = self._entered(state, parent, field, node)
             if state.in_annotation and isinstance(node, ast.Constant):  # a string, which nobody evaluates
-                state = state._replace(never=True)
+                state = replace(state, never=True)
         return _with_kind(
             Reach(state.on_import and not state.never, state.never, state.caught), [node for *_, node in way]
         )
@@ -131,29 +134,31 @@ class Places:
                 # What is caught around a definition is not caught around its body.
                 return _State(on_import=False, never=state.never, in_function=True)
             returns = field == "returns"
-            return state._replace(
-                never=state.never or (returns and self.lazy), in_annotation=state.in_annotation or returns
+            return replace(
+                state,
+                never=state.never or (returns and self.lazy),
+                in_annotation=state.in_annotation or returns,
             )
         if isinstance(parent, ast.arg) or (isinstance(parent, ast.AnnAssign) and field == "annotation"):
             lazy = self.lazy or (isinstance(parent, ast.AnnAssign) and state.in_function)
-            return state._replace(never=state.never or lazy, in_annotation=True)
+            return replace(state, never=state.never or lazy, in_annotation=True)
         if isinstance(parent, ast.Lambda):
             return _State(on_import=False, never=state.never, in_function=True) if field == "body" else state
         if isinstance(parent, ast.If) and field != "test":
             asked = _asks_for_checkers(parent.test)
             if asked is not None:
-                return state._replace(never=state.never or asked is (field == "body"))
-            return state._replace(on_import=False)
+                return replace(state, never=state.never or asked is (field == "body"))
+            return replace(state, on_import=False)
         if isinstance(parent, ast.IfExp) and field != "test":
-            return state._replace(on_import=False)
+            return replace(state, on_import=False)
         if isinstance(parent, ast.BoolOp) and node is not parent.values[0]:
-            return state._replace(on_import=False)
+            return replace(state, on_import=False)
         if isinstance(parent, ast.Try):
             if field == "body":
-                return state._replace(caught=state.caught | _caught(parent))
-            return state._replace(on_import=False) if field == "handlers" else state
+                return replace(state, caught=state.caught | _caught(parent))
+            return replace(state, on_import=False) if field == "handlers" else state
         if isinstance(parent, ast.match_case) and field == "body":
-            return state._replace(on_import=False)
+            return replace(state, on_import=False)
         return state
 
 
@@ -164,16 +169,16 @@ def _with_kind(reach: Reach, way: list[ast.AST]) -> Reach:
         return reach
     node, around = nodes[-1], nodes[-2] if len(nodes) > 1 else None
     if isinstance(node, ast.Import | ast.ImportFrom):
-        return reach._replace(is_import=True)
+        return replace(reach, is_import=True)
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         return reach
     if not isinstance(node, ast.Name | ast.Attribute):
-        return reach._replace(is_called=True)
+        return replace(reach, is_called=True)
     asked = isinstance(around, ast.Compare)
     if isinstance(around, ast.Call):
         called = around.func
         asked = called is node or (isinstance(called, ast.Name) and called.id in _TESTS_OF_CLASSES)
-    return reach._replace(is_called=asked, is_name=not asked)
+    return replace(reach, is_called=asked, is_name=not asked)
 
 
 def _children(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:

@@ -6,6 +6,8 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from torchmigrate.findings import Edit, Finding
 
 
@@ -74,9 +76,9 @@ def left_of(
         )
         first = next(near, None)
         if first is None:
-            moved = finding._replace(start=start, end=max(end, start + 1), fix=None, places=())
+            moved = replace(finding, start=start, end=max(end, start + 1), fix=None, places=())
             # What is shown there is the code as it is.
-            fresh.append(moved._replace(message=f"{finding.message} (in the fixed code)"))
+            fresh.append(replace(moved, message=f"{finding.message} (in the fixed code)"))
         else:
             still.add(first)
     return still, fresh

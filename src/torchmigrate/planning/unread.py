@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from torchmigrate.config.settings import Settings
 from torchmigrate.files.reading import MEGABYTE, UnreadableError, read
@@ -27,7 +28,7 @@ _MENTIONS = "they mention torch"
 _MENTION = "it mentions torch"
 
 
-class Kind(NamedTuple):
+class Kind(Struct, frozen=True):
     """A kind of file that may use torch.
 
     one, more: what a file, or several, are called. ends: how their names end. words: what those have that use

@@ -14,7 +14,10 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from torchmigrate.config.settings import CONFIG_NAMES, Settings
 from torchmigrate.files.paths import entries, exists, is_dir, is_file, project_of, repository_of
@@ -66,7 +69,7 @@ DEFAULT_EXCLUDE = (
 )
 
 
-class Discovery(NamedTuple):
+class Discovery(Struct, frozen=True):
     """What there is to check: files in order of their path, each once, and what could not be looked at."""
 
     files: list[Path]
@@ -191,7 +194,7 @@ class _Repository:
             return Tracked()
 
 
-class _Place(NamedTuple):
+class _Place(Struct, frozen=True):
     """A directory on the way.
 
     shown, real: its path as messages have it and as it is, with a slash at its end.
@@ -431,7 +434,7 @@ class _Walker:
         if not CONFIG_NAMES.isdisjoint(names):
             exclusion = self.exclusion_in(place.real.rstrip(os.sep) or os.sep)
             prefix = exclusion.prefix(place.real.rstrip(os.sep) or os.sep)
-            place = place._replace(exclusion=exclusion, prefix=prefix)
+            place = replace(place, exclusion=exclusion, prefix=prefix)
         if respect_gitignore and not place.ignored:
             chain, repository, inside = place.chain, place.repository, place.inside
             if ".git" in names:
@@ -439,7 +442,7 @@ class _Walker:
                 chain = repository.excludes()
             if ".gitignore" in names:
                 chain = self.read_patterns(Path(place.real, ".gitignore"), project) + chain
-            place = place._replace(chain=chain, repository=repository, inside=inside)
+            place = replace(place, chain=chain, repository=repository, inside=inside)
         return place
 
     def comes_to(self, real: str, top: str, any_kind: bool) -> bool:
@@ -519,7 +522,7 @@ class _Walker:
                 chain = ()
             chain = _below(chain, child.name)
         inside = f"{real.relative_to(top).as_posix()}/"
-        return place._replace(chain=chain, repository=repository, inside=inside)
+        return replace(place, chain=chain, repository=repository, inside=inside)
 
     def read_patterns(self, file: Path, within: Path) -> _Chain:
         """The patterns of a file, which need not be there. within: where it has to be."""

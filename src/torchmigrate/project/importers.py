@@ -6,7 +6,8 @@ import ast
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from torchmigrate.files.paths import entries
 from torchmigrate.project.mentions import Name
@@ -17,7 +18,7 @@ _ELSEWHERE = LIBRARY_ROOTS | sys.stdlib_module_names
 _ROOTS = frozenset(["", "src", "lib", "python"])
 
 
-class Taken(NamedTuple):
+class Taken(Struct, frozen=True):
     """A module that is imported. member: it may be no module, but a name in the module above."""
 
     name: Name

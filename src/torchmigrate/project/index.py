@@ -12,6 +12,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar
 
+from msgspec.structs import replace
+
 from torchmigrate.files.paths import entries, exists
 from torchmigrate.project.checkpoints import (
     GROUPS,
@@ -605,7 +607,7 @@ class _Project:
             if other == path or found is None:
                 continue
             for item in found.patched:
-                if item.parts[-1:] == (name,) and self._is(item._replace(parts=item.parts[:-1]), other, path):
+                if item.parts[-1:] == (name,) and self._is(replace(item, parts=item.parts[:-1]), other, path):
                     return True
         return False
 
@@ -639,7 +641,7 @@ class _Project:
             return
         # What is replaced in a module itself is its binding: the name in the library stays as it is.
         for size in range(1, len(item.parts) - 1):
-            module = item._replace(parts=item.parts[:size])
+            module = replace(item, parts=item.parts[:size])
             for path in self.modules.get(item.parts[size - 1], ()):
                 found = self._mentions_of(path) if steps and self._is(module, other, path) else None
                 for bound in found.bound(item.parts[size]) if found is not None else ():
@@ -659,7 +661,7 @@ class _Project:
                 return ()
             values = self._values_of(module)
             return () if values is None else (Foreign(name.parts[-1], NO_TREE, values),)
-        module = self._only(name._replace(parts=name.parts[:-1]), other)
+        module = self._only(replace(name, parts=name.parts[:-1]), other)
         if module is None:
             return ()
         wanted = name.parts[-1]

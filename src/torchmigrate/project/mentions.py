@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from torchmigrate.source.trees import Nodes, walk
 
@@ -21,7 +22,7 @@ _GIVE_MODULES = frozenset(["import_module", "importorskip"])
 _WHOLE = frozenset(["getattr", "hasattr", "vars", "dir", "getmembers"])
 
 
-class Name(NamedTuple):
+class Name(Struct, frozen=True):
     """A dotted name with the imports of its file written out.
 
     base: the directory in which a relative import looks; None: any that Python looks in.

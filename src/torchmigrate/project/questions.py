@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import astuple
 
 Plain = None | bool | int | str | list["Plain"]  # what JSON has
 TEXT = "text"  # the question what another file holds
 NO_ANSWER = object()  # stands for an answer that cannot be compared with another one
 
 
-class Asked(NamedTuple):
+class Asked(Struct, frozen=True):
     """What was asked for one file.
 
     states: the projects that were asked, with the digest of what they held (`listing.state_of`).
@@ -66,4 +68,6 @@ def plain(value: object) -> Plain:
         return [plain(item) for item in sorted(value)]
     if isinstance(value, tuple | list):
         return [plain(item) for item in value]
+    if isinstance(value, Struct):
+        return [plain(item) for item in astuple(value)]
     return str(value)  # a path

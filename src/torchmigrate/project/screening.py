@@ -8,7 +8,8 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from torchmigrate.project.mentions import Name
 from torchmigrate.semantics.libraries import LIBRARY_ROOTS
@@ -229,7 +230,7 @@ def _in_string(data: bytes, offset: int) -> bool:
     )
 
 
-class _Questions(NamedTuple):
+class _Questions(Struct, frozen=True):
     """Patterns for a name of a module."""
 
     named: re.Pattern[bytes]

@@ -38,7 +38,7 @@ class Column(Struct, frozen=True):
         return sum(part.number for part in self.parts)
 
 
-class Drawn(NamedTuple):
+class Drawn(Struct, frozen=True):
     """A part as it is drawn: y and height in pixels from the top of the plot."""
 
     kind: str

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol, TypeVar
 
+from msgspec import Struct
+
 from torchmigrate.findings import Applicability, Finding, Obstacle, Problem, Severity, Trouble
 from torchmigrate.report.style import printable
 from torchmigrate.source.text import Source
@@ -17,7 +19,7 @@ from torchmigrate.versions.releases import Version, parse_version, torch_release
 _MOST_PLACES = 8  # that are listed where a person reads them
 
 
-class FileFindings(NamedTuple):
+class FileFindings(Struct, frozen=True):
     """The findings that are left in one file, in order of place, and the text that they are in.
 
     shown: the path as messages name it. least: the least applicability that `--fix` would apply.

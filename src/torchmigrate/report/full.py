@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from torchmigrate.findings import Applicability, Finding, Problem
 from torchmigrate.report.base import FileFindings
@@ -21,7 +22,7 @@ _TAB = 4
 _CUT = "…"
 
 
-class _Block(NamedTuple):
+class _Block(Struct, frozen=True):
     """What is said of one finding. once: more that is said the first time only, by what it is about."""
 
     text: str

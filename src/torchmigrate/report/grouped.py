@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import groupby
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from torchmigrate.findings import Finding, Problem
 from torchmigrate.report.base import FileFindings
@@ -12,7 +13,7 @@ from torchmigrate.report.reasons import message_of
 from torchmigrate.report.style import Style, printable
 
 
-class _Group(NamedTuple):
+class _Group(Struct, frozen=True):
     """Lines about a file: where, and what."""
 
     shown: str

@@ -6,8 +6,9 @@ import re
 from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import NamedTuple
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+from msgspec import Struct
 
 from torchmigrate.findings import Finding, Problem, Severity
 from torchmigrate.report.base import FileFindings
@@ -27,7 +28,7 @@ _PACKAGE = f"org.{_NAME}"
 _NOT_IN_XML = re.compile("[^\t\n\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-class _Suite(NamedTuple):
+class _Suite(Struct, frozen=True):
     """The test cases of a file."""
 
     name: str

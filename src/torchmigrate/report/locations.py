@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from torchmigrate.files.paths import work_tree_of
 from torchmigrate.findings import Edit, Finding, Problem
@@ -12,7 +13,7 @@ from torchmigrate.report.style import printable
 from torchmigrate.source.text import Source
 
 
-class Region(NamedTuple):
+class Region(Struct, frozen=True):
     """Rows and columns of a file, both 1-based, columns in characters; the end is exclusive.
 
     Without columns, it is a row of JSON in a notebook, which holds the line that is meant.
@@ -24,7 +25,7 @@ class Region(NamedTuple):
     end_column: int | None
 
 
-class Replacement(NamedTuple):
+class Replacement(Struct, frozen=True):
     """A text that takes the place of a region."""
 
     region: Region

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from msgspec.structs import replace
+
 from torchmigrate.findings import Finding, Fix, Obstacle, Reason
 from torchmigrate.source.text import Source
 
@@ -56,13 +58,14 @@ def said_of(finding: Finding, source: Source) -> Finding:
         return re.sub(r"\bline (\d+)\b", lambda found: source.said_row(int(found[1])), text)
 
     def reasons(some: tuple[Reason, ...]) -> tuple[Reason, ...]:
-        return tuple(each if each.path else each._replace(text=said(each.text)) for each in some)
+        return tuple(each if each.path else replace(each, text=said(each.text)) for each in some)
 
     def fix_of(fix: Fix) -> Fix:
         more, less = fix.unsafe and fix_of(fix.unsafe), fix.lesser and fix_of(fix.lesser)
-        return fix._replace(title=said(fix.title), held_by=reasons(fix.held_by), unsafe=more, lesser=less)
+        return replace(fix, title=said(fix.title), held_by=reasons(fix.held_by), unsafe=more, lesser=less)
 
-    return finding._replace(
+    return replace(
+        finding,
         message=said(finding.message),
         help=finding.help and said(finding.help),
         blocked_by=reasons(finding.blocked_by),

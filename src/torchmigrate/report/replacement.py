@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from torchmigrate.findings import Edit, Fix
 from torchmigrate.source.changes import changes
 from torchmigrate.source.text import Source
@@ -19,7 +21,7 @@ _MOST_CHARACTERS = 20_000  # of the rows of one place; more is not compared
 _NEAR = 2  # rows between two edits that are shown as one place
 
 
-class Line(NamedTuple):
+class Line(Struct, frozen=True):
     """A line that is shown.
 
     number: the row of the fixed file; None: the line is not in it. sign: "-" or "+", or " " where nothing

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from typing import NamedTuple, TextIO
+from typing import TextIO
+
+from msgspec import Struct
 
 from torchmigrate.findings import Severity
 
@@ -17,7 +19,7 @@ _NARROWEST = 40
 _MARGIN = 9  # columns for line numbers and what is around them
 
 
-class Style(NamedTuple):
+class Style(Struct, frozen=True):
     """Puts colours into text, or does not.
 
     width: columns of text, beside line numbers.

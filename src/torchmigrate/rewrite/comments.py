@@ -6,6 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from msgspec.structs import replace
+
 from torchmigrate.findings import Applicability, Edit, Fix, Obstacle, Reason
 from torchmigrate.source.text import Source
 
@@ -40,7 +42,7 @@ def without_silent_losses(fix: Fix, text: str) -> Fix:
     if COMMENT_LOST in fix.held_by or not lost_comments(fix.edits, text):
         return fix
     level = min(fix.applicability, Applicability.UNSAFE)
-    return fix._replace(applicability=level, held_by=(*fix.held_by, COMMENT_LOST))
+    return replace(fix, applicability=level, held_by=(*fix.held_by, COMMENT_LOST))
 
 
 def comment_added(source: Source, row: int, comment: str) -> Edit:

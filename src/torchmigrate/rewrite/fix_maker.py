@@ -142,7 +142,7 @@ class FixMaker:
             found.append((hit, single))
         remove_idle(found, self.source, self.remove)
         return [
-            self.finding(hit, fix)._replace(places=uses.get(id(hit), ()), blocked_by=self._kept(hit, fix))
+            replace(self.finding(hit, fix), places=uses.get(id(hit), ()), blocked_by=self._kept(hit, fix))
             for hit, fix in found
         ]
 
@@ -168,16 +168,16 @@ class FixMaker:
             fix = made.get(key)
             if fix is None or fix.applicability is not Applicability.SAFE or self.settings.promotes(fix.code):
                 continue
-            settled[key] = fix._replace(applicability=Applicability.UNSAFE, held_by=(reason,))
+            settled[key] = replace(fix, applicability=Applicability.UNSAFE, held_by=(reason,))
         forbidden = {code: Ranges(spans) for code, spans in self._forbidden.items()}
         for item in found:
             if item.code in forbidden and item.start in forbidden[item.code]:
                 settled[id(item.fix)] = None
-        found = [item._replace(fix=settled.get(id(item.fix), item.fix)) for item in found]
+        found = [replace(item, fix=settled.get(id(item.fix), item.fix)) for item in found]
         patterns = {hit.rule.code: hit.rule.unless_named for hit in self.file.hits if hit.rule.unless_named}
         named = {code for code, pattern in patterns.items() if self._has_name(pattern)}
         if named:
-            found = [item._replace(fix=None) if item.code in named else item for item in found]
+            found = [replace(item, fix=None) if item.code in named else item for item in found]
         return self._together(found)
 
     def _has_name(self, pattern: str) -> bool:
@@ -228,7 +228,7 @@ class FixMaker:
         fixes = {id(item.fix): item.fix for item in found if item.fix is not None}
         inside = {key for key, fix in fixes.items() if any(edit.start in excluded for edit in fix.edits)}
         return [
-            item._replace(fix=None) if id(item.fix) in inside else item
+            replace(item, fix=None) if id(item.fix) in inside else item
             for item in found
             if item.start not in excluded
         ]
@@ -654,8 +654,8 @@ class FixMaker:
 
 def _after_all(finding: Finding, fix: Fix | None, why: tuple[Reason, ...]) -> Finding:
     if finding.fix is None or fix is not None:
-        return finding._replace(fix=fix)
-    return finding._replace(fix=None, blocked_by=tuple(dict.fromkeys((*finding.blocked_by, *why))))
+        return replace(finding, fix=fix)
+    return replace(finding, fix=None, blocked_by=tuple(dict.fromkeys((*finding.blocked_by, *why))))
 
 
 def _joined(fixes: Mapping[int, Fix]) -> dict[int, Fix]:
@@ -668,8 +668,9 @@ def _joined(fixes: Mapping[int, Fix]) -> dict[int, Fix]:
     held_by = tuple(dict.fromkeys(reason for fix in fixes.values() for reason in fix.held_by))
     if any(one.end > other.start for one, other in pairwise(edits)):
         level = worst.applicability
-        return {key: fix._replace(applicability=level, held_by=held_by) for key, fix in fixes.items()}
-    whole = worst._replace(
+        return {key: replace(fix, applicability=level, held_by=held_by) for key, fix in fixes.items()}
+    whole = replace(
+        worst,
         title=_title(list(dict.fromkeys(fix.title for fix in fixes.values()))),
         held_by=held_by,
         edits=tuple(edits),
@@ -692,7 +693,7 @@ def variables(hit: RuleMatch) -> Mapping[str, str]:
 def _needed(case: Case, hit: RuleMatch) -> Case:
     """The case without the release that it requires, where the new name is of no library of torch."""
     new = variables(hit).get("new")
-    return case._replace(requires=None) if new and new.partition(".")[0] not in LIBRARY_ROOTS else case
+    return replace(case, requires=None) if new and new.partition(".")[0] not in LIBRARY_ROOTS else case
 
 
 def required(case: Case, rule: Rule) -> set[str]:

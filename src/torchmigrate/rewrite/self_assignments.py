@@ -7,6 +7,8 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 
+from msgspec.structs import replace
+
 from torchmigrate.findings import Edit, Fix
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.apply import splice
@@ -36,7 +38,8 @@ def remove_idle(
         use = found[numbers[0]][0].use
         if not _becomes_idle(use.statement, use.block, {edit for fix in fixes for edit in fix.edits}, source):
             continue
-        both = min(fixes, key=lambda fix: fix.applicability)._replace(
+        both = replace(
+            min(fixes, key=lambda fix: fix.applicability),
             edits=remove(use.block, [use.statement]),
             releases=tuple(release for fix in fixes for release in fix.releases),
             requires=tuple(sorted({name for fix in fixes for name in fix.requires})),

@@ -8,6 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from msgspec.structs import replace
+
 from torchmigrate.catalogue.codes import PINNED_BELOW_TARGET
 from torchmigrate.config.selection import Selectable
 from torchmigrate.config.settings import (
@@ -163,7 +165,7 @@ class Configurations:
         rules = _with_guesses(known, catalogue) if self.guessing else known
         every = (*layers, self.command_line)
         settings = combine(every, rules, root=root, fix=self.fix)
-        settings = settings._replace(detect=self.detect, evidence=settings.evidence and not self.isolated)
+        settings = replace(settings, detect=self.detect, evidence=settings.evidence and not self.isolated)
         of_each = self.detect and settings.minimum is None  # said when the files are known
         minimum = "" if of_each else f"; minimum: {settings.minimum or 'unknown'}"
         if origin:

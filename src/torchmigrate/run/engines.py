@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from torchmigrate.engine.engine import Engine
 from torchmigrate.findings import FileResult, Problem, Trouble
 from torchmigrate.report.base import shown_path
@@ -164,7 +166,7 @@ def scopes_of(
             required = (wanted if scope.settings.minimum is None else given).of(path)
             target = parse_version(scope.settings.target)
             if scope.settings.minimum is None and path in counted:
-                counts[required._replace(packages=frozenset()), target] += 1
+                counts[replace(required, packages=frozenset()), target] += 1
             key = id(scope), required
             if key not in made:
                 made[key] = _with(scope, required, target)
@@ -208,10 +210,10 @@ def _with(scope: Scope, required: Required, target: Version) -> Scope:
 
     settings = scope.settings
     if settings.minimum is None and required.minimum is not None and required.minimum <= target:
-        settings = settings._replace(minimum=show_version(required.minimum))
+        settings = replace(settings, minimum=show_version(required.minimum))
         scope = scope._replace(source=required.path)
     if required.packages:
-        settings = settings._replace(packages=required.packages)
+        settings = replace(settings, packages=required.packages)
     return scope if settings is scope.settings else scope._replace(settings=settings)
 
 

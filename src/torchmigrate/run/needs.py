@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from torchmigrate.catalogue.codes import NEEDS_NEWER
 from torchmigrate.findings import Finding
 from torchmigrate.versions.range import requirement
@@ -47,7 +49,7 @@ class NeedsNewer:
         while floor is not None and floor <= target:
             more = [
                 # That the project supports this release is only so for its minimum.
-                finding if first else finding._replace(lacking=None)
+                finding if first else replace(finding, lacking=None)
                 for finding in self._engine_for(floor).check_source(source, path, file).findings
                 if finding.code == NEEDS_NEWER
             ]
@@ -62,8 +64,12 @@ class NeedsNewer:
 
     def _engine_for(self, minimum: Version) -> Engine:
         if minimum not in self._engines:
-            settings = self.engine.settings._replace(
-                codes=frozenset([NEEDS_NEWER]), minimum=show_version(minimum), fix=False, embedded=False
+            settings = replace(
+                self.engine.settings,
+                codes=frozenset([NEEDS_NEWER]),
+                minimum=show_version(minimum),
+                fix=False,
+                embedded=False,
             )
             self._engines[minimum] = self.engine.sibling(settings, everywhere=True)
             self._engines[minimum].keeps_history = False

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from torchmigrate.engine.choosing import One
 from torchmigrate.engine.engine import Engine
 from torchmigrate.findings import Applicability, FileResult, Fix, Problem
@@ -60,9 +62,9 @@ class TextChecker:
         self, path: Path, fixers: dict[tuple[int, bool], Engine], *, unsafe: bool | None = None
     ) -> Engine:
         engine = self.engine(path)
-        settings = engine.settings._replace(fix=True)
+        settings = replace(engine.settings, fix=True)
         if unsafe is not None:
-            settings = settings._replace(unsafe_fixes=unsafe)
+            settings = replace(settings, unsafe_fixes=unsafe)
         key = id(engine), settings.unsafe_fixes
         if key not in fixers:
             fixers[key] = engine.sibling(settings, engine.whole)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from lsprotocol import types
+from msgspec import Struct
+from msgspec.structs import astuple
 
 from torchmigrate.engine.suppressing import never_suppressed
 from torchmigrate.findings import Applicability, Fix
@@ -23,7 +25,7 @@ ALL_IN_NOTEBOOK = f"notebook.{ALL}"
 KINDS = [QUICK_FIX, ALL, ALL_IN_NOTEBOOK]
 
 
-class Order(NamedTuple):
+class Order(Struct, frozen=True):
     """What an action does; it travels to the client and back.
 
     number: of the finding, among those of the document. stamp: of the document that was checked.
@@ -64,7 +66,7 @@ def actions(
                 types.CodeAction(
                     title=f"torchmigrate: Apply {which} fixes",
                     kind=kind,
-                    data=[*Order(FIX_ALL, checked.snapshot.uri, 0, stamp)],
+                    data=[*astuple(Order(FIX_ALL, checked.snapshot.uri, 0, stamp))],
                 )
             )
     return made
@@ -100,7 +102,7 @@ def _for_finding(checked: Checked, placed: Placed, number: int, stamp: list[int]
             kind=QUICK_FIX,
             diagnostics=diagnostics,
             is_preferred=True if what == FIX and fix.applicability >= checked.engine.settings.least else None,
-            data=[*Order(what, checked.snapshot.uri, number, stamp)],
+            data=[*astuple(Order(what, checked.snapshot.uri, number, stamp))],
         )
         for what in (FIX, OTHER_FIX)
         if (fix := _fix(placed, what)) is not None and fix.applicability > Applicability.DISPLAY
@@ -112,7 +114,7 @@ def _for_finding(checked: Checked, placed: Placed, number: int, stamp: list[int]
                 title=f"torchmigrate ({code}): Suppress on this line",
                 kind=QUICK_FIX,
                 diagnostics=diagnostics,
-                data=[*Order(SUPPRESS, checked.snapshot.uri, number, stamp)],
+                data=[*astuple(Order(SUPPRESS, checked.snapshot.uri, number, stamp))],
             )
         )
     return found

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
 
 from lsprotocol import types
+from msgspec import Struct
+from msgspec.structs import replace
 from pygls.workspace import PositionCodec
 
 from torchmigrate.baseline.baselines import Baselines
@@ -31,7 +32,7 @@ from torchmigrate.source.text import Source, SourceError
 _INSTALLED = frozenset(["site-packages", "dist-packages"])
 
 
-class Placed(NamedTuple):
+class Placed(Struct, frozen=True):
     """A finding, and where it is for the client.
 
     source: the text that it is in, which may be an example within the file. said: the finding in the words
@@ -187,7 +188,7 @@ class Checker:
         if start not in self._checkers:
             given = self.options.configuration
             configurations = Configurations(
-                self.options.layer._replace(root=start),
+                replace(self.options.layer, root=start),
                 config=None if given is None else start / given,
                 start=start,
             )

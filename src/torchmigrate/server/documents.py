@@ -9,6 +9,7 @@ from typing import NamedTuple
 from urllib.parse import unquote
 
 from lsprotocol import types
+from msgspec import Struct
 from pygls.uris import to_fs_path, urlparse
 from pygls.workspace import TextDocument, Workspace
 
@@ -139,7 +140,7 @@ class Part(NamedTuple):
     is_code: bool = True
 
 
-class Snapshot(NamedTuple):
+class Snapshot(Struct, frozen=True):
     """What is checked as one file, as it was at one moment.
 
     uri: of the text, or of the notebook. parts: the text; of a notebook all cells, in order.

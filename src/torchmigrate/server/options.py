@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from torchmigrate.config.selection import did_you_mean
 from torchmigrate.config.settings import ConfigError, Layer, layer_of
@@ -27,7 +30,7 @@ _OWN = ("enable", "configuration", "showSyntaxErrors")
 _LATER = Layer(option=f"{SECTION}.{{}}")
 
 
-class Options(NamedTuple):
+class Options(Struct, frozen=True):
     """What holds for all documents.
 
     enable: whether anything is found. layer: comes after every configuration file, as a command line does.
@@ -57,15 +60,15 @@ def read_options(given: object) -> tuple[Options, list[str]]:
         elif key in ("enable", "showSyntaxErrors"):
             if isinstance(value, bool):
                 options = (
-                    options._replace(enable=value)
+                    replace(options, enable=value)
                     if key == "enable"
-                    else options._replace(show_syntax_errors=value)
+                    else replace(options, show_syntax_errors=value)
                 )
             else:
                 wrong.append(f"{SECTION}.{key}: must be true or false")
         elif key == "configuration":
             if isinstance(value, str):
-                options = options._replace(configuration=Path(value).expanduser() if value else None)
+                options = replace(options, configuration=Path(value).expanduser() if value else None)
             else:
                 wrong.append(f"{SECTION}.{key}: must be the path of a file")
         else:
@@ -76,7 +79,7 @@ def read_options(given: object) -> tuple[Options, list[str]]:
             layer = layer_of({_OF_CHECK[key]: value}, layer)
         except ConfigError as error:
             wrong.append(str(error).replace(_OF_CHECK[key], key, 1))
-    return options._replace(layer=layer), wrong
+    return replace(options, layer=layer), wrong
 
 
 def are_ours(given: object) -> bool:

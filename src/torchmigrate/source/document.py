@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from torchmigrate.source import magics
 from torchmigrate.source.changes import changes
@@ -31,7 +33,7 @@ _FIRST_PROMPT = re.compile(r"[ \t]*>>>(?:[ \t]|$)")
 _WORD = re.compile(r"[^\W\d]\w*")
 
 
-class _Line(NamedTuple):
+class _Line(Struct, frozen=True):
     """A line of a block: its 1-based row in the file, and how much before the code is none."""
 
     row: int
@@ -39,7 +41,7 @@ class _Line(NamedTuple):
     code: str
 
 
-class Whole(NamedTuple):
+class Whole(Struct, frozen=True):
     """Where a document is in the file around it.
 
     span: of its lines, as offsets in the text of that file. row: how many lines are before them.
@@ -122,7 +124,7 @@ class Document(PiecesSource):
     def hidden_by(self, hides: Callable[[str, str, int], bool]) -> Document:
         """The same document in a file of which comments hide rules, see `Whole`."""
         assert self.whole is not None, "it is within a file"
-        return self._like(self.pieces, self.taken, self.whole._replace(hides=hides))
+        return self._like(self.pieces, self.taken, replace(self.whole, hides=hides))
 
     def _like(self, pieces: Sequence[Piece], taken: frozenset[str], whole: Whole | None) -> Document:
         made = type(self)(self.path, pieces, self.data, bom=self.bom, taken=taken)

@@ -9,7 +9,8 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from typing import NamedTuple
+
+from msgspec import Struct
 
 # After these, the rest of the cell is Python that shares the names of the notebook: ruff's list.
 _PYTHON_CELLS = frozenset(
@@ -55,7 +56,7 @@ _WORD = re.compile(r"[^\W\d]\w*")
 _IN_SHELL = re.compile(r"\$\{?([^\W\d]\w*)|\{([^{}\r\n]*)\}")
 
 
-class Masked(NamedTuple):
+class Masked(Struct, frozen=True):
     """A cell with all masked that is no Python.
 
     text: Python, as long as the cell. spans: offsets of what is masked. taken: names that it may use.
@@ -66,7 +67,7 @@ class Masked(NamedTuple):
     taken: frozenset[str]
 
 
-class _Mask(NamedTuple):
+class _Mask(Struct, frozen=True):
     start: int
     end: int
     text: str

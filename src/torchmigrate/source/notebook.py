@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from itertools import accumulate
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from torchmigrate.files.reading import NOTEBOOK
 from torchmigrate.source import magics
 from torchmigrate.source.notebook_file import NotebookFile, changed, read_notebook
@@ -133,7 +135,7 @@ def _without_broken(pieces: list[Piece], path: Path) -> tuple[list[Piece], tuple
         except SourceError as error:
             broken.append(SourceError(error.reason, error.line, error.kind, piece.number))
             span = (0, len(piece.text))
-            left.append(piece._replace(text=magics.blank(piece.text), masks=(span,)))
+            left.append(replace(piece, text=magics.blank(piece.text), masks=(span,)))
         else:
             left.append(piece)
     return left, tuple(broken)

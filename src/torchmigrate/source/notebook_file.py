@@ -11,7 +11,9 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
-from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from torchmigrate.source.changes import changes
 from torchmigrate.source.text import SourceError
@@ -25,7 +27,7 @@ _CHARACTER = re.compile(
 _MUST_ESCAPE = re.compile(r'[\x00-\x1f"\\\ud800-\udfff]')
 
 
-class Literal(NamedTuple):
+class Literal(Struct, frozen=True):
     """A string in the file, quotes included, and what it means."""
 
     start: int
@@ -33,7 +35,7 @@ class Literal(NamedTuple):
     text: str
 
 
-class CellSource(NamedTuple):
+class CellSource(Struct, frozen=True):
     """The source of one cell.
 
     start, end: of the value in the file. literals: its strings. is_list: whether they are in a list.
@@ -49,7 +51,7 @@ class CellSource(NamedTuple):
         return "".join(literal.text for literal in self.literals)
 
 
-class Cell(NamedTuple):
+class Cell(Struct, frozen=True):
     """One code cell. number: among all cells, 1-based. language: as far as the cell itself says."""
 
     number: int
@@ -57,7 +59,7 @@ class Cell(NamedTuple):
     language: str | None
 
 
-class NotebookFile(NamedTuple):
+class NotebookFile(Struct, frozen=True):
     """What there is in a notebook.
 
     text: of the file. language: of its kernel, in lower case; None: it does not say. cells: those of code.
@@ -162,7 +164,7 @@ class _Reader:
         """The string or list of strings that begins here; None where it is something else."""
         start = self.at
         if self.text[start] == '"':
-            return CellSource(start, self.at, (self._literal(),), False)._replace(end=self.at)
+            return replace(CellSource(start, self.at, (self._literal(),), False), end=self.at)
         literals: list[Literal] = []
         for first in self._items():
             if first != '"':

@@ -13,7 +13,8 @@ import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from torchmigrate.findings import Edit
 from torchmigrate.source.text import Part, Place, Positioned, Source, SourceError
@@ -21,7 +22,7 @@ from torchmigrate.source.text import Part, Place, Positioned, Source, SourceErro
 _BETWEEN = "\n\n"
 
 
-class Piece(NamedTuple):
+class Piece(Struct, frozen=True):
     """One piece of Python.
 
     number: which piece of the file it is, 1-based, as messages name it.

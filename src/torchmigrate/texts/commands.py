@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from torchmigrate.source.other import DOCKER, MARKDOWN, YAML
 
@@ -48,7 +49,7 @@ _SAYS = frozenset(["echo", "printf", "print", "logger"])
 _BEFORE = frozenset(["$", "%", ">", "-", "RUN", "run:", "then", "do", "else", "sudo", "exec", "time", "if"])
 
 
-class Word(NamedTuple):
+class Word(Struct, frozen=True):
     """A word of a command.
 
     text: without its quotes. start, end: what stands for it in the source, with them.
@@ -59,7 +60,7 @@ class Word(NamedTuple):
     end: int
 
 
-class Command(NamedTuple):
+class Command(Struct, frozen=True):
     """The words of a command. listed: they are the items of a list (`CMD ["python", "-m", ...]`)."""
 
     words: tuple[Word, ...]

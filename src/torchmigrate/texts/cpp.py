@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 from itertools import takewhile
 from pathlib import Path
-from typing import NamedTuple
+
+from msgspec import Struct
 
 _TOKEN = re.compile(
     r"""
@@ -46,7 +47,7 @@ _TORCH_HEADERS = ("torch/", "ATen/", "c10/", "TH/", "THC/", "THCUNN/", "THNN/")
 END = "\n"  # stands where a directive begins or ends: no pattern goes over it
 
 
-class Token(NamedTuple):
+class Token(Struct, frozen=True):
     """A token, no blank and no comment. guarded: under a condition about a release, or never compiled."""
 
     text: str
@@ -55,7 +56,7 @@ class Token(NamedTuple):
     guarded: bool
 
 
-class Include(NamedTuple):
+class Include(Struct, frozen=True):
     """A header that is included, and where its name stands."""
 
     name: str
@@ -159,7 +160,7 @@ def _is_guard(condition: str) -> bool:
     return plain in ("0", "false") or _RELEASES.search(plain) is not None
 
 
-class Match(NamedTuple):
+class Match(Struct, frozen=True):
     """Where a pattern is found: what each of its parts stands for."""
 
     spans: tuple[tuple[int, int], ...]

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from torchmigrate.catalogue.model import Case, Rule
 from torchmigrate.catalogue.pages import url_of
 from torchmigrate.catalogue.variants import rule_for_symbol
@@ -149,7 +151,7 @@ class TextFile:
         """
         case = rule.cases[0] if rule.cases else Case()
         if requires is not None:
-            case = case._replace(requires=requires)
+            case = replace(case, requires=requires)
         found, held_by = applicability(case, rule, self.versions)
         level, held_by = min(level, found), (*held_by, *reasons)
         if level is Applicability.UNSAFE and self.settings.promotes(rule.code):

@@ -9,7 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from torchmigrate.source.other import DOCKER, INI, REQUIREMENTS, SETUP, TOML, YAML
 from torchmigrate.texts.commands import Command
@@ -50,7 +53,7 @@ _INDEX = re.compile(
 _INSTALLERS = frozenset(["pip", "pip3", "conda", "mamba", "micromamba", "uv", "poetry", "pipenv", "pip2"])
 
 
-class Pin(NamedTuple):
+class Pin(Struct, frozen=True):
     """One requirement. library: "torch" or a companion; spec: what versions; start, end: where that is.
 
     written: all of it, as it stands there; first: where that begins.
@@ -93,7 +96,7 @@ class Pin(NamedTuple):
         return re.fullmatch(r"(={1,3}|\^|~|~=)?[ \t]*(\d+(?:\.\d+)*)(\.\*)?", self.spec)
 
 
-class Group(NamedTuple):
+class Group(Struct, frozen=True):
     """Requirements that are installed together. python: for which Python, if the file says it."""
 
     pins: list[Pin]
@@ -144,11 +147,11 @@ def groups_of(text: str, kind: str, commands: Iterable[Command]) -> Iterator[Gro
         yield _whole(found)
     elif kind == YAML and ("dependencies" in text or "requirements:" in text):
         python = _PYTHON_ITEM.search(text)
-        found = [_pin(bare)._replace(conda=True) for bare in _CONDA_ITEM.finditer(text)]
+        found = [replace(_pin(bare), conda=True) for bare in _CONDA_ITEM.finditer(text)]
         for pin in _found(text, _ITEM):
             equals = pin.spec.lstrip().startswith("=") and not pin.spec.startswith("==")
             written = text[pin.first : pin.start].lower()
-            found.append(pin._replace(conda=equals or written.startswith("pytorch")))
+            found.append(replace(pin, conda=equals or written.startswith("pytorch")))
         yield _whole(found, None if python is None else parse_version(python[1]))
     if kind not in (REQUIREMENTS, TOML, SETUP):
         python = _PYTHON_IMAGE.search(text) if kind == DOCKER else None
@@ -167,7 +170,7 @@ def _found(text: str, before: re.Pattern[str], *, hashes: bool = False, index: b
         found = _REQUIREMENT.match(text, place.end())
         if found is not None:
             hashed = hashes and _HASH.match(text, found.end()) is not None
-            yield _pin(found)._replace(hashed=hashed, indexed=index)
+            yield replace(_pin(found), hashed=hashed, indexed=index)
 
 
 def _in_comment(text: str, offset: int) -> bool:
@@ -196,7 +199,7 @@ def _of_command(text: str, command: Command) -> Iterator[Pin]:
         start = word.start + (1 if text[word.start] in "\"'" else 0)
         found = _REQUIREMENT.match(text, start, word.end)
         if found is not None:
-            yield _pin(found)._replace(conda=conda, indexed=index)
+            yield replace(_pin(found), conda=conda, indexed=index)
 
 
 # ---- the table ------------------------------------------------------------------------------------------

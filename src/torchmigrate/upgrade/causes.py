@@ -9,7 +9,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from torchmigrate.findings import Finding, Severity
 from torchmigrate.report.reasons import said_of
@@ -42,7 +43,7 @@ _PYTHON2 = re.compile(
 )
 
 
-class Near(NamedTuple):
+class Near(Struct, frozen=True):
     """A finding near a line of a traceback: in the same function or class."""
 
     frame: Frame

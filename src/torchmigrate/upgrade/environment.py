@@ -10,7 +10,9 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
+
+from msgspec import Struct
 
 from torchmigrate.upgrade.model import UpgradeError
 from torchmigrate.upgrade.processes import Clock, run, size_of, tail
@@ -51,7 +53,7 @@ _SUBJECT = "the project itself"
 _BUILD = ("setuptools", "wheel")  # what a project without build isolation needs
 
 
-class Options(NamedTuple):
+class Options(Struct, frozen=True):
     """How packages are installed. python: "3.11" or a path; None: the Python that runs this program.
 
     index_url, extra_index_url: as pip's options; install_options: others of pip (or uv pip), as given.

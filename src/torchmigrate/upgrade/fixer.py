@@ -11,9 +11,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
 
-from msgspec import Struct, field, to_builtins
+from msgspec import Struct, convert, field, to_builtins
+from msgspec.structs import replace
 
 from torchmigrate import __version__
 from torchmigrate.catalogue.codes import PINS
@@ -56,38 +56,15 @@ class Exclusion(Struct):
     paths: set[str] = field(default_factory=set)
     hunks: dict[str, list[Hunk]] = field(default_factory=dict)
 
-    def dumped(self) -> dict[str, Any]:
-        """What JSON can hold; the lines are bytes of any encoding."""
-        hunks = {
-            path: [
-                [hunk.start, *([line.decode("latin-1") for line in lines] for lines in hunk[2:])]
-                for hunk in some
-            ]
-            for path, some in sorted(self.hunks.items())
-        }
-        return {"whole": self.whole, "paths": sorted(self.paths), "hunks": hunks}
-
     def after(self) -> Exclusion:
         """The same where lines have moved: of a file, all or nothing is left out."""
         return Exclusion(self.whole, self.paths | set(self.hunks))
-
-    @classmethod
-    def loaded(cls, value: Mapping[str, Any]) -> Exclusion:
-        """One that was kept as JSON."""
-        hunks = {
-            path: [
-                Hunk(path, start, *(tuple(line.encode("latin-1") for line in lines) for lines in both))
-                for start, *both in some
-            ]
-            for path, some in value["hunks"].items()
-        }
-        return cls(value["whole"], set(value["paths"]), hunks)
 
 
 Exclusions = dict[str, Exclusion]
 
 
-class Looked(NamedTuple):
+class Looked(Struct, frozen=True):
     """What is found in a tree: findings by path, relative to the tree, and what could not be read."""
 
     findings: dict[str, list[Finding]]
@@ -169,7 +146,7 @@ class Fixer:
 
     def runs_from(self) -> str | None:
         """The first torch on which the tree may run, by the names and parameters that it uses; None: any."""
-        layer = self._layer(None)._replace(minimum=None)
+        layer = replace(self._layer(None), minimum=None)
         configurations = Configurations(layer, detect=False, start=self.space.project)
         files = [path for path in self.files() if path.suffix == ".py"]
         if not files:
@@ -254,13 +231,13 @@ class Fixer:
         if known is not None and all(
             self.space.git.says("cat-file", "-e", each["commit"]) is not None for each in known
         ):
-            made = [_applied(each) for each in known]
+            made = convert(known, list[Applied])
             self.space.go_to(made[-1].commit if made else start)
             return made
         self.space.go_to(start)
         self.space.restore_evidence(start)
         made = self._made(exclusions)
-        self.space.note(key, [to_builtins(each) for each in made])
+        self.space.note(key, to_builtins(made))
         return made
 
     def _made(self, exclusions: Exclusions) -> list[Applied]:
@@ -447,9 +424,5 @@ def _wrapped(text: str) -> str:
 
 
 def _digest(exclusions: Exclusions, asked: Sequence[str], evidence: bytes) -> str:
-    value = {key: each.dumped() for key, each in sorted(exclusions.items())}
+    value = to_builtins(exclusions, order="sorted")
     return hashlib.sha256(json.dumps([value, *asked]).encode() + evidence).hexdigest()[:24]
-
-
-def _applied(value: dict[str, Any]) -> Applied:
-    return Applied(Group.loaded(value["group"]), value["commit"], value["fixes"], tuple(value["paths"]))

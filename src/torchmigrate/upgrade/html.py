@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from torchmigrate.report.web_page import web_page
 from torchmigrate.upgrade.model import Outcome, Report
@@ -15,7 +16,7 @@ _TEMPLATES = Path(__file__).parent / "templates"
 _MOST_LINES = 2000  # of the diff of a commit
 
 
-class Row(NamedTuple):
+class Row(Struct, frozen=True):
     """A line of a diff. kind: "file", "place", "old", "new" or "same"."""
 
     kind: str

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from msgspec.structs import asdict
+
 from torchmigrate.upgrade.model import Outcome, Report, TestRun, broken, mended
 from torchmigrate.versions.releases import show_version
 
@@ -83,7 +85,7 @@ def as_json(report: Report) -> str:
 
 
 def _run(run: TestRun) -> dict[str, Any]:
-    warnings = [warned._asdict() for warned in dict.fromkeys(run.warnings)]
+    warnings = [asdict(warned) for warned in dict.fromkeys(run.warnings)]
     return {
         "counts": {outcome.value: run.count(outcome) for outcome in Outcome if run.count(outcome)},
         "tests": {name: result.outcome.value for name, result in run.results.items()},

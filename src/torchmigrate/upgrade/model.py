@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from msgspec import Struct, field
 
@@ -31,7 +31,7 @@ class Outcome(enum.Enum):
         return self in (Outcome.FAILED, Outcome.ERROR, Outcome.HUNG, Outcome.CRASHED)
 
 
-class Frame(NamedTuple):
+class Frame(Struct, frozen=True):
     """A line of a traceback. path: relative to the tree where it is in it, with `/`; line: 1-based."""
 
     path: str
@@ -46,7 +46,7 @@ class Result(NamedTuple):
     frames: tuple[Frame, ...] = ()
 
 
-class Warned(NamedTuple):
+class Warned(Struct, frozen=True):
     """A warning of torch or a companion. path, line: where, as in `Frame`."""
 
     category: str
@@ -101,7 +101,7 @@ def mended(before: TestRun, after: TestRun) -> list[str]:
     return found
 
 
-class Group(NamedTuple):
+class Group(Struct, frozen=True):
     """Fixes that are made and taken back together: of a rule, of a migration, of pins, of notebooks.
 
     key: unique, and the same in every run. title: first line of the commit. why: its text.
@@ -112,12 +112,6 @@ class Group(NamedTuple):
     title: str
     why: str = ""
     codes: tuple[str, ...] = ()
-
-    @classmethod
-    def loaded(cls, value: Sequence[Any]) -> Group:
-        """One that was kept as JSON."""
-        key, title, why, codes = value
-        return cls(key, title, why, tuple(codes))
 
 
 class Hunk(NamedTuple):

@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from msgspec import to_builtins
+from msgspec import convert, to_builtins
 
 from torchmigrate.evidence.recording import Recording, begin
 from torchmigrate.files.reading import UnreadableError
@@ -75,10 +75,10 @@ class Suite:
         key = self._key(commit, only)
         known = self.space.record(key)
         if known is not None:
-            return _loaded(known)
+            return convert(known, TestRun)
         self.space.go_to(commit)
         found = self.run_here(only)
-        self.space.note(key, _dumped(found))
+        self.space.note(key, to_builtins(found))
         return found
 
     def _key(self, commit: str, only: Collection[str] | None) -> str:
@@ -100,7 +100,7 @@ class Suite:
         key = f"{self._key(commit, None)}-recorded"
         known = self.space.record(key)
         if known is not None:
-            return _loaded(known)
+            return convert(known, TestRun)
         self.space.go_to(commit)
         try:
             self._recording = begin(self.space.tree, names)
@@ -111,7 +111,7 @@ class Suite:
         finally:
             self._recording = None
         self.space.keep_evidence(commit)
-        self.space.note(key, _dumped(found))
+        self.space.note(key, to_builtins(found))
         return found
 
     def run_here(self, only: Collection[str] | None = None) -> TestRun:
@@ -192,7 +192,7 @@ class Suite:
                     found.results[name] = Result(outcome, line["message"], self._frames(line["frames"]))
             elif kind == "warning" and _is_of_torch(line):
                 place = self._frames([[line["path"], line["line"]]])[0]
-                found.warnings.append(Warned(line["category"], line["message"], *place))
+                found.warnings.append(Warned(line["category"], line["message"], place.path, place.line))
             elif kind == "hung":
                 hung = name
             elif kind == "finished":
@@ -286,17 +286,3 @@ def _is_of_torch(line: dict[str, Any]) -> bool:
 def _last_line(text: str) -> str:
     lines = [line.strip(" =") for line in text.splitlines() if line.strip(" =")]
     return lines[-1][:200] if lines else ""
-
-
-def _dumped(found: TestRun) -> dict[str, Any]:
-    results = {name: [result.outcome.value, *result[1:]] for name, result in found.results.items()}
-    return {**to_builtins(found), "results": results}
-
-
-def _loaded(value: dict[str, Any]) -> TestRun:
-    results = {
-        name: Result(Outcome(outcome), message, tuple(Frame(*frame) for frame in frames))
-        for name, (outcome, message, frames) in value["results"].items()
-    }
-    warnings = [Warned(*each) for each in value["warnings"]]
-    return TestRun(results, warnings, value["collected"], value["seconds"], value["trouble"])

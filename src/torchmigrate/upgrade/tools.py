@@ -10,7 +10,8 @@ import sysconfig
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from torchmigrate.upgrade.model import UpgradeError
 from torchmigrate.upgrade.processes import Clock, run
@@ -19,7 +20,7 @@ from torchmigrate.upgrade.workspace import Workspace
 _MOST_AT_ONCE = 200  # files of one call: a command line must not get too long
 
 
-class Tool(NamedTuple):
+class Tool(Struct, frozen=True):
     """A tool whose changes are a group. run: changes files of the tree, named relative to it."""
 
     key: str

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
-from msgspec import to_builtins
+from msgspec import Struct, convert, to_builtins
 
 from torchmigrate.report.console import Console
 from torchmigrate.report.summary import plural
@@ -38,7 +37,7 @@ _STAGES = 3  # how often more fixes are made by what the tests show once they ge
 PYTEST = "pytest -q"
 
 
-class Request(NamedTuple):
+class Request(Struct, frozen=True):
     """What is asked for.
 
     to: the target. test: the command; None: pytest, where there are tests. environment: one that has the
@@ -61,6 +60,13 @@ class Request(NamedTuple):
     jobs: int | None = None
     time_limit: float | None = None
     test_timeout: float = 300.0
+
+
+class _Remembered(Struct):
+    """What is kept for a run that goes on. exclusions: by the commit on which the fixes are made."""
+
+    exclusions: dict[str, Exclusions]
+    taken_back: list[TakenBack]
 
 
 class Upgrade:
@@ -294,26 +300,15 @@ class Upgrade:
         return sure
 
     def _remember(self) -> None:
-        value = {
-            "exclusions": {
-                start: {key: each.dumped() for key, each in exclusions.items()}
-                for start, exclusions in self.exclusions.items()
-            },
-            "taken_back": [to_builtins(each) for each in self.taken_back],
-        }
-        self.space.note("taken_back", value)
+        self.space.note("taken_back", to_builtins(_Remembered(self.exclusions, self.taken_back)))
 
     def _restore(self) -> None:
         """What an earlier run took back."""
         known = self.space.record("taken_back")
-        if known is None:
-            return
-        for start, exclusions in known["exclusions"].items():
-            self.exclusions[start] = {key: Exclusion.loaded(each) for key, each in exclusions.items()}
-        for each in known["taken_back"]:
-            each["group"] = Group.loaded(each["group"])
-            each["places"] = tuple((path, line) for path, line in each["places"])
-            self.taken_back.append(TakenBack(**{**each, "tests": tuple(each["tests"])}))
+        if known is not None:
+            remembered = convert(known, _Remembered)
+            self.exclusions |= remembered.exclusions
+            self.taken_back += remembered.taken_back
 
     # ---- the end -----------------------------------------------------------------------------------------
 

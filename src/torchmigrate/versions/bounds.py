@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 from urllib.parse import unquote
 
+from msgspec import Struct
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
@@ -49,7 +49,7 @@ _LIST = re.compile(r"(?:[*-] )?(?P<name>[\w.-]+?)(?: ?[:=] ?| )v?(?P<version>\d+
 _CONDA_VERSION = re.compile(r"(?:^|,)\s*version\s*=\s*(?:'([^']*)'|\"([^\"]*)\"|([^,]*))")
 
 
-class Bound(NamedTuple):
+class Bound(Struct, frozen=True):
     """What a requirement says of torch.
 
     oldest: the oldest release that is allowed. newest: for a requirement of another library, the newest

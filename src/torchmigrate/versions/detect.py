@@ -10,7 +10,10 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from torchmigrate.files.formats import FormatError, check_yaml, read_toml
 from torchmigrate.files.paths import (
@@ -70,7 +73,7 @@ _OTHER_DIRECTORIES = frozenset(["docs", "doc", "documentation", ".github", ".cir
 _DEVELOPMENT = r"(?i)(?:^|[-_.])(?:dev|develop|development|tests?|testing|build)(?:[-_.]|$)"
 
 
-class Required(NamedTuple):
+class Required(Struct, frozen=True):
     """What is required for a file, as far as it matters here.
 
     minimum: the oldest torch that is allowed; None: nobody says. path: the file that says it. python: the
@@ -85,7 +88,7 @@ class Required(NamedTuple):
     packages: frozenset[str] = frozenset()
 
 
-class _Stated(NamedTuple):
+class _Stated(Struct, frozen=True):
     """What the files of a directory state: bounds with the files that have them, and `PACKAGES`."""
 
     bounds: Mapping[Path, Sequence[Bound]] = MappingProxyType({})
@@ -139,7 +142,7 @@ class Requirements:
         python = next(filter(None, map(self._python_in, places)), None)
         if python is None or PYTHONS[python] <= required.minimum:
             return required
-        return required._replace(minimum=PYTHONS[python], python=python)
+        return replace(required, minimum=PYTHONS[python], python=python)
 
     def _python_in(self, directory: Path) -> Version | None:
         if directory not in self._pythons:
@@ -343,7 +346,7 @@ def _of_file(file: StatingFile, name: object) -> list[Bound | None]:
     """The bounds of a requirements file that another file names."""
     if not isinstance(name, str):
         return []
-    other = file._replace(path=file.path.parent / name)
+    other = replace(file, path=file.path.parent / name)
     try:
         return [*_requirements(other, other.read())]
     except UnreadableError as error:
@@ -451,7 +454,7 @@ def _setup_py(file: StatingFile, data: bytes) -> Iterable[Bound | None]:
     # Lists of which functions make what `setup` gets: `_deps = [...]`.
     lists = (node for node in ast.walk(setup.tree) if isinstance(node, ast.List | ast.Tuple | ast.Set))
     rest = [item for node in lists for item in node.elts if isinstance(item, ast.Constant)]
-    quiet = file._replace(note=silent)  # not all of them are requirements
+    quiet = replace(file, note=silent)  # not all of them are requirements
     bounds = [*_each(of_requirement, [item.value for item in rest], quiet)]
     if any(bound is not None for bound in bounds):
         return bounds
@@ -540,7 +543,7 @@ def _other_environment(file: StatingFile, data: bytes) -> Iterable[Bound | None]
     if b"dependencies:" not in data:
         return ()
     try:
-        return [*_environment(file._replace(note=silent), data)]
+        return [*_environment(replace(file, note=silent), data)]
     except FormatError:
         return ()
 

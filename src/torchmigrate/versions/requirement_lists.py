@@ -6,7 +6,9 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from torchmigrate.files.reading import UnreadableError, is_below, read
 
@@ -33,7 +35,7 @@ def silent(*_: object) -> None:
     """Tell nobody."""
 
 
-class StatingFile(NamedTuple):
+class StatingFile(Struct, frozen=True):
     """A file that may state a bound.
 
     project: what it may lead to has to be there. packages: those of `PACKAGES` that it names.
@@ -92,7 +94,7 @@ def requirement_lines(file: StatingFile, data: bytes, *, constraints: bool = Tru
                 continue
             if re.match(r"https?://", include[1]) or (line.startswith(("-c", "--c")) and not constraints):
                 continue
-            other = here._replace(path=here.path.parent / include[1])
+            other = replace(here, path=here.path.parent / include[1])
             real = os.path.realpath(other.path)
             if real in seen:
                 continue

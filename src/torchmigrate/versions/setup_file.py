@@ -6,7 +6,8 @@ import ast
 import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from torchmigrate.files.formats import FormatError
 from torchmigrate.files.reading import UnreadableError
@@ -16,7 +17,7 @@ MOST_STEPS = 200_000  # in working out the strings of a setup.py
 _DEEPEST = 20
 
 
-class SetupFile(NamedTuple):
+class SetupFile(Struct, frozen=True):
     """A setup.py.
 
     values: what names are bound to. keywords: those of the calls of `setup`. texts: works out its strings.

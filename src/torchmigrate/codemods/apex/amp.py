@@ -10,6 +10,7 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.apex.forward import passes
@@ -59,9 +60,9 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
         if isinstance(made, _Kept) and made.both:
             functions = functions_of(file)
             recipes = [_without_branch(hit.use, functions) for hit in mine]
-            found = [item._replace(help=help) for item, help in zip(found, recipes, strict=True)]
+            found = [replace(item, help=help) for item, help in zip(found, recipes, strict=True)]
     for finding in found:
-        yield finding._replace(blocked_by=made.why) if isinstance(made, _Kept) else finding
+        yield replace(finding, blocked_by=made.why) if isinstance(made, _Kept) else finding
 
 
 class _Kept(Struct, frozen=True):
@@ -108,8 +109,9 @@ def _members(rule: Rule, hits: Sequence[RuleMatch], file: FileContext, fix: Fix 
     """A finding for every step and clipping of a file without another scaler."""
     found = _known_members(hits, file)
     return [
-        finding_at(rule, file, file.source.span(item.node), symbol="apex.amp.scale_loss", fix=fix)._replace(
-            help=item.recipe
+        replace(
+            finding_at(rule, file, file.source.span(item.node), symbol="apex.amp.scale_loss", fix=fix),
+            help=item.recipe,
         )
         for item in found
     ]
@@ -148,8 +150,8 @@ def _fix(plan: Plan, rule: Rule, file: FileContext) -> Fix:
     case = rule.cases[0]
     title = "Train with `torch.amp`"
     if plan.unused:
-        case = case._replace(
-            applicability=Applicability.UNSAFE, reason="another file may import the name from this one"
+        case = replace(
+            case, applicability=Applicability.UNSAFE, reason="another file may import the name from this one"
         )
         title = "Remove the unused import"
     level, reasons = applicability(case, rule, file.versions)

@@ -8,7 +8,9 @@ from __future__ import annotations
 import ast
 import enum
 from collections.abc import Callable
-from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from torchmigrate.codemods.attention.products import is_minus_infinity
 from torchmigrate.codemods.attention.sites import Site
@@ -35,7 +37,7 @@ class How(enum.Enum):
     CAUSAL = "causal"  # the lower triangle: no mask at all
 
 
-class Mask(NamedTuple):
+class Mask(Struct, frozen=True):
     """A mask.
 
     test: the condition under which it is applied.
@@ -100,7 +102,7 @@ def joined(one: Mask, other: Mask) -> Mask | None:
     """Two masks as one; None where they are of different kinds, or applied under conditions."""
     if one.also or other.also or one.test or other.test or one.boolean is not other.boolean:
         return None
-    return one._replace(also=other)
+    return replace(one, also=other)
 
 
 def fill_of(node: ast.expr, reader: Reader, value_of: Callable[[ast.Name], ast.expr | None]) -> bool:

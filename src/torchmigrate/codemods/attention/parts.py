@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from torchmigrate.codemods.attention.casts import Casts
 from torchmigrate.codemods.attention.masks import Mask, fill_of, joined, negated
@@ -244,7 +245,7 @@ class PartsReader:
             self.trail.reads.append(node)
             self.trail.inner.append((last, statement.body))
         self.trail.reads.append(scores)
-        self._add_mask(mask._replace(test=statement.test), where)
+        self._add_mask(replace(mask, test=statement.test), where)
         self._scores(scores, where)
 
     def _product(self, node: ast.expr, operation: Operation, before: int) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from torchmigrate.codemods.base.operations import Operation, Reader, number
 from torchmigrate.rewrite.code import Code, Part, code
@@ -11,7 +12,7 @@ from torchmigrate.rewrite.code import Code, Part, code
 ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"  # one character, as all other dimensions have
 
 
-class Turn(NamedTuple):
+class Turn(Struct, frozen=True):
     """The method call that brings dimensions into another order; without a method there is nothing to do."""
 
     method: str = ""
@@ -65,7 +66,7 @@ def _float_of(call: ast.Call) -> str:
     return ""
 
 
-class Aligned(NamedTuple):
+class Aligned(Struct, frozen=True):
     """How the operands of an einsum have to be turned to become those of attention.
 
     rows: of the query, or of the values.

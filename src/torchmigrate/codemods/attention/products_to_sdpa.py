@@ -10,6 +10,8 @@ import ast
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from msgspec.structs import replace
+
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.attention.parts import Parts, PartsReader
 from torchmigrate.codemods.attention.products import STAY
@@ -57,7 +59,7 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
         made = _fix(site, rule, file, reader, scopes.get(key)) if followed[key] <= _MOST else _TOO_MANY
         finding = finding_at(rule, file, span, symbol=NEW, fix=made if isinstance(made, Fix) else None)
         if isinstance(made, str):
-            finding = finding._replace(blocked_by=because(made))
+            finding = replace(finding, blocked_by=because(made))
         yield finding
 
 
@@ -100,7 +102,7 @@ def _fix(site: Site, rule: Rule, file: FileContext, reader: Reader, scope: Scope
     )
     case = rule.cases[0]
     if any(item.keyword == "scale" for item in arguments):
-        case = case._replace(requires=_SCALE_SINCE)
+        case = replace(case, requires=_SCALE_SINCE)
     level, reason = applicability(case, rule, file.versions)
     return file.fixes.fix(rule, f"Use `{NEW.rpartition('.')[2]}`", level, reason, edits)
 

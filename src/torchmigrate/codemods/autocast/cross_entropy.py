@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.autocast.regions import AnyFunction, Regions, regions_of
@@ -85,7 +86,7 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
         for loss in found:
             span = file.source.span(loss.call.func)
             finding = finding_at(rule, file, span, symbol=hit.symbol, fix=fix)
-            yield finding._replace(blocked_by=blocked)
+            yield replace(finding, blocked_by=blocked)
 
 
 class _Search:

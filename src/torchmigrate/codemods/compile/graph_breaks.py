@@ -10,6 +10,8 @@ import ast
 import re
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.findings import finding_at
 from torchmigrate.codemods.compile.compiled import uses_by_node
@@ -51,7 +53,7 @@ def find(rule: Rule, hits: list[RuleMatch], file: FileContext) -> Iterator[Findi
             if isinstance(method, ast.FunctionDef) and method.name == "forward":
                 for place, what, text in sorted(finder.of(method), key=lambda found: found[0].lineno):
                     span = file.source.span(place)
-                    yield finding_at(rule, file, span, symbol=what, fix=None)._replace(help=text)
+                    yield replace(finding_at(rule, file, span, symbol=what, fix=None), help=text)
 
 
 Break = tuple[ast.expr, str, str]

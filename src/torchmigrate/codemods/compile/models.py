@@ -10,6 +10,8 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 
+from msgspec.structs import replace
+
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.catalogue.pages import url_of
 from torchmigrate.codemods.compile.compiled import is_taken_over
@@ -290,7 +292,7 @@ def _fix(life: Life, place: Spot, scope: Scope, rule: Rule, file: FileContext) -
     name = life.name
     edits: tuple[Edit, ...] = ()
     if _keeps_its_keys(life):
-        case = case._replace(requires=IN_PLACE_SINCE)
+        case = replace(case, requires=IN_PLACE_SINCE)
         new = code("$name.compile()", name=name)
         title = f"Compile `{name}` in place, which keeps the keys of its state dict"
     else:

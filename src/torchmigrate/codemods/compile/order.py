@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
+from msgspec.structs import replace
+
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.compile.compiled import (
     COMPILE,
@@ -47,12 +49,12 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
             wrapper = _called(inner, use.statement, use.scope, known)
             if wrapper in WRAPPERS:
                 text = _COPIES if wrapper in DATA_PARALLEL else _OUTSIDE
-                yield file.fixes.finding(hit, None)._replace(help=text)
+                yield replace(file.fixes.finding(hit, None), help=text)
         elif hit.name in DATA_PARALLEL and call.args:
             model = call.args[0]
             inside = _called(model, use.statement, use.scope, known) == COMPILE
             if inside or _in_place(model, use.statement, use.scope, compiles):
-                yield file.fixes.finding(hit, None)._replace(help=_COPIES)
+                yield replace(file.fixes.finding(hit, None), help=_COPIES)
 
 
 def _called(node: ast.expr | None, statement: ast.stmt, scope: Scope, known: dict[int, str]) -> str | None:

@@ -12,6 +12,8 @@ import itertools
 import re
 from collections.abc import Iterator, Sequence
 
+from msgspec.structs import replace
+
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.findings import finding_at
 from torchmigrate.codemods.base.words import Words
@@ -72,7 +74,7 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
             fix = made if isinstance(made, Fix) else None
             span = file.source.span(call)
             finding = finding_at(rule, file, span, symbol=ast.unparse(call.func), fix=fix)
-            yield finding._replace(help=made if isinstance(made, str) else _UNCLEAR.format(target=target))
+            yield replace(finding, help=made if isinstance(made, str) else _UNCLEAR.format(target=target))
 
 
 def _region(item: Compiled, parents: dict[ast.AST, ast.AST]) -> ast.AST | None:

@@ -6,6 +6,8 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 
+from msgspec.structs import replace
+
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.findings import finding_at
 from torchmigrate.codemods.base.words import Words
@@ -63,7 +65,7 @@ def find(rule: Rule, hits: list[RuleMatch], file: FileContext) -> Iterator[Findi
             made = _obstacle(node, file) or _fix(rule, node, file)
             fix = made if isinstance(made, Fix) else None
             finding = finding_at(rule, file, name_span(file.source, node), symbol=node.name, fix=fix)
-            yield finding if fix else finding._replace(help=str(made))
+            yield finding if fix else replace(finding, help=str(made))
 
 
 def _compiles(names: SemanticModel) -> bool:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -112,7 +111,7 @@ class Measure(Struct, frozen=True):
         return code("$tensor.size($dim)", tensor=self.tensor, dim=str(-1 - self.behind))
 
 
-class _Changes(NamedTuple):
+class _Changes(Struct, frozen=True):
     """What becomes of the arguments.
 
     function: that is called instead.

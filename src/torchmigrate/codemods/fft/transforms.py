@@ -11,6 +11,7 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.unclear import Unclear
@@ -80,7 +81,7 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
     for hit in hits:
         if id(hit) not in done.silent:
             fix, blocked_by = done.of.get(id(hit), (None, ()))
-            yield file.fixes.finding(hit, fix)._replace(blocked_by=blocked_by)
+            yield replace(file.fixes.finding(hit, fix), blocked_by=blocked_by)
 
 
 class Outcomes(Struct):
@@ -157,7 +158,7 @@ class Plan:
                 fix, offered = made(whole), False
             else:
                 fix = made([group.plain or Rewriting() for group in groups])
-                fix = fix._replace(unsafe=made(whole)) if offered else fix
+                fix = replace(fix, unsafe=made(whole)) if offered else fix
             for group in groups:
                 more = (_TRY_UNSAFE,) if offered and group.whole is not None else ()
                 self.done.of.update((id(hit), (fix, more)) for hit in group.hits)
@@ -196,7 +197,7 @@ class Plan:
         if level is Applicability.UNSAFE and (parts or _surely_real(transforms)):
             cases = [
                 applicability(
-                    hit.rule.cases[0]._replace(applicability=Applicability.SAFE, reason=None),
+                    replace(hit.rule.cases[0], applicability=Applicability.SAFE, reason=None),
                     hit.rule,
                     self.file.versions,
                 )

@@ -10,6 +10,7 @@ import ast
 from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.findings import finding_at
@@ -112,7 +113,7 @@ def _explained(finding: Finding, group: Group | None) -> Finding:
         return finding
     line = getattr(group.blocking, "lineno", None)
     why = group.reason or f"the parameters stay a tuple, because {group.kept}"
-    return finding._replace(blocked_by=because(why, line=line))
+    return replace(finding, blocked_by=because(why, line=line))
 
 
 def _group_of_import(hit: RuleMatch, groups: Sequence[Group]) -> Group | None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
+from msgspec.structs import replace
+
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.findings import finding_at
 from torchmigrate.codemods.base.unclear import Unclear
@@ -47,7 +49,7 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
         for span in (*_methods(node, file), *map(file.source.span, places)):
             found.append(finding_at(rule, file, span, symbol="torch.autograd.Function", fix=fix))
         for item in found:
-            yield item._replace(blocked_by=blocked_by)
+            yield replace(item, blocked_by=blocked_by)
 
 
 def _methods(node: ast.ClassDef, file: FileContext) -> Iterator[tuple[int, int]]:

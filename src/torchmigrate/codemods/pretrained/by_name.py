@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
+from msgspec.structs import replace
+
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.findings import finding_at
 from torchmigrate.codemods.pretrained.flag_edits import argument_edits, flag_argument
@@ -150,10 +152,10 @@ def _fix(
         edits += made
     case = rule.cases[0]
     if hit.use.via is Via.SELF:
-        case = case._replace(reason="the attribute may be something else")
+        case = replace(case, reason="the attribute may be something else")
     elif one_file or all(map(_is_off, flags)):
-        case = case._replace(applicability=Applicability.SAFE, reason=None)
+        case = replace(case, applicability=Applicability.SAFE, reason=None)
     elif module == "quantization":
-        case = case._replace(reason=_OTHERS)
+        case = replace(case, reason=_OTHERS)
     level, reason = applicability(case, rule, file.versions)
     return file.fixes.fix(rule, "Pass `weights`", level, reason, edits, requires={"torchvision 0.13"})

@@ -64,8 +64,8 @@ def _with_weights_by_name(hit: RuleMatch) -> RuleMatch:
     named = [case for case in hit.rule.cases if "first" in case.when and "first" in case.keywords]
     if not owner.endswith("_Weights") or not named:
         return hit
-    case = named[-1]._replace(set={}, applicability=Applicability.SAFE, reason=None)
-    return replace(hit, rule=hit.rule._replace(cases=(case,)))
+    case = replace(named[-1], set={}, applicability=Applicability.SAFE, reason=None)
+    return replace(hit, rule=replace(hit.rule, cases=(case,)))
 
 
 class _Place(Struct):
@@ -132,7 +132,7 @@ class _Search:
                 found = finding_at(
                     self.rule, self.file, (place.start, place.end), symbol=place.symbol, fix=fix
                 )
-                yield found._replace(help=place.help) if place.help else found
+                yield replace(found, help=place.help) if place.help else found
 
     # ---- builders in variables and tables ------------------------------------------------------------
 

@@ -10,6 +10,8 @@ import ast
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
+from msgspec.structs import replace
+
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.findings import Applicability, DroppedUse, Finding, Fix, because
 from torchmigrate.match.rule_matches import RuleMatch
@@ -41,13 +43,13 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
         elif dropped:
             fix = _together(rule, group, dropped, found, file)
             for hit in group:
-                found[hit.match.start] = found[hit.match.start]._replace(fix=fix)
+                found[hit.match.start] = replace(found[hit.match.start], fix=fix)
     for hit in hits:
         binding, finding = hit.use.binding, found.get(hit.match.start)
         if hit.use.role is not Role.IMPORT or binding is None or finding is None:
             continue
         if not binding.uses and not binding.exported and finding.fix is None:
-            found[hit.match.start] = finding._replace(fix=_removal(rule, binding, file))
+            found[hit.match.start] = replace(finding, fix=_removal(rule, binding, file))
     yield from found.values()
 
 
@@ -72,7 +74,7 @@ def _strip(group: Sequence[RuleMatch], kept_at: int, found: dict[int, Finding], 
         finding = found[hit.match.start]
         if finding.fix is not None:
             kept = _KEPT.format(name=hit.symbol.rpartition(".")[2], line=line)
-            found[hit.match.start] = finding._replace(fix=None, help=kept + (finding.help or ""))
+            found[hit.match.start] = replace(finding, fix=None, help=kept + (finding.help or ""))
 
 
 def _together(

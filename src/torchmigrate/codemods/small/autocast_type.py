@@ -26,6 +26,6 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
     """A finding for every use; the type is written where the file tells of others."""
     text = file.source.text.lower() if hits else ""
     if hits and not _OTHER_TYPES.are_in(text) and not has_word(text, "bf16", whole=False):
-        plain = rule._replace(cases=tuple(case for case in rule.cases if not case.add))
+        plain = replace(rule, cases=tuple(case for case in rule.cases if not case.add))
         hits = [replace(hit, rule=plain) for hit in hits]
     yield from file.fixes.findings(hits)

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.findings import finding_at, fix_by
@@ -21,7 +23,7 @@ from torchmigrate.versions.range import severity
 _SETTERS = frozenset(["setdefault", "setenv", "putenv"])
 
 
-class Variable(NamedTuple):
+class Variable(Struct, frozen=True):
     """since: the release that reads it no longer, or warns of it. new: what is read instead."""
 
     since: str
@@ -70,7 +72,7 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
         name = str(node.value)
         variable = table[name]
         since = variable.since
-        own = rule._replace(deprecated=since) if rule.deprecated else rule._replace(changed=since)
+        own = replace(rule, deprecated=since) if rule.deprecated else replace(rule, changed=since)
         if severity(own, file.versions) is None:
             continue
         fix = None

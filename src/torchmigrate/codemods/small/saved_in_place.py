@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.findings import finding_at
@@ -49,7 +50,7 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
                 continue
             fix = _fix(hit.rule, file, saved, change) if not again and file.fixes.may_fix(hit) else None
             made = finding_at(hit.rule, file, file.source.span(change), symbol=hit.symbol, fix=fix)
-            yield made._replace(message=made.message.replace("x, = ctx.saved_tensors", saved.name))
+            yield replace(made, message=made.message.replace("x, = ctx.saved_tensors", saved.name))
 
 
 def _context(subclass: Subclass, method: Method) -> str | None:

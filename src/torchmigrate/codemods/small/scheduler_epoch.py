@@ -10,6 +10,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
+from msgspec.structs import replace
+
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.small.scheduler_order import at_end, counted_from, loops_by_block
 from torchmigrate.findings import Applicability, Finding, Fix, because
@@ -37,7 +39,7 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
             edits = at_end(hit, loop, file)
             if edits is not None:
                 fix = file.fixes.fix(rule, _TITLE, Applicability.UNSAFE, because(_REASON), edits)
-        yield finding._replace(fix=fix)
+        yield replace(finding, fix=fix)
 
 
 def _may_train(hit: RuleMatch) -> bool:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.findings import finding_at
@@ -24,7 +25,7 @@ from torchmigrate.versions.range import applicability
 OfKind = Callable[[ast.expr], frozenset[str]]
 
 
-class Found(NamedTuple):
+class Found(Struct, frozen=True):
     """An operator that a rule is about: where, the method that it stands for, and what it becomes."""
 
     at: ast.expr

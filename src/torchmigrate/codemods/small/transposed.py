@@ -42,7 +42,7 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
             yield file.fixes.finding(hit, None)
             continue
         if rank == 0:  # which only warns, and since later
-            hit = replace(hit, rule=hit.rule._replace(deprecated=_OF_NUMBERS, removed=None))
+            hit = replace(hit, rule=replace(hit.rule, deprecated=_OF_NUMBERS, removed=None))
         fix = None
         end, last = file.source.span(node.value)[1], file.source.span(node)[1]
         numbers = [str(number) for number in reversed(range(rank))]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
+from msgspec.structs import replace
+
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.findings import Applicability, Edit, Finding, Fix, because
 from torchmigrate.match.rule_matches import RuleMatch
@@ -102,7 +104,7 @@ def _fix(rule: Rule, hit: RuleMatch, comparison: ast.Compare | None, file: FileC
         return None
     case = rule.cases[0]
     level, reasons = applicability(
-        case._replace(applicability=Applicability.SAFE, reason=None), rule, file.versions
+        replace(case, applicability=Applicability.SAFE, reason=None), rule, file.versions
     )
     if comparison is None:
         edit = name_replaced(use, spelling.text)

@@ -9,6 +9,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
+from msgspec.structs import replace
+
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.findings import finding_at, fix_by
 from torchmigrate.findings import Finding, Fix
@@ -30,7 +32,7 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
         since = _refused_since(test, wanted, file)
         if since is not None:
             span = file.source.span(node)
-            one = rule._replace(removed=since)
+            one = replace(rule, removed=since)
             fix = _without(statement, one, file) if statement is not None else None
             yield finding_at(one, file, span, symbol=f"{_TORCH}.__version__", fix=fix)
 

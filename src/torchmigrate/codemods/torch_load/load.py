@@ -98,9 +98,9 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
     chosen = []
     for hit in hits:
         case = cases.get(id(hit.use.call), _Case.UNKNOWN)
-        one = rule._replace(cases=(rule.cases[case],))
+        one = replace(rule, cases=(rule.cases[case],))
         if case in (_Case.STATE, _Case.OWN_STATE, _Case.PLAIN_FILE):
-            one = one._replace(outdated=rule.changed, deprecated=None, changed=None)
+            one = replace(one, outdated=rule.changed, deprecated=None, changed=None)
         chosen.append(replace(hit, rule=one))
     yield from file.fixes.findings(chosen)
 

@@ -12,6 +12,8 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 
+from msgspec.structs import replace
+
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.findings import finding_at
 from torchmigrate.codemods.volatile.function import is_false
@@ -61,8 +63,8 @@ def _sets_volatile(names: SemanticModel) -> bool:
 def _told(finding: Finding, fix: Fix | tuple[Reason, ...] | None) -> Finding:
     """A finding with its fix, or with what is in the way of one."""
     if isinstance(fix, Fix):
-        return finding._replace(fix=fix)
-    return finding._replace(blocked_by=fix or ())
+        return replace(finding, fix=fix)
+    return replace(finding, blocked_by=fix or ())
 
 
 def _wrapped(rule: Rule, file: FileContext, plan: Plan) -> Iterator[Finding]:
@@ -105,7 +107,7 @@ def _wrapped(rule: Rule, file: FileContext, plan: Plan) -> Iterator[Finding]:
                 finding = finding_at(rule, file, file.source.span(item), symbol=VARIABLE, fix=None)
                 fix = plan.outcome(call, rule)
                 advice = f"`{name}` creates volatile variables: remove its parameter, and {rule.advice}"
-                yield _told(finding, fix) if fix is not None else finding._replace(help=advice)
+                yield _told(finding, fix) if fix is not None else replace(finding, help=advice)
 
 
 def _handed_on(function: ast.FunctionDef, wrappers: Collection[int]) -> set[str | None]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from torchmigrate.match.signature import Signature
 from torchmigrate.semantics.model import Scope
@@ -24,7 +25,7 @@ _SOMETHING = (
 )
 
 
-class _Literal(NamedTuple):
+class _Literal(Struct, frozen=True):
     value: object
 
 

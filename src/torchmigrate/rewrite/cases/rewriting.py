@@ -139,7 +139,8 @@ class _Rewriting:
     def with_variables(self) -> Case:
         """The case with the symbol's variables put in, where operations have sources."""
         case = self.case
-        return case._replace(
+        return replace(
+            case,
             add=self.texts(case.add),
             set=self.texts(case.set),
             insert=tuple(map(self.text, case.insert)),

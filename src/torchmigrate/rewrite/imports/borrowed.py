@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from torchmigrate.findings import Edit, Fix
 from torchmigrate.source.document import Document
 
@@ -15,7 +17,7 @@ def own_fix(fix: Fix, document: Document) -> Fix | None:
     if len(kept) < len(edits):
         return unsafe or lesser
     same = kept == fix.edits and (unsafe, lesser) == (fix.unsafe, fix.lesser)
-    return fix if same else fix._replace(edits=tuple(dict.fromkeys(kept)), unsafe=unsafe, lesser=lesser)
+    return fix if same else replace(fix, edits=tuple(dict.fromkeys(kept)), unsafe=unsafe, lesser=lesser)
 
 
 def _own_edit(edit: Edit, document: Document) -> Edit | None:

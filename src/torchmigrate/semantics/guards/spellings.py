@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from torchmigrate.semantics.model import VersionOf
 
@@ -172,7 +173,7 @@ def written_version(name: str) -> tuple[int, ...] | None:
     return tuple(map(int, found["numbers"].split("_"))) if found else None
 
 
-class MarkTest(NamedTuple):
+class MarkTest(Struct, frozen=True):
     """What a decorator promises; skips: it leaves out the releases for which the comparison holds."""
 
     library: str

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.findings import Applicability, Edit, Finding, Fix, Reason, because
@@ -27,7 +28,7 @@ _TAKES = re.compile(r"--local[-_]rank\b|\bargs\.local_rank\b")
 _PLACEHOLDER = re.compile(r"[$<>{}*]|^\.\.\.$|^\[")
 
 
-class _Script(NamedTuple):
+class _Script(Struct, frozen=True):
     """What is started. text: of the file, None if it was not found."""
 
     name: str | None
