@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from torchmigrate.catalogue.model import Case, Condition, ResultUse, Rule
 from torchmigrate.match.context import Match, MatchContext, Rewrite
 from torchmigrate.match.matching import matches
@@ -112,4 +114,4 @@ def call(code: str, *cases: Case, **others: Any) -> str | None:
 
 def with_result(case: Case, **result: Any) -> Case:
     """A case that is about the use of the result."""
-    return case._replace(result=ResultUse(**result))
+    return replace(case, result=ResultUse(**result))

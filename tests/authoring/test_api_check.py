@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from harness.catalogue import loaded_rules
+from msgspec.structs import replace
 
 from torchmigrate.authoring.api_check import contradictions
 from torchmigrate.catalogue.model import Case, Rule
@@ -36,30 +37,30 @@ def test_nothing_is_held_against_what_is_right(rule: Rule) -> None:
 @pytest.mark.parametrize(
     ("rule", "expected"),
     [
-        (SYMEIG._replace(removed="1.8"), "`torch.symeig` is not removed in 1.8: it was removed in 2.0"),
-        (SYMEIG._replace(removed="2.1"), "`torch.symeig` is not removed in 2.1: it was removed in 2.0"),
-        (SYMEIG._replace(removed=None, deprecated="1.9"), "was removed in 2.0: `removed` is missing"),
+        (replace(SYMEIG, removed="1.8"), "`torch.symeig` is not removed in 1.8: it was removed in 2.0"),
+        (replace(SYMEIG, removed="2.1"), "`torch.symeig` is not removed in 2.1: it was removed in 2.0"),
+        (replace(SYMEIG, removed=None, deprecated="1.9"), "was removed in 2.0: `removed` is missing"),
         (
-            SYMEIG._replace(symbols={"torch.symmeig": {}}),
+            replace(SYMEIG, symbols={"torch.symmeig": {}}),
             "`torch.symmeig` does not exist in any release of torch",
         ),
-        (SYMEIG._replace(symbols={"torch.add": {}}), "`torch.add` is not removed in 2.0: it still exists"),
+        (replace(SYMEIG, symbols={"torch.add": {}}), "`torch.add` is not removed in 2.0: it still exists"),
         (
-            SYMEIG._replace(symbols={"torch.symeig": {"new": "torch.linalg.symeig"}}),
+            replace(SYMEIG, symbols={"torch.symeig": {"new": "torch.linalg.symeig"}}),
             "replaced by `torch.linalg.symeig`, which does not exist in torch 2.15",
         ),
         (
-            SYMEIG._replace(symbols={"torch.symeig": {"new": "torch.jit.fork"}}),
+            replace(SYMEIG, symbols={"torch.symeig": {"new": "torch.jit.fork"}}),
             "replaced by `torch.jit.fork`, which is deprecated in torch 2.15",
         ),
         (
-            SYMEIG._replace(cases=(Case(rename="torch.linalg.eigh", requires="1.6"),)),
+            replace(SYMEIG, cases=(Case(rename="torch.linalg.eigh", requires="1.6"),)),
             "`torch.linalg.eigh` does not exist in torch 1.6, which is required",
         ),
-        (RENAMED._replace(removed="0.4"), "still takes `h` in 0.4"),
-        (RENAMED._replace(removed="0.9"), "takes no `h` before 0.9 already"),
-        (RENAMED._replace(removed=None, deprecated="0.3"), "takes no `h` in 0.29: `removed` is missing"),
-        (RENAMED._replace(parameters=("hh",)), "never took `hh`"),
+        (replace(RENAMED, removed="0.4"), "still takes `h` in 0.4"),
+        (replace(RENAMED, removed="0.9"), "takes no `h` before 0.9 already"),
+        (replace(RENAMED, removed=None, deprecated="0.3"), "takes no `h` in 0.29: `removed` is missing"),
+        (replace(RENAMED, parameters=("hh",)), "never took `hh`"),
     ],
 )
 def test_what_contradicts_the_data(rule: Rule, expected: str) -> None:

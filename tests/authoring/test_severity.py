@@ -11,6 +11,7 @@ import pytest
 import yaml
 from harness.catalogue import ROOT, loaded_rules
 from harness.summary import HAS_TORCH
+from msgspec.structs import replace
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.findings import Severity, Timeline
@@ -78,7 +79,7 @@ if HAS_TORCH:
         (item,) = [item for item in loaded_rules() if item.rule.code == code]
         status, _, release = text.partition(": ")
         releases = dict.fromkeys(("outdated", "deprecated", "changed", "removed"))
-        rule = item.rule._replace(**{**releases, status: release.strip('"')}, opt_in=False)
-        monkeypatch.setattr(check, "loaded_rules", lambda: [item._replace(rule=rule)])
+        rule = replace(item.rule, **{**releases, status: release.strip('"')}, opt_in=False)
+        monkeypatch.setattr(check, "loaded_rules", lambda: [replace(item, rule=rule)])
         monkeypatch.setattr(check, "reason", lambda *_: None)
         assert problem in {verdict.problem for verdict in check.verdicts()}

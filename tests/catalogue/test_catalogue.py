@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from harness.program import only, run
+from msgspec.structs import replace
 
 from torchmigrate.authoring.examples import check_rule
 from torchmigrate.catalogue import compiled, store
@@ -628,7 +629,7 @@ def generated(own: list[Rule], count: int) -> Iterator[Rule]:
     for number in range(count):
         rule = own[number % len(own)]
         symbols = {f"{symbol}_{number}": values for symbol, values in rule.symbols.items()}
-        yield rule._replace(code=f"TM{number:03}", name=f"rule-{number}", symbols=symbols)
+        yield replace(rule, code=f"TM{number:03}", name=f"rule-{number}", symbols=symbols)
 
 
 def test_500_rules_are_loaded_without_building_one(own: list[Rule]) -> None:

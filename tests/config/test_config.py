@@ -150,7 +150,7 @@ def test_all_keys(tmp_path: Path) -> None:
 
 def test_every_key_is_a_field_and_every_field_a_key() -> None:
     keys = {key.replace("-", "_") for key in config._READERS}
-    assert keys | {"origin", "option", "project", "root", "written_for"} == set(Layer._fields)
+    assert keys | {"origin", "option", "project", "root", "written_for"} == set(Layer.__struct_fields__)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from torchmigrate.findings import Applicability, Edit, Finding, Fix, Obstacle, Reason, Severity, because
 from torchmigrate.report import reporter_for
@@ -275,8 +276,10 @@ def test_json_of_what_is_in_the_way() -> None:
     )
     more = Fix("Do more", Applicability.UNSAFE, (), because("it rounds"))
     fix = Fix("Do it", Applicability.UNSAFE, (), held, unsafe=more)
-    blocked = finding(TEXT, "print", None, help="by hand")._replace(
-        fix=fix, blocked_by=because("line 4: it is not clear", line=4)
+    blocked = replace(
+        finding(TEXT, "print", None, help="by hand"),
+        fix=fix,
+        blocked_by=because("line 4: it is not clear", line=4),
     )
     (item,) = json.loads(report("json", file(TEXT, blocked)))
     assert item["help"] == "line 4: it is not clear; by hand"

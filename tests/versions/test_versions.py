@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from torchmigrate.catalogue.model import Case, Rule
 from torchmigrate.files.paths import entries, shared_directories, work_tree_of
@@ -192,7 +193,7 @@ def test_applicability_keeps_a_reason_of_its_own() -> None:
     assert told(case, rule(), VersionRange(minimum="1.8")) == (Applicability.UNSAFE, "copies")
     lacks = "needs torch 1.8, but the project supports torch 1.6; copies"
     assert told(case, rule(), VersionRange(minimum="1.6")) == (Applicability.UNSAFE, lacks)
-    shown = case._replace(applicability=Applicability.DISPLAY)
+    shown = replace(case, applicability=Applicability.DISPLAY)
     assert told(shown, rule(), VersionRange(minimum="1.6")) == (Applicability.DISPLAY, "copies")
 
 
